@@ -1,0 +1,65 @@
+#!/usr/bin/env node
+'use strict'
+// Loads the built program with V8's cached code, so that a stdio server answers quickly. Without a build (a fresh
+// clone), it builds first; everything it says goes to stderr, because stdout may belong to a protocol.
+const { existsSync, readFileSync } = require('node:fs')
+const { join } = require('node:path')
+const { createRequire } = require('node:module')
+const vm = require('node:vm')
+
+const [major, minor] = process.versions.node.split('.').map(Number)
+if (major < 20 || (major === 20 && minor < 19)) {
+  process.stderr.write(`handrail needs Node 20.19 or later; this is ${process.version}.\n`)
+  process.exit(2)
+}
+
+const root = join(__dirname, '..')
+const file = join(root, 'dist', 'handrail.cjs')
+
+if (!existsSync(file)) {
+  const setup = join(root, 'scripts', 'setup.mjs')
+  const { status } = existsSync(setup)
+    ? require('node:child_process').spawnSync(process.execPath, [setup], { stdio: ['ignore', 2, 2] })
+    : { status: 1 }
+  if (status !== 0 || !existsSync(file)) {
+    process.stderr.write('handrail is not built. Run `npm install` in its folder.\n')
+    process.exit(2)
+  }
+}
+
+const dist = join(root, 'dist')
+const loaded = new Map()
+
+/** Like `require` for the built files, with V8's code cache beside each of them. */
+function load(path) {
+  const known = loaded.get(path)
+  if (known) return known.module.exports
+  const cache = path.replace(/\.cjs$/, '.cache')
+  const script = new vm.Script(`(function (exports, require, module, __filename, __dirname) {${readFileSync(path, 'utf8')}\n})`, {
+    filename: path,
+    cachedData: existsSync(cache) ? readFileSync(cache) : undefined,
+    importModuleDynamically: vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+  })
+  const module = { exports: {} }
+  loaded.set(path, { module, script, cache })
+  const outside = createRequire(path)
+  script.runInThisContext()(module.exports, (id) => (id.startsWith('./') ? load(join(dist, id)) : outside(id)), module, path, dist)
+  return module.exports
+}
+
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+load(file)
+  .main(process.argv.slice(2), version).then(
+  (code) => {
+    if (process.env.HANDRAIL_WRITE_CODE_CACHE)
+      for (const { script, cache } of loaded.values()) require('node:fs').writeFileSync(cache, script.createCachedData())
+    process.exitCode = code
+    // Nothing but a finished command gets here; a handle left open must not keep the process alive.
+    if (process.stdout.writableLength === 0) process.exit(code)
+    process.stdout.once('drain', () => process.exit(code))
+  },
+  (fault) => {
+    process.stderr.write(`${fault?.stack ?? fault}\n`)
+    process.exit(70)
+  },
+)

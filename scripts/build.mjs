@@ -1,0 +1,49 @@
+// Bundles the program into dist/ and stores V8's code cache beside it.
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+if (!existsSync(join(root, 'node_modules', 'rolldown'))) {
+  // `npm install --omit=dev` of a checkout runs `prepare` without the tools to build.
+  process.stderr.write('handrail: nothing built, the build tools are not installed.\n')
+  process.exit(0)
+}
+const { rolldown } = await import('rolldown')
+
+const started = performance.now()
+rmSync(join(root, 'dist'), { recursive: true, force: true })
+const bundle = await rolldown({
+  input: { handrail: join(root, 'src/bin.ts') },
+  platform: 'node',
+  external: ['@photostructure/sqlite', '@vscode/ripgrep'],
+  logLevel: 'warn',
+})
+await bundle.write({ dir: join(root, 'dist'), format: 'cjs', entryFileNames: '[name].cjs', chunkFileNames: '[name]-[hash].cjs', minify: true, sourcemap: false })
+await bundle.close()
+
+// A cache taken after real work also holds the functions that were compiled on the way.
+const project = mkdtempSync(join(tmpdir(), 'handrail-build-'))
+const hello = [
+  { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'build', version: '0' } } },
+  { jsonrpc: '2.0', method: 'notifications/initialized' },
+  { jsonrpc: '2.0', id: 2, method: 'tools/list' },
+  { jsonrpc: '2.0', id: 3, method: 'tools/call', params: { name: 'list_files', arguments: { path: '.' } } },
+  { jsonrpc: '2.0', id: 4, method: 'tools/call', params: { name: 'write_to_file', arguments: { path: 'a.txt', content: 'a\n', dryRun: true } } },
+  { jsonrpc: '2.0', id: 5, method: 'tools/call', params: { name: 'write_to_file', arguments: { path: 'a.txt', content: 'a\n', dryRun: false } } },
+  { jsonrpc: '2.0', id: 6, method: 'tools/call', params: { name: 'read_file', arguments: { path: 'a.txt' } } },
+]
+const child = spawnSync('sh', ['-c', `(cat; sleep 0.7) | "${process.execPath}" bin/handrail.js mcp --project "${project}"`], {
+  cwd: root,
+  input: hello.map((message) => `${JSON.stringify(message)}\n`).join(''),
+  env: { ...process.env, HANDRAIL_WRITE_CODE_CACHE: '1' },
+  encoding: 'utf8',
+})
+rmSync(project, { recursive: true, force: true })
+if (!child.stdout.includes('"id":6')) {
+  process.stderr.write(`handrail: the built program does not answer:\n${child.stdout}\n${child.stderr}\n`)
+  process.exit(1)
+}
+process.stderr.write(`handrail: built in ${Math.round(performance.now() - started)} ms\n`)

@@ -1,0 +1,25 @@
+import { leaves } from './config/load.ts'
+import { openRuntime } from './main.ts'
+import { runCli, type SettingFlag } from './surfaces/cli/run.ts'
+
+/** The program: hands the command line what it needs from the other rooms. Heavy doors are opened only when used. */
+export function main(argv: string[], version: string): Promise<number> {
+  const flags: SettingFlag[] = leaves.map(({ flag, schema }) => ({ flag, boolean: schema.type === 'boolean', says: schema.description ?? '' }))
+  return runCli(
+    argv,
+    {
+      openRuntime,
+      serveMcpStdio: async (runtime) => (await import('./surfaces/mcp/stdio.ts')).serveMcpStdio(runtime),
+      serveHttp: async (runtime, port) => (await import('./serve.ts')).serveHttp(runtime, port),
+    },
+    flags,
+    version,
+  )
+}
+
+export { openRuntime }
+export { errorTable, ToolError } from './contracts/errors.ts'
+export { Config } from './contracts/config.ts'
+export { leaves as settings } from './config/load.ts'
+export { commands } from './surfaces/cli/run.ts'
+export { rooms } from './rooms.ts'

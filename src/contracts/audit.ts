@@ -1,0 +1,47 @@
+import type { Risk } from './tool.ts'
+
+/** What is written down. `seq`, `at`, `prev` and `hash` are added by the log. */
+export interface AuditEntry {
+  event:
+    | 'call.start'
+    | 'call.end'
+    | 'call.read'
+    | 'approval.requested'
+    | 'approval.decided'
+    | 'session.opened'
+    | 'session.note'
+    | 'snapshot.pruned'
+    | 'recovered'
+  call?: string
+  session?: string
+  surface?: string
+  client?: string
+  role?: string
+  tool?: string
+  risk?: Risk
+  input?: unknown
+  inputDigest?: string
+  touches?: unknown
+  outcome?: 'ok' | 'replayed' | 'error' | 'cancelled'
+  error?: string
+  message?: string
+  approval?: string
+  by?: string
+  approved?: boolean
+  snapshots?: string[]
+  evidence?: string[]
+  ms?: number
+  details?: unknown
+}
+
+export interface AuditLine extends AuditEntry {
+  seq: number
+  at: string
+  prev: string
+  hash: string
+}
+
+/** What `audit verify` found. `line` is 1-based and names the first bad line. */
+export type AuditVerdict =
+  | { whole: true; lines: number; head: string; note?: string }
+  | { whole: false; lines: number; line: number; why: string }

@@ -1,0 +1,22 @@
+import type { Risk } from './tool.ts'
+
+/** Who is asking, over which way in. The surface fills it in; nothing in it comes from the arguments of a call. */
+export interface Caller {
+  surface: 'mcp-stdio' | 'mcp-http' | 'cli'
+  /** Name and version the client gave of itself, for the record only. */
+  client: string
+  session: string
+  /** Set by the surface from its credential; an agent is never a person. */
+  role: 'agent' | 'person'
+}
+
+export interface CallOptions {
+  signal?: AbortSignal
+  onProgress?: (done: number, total: number | undefined, message: string | undefined) => void
+  /** A plan or a router may raise the risk; nothing may lower it. */
+  raisedRisk?: Risk
+  /** How long to wait for a person inside this call, at most. */
+  approvalWaitMs?: number
+  /** Called when a person is needed, so that a surface can show the card where the person is. */
+  onApproval?: (approvalId: string) => void
+}

@@ -1,0 +1,141 @@
+import Type, { type Static } from 'typebox'
+
+const closed = { additionalProperties: false } as const
+
+/** Every setting there is: the policy file of seed 000 §6 with our own additions. Field names are also flags and environment variables. */
+export const Config = Type.Object(
+  {
+    $schema: Type.Optional(Type.String({ description: 'For editors; ignored.' })),
+    contractVersion: Type.String({
+      const: '1.0.0',
+      default: '1.0.0',
+      description: 'Version of the tool contracts this file was written for.',
+    }),
+    mode: Type.Enum(['user', 'developer', 'cline'], {
+      type: 'string',
+      default: 'user',
+      description: '`user` (also written `cline`): files only. `developer`: commands and browser too.',
+    }),
+    lang: Type.Enum(['ZH', 'EN'], {
+      type: 'string',
+      default: 'ZH',
+      description: 'Language of diagnostics.',
+    }),
+    readOnly: Type.Boolean({ default: false, description: 'Refuse every change.' }),
+    disabledTools: Type.Array(Type.String(), { default: [], description: 'Tools switched off by name.' }),
+    policies: Type.Object(
+      {
+        sandboxRoot: Type.String({
+          default: '${projectRoot}',
+          description: 'The folder tools see: the project, or a folder inside it.',
+        }),
+        forbiddenDirs: Type.Array(Type.String({ minLength: 1 }), {
+          default: ['.git', 'node_modules', '.env'],
+          description: 'Names no tool may enter, at any depth, in any letter case or Unicode form.',
+        }),
+        writeRequiresDiff: Type.Boolean({
+          default: true,
+          description: '`write_to_file` needs a dry run of the same path and content first.',
+        }),
+        maxAutoFix: Type.Integer({
+          minimum: 0,
+          default: 1,
+          description: 'Writes to a file that keeps failing its check before a person is asked.',
+        }),
+        batchMaxLines: Type.Integer({
+          minimum: 1,
+          default: 2000,
+          description: 'Most lines one call may add and take away together.',
+        }),
+        allowedCommands: Type.Array(Type.String(), {
+          default: ['dev', 'build', 'lint'],
+          description: 'Scripts of `package.json` that may be run (developer mode).',
+        }),
+        browserAllowedHosts: Type.Array(Type.String(), {
+          default: ['localhost', '127.0.0.1'],
+          description: 'Hosts a browser may open (developer mode).',
+        }),
+        askFrom: Type.Enum(['R1', 'R2'], {
+          type: 'string',
+          default: 'R2',
+          description: 'Risk from which a person is asked. `R1`: before every change. It cannot be set above R2.',
+        }),
+        sensitiveFiles: Type.Array(Type.String(), {
+          default: [
+            'package.json',
+            '.mcp.json',
+            '.npmrc',
+            '.vscode/**',
+            '.idea/**',
+            '.claude/**',
+            '.cursor/**',
+            '.codex/**',
+            '.gemini/**',
+            '.github/**',
+            '.husky/**',
+            '.envrc',
+            '.gitattributes',
+            '.gitmodules',
+            'AGENTS.md',
+            'CLAUDE.md',
+            'Makefile',
+          ],
+          description: 'Files that make other programs run something: changing one is R2, so a person is asked.',
+        }),
+        crossMounts: Type.Boolean({
+          default: false,
+          description: 'Let tools enter other file systems mounted inside the project.',
+        }),
+      },
+      closed,
+    ),
+    limits: Type.Object(
+      {
+        maxReadBytes: Type.Integer({ minimum: 1, default: 5_242_880, description: 'Largest file read or written.' }),
+        snapshotRetention: Type.Integer({
+          minimum: 2,
+          default: 200,
+          description: 'States kept per file. The original is never dropped.',
+        }),
+        callTimeoutMs: Type.Integer({ minimum: 100, default: 60_000, description: 'Longest a call may run.' }),
+        approvalWaitMs: Type.Integer({
+          minimum: 0,
+          default: 45_000,
+          description: 'How long a call waits for a person before it answers with the approval id.',
+        }),
+        approvalTtlMs: Type.Integer({
+          minimum: 1_000,
+          default: 86_400_000,
+          description: 'After this an unanswered question is denied, and an unused approval lapses.',
+        }),
+        maxConcurrent: Type.Integer({ minimum: 1, default: 16, description: 'Calls carried out at once.' }),
+        maxQueued: Type.Integer({ minimum: 1, default: 1_024, description: 'Calls that may wait for their turn.' }),
+        idempotencyTtlMs: Type.Integer({
+          minimum: 1_000,
+          default: 2_592_000_000,
+          description: 'How long an idempotency key is remembered.',
+        }),
+        searchTimeoutMs: Type.Integer({ minimum: 100, default: 20_000, description: 'Longest a search may take.' }),
+        regexTimeoutMs: Type.Integer({ minimum: 10, default: 2_000, description: 'Longest one replacement may take.' }),
+      },
+      closed,
+    ),
+  },
+  closed,
+)
+
+export type Config = Static<typeof Config>
+
+/** Where a value came from; later ones win. */
+export const origins = ['default', 'user', 'project', 'environment', 'flag'] as const
+export type Origin = (typeof origins)[number]
+
+export interface Setting {
+  /** Where it stands in the file, e.g. `policies.maxAutoFix`. */
+  key: string
+  flag: string
+  env: string
+  description: string
+  value: unknown
+  origin: Origin
+}

@@ -1,0 +1,44 @@
+import type { Approval, ApprovalState, Decision } from './approval.ts'
+import type { AuditLine, AuditVerdict } from './audit.ts'
+import type { CallOptions, Caller } from './call.ts'
+import type { Config, Setting } from './config.ts'
+import type { Session, SessionNote } from './session.ts'
+import type { Snapshot } from './snapshot.ts'
+import type { Tool } from './tool.ts'
+
+/** Everything a surface can reach. Acts go through `call` and nothing else; the rest is looking, and a person's answers. */
+export interface Runtime {
+  readonly project: string
+  readonly version: string
+  readonly config: Config
+  readonly settings: readonly Setting[]
+  /** What this system gives us, for `doctor`. */
+  readonly means: { search: string; paths: string; sqlite: string }
+  readonly tools: readonly Tool[]
+  call(name: string, input: unknown, caller: Caller, options?: CallOptions): Promise<{ callId: string; output: unknown; snapshots: string[] }>
+  openSession(session: Pick<Session, 'id' | 'surface' | 'client'>): void
+  sessions(): Session[]
+  notes(session: string): SessionNote[]
+  approvals: {
+    list(state?: ApprovalState): Approval[]
+    get(id: string): Approval | undefined
+    /** A person's answer. Surfaces call it only with a person's credential in hand. */
+    decide(id: string, decision: Decision): Approval
+  }
+  audit: {
+    verify(onProgress?: (done: number, total: number) => void): AuditVerdict
+    last(count: number, fits?: (line: AuditLine) => boolean): AuditLine[]
+    lines(from?: number): Iterable<AuditLine>
+    head(): { seq: number; hash: string }
+  }
+  snapshots(limit: number, prefix: string): Snapshot[]
+  /** The secret of this project's listener, made on first use; lives in a 0600 file. */
+  token(): { token: string; file: string }
+  close(): Promise<void>
+}
+
+export interface RuntimeOptions {
+  project: string
+  flags?: Record<string, string | boolean | undefined>
+  environment?: Record<string, string | undefined>
+}

@@ -1,0 +1,144 @@
+import type { Static, TSchema } from 'typebox'
+import type { ErrorCode } from './errors.ts'
+import type { LineDiff } from './diff.ts'
+
+/** R0 reads. R1 changes that can be undone. R2 cannot be fully undone, or unknown code. R3 destroys, publishes, spends, or touches secrets. */
+export const risks = ['R0', 'R1', 'R2', 'R3'] as const
+export type Risk = (typeof risks)[number]
+
+/** What a call reads or changes, stated before it acts. Policy judges it, order and snapshots follow it. */
+export type Touch =
+  | { path: string; access: 'read' | 'write' }
+  | { command: string }
+  | { url: string }
+
+/** What a person sees of a call: its effect, not its words. */
+export interface Card {
+  title: string
+  changes: { path: string; diff: LineDiff }[]
+  notes?: string[]
+}
+
+export interface FileChange {
+  path: string
+  content: Uint8Array | null
+  /** Snapshots this change takes back. */
+  undoes?: readonly string[]
+}
+
+/** What a tool may do while it runs. Writing is a power of the call, limited to what the tool declared in `touches`. */
+export interface Acting {
+  readonly id: string
+  readonly session: string
+  readonly signal: AbortSignal
+  readonly caller: { surface: string; client: string }
+  /** Every tool that is switched on in this runtime. */
+  readonly tools: readonly string[]
+  progress(done: number, total?: number, message?: string): void
+  /**
+   * Changes files, all or none: `content` null removes. Only paths declared as written in `touches` are let through;
+   * both sides of every change are kept, and the ids of the new states come back in the same order.
+   */
+  change(changes: readonly FileChange[]): Promise<{ path: string; snapshotId: string; bytes: number }[]>
+}
+
+export interface Example {
+  says: string
+  /** Files that must be there before. */
+  given?: Record<string, string>
+  input: Record<string, unknown>
+  /** Fields the reply must contain. */
+  output: Record<string, unknown>
+}
+
+export type Infer<S> = S extends TSchema ? Static<S> : never
+
+/** The one form of a tool. Snapshots, consent, audit, timing, order and idempotency are not in it: the kernel does them. */
+export interface ToolForm<I extends object, O extends object, Use, In, Out> {
+  name: string
+  title: string
+  description: string
+  /** The floor. Arguments may raise it, a model never lowers it. */
+  risk: Risk | ((input: In) => Risk)
+  input: I
+  output: O
+  /** Codes it may raise besides the kernel's own. */
+  errors: readonly ErrorCode[]
+  examples: readonly Example[]
+  touches?: (input: In, use: Use) => Touch[] | Promise<Touch[]>
+  card?: (input: In, use: Use) => Card | Promise<Card>
+  execute: (input: In, use: Use, call: Acting) => Out | Promise<Out>
+  /** Inputs the contract promises to accept although the schema alone would refuse them. */
+  forgives?: (raw: Record<string, unknown>) => Record<string, unknown>
+  /** Input fields that hold content: only their size and digest are written down. */
+  private?: readonly (keyof In & string)[]
+  /** For tools that can be rehearsed: what must be equal between the dry run and the real one. */
+  rehearsal?: (input: In) => { dry: boolean; same: unknown }
+  /** For tools that check a file: whether it passed, so that `maxAutoFix` can count repairs. */
+  verdict?: (input: In, output: Out) => { path: string; passed: boolean } | undefined
+  /** Only in developer mode. */
+  developer?: boolean
+  /** `person`: not offered to agents over any surface. */
+  audience?: 'agent' | 'person'
+}
+
+/** A tool as the kernel knows it: the form, bound to the slice of the host it may use. */
+export interface Tool {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly input: object
+  readonly output: object
+  readonly errors: readonly ErrorCode[]
+  readonly examples: readonly Example[]
+  readonly private: readonly string[]
+  readonly developer: boolean
+  readonly audience: 'agent' | 'person'
+  readonly readOnly: boolean
+  readonly rehearsal: ((input: unknown) => { dry: boolean; same: unknown }) | undefined
+  readonly verdict: ((input: unknown, output: unknown) => { path: string; passed: boolean } | undefined) | undefined
+  forgives(raw: Record<string, unknown>): Record<string, unknown>
+  risk(input: unknown): Risk
+  touches(input: unknown): Touch[] | Promise<Touch[]>
+  card(input: unknown): Card | Promise<Card>
+  execute(input: unknown, call: Acting): unknown
+}
+
+/** A form waiting for the slice of the host its toolset names. */
+export interface Bindable<Use> {
+  readonly name: string
+  bind(use: Use): Tool
+}
+
+/** `const defineTool = toolsUsing<Files>()`: a tool can reach only the slice its toolset names. */
+export function toolsUsing<Use>() {
+  return function defineTool<I extends object, O extends object, In = Infer<I>, Out = Infer<O>>(
+    form: ToolForm<I, O, Use, NoInfer<In>, NoInfer<Out>>,
+  ): Bindable<Use> {
+    return { name: form.name, bind: (use) => bindForm(form as ToolForm<object, object, Use, unknown, unknown>, use) }
+  }
+}
+
+function bindForm<Use>(form: ToolForm<object, object, Use, unknown, unknown>, use: Use): Tool {
+  const floor = form.risk
+  return {
+    name: form.name,
+    title: form.title,
+    description: form.description,
+    input: form.input,
+    output: form.output,
+    errors: form.errors,
+    examples: form.examples,
+    private: (form.private ?? []) as readonly string[],
+    developer: form.developer ?? false,
+    audience: form.audience ?? 'agent',
+    readOnly: floor === 'R0',
+    rehearsal: form.rehearsal,
+    verdict: form.verdict,
+    forgives: form.forgives ?? ((raw) => raw),
+    risk: typeof floor === 'function' ? floor : () => floor,
+    touches: (input) => form.touches?.(input, use) ?? [],
+    card: (input) => form.card?.(input, use) ?? { title: form.title, changes: [] },
+    execute: (input, call) => form.execute(input, use, call),
+  }
+}

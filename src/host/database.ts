@@ -1,0 +1,91 @@
+import { createRequire } from 'node:module'
+import { ToolError } from '../contracts/errors.ts'
+
+/** The few calls we use of `node:sqlite`; on Node 20 the same API comes from @photostructure/sqlite. */
+export interface Database {
+  exec(sql: string): void
+  all<Row>(sql: string, ...values: SqlValue[]): Row[]
+  get<Row>(sql: string, ...values: SqlValue[]): Row | undefined
+  run(sql: string, ...values: SqlValue[]): number
+  /** All or nothing. With `durable`, on the disk itself before it returns. */
+  transaction<T>(act: () => T, durable?: boolean): T
+  close(): void
+}
+
+export type SqlValue = string | number | null
+
+interface Statement {
+  all(...values: SqlValue[]): unknown[]
+  get(...values: SqlValue[]): unknown
+  run(...values: SqlValue[]): { changes: number | bigint }
+}
+
+interface Connection {
+  exec(sql: string): void
+  prepare(sql: string): Statement
+  close(): void
+}
+
+export function openConnection(path: string): Connection {
+  const builtin = process.getBuiltinModule?.('node:sqlite') as { DatabaseSync: new (path: string) => Connection } | undefined
+  const driver = builtin ?? (createRequire(import.meta.url)('@photostructure/sqlite') as { DatabaseSync: new (path: string) => Connection })
+  return new driver.DatabaseSync(path)
+}
+
+export function openDatabase(path: string, schema: string): Database {
+  let connection: Connection
+  try {
+    connection = openConnection(path)
+    connection.exec('PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON')
+    connection.exec(schema)
+  } catch (cause) {
+    throw new ToolError('E_IO', `Handrail's store cannot be opened: ${(cause as Error).message}`, {
+      hint: 'Run `handrail doctor`. The store is .handrail/handrail.db in the project.',
+      cause,
+    })
+  }
+  const prepared = new Map<string, Statement>()
+  const statement = (sql: string): Statement => {
+    let found = prepared.get(sql)
+    if (!found) prepared.set(sql, (found = connection.prepare(sql)))
+    return found
+  }
+  const guarded = <T>(act: () => T): T => {
+    try {
+      return act()
+    } catch (cause) {
+      if (cause instanceof ToolError) throw cause
+      throw new ToolError('E_IO', `Handrail's store refused: ${(cause as Error).message}`, {
+        hint: 'Is the disk full or read-only? Nothing is acknowledged that was not stored.',
+        cause,
+      })
+    }
+  }
+  return {
+    exec: (sql) => guarded(() => connection.exec(sql)),
+    all: <Row>(sql: string, ...values: SqlValue[]) => guarded(() => statement(sql).all(...values) as Row[]),
+    get: <Row>(sql: string, ...values: SqlValue[]) => guarded(() => statement(sql).get(...values) as Row | undefined),
+    run: (sql, ...values) => guarded(() => Number(statement(sql).run(...values).changes)),
+    transaction: (act, durable = false) =>
+      guarded(() => {
+        if (durable) connection.exec('PRAGMA synchronous = FULL')
+        try {
+          connection.exec('BEGIN IMMEDIATE')
+          try {
+            const result = act()
+            connection.exec('COMMIT')
+            return result
+          } catch (cause) {
+            connection.exec('ROLLBACK')
+            throw cause
+          }
+        } finally {
+          if (durable) connection.exec('PRAGMA synchronous = NORMAL')
+        }
+      }),
+    close() {
+      prepared.clear()
+      connection.close()
+    },
+  }
+}

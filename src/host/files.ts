@@ -1,0 +1,212 @@
+import { createHash } from 'node:crypto'
+import { isUtf8 } from 'node:buffer'
+import { closeSync, readSync, readdirSync, type Dirent } from 'node:fs'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { ToolError } from '../contracts/errors.ts'
+import { splitPath, type PathRules } from './paths.ts'
+import { fileFault, ioFault, openFile, openFolder, type Folder, type Root } from './walk.ts'
+
+export interface Entry {
+  name: string
+  kind: 'file' | 'folder' | 'other'
+}
+
+/** What tools see of the disk: reading only, every path judged at the moment of use. Writing is a power of the call. */
+export interface Files {
+  readonly root: string
+  readonly maxBytes: number
+  /** The path as it is written down: relative, forward slashes, no `.`. Throws where the path may not be used. */
+  normal(path: string): string
+  read(path: string, maxBytes?: number): Buffer
+  /** Like `read`, but nothing where there is no such file. */
+  peek(path: string): Buffer | undefined
+  readText(path: string, maxBytes?: number): string
+  isFolder(path: string): boolean
+  list(path: string): Entry[]
+  /** Every file and folder below, depth first, names sorted; links are never followed, forbidden names never entered. */
+  scan(path: string, visit: (relative: string, kind: Entry['kind']) => void | 'stop', signal?: AbortSignal): Promise<void>
+}
+
+/** A folder with rules on its names: the only way from a tool to the disk. */
+export function judgedFiles(root: Root, rules: PathRules, maxBytes: number): Files {
+  const files: Files = {
+    root: root.path,
+    maxBytes,
+    normal: (path) => splitPath(path, rules).join('/'),
+    read: (path, limit = maxBytes) => readJudged(root, splitPath(path, rules), limit),
+    peek(path) {
+      try {
+        return files.read(path)
+      } catch (fault) {
+        if (fault instanceof ToolError && fault.code === 'E_NOT_FOUND') return undefined
+        throw fault
+      }
+    },
+    readText: (path, limit) => decodeText(files.read(path, limit), path),
+    isFolder(path) {
+      try {
+        openFolder(root, splitPath(path, rules)).close()
+        return true
+      } catch (fault) {
+        if (isNoFolder(fault)) return false
+        throw fault
+      }
+    },
+    list(path) {
+      const names = splitPath(path, rules)
+      const folder = openFolderOnly(root, names)
+      try {
+        return entriesOf(folder, names, rules)
+      } finally {
+        folder.close()
+      }
+    },
+    async scan(path, visit, signal) {
+      const names = splitPath(path, rules)
+      await scanFolder(root, names, '', rules, visit, { signal, since: performance.now() })
+    },
+  }
+  return files
+}
+
+function readJudged(root: Root, names: readonly string[], limit: number): Buffer {
+  if (names.length === 0) throw new ToolError('E_IO', 'Is a folder, not a file: .', { hint: 'Name a file inside it.' })
+  const folder = openFolder(root, names.slice(0, -1))
+  try {
+    const { fd, stat } = openFile(root, folder, names)
+    try {
+      if (stat.size > limit) throw tooLarge(names.join('/'), stat.size, limit)
+      return readAll(fd, stat.size)
+    } finally {
+      closeSync(fd)
+    }
+  } catch (cause) {
+    throw fileFault(names, cause)
+  } finally {
+    folder.close()
+  }
+}
+
+function readAll(fd: number, size: number): Buffer {
+  const buffer = Buffer.allocUnsafe(size)
+  let filled = 0
+  while (filled < size) {
+    const count = readSync(fd, buffer, filled, size - filled, filled)
+    if (count === 0) break
+    filled += count
+  }
+  return filled === size ? buffer : buffer.subarray(0, filled)
+}
+
+export function tooLarge(path: string, size: number, limit: number): ToolError {
+  return new ToolError('E_TOO_LARGE', `Too large: ${path} has ${size} bytes, the limit is ${limit}`, {
+    details: { path, bytes: size, maxBytes: limit },
+    hint: 'Use search_files to find the part you need, or raise limits.maxReadBytes.',
+  })
+}
+
+function openFolderOnly(root: Root, names: readonly string[]): Folder {
+  try {
+    return openFolder(root, names)
+  } catch (fault) {
+    if (isNoFolder(fault))
+      throw new ToolError('E_IO', `Is a file, not a folder: ${names.join('/')}`, {
+        details: { path: names.join('/') },
+        hint: 'Use read_file to read it.',
+        cause: fault,
+      })
+    throw fault
+  }
+}
+
+function isNoFolder(fault: unknown): boolean {
+  return fault instanceof ToolError && fault.code === 'E_NOT_FOUND' && (fault.cause as NodeJS.ErrnoException)?.code === 'ENOTDIR'
+}
+
+function entriesOf(folder: Folder, names: readonly string[], rules: PathRules): Entry[] {
+  let found: Dirent[]
+  try {
+    found = readdirSync(folder.at('.'), { withFileTypes: true })
+  } catch (cause) {
+    throw ioFault(names, cause)
+  }
+  return found
+    .filter((entry) => rules.refuse(entry.name) === undefined)
+    .map((entry): Entry => ({ name: entry.name, kind: entry.isFile() ? 'file' : entry.isDirectory() ? 'folder' : 'other' }))
+    .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+}
+
+/** Longest stretch one piece of work may keep other calls waiting. */
+export const turnMs = 8
+
+async function scanFolder(
+  root: Root,
+  names: readonly string[],
+  prefix: string,
+  rules: PathRules,
+  visit: (relative: string, kind: Entry['kind']) => void | 'stop',
+  pace: { signal: AbortSignal | undefined; since: number },
+): Promise<'stop' | undefined> {
+  const folder = openFolderOnly(root, names)
+  try {
+    for (const entry of entriesOf(folder, names, rules)) {
+      const relative = prefix + entry.name
+      if (visit(relative, entry.kind) === 'stop') return 'stop'
+      if (performance.now() - pace.since > turnMs) {
+        await nextTurn()
+        pace.signal?.throwIfAborted()
+        pace.since = performance.now()
+      }
+      if (entry.kind !== 'folder') continue
+      try {
+        if ((await scanFolder(root, [...names, entry.name], `${relative}/`, rules, visit, pace)) === 'stop') return 'stop'
+      } catch (fault) {
+        // A folder that vanished, turned into a link or may not be read is passed over, as any walker does.
+        if (!(fault instanceof ToolError)) throw fault
+      }
+    }
+    return undefined
+  } finally {
+    folder.close()
+  }
+}
+
+/** Strict UTF-8. A byte order mark stays in the text, so that writing it back gives the same bytes. */
+export function decodeText(bytes: Buffer, path: string): string {
+  if (!isUtf8(bytes) || bytes.includes(0))
+    throw new ToolError('E_ENCODING', `Not UTF-8 text: ${path}`, {
+      details: { path, looksLike: guessEncoding(bytes) },
+      hint: `It looks like ${guessEncoding(bytes)}. Convert text to UTF-8 first; binary files cannot be read as text.`,
+    })
+  return bytes.toString('utf8')
+}
+
+function guessEncoding(bytes: Buffer): string {
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return 'UTF-16 LE'
+  if (bytes[0] === 0xfe && bytes[1] === 0xff) return 'UTF-16 BE'
+  if (bytes.includes(0)) return 'a binary file'
+  for (const label of ['gb18030', 'shift_jis', 'euc-kr']) {
+    try {
+      new TextDecoder(label, { fatal: true }).decode(bytes)
+      return label === 'gb18030' ? 'GBK/GB18030' : label === 'shift_jis' ? 'Shift_JIS' : 'EUC-KR'
+    } catch {
+      continue
+    }
+  }
+  return 'a binary file or a legacy encoding'
+}
+
+/** Text to bytes, refusing what UTF-8 cannot hold. */
+export function encodeText(text: string, path: string): Buffer {
+  if (!text.isWellFormed())
+    throw new ToolError('E_ENCODING', `The content for ${path} holds half of a surrogate pair`, {
+      details: { path },
+      hint: 'Send well-formed Unicode text.',
+    })
+  return Buffer.from(text, 'utf8')
+}
+
+/** The name of a content. */
+export function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}

@@ -1,0 +1,188 @@
+import {
+  chmodSync, closeSync, constants, existsSync, fdatasyncSync, fstatSync, ftruncateSync, linkSync, mkdirSync, openSync, readFileSync,
+  readSync, readdirSync, renameSync, unlinkSync, writeSync, fsyncSync,
+} from 'node:fs'
+import { ToolError } from '../contracts/errors.ts'
+import type { Root } from './walk.ts'
+
+const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL, O_WRONLY, O_NOFOLLOW, O_DIRECTORY, O_APPEND } = constants
+
+/** One folder of Handrail's own state, held open. Tools cannot name it; links in its place are refused. */
+export interface StateFolder {
+  /** A path that leads to a name inside this very folder. */
+  at(name: string): string
+  sub(name: string): StateFolder
+  has(name: string): boolean
+  names(): string[]
+  read(name: string): Buffer | undefined
+  /** Creates a file that must not exist yet, flushed to disk. False where it exists. */
+  create(name: string, content: Uint8Array): boolean
+  /** Puts content in place of a file through a temporary one. */
+  replace(name: string, content: Uint8Array): void
+  /** A second name for the same content; `EMLINK` and file systems without links fall back to false. */
+  link(from: string, to: string): boolean
+  remove(name: string): void
+  openLog(name: string): LogFile
+}
+
+/** A file that only grows, with positioned reads and writes for its head. */
+export interface LogFile {
+  size(): number
+  append(bytes: Uint8Array): void
+  writeAt(bytes: Uint8Array, position: number): void
+  readAt(position: number, length: number): Buffer
+  truncate(size: number): void
+  flush(): void
+  close(): void
+}
+
+/** Opens (and where needed makes, 0700) the state folder of a project, refusing a link in its place. */
+export function openStateFolder(root: Root): StateFolder {
+  const base = root.means === 'descriptors' ? `/proc/self/fd/${root.fd}` : root.path
+  const folder = openSub(base, '.handrail', root.means === 'descriptors')
+  if (!folder.has('.gitignore')) folder.create('.gitignore', Buffer.from('*\n'))
+  return folder
+}
+
+function openSub(base: string, name: string, descriptors: boolean): StateFolder {
+  const path = `${base}/${name}`
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw stateFault(name, cause)
+  }
+  let fd: number
+  try {
+    fd = openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+  } catch (cause) {
+    throw stateFault(name, cause)
+  }
+  const stat = fstatSync(fd)
+  if ((stat.mode & 0o077) !== 0) chmodSync(path, 0o700)
+  const own = descriptors ? `/proc/self/fd/${fd}` : path
+  return folderAt(own, fd, descriptors)
+}
+
+function folderAt(own: string, fd: number, descriptors: boolean): StateFolder {
+  const at = (name: string): string => `${own}/${name}`
+  const put = (name: string, content: Uint8Array): void => {
+    const file = openSync(at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+    try {
+      for (let done = 0; done < content.byteLength; ) done += writeSync(file, content, done)
+      fsyncSync(file)
+    } catch (cause) {
+      unlinkSync(at(name))
+      throw cause
+    } finally {
+      closeSync(file)
+    }
+  }
+  const guarded = <T>(name: string, act: () => T): T => {
+    try {
+      return act()
+    } catch (cause) {
+      throw stateFault(name, cause)
+    }
+  }
+  return {
+    at,
+    sub: (name) => openSub(own, name, descriptors),
+    has: (name) => existsSync(at(name)),
+    names: () => guarded('.', () => readdirSync(own)),
+    read(name) {
+      try {
+        const file = openSync(at(name), O_RDONLY | O_NOFOLLOW)
+        try {
+          return readFileSync(file)
+        } finally {
+          closeSync(file)
+        }
+      } catch (cause) {
+        if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+        throw stateFault(name, cause)
+      }
+    },
+    create(name, content) {
+      try {
+        put(name, content)
+        return true
+      } catch (cause) {
+        if ((cause as NodeJS.ErrnoException).code === 'EEXIST') return false
+        throw stateFault(name, cause)
+      }
+    },
+    replace: (name, content) =>
+      guarded(name, () => {
+        const temporary = `${name}.${process.pid}.tmp`
+        put(temporary, content)
+        renameSync(at(temporary), at(name))
+        fsyncSync(fd)
+      }),
+    link(from, to) {
+      try {
+        linkSync(at(from), at(to))
+        return true
+      } catch (cause) {
+        const { code } = cause as NodeJS.ErrnoException
+        if (code === 'EEXIST') return true
+        if (code === 'EMLINK' || code === 'ENOTSUP' || code === 'EPERM') return false
+        throw stateFault(to, cause)
+      }
+    },
+    remove(name) {
+      try {
+        unlinkSync(at(name))
+      } catch (cause) {
+        if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw stateFault(name, cause)
+      }
+    },
+    openLog: (name) => guarded(name, () => logAt(at(name), name)),
+  }
+}
+
+function logAt(path: string, name: string): LogFile {
+  const grow = openSync(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600)
+  const place = openSync(path, O_RDWR | O_NOFOLLOW)
+  const guarded = <T>(act: () => T): T => {
+    try {
+      return act()
+    } catch (cause) {
+      throw stateFault(name, cause)
+    }
+  }
+  return {
+    size: () => guarded(() => fstatSync(place).size),
+    append: (bytes) =>
+      guarded(() => {
+        for (let done = 0; done < bytes.byteLength; ) done += writeSync(grow, bytes, done)
+      }),
+    writeAt: (bytes, position) => guarded(() => void writeSync(place, bytes, 0, bytes.byteLength, position)),
+    readAt: (position, length) =>
+      guarded(() => {
+        const buffer = Buffer.allocUnsafe(length)
+        const count = readSync(place, buffer, 0, length, position)
+        return buffer.subarray(0, count)
+      }),
+    truncate: (size) => guarded(() => ftruncateSync(place, size)),
+    flush: () => guarded(() => fdatasyncSync(place)),
+    close() {
+      closeSync(grow)
+      closeSync(place)
+    },
+  }
+}
+
+function stateFault(name: string, cause: unknown): ToolError {
+  if (cause instanceof ToolError) return cause
+  const { code = 'unknown' } = cause as NodeJS.ErrnoException
+  const link = code === 'ELOOP' || code === 'ENOTDIR'
+  return new ToolError('E_IO', `Handrail's own state cannot be used (${code}): .handrail/${name}`, {
+    details: { errno: code },
+    hint: link
+      ? 'A link or file stands where .handrail should be a folder. Remove it.'
+      : code === 'ENOSPC'
+        ? 'The disk is full. Nothing was changed: what cannot be written down is not done.'
+        : 'Check that .handrail in the project is a folder this user may write to.',
+    cause,
+  })
+}

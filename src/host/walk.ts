@@ -1,0 +1,190 @@
+import { closeSync, constants, existsSync, fstatSync, lstatSync, mkdirSync, openSync, realpathSync, type Stats } from 'node:fs'
+import { ToolError } from '../contracts/errors.ts'
+
+const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_CLOEXEC = 0 } = constants as typeof constants & { O_CLOEXEC?: number }
+const dirFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+const fileFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC
+
+/** A folder held open: whatever happens to its name, these bytes are the ones that were judged. */
+export interface Root {
+  readonly path: string
+  readonly fd: number
+  readonly dev: number
+  /** `descriptors`: names are looked up inside open folders, so a link swapped in mid-way cannot lead out. `compare`: opened by name, then checked. */
+  readonly means: 'descriptors' | 'compare'
+  readonly crossMounts: boolean
+}
+
+export function openRoot(path: string, options: { crossMounts?: boolean; means?: Root['means'] } = {}): Root {
+  let real: string
+  try {
+    real = realpathSync(path)
+  } catch (cause) {
+    throw new ToolError('E_NOT_FOUND', `No such folder: ${path}`, {
+      details: { path },
+      hint: 'Give an existing folder with --project.',
+      cause,
+    })
+  }
+  const fd = openSync(real, O_RDONLY | O_CLOEXEC)
+  const stat = fstatSync(fd)
+  if (!stat.isDirectory()) {
+    closeSync(fd)
+    throw new ToolError('E_BAD_ARGS', `Not a folder: ${path}`, { details: { path }, hint: 'Give a folder with --project.' })
+  }
+  const means = options.means ?? (existsSync(`/proc/self/fd/${fd}`) ? 'descriptors' : 'compare')
+  return { path: real, fd, dev: stat.dev, means, crossMounts: options.crossMounts ?? false }
+}
+
+export function closeRoot(root: Root): void {
+  closeSync(root.fd)
+}
+
+/** A folder reached name by name. `at(name)` is a path that the system resolves inside this very folder. */
+export interface Folder {
+  readonly fd: number
+  at(name: string): string
+  close(): void
+}
+
+/** Walks down to a folder without following a single link. With `make`, missing folders are created and reported. */
+export function openFolder(root: Root, names: readonly string[], make?: (created: string) => void): Folder {
+  let fd = root.fd
+  let plain = root.path
+  const path = (name: string): string => (root.means === 'descriptors' ? `/proc/self/fd/${fd}/${name}` : `${plain}/${name}`)
+  const leave = (): void => {
+    if (fd !== root.fd) closeSync(fd)
+  }
+  try {
+    names.forEach((name, index) => {
+      if (make) makeFolder(path(name), () => make(names.slice(0, index + 1).join('/')))
+      const next = openSync(path(name), dirFlags)
+      plain = `${plain}/${name}`
+      leave()
+      fd = next
+      if (root.means === 'compare') mustBeSame(root, plain, fd)
+      if (!root.crossMounts && fstatSync(fd).dev !== root.dev)
+        throw deny(names, 'another file system is mounted there', 'Allow it with policies.crossMounts.')
+    })
+  } catch (cause) {
+    leave()
+    throw walkFault(root, names, cause)
+  }
+  const held = fd
+  const base = plain
+  return {
+    fd: held,
+    at: (name) => (root.means === 'descriptors' ? `/proc/self/fd/${held}/${name}` : `${base}/${name}`),
+    close: leave,
+  }
+}
+
+/** Opens a regular file for reading, judged on the descriptor itself: not a link, not a device, no second name. */
+export function openFile(root: Root, folder: Folder, names: readonly string[]): { fd: number; stat: Stats } {
+  const name = names.at(-1) as string
+  let fd: number
+  try {
+    fd = openSync(folder.at(name), fileFlags)
+  } catch (cause) {
+    throw fileFault(names, cause)
+  }
+  try {
+    if (root.means === 'compare') mustBeSame(root, folder.at(name), fd)
+    const stat = fstatSync(fd)
+    judgeFile(stat, names)
+    return { fd, stat }
+  } catch (cause) {
+    closeSync(fd)
+    throw cause
+  }
+}
+
+/** Refuses everything but a regular file with a single name. */
+export function judgeFile(stat: Stats, names: readonly string[]): void {
+  if (stat.isDirectory()) throw new ToolError('E_IO', `Is a folder, not a file: ${names.join('/')}`, {
+    details: { path: names.join('/') },
+    hint: 'Use list_files to see what is in it.',
+  })
+  if (!stat.isFile()) throw deny(names, 'it is not a regular file')
+  if (stat.nlink > 1) throw deny(names, 'it has a second name (hard link), which may lie outside the project', 'Copy the file to give it its own content.')
+}
+
+/** Turns a refusal of the system into one of ours. */
+export function fileFault(names: readonly string[], cause: unknown): ToolError {
+  if (cause instanceof ToolError) return cause
+  const { code } = cause as NodeJS.ErrnoException
+  if (code === 'ELOOP' || code === 'EMLINK') return deny(names, 'it is a symbolic link', undefined, cause)
+  if (code === 'ENXIO' || code === 'ENODEV') return deny(names, 'it is not a regular file', undefined, cause)
+  if (code === 'ENOENT' || code === 'ENOTDIR') return notFound(names, cause)
+  return ioFault(names, cause)
+}
+
+function walkFault(root: Root, names: readonly string[], cause: unknown): ToolError {
+  if (cause instanceof ToolError) return cause
+  const { code } = cause as NodeJS.ErrnoException
+  if (code === 'ELOOP') return deny(names, 'it leads through a symbolic link', undefined, cause)
+  if (code === 'ENOTDIR' && leadsThroughLink(root, names)) return deny(names, 'it leads through a symbolic link', undefined, cause)
+  if (code === 'ENOENT' || code === 'ENOTDIR') return notFound(names, cause)
+  return ioFault(names, cause)
+}
+
+/** Only to choose the words of a refusal; the refusal itself stands already. */
+function leadsThroughLink(root: Root, names: readonly string[]): boolean {
+  return names.some((_, index) => {
+    try {
+      return lstatSync([root.path, ...names.slice(0, index + 1)].join('/')).isSymbolicLink()
+    } catch {
+      return false
+    }
+  })
+}
+
+function makeFolder(path: string, made: () => void): void {
+  try {
+    mkdirSync(path)
+    made()
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause
+  }
+}
+
+/** Where descriptors cannot be walked: what was opened must be what the name still leads to, with no link on the way. */
+function mustBeSame(root: Root, path: string, fd: number): void {
+  const opened = fstatSync(fd)
+  const named = lstatSync(path)
+  if (opened.ino !== named.ino || opened.dev !== named.dev || realpathSync(path) !== path)
+    throw deny([path.slice(root.path.length + 1)], 'it changed while it was opened')
+}
+
+export function deny(names: readonly string[], why: string, hint?: string, cause?: unknown): ToolError {
+  return new ToolError('E_DENY_PATH', `Path not allowed: ${names.join('/')}: ${why}`, {
+    details: { path: names.join('/') },
+    hint: hint ?? 'Only regular files and folders inside the project can be used.',
+    cause,
+  })
+}
+
+function notFound(names: readonly string[], cause: unknown): ToolError {
+  return new ToolError('E_NOT_FOUND', `File not found: ${names.join('/') || '.'}`, {
+    details: { path: names.join('/') },
+    hint: 'Check the name, or run list_files on its folder.',
+    cause,
+  })
+}
+
+export function ioFault(names: readonly string[], cause: unknown): ToolError {
+  const code = (cause as NodeJS.ErrnoException).code ?? 'unknown'
+  const hints: Record<string, string> = {
+    ENOSPC: 'The disk is full. Free some space; nothing was changed.',
+    EDQUOT: 'The disk quota is used up. Free some space; nothing was changed.',
+    EACCES: 'The system does not let this user do that. Check the permissions of the file and its folder.',
+    EPERM: 'The system does not let this user do that. Check the permissions of the file and its folder.',
+    EROFS: 'The file system is read-only.',
+    EMFILE: 'Too many files are open. Try again.',
+  }
+  return new ToolError('E_IO', `The system refused (${code}): ${names.join('/') || '.'}`, {
+    details: { path: names.join('/'), errno: code },
+    hint: hints[code] ?? 'Try again; run `handrail doctor` if it stays.',
+    cause,
+  })
+}

@@ -1,0 +1,65 @@
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
+import { ToolError } from '../contracts/errors.ts'
+import type { Tool } from '../contracts/tool.ts'
+
+const ajv = new Ajv2020({ allErrors: true, strict: true, strictRequired: false, strictTypes: false, addUsedSchema: false })
+const compiled = new WeakMap<object, ValidateFunction>()
+
+function validatorOf(schema: object): ValidateFunction {
+  let found = compiled.get(schema)
+  if (!found) compiled.set(schema, (found = ajv.compile(schema)))
+  return found
+}
+
+/** The input as the contract wants it, or E_BAD_ARGS naming every field that does not fit. */
+export function checkInput(tool: Tool, raw: unknown): unknown {
+  const input = isRecord(raw) ? tool.forgives(raw) : raw
+  const validate = validatorOf(tool.input)
+  if (validate(input)) {
+    const { idempotencyKey: key } = input as { idempotencyKey?: unknown }
+    if (typeof key === 'string' && (key.length > 256 || key.length === 0))
+      throw badArgs(tool, [{ field: 'idempotencyKey', problem: 'must have 1 to 256 characters' }])
+    return input
+  }
+  throw badArgs(tool, describe(validate.errors ?? []))
+}
+
+/** A tool that answers outside its contract is a fault of ours, never the caller's. */
+export function checkOutput(tool: Tool, output: unknown): unknown {
+  const validate = validatorOf(tool.output)
+  if (validate(output)) return output
+  throw new ToolError('E_INTERNAL', `${tool.name} answered outside its contract`, {
+    details: { fields: describe(validate.errors ?? []) },
+    hint: 'This is a fault in Handrail; please report it.',
+  })
+}
+
+function badArgs(tool: Tool, fields: { field: string; problem: string }[]): ToolError {
+  const words = fields.map(({ field, problem }) => `${field} ${problem}`).join('; ')
+  return new ToolError('E_BAD_ARGS', `Bad arguments for ${tool.name}: ${words}`, {
+    details: { fields },
+    hint: `Fields of ${tool.name}: ${fieldsOf(tool)}.`,
+  })
+}
+
+function fieldsOf(tool: Tool): string {
+  const { properties = {}, required = [] } = tool.input as { properties?: object; required?: string[] }
+  const names = Object.keys(properties).map((name) => (required.includes(name) ? `${name} (required)` : name))
+  return names.join(', ') || 'none'
+}
+
+function describe(errors: ErrorObject[]): { field: string; problem: string }[] {
+  return errors.slice(0, 20).map((error) => {
+    const { missingProperty, additionalProperty } = error.params as { missingProperty?: string; additionalProperty?: string }
+    const named = missingProperty ?? additionalProperty
+    const field = [...error.instancePath.split('/').slice(1), ...(named === undefined ? [] : [named])].join('.') || '(arguments)'
+    if (missingProperty !== undefined) return { field, problem: 'is required' }
+    if (additionalProperty !== undefined) return { field: field.slice(0, 100), problem: 'is not a known field' }
+    if (error.keyword === 'enum') return { field, problem: `must be one of ${(error.params as { allowedValues: unknown[] }).allowedValues.join(', ')}` }
+    return { field, problem: error.message ?? 'does not fit' }
+  })
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,101 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Approval } from '../contracts/approval.ts'
+import type { CallOptions, Caller } from '../contracts/call.ts'
+import type { Config } from '../contracts/config.ts'
+import { ToolError } from '../contracts/errors.ts'
+import type { Risk, Tool } from '../contracts/tool.ts'
+import type { Ports } from './ports.ts'
+import { recordable } from './record.ts'
+
+export interface Question {
+  tool: Tool
+  input: unknown
+  inputDigest: string
+  stateDigest: string
+  risk: Risk
+  caller: Caller
+  options: CallOptions
+}
+
+const pollMs = 100
+
+/**
+ * A person's yes to exactly this call on exactly this state of the world, or an error that says how to get one.
+ * A yes is used up here; a no is final for this session and carries the person's words.
+ */
+export async function consent(ports: Ports, limits: Config['limits'], question: Question): Promise<string> {
+  const asked = await standing(ports, limits, question)
+  const until = Date.now() + Math.min(question.options.approvalWaitMs ?? limits.approvalWaitMs, limits.approvalWaitMs)
+  let approval = asked
+  if (approval.state === 'pending') question.options.onApproval?.(approval.id)
+  while (approval.state === 'pending' && Date.now() < until) {
+    await pause(Math.min(pollMs, Math.max(1, until - Date.now())), undefined, { ...(question.options.signal && { signal: question.options.signal }) })
+    approval = ports.approvals.get(asked.id) ?? approval
+  }
+  if (approval.state === 'approved') return use(ports, approval, question)
+  if (approval.state === 'denied') throw declined(approval)
+  if (approval.state === 'pending') throw unanswered(approval, question.tool)
+  throw new ToolError('E_POLICY_VIOLATION', `The approval for ${question.tool.name} has lapsed`, {
+    details: { approvalId: approval.id, state: approval.state },
+    hint: 'Make the call again to ask anew.',
+  })
+}
+
+/** The question that stands about this call, or a new one. A question about an older state of the world no longer counts. */
+async function standing(ports: Ports, limits: Config['limits'], question: Question): Promise<Approval> {
+  const { tool, input, inputDigest, stateDigest, risk, caller } = question
+  const known = ports.approvals.about(inputDigest)
+  if (known && known.stateDigest === stateDigest && !(known.state === 'denied' && known.session !== caller.session)) return known
+  if (known?.state === 'approved' && ports.approvals.move(known.id, 'approved', 'void')) throw worldMoved(known)
+  if (known?.state === 'pending') ports.approvals.move(known.id, 'pending', 'void')
+  const approval = ports.approvals.ask(
+    {
+      tool: tool.name,
+      risk,
+      inputDigest,
+      stateDigest,
+      card: await tool.card(input),
+      input: recordable(tool, input),
+      session: caller.session,
+      surface: caller.surface,
+      client: caller.client,
+    },
+    limits.approvalTtlMs,
+  )
+  ports.audit.write(
+    { event: 'approval.requested', approval: approval.id, tool: tool.name, risk, session: caller.session, surface: caller.surface, client: caller.client, inputDigest, input: approval.input },
+    true,
+  )
+  return approval
+}
+
+function use(ports: Ports, approval: Approval, question: Question): string {
+  if (approval.stateDigest !== question.stateDigest) throw worldMoved(approval)
+  if (!ports.approvals.move(approval.id, 'approved', 'used'))
+    throw new ToolError('E_CONFLICT', 'This approval was used by another call at the same moment', {
+      details: { approvalId: approval.id },
+      hint: 'An approval counts once. Make the call again to ask anew.',
+    })
+  return approval.id
+}
+
+function worldMoved(approval: Approval): ToolError {
+  return new ToolError('E_CONFLICT', 'What this call touches has changed since the person saw it', {
+    details: { approvalId: approval.id, tool: approval.tool },
+    hint: 'Look at the files again and make the call again; a new card will be shown.',
+  })
+}
+
+function declined(approval: Approval): ToolError {
+  return new ToolError('E_POLICY_VIOLATION', approval.note ? `Declined by a person: ${approval.note}` : 'Declined by a person', {
+    details: { approvalId: approval.id, declined: true, ...(approval.note !== undefined && { note: approval.note }) },
+    hint: approval.note ? 'Follow what the person said; do not repeat the same call.' : 'Do something else, or ask the person why; do not repeat the same call.',
+  })
+}
+
+function unanswered(approval: Approval, tool: Tool): ToolError {
+  return new ToolError('E_POLICY_VIOLATION', `${tool.name} needs a person's approval, and nobody has answered yet`, {
+    details: { approvalId: approval.id, risk: approval.risk, expiresAt: new Date(approval.expiresAt).toISOString() },
+    hint: `A person can answer with: handrail approvals approve ${approval.id}. Then make exactly the same call again.`,
+  })
+}

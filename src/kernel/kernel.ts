@@ -1,0 +1,34 @@
+import { randomBytes } from 'node:crypto'
+import type { CallOptions, Caller } from '../contracts/call.ts'
+import type { Config } from '../contracts/config.ts'
+import { ToolError } from '../contracts/errors.ts'
+import type { Tool } from '../contracts/tool.ts'
+import { perform, type Performed, type Road } from './pipeline.ts'
+import { openPolicy } from './policy.ts'
+import type { Ports } from './ports.ts'
+import { openTurns } from './turns.ts'
+
+/** The kernel's public face: what is offered, and the one way to ask for it. */
+export interface Kernel {
+  /** Tools that are switched on for agents. */
+  readonly tools: readonly Tool[]
+  call(name: string, input: unknown, caller: Caller, options?: CallOptions): Promise<Performed>
+}
+
+export function openKernel(tools: readonly Tool[], config: Config, ports: Ports): Kernel {
+  const byName = new Map(tools.map((tool) => [tool.name, tool]))
+  if (byName.size !== tools.length) throw new Error('two tools share a name')
+  const policy = openPolicy(config)
+  const offered = tools.filter((tool) => tool.audience === 'agent' && policy.offers(tool))
+  const turns = openTurns(config.limits.maxConcurrent, config.limits.maxQueued)
+  const road: Road = { ports, policy, turns, config, offered: offered.map((tool) => tool.name) }
+  return {
+    tools: offered,
+    async call(name, input, caller, options = {}) {
+      const tool = byName.get(name)
+      if (!tool || (tool.audience === 'person' && caller.role !== 'person'))
+        throw new ToolError('E_UNSUPPORTED', `No such tool: ${name.slice(0, 100)}`, { details: { tools: road.offered }, hint: 'Choose one of the listed tools.' })
+      return perform(road, tool, input, { id: `call_${randomBytes(12).toString('hex')}`, caller, options })
+    },
+  }
+}

@@ -1,0 +1,87 @@
+import picomatch from 'picomatch'
+import type { Config } from '../contracts/config.ts'
+import { changedLines, lineDiff } from '../contracts/diff.ts'
+import { ToolError } from '../contracts/errors.ts'
+import { risks, type Risk, type Tool, type Touch } from '../contracts/tool.ts'
+import type { Caller } from '../contracts/call.ts'
+
+export interface Policy {
+  /** Whether the tool is switched on at all. */
+  offers(tool: Tool): boolean
+  /** Throws where the mode, a switch, a host or a command forbids the call. Paths are judged by the world itself. */
+  judge(tool: Tool, touches: readonly Touch[]): void
+  /** The risk in force: the tool's floor, what the arguments imply, and whatever raises it. Nothing lowers it. */
+  risk(floor: Risk, touches: readonly Touch[], failures: (path: string) => number, raised?: Risk): Risk
+  asks(risk: Risk): boolean
+  /** Throws where one change is larger than a person could look over. */
+  judgeSize(path: string, before: Buffer | undefined, after: Uint8Array | null, caller: Caller): void
+}
+
+export function openPolicy(config: Config): Policy {
+  const { policies } = config
+  const developer = config.mode === 'developer'
+  const disabled = new Set(config.disabledTools)
+  const hosts = new Set(policies.browserAllowedHosts.map((host) => host.toLowerCase()))
+  const sensitive = picomatch(policies.sensitiveFiles.flatMap((glob) => [glob, `**/${glob}`]), { nocase: true, dot: true })
+
+  const judgeTouch = (touch: Touch): void => {
+    if ('command' in touch && !policies.allowedCommands.includes(touch.command))
+      throw new ToolError('E_POLICY_VIOLATION', `Command not allowed: ${touch.command}`, {
+        details: { command: touch.command, allowed: policies.allowedCommands },
+        hint: 'Only the scripts in policies.allowedCommands may be run.',
+      })
+    if ('url' in touch && !isAllowedUrl(touch.url, hosts))
+      throw new ToolError('E_POLICY_VIOLATION', `Address not allowed: ${touch.url.slice(0, 200)}`, {
+        details: { allowed: [...hosts] },
+        hint: 'Only http(s) addresses on policies.browserAllowedHosts may be opened.',
+      })
+    if ('path' in touch && touch.access === 'write' && config.readOnly)
+      throw new ToolError('E_POLICY_VIOLATION', 'This project is read-only here', {
+        details: { path: touch.path },
+        hint: 'The setting readOnly forbids every change.',
+      })
+  }
+
+  return {
+    offers: (tool) => !disabled.has(tool.name) && (developer || !tool.developer),
+    judge(tool, touches) {
+      if (disabled.has(tool.name))
+        throw new ToolError('E_TOOL_DISABLED', `${tool.name} is switched off`, { hint: 'It is listed in the setting disabledTools.' })
+      if (tool.developer && !developer)
+        throw new ToolError('E_TOOL_DISABLED', `${tool.name} works in developer mode only`, { hint: 'Start Handrail with --mode developer.' })
+      for (const touch of touches) judgeTouch(touch)
+    },
+    risk(floor, touches, failures, raised = 'R0') {
+      const implied = touches.some(
+        (touch) => 'path' in touch && touch.access === 'write' && (sensitive(touch.path) || failures(touch.path) > policies.maxAutoFix),
+      )
+      return highest(floor, implied ? 'R2' : 'R0', raised)
+    },
+    asks: (risk) => risks.indexOf(risk) >= risks.indexOf(policies.askFrom),
+    judgeSize(path, before, after, caller) {
+      if (caller.role === 'person' || after === null) return
+      const lines = changedLines(lineDiff(before?.toString('utf8') ?? '', Buffer.from(after).toString('utf8')))
+      if (lines > policies.batchMaxLines)
+        throw new ToolError('E_POLICY_VIOLATION', `One call may change ${policies.batchMaxLines} lines; this one changes ${lines} in ${path}`, {
+          details: { path, lines, batchMaxLines: policies.batchMaxLines },
+          hint: 'Make the change in several smaller calls, or raise policies.batchMaxLines.',
+        })
+    },
+  }
+}
+
+/** The highest of several; a level nobody knows counts as R2. */
+export function highest(...given: (Risk | undefined)[]): Risk {
+  const known = given.map((risk) => (risk === undefined ? 0 : risks.includes(risk) ? risks.indexOf(risk) : 2))
+  return risks[Math.max(0, ...known)] as Risk
+}
+
+function isAllowedUrl(text: string, hosts: ReadonlySet<string>): boolean {
+  let url: URL
+  try {
+    url = new URL(text)
+  } catch {
+    return false
+  }
+  return (url.protocol === 'http:' || url.protocol === 'https:') && url.username === '' && url.password === '' && hosts.has(url.hostname.toLowerCase())
+}

@@ -1,0 +1,161 @@
+import { randomBytes } from 'node:crypto'
+import { createRequire } from 'node:module'
+import { homedir } from 'node:os'
+import { isAbsolute, join, relative } from 'node:path'
+import { loadConfig } from './config/load.ts'
+import type { Config } from './contracts/config.ts'
+import { ToolError } from './contracts/errors.ts'
+import type { Runtime, RuntimeOptions } from './contracts/runtime.ts'
+import { openDatabase } from './host/database.ts'
+import { judgedFiles } from './host/files.ts'
+import { openLock } from './host/lock.ts'
+import { pathRules } from './host/paths.ts'
+import { openRegexEngine } from './host/regex.ts'
+import { findRipgrep, openSearch } from './host/search.ts'
+import { readSettingsFile } from './host/settings-file.ts'
+import { openStateFolder } from './host/state-folder.ts'
+import { closeRoot, openRoot, type Root } from './host/walk.ts'
+import { openKernel } from './kernel/kernel.ts'
+import { openApprovals } from './stores/approvals.ts'
+import { openAudit } from './stores/audit.ts'
+import { openIdempotency } from './stores/idempotency.ts'
+import { openJournal } from './stores/journal.ts'
+import { schema } from './stores/schema.ts'
+import { openSessions } from './stores/sessions.ts'
+import { openSnapshots } from './stores/snapshots.ts'
+import { allTools } from './toolsets/index.ts'
+
+const { version } = createRequire(import.meta.url)('../package.json') as { version: string }
+
+/** Wires the rooms. The only file that sees them all. */
+export function openRuntime(options: RuntimeOptions): Runtime {
+  const environment = options.environment ?? process.env
+  const projectRoot = openRoot(options.project)
+  const { config, settings } = loadConfig({
+    user: readSettingsFile(join(environment['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'handrail', 'config.json'), 'the user settings'),
+    project: readSettingsFile(join(projectRoot.path, 'handrail.config.json'), 'handrail.config.json'),
+    environment,
+    flags: options.flags ?? {},
+  })
+  const { policies, limits } = config
+  const root = sandboxRoot(projectRoot, config)
+  const rules = pathRules(policies.forbiddenDirs)
+  const files = judgedFiles(root, rules, limits.maxReadBytes)
+
+  const state = openStateFolder(projectRoot)
+  const locks = state.sub('locks')
+  const projectLock = openLock(locks.at('project.db'))
+  const auditLock = openLock(locks.at('audit.db'))
+  const db = openDatabase(state.at('handrail.db'), schema)
+  const audit = openAudit(state, auditLock)
+  const snapshots = openSnapshots(state.sub('snapshots'), db)
+  const approvals = openApprovals(db)
+  const sessions = openSessions(db)
+  const idempotency = openIdempotency(db, limits.idempotencyTtlMs)
+  const journal = openJournal({ root, files, snapshots, db, retention: limits.snapshotRetention })
+  const regex = openRegexEngine()
+  const search = openSearch({ root, rules, files, forbidden: ['.handrail', ...policies.forbiddenDirs], regex, timeoutMs: limits.searchTimeoutMs, ripgrep: findRipgrep() })
+
+  const recover = (): void => {
+    for (const { id, path, landed } of journal.recover())
+      audit.write({ event: 'recovered', message: landed ? 'a write of a killed process had landed; it is kept' : 'a write of a killed process had not landed; it is dropped', snapshots: [id], touches: [{ path, access: 'write' }] }, true)
+  }
+  const tools = allTools({
+    files: { files, search, regex, regexTimeoutMs: limits.regexTimeoutMs, kept: snapshots },
+    session: {
+      facts: {
+        projectRoot: root.path,
+        snapshotRetention: limits.snapshotRetention,
+        forbiddenDirs: policies.forbiddenDirs,
+        maxReadBytes: limits.maxReadBytes,
+        version,
+        mode: config.mode,
+      },
+      note: (note) => sessions.note(note),
+    },
+  })
+  const kernel = openKernel(tools, config, {
+    audit,
+    approvals,
+    sessions,
+    idempotency,
+    world: {
+      normal: (path) => files.normal(path),
+      read: (path) => files.peek(path),
+      exclusive: (act, signal) =>
+        projectLock.hold(() => {
+          recover()
+          return act()
+        }, signal),
+      commit(changes, origin) {
+        const { written, pruned } = journal.commit(changes, origin)
+        if (pruned.length) audit.note({ event: 'snapshot.pruned', snapshots: pruned, call: origin.call, message: 'older than limits.snapshotRetention' })
+        return written
+      },
+    },
+  })
+
+  return {
+    project: projectRoot.path,
+    version,
+    config,
+    settings,
+    means: { search: search.engine, paths: root.means, sqlite: process.getBuiltinModule?.('node:sqlite') ? 'node:sqlite' : '@photostructure/sqlite' },
+    tools: kernel.tools,
+    call: kernel.call,
+    openSession(session) {
+      sessions.open(session)
+      audit.note({ event: 'session.opened', session: session.id, surface: session.surface, client: session.client })
+    },
+    sessions: sessions.list,
+    notes: sessions.notes,
+    approvals: {
+      list: approvals.list,
+      get: approvals.get,
+      decide(id, decision) {
+        const asked = approvals.get(id)
+        if (!asked) throw new ToolError('E_NOT_FOUND', `No such approval: ${id}`, { hint: '`handrail approvals list` shows what waits.' })
+        if (asked.state !== 'pending')
+          throw new ToolError('E_CONFLICT', `This approval is already ${asked.state}`, { details: { approvalId: id }, hint: 'A decision is final; the agent can ask again.' })
+        audit.write(
+          { event: 'approval.decided', approval: id, approved: decision.approve, by: decision.by, tool: asked.tool, session: asked.session, inputDigest: asked.inputDigest, ...(decision.note !== undefined && { message: decision.note.slice(0, 400) }) },
+          true,
+        )
+        if (!approvals.decide(id, decision)) throw new ToolError('E_CONFLICT', 'Somebody else answered first', { details: { approvalId: id } })
+        return approvals.get(id) ?? asked
+      },
+    },
+    audit,
+    snapshots: snapshots.list,
+    token() {
+      const file = join(projectRoot.path, '.handrail', 'token')
+      const found = state.read('token')?.toString('utf8').trim()
+      if (found) return { token: found, file }
+      const token = randomBytes(32).toString('base64url')
+      return state.create('token', Buffer.from(`${token}\n`)) ? { token, file } : { token: state.read('token')?.toString('utf8').trim() ?? token, file }
+    },
+    async close() {
+      regex.close()
+      audit.close()
+      db.close()
+      projectLock.close()
+      auditLock.close()
+      if (root !== projectRoot) closeRoot(root)
+      closeRoot(projectRoot)
+    },
+  }
+}
+
+/** The folder tools see. It may be narrower than the project, never wider. */
+function sandboxRoot(projectRoot: Root, config: Config): Root {
+  const { sandboxRoot: wanted, crossMounts } = config.policies
+  const path = wanted.replace('${projectRoot}', projectRoot.path)
+  const full = isAbsolute(path) ? path : join(projectRoot.path, path)
+  const root = openRoot(full, { crossMounts })
+  const inside = relative(projectRoot.path, root.path)
+  if (inside === '..' || inside.startsWith('../') || isAbsolute(inside)) {
+    closeRoot(root)
+    throw new ToolError('E_BAD_ARGS', `policies.sandboxRoot lies outside the project: ${full}`, { hint: 'It must be the project itself or a folder inside it.' })
+  }
+  return root
+}

@@ -1,0 +1,28 @@
+/**
+ * The map of the house as data: who may use whom. `test/pins/rooms.test.ts` obeys it, `docs/reference/map.md` prints it.
+ * `main.ts` wires the rooms and `bin.ts` starts them; no other file sees them all.
+ */
+export const rooms = {
+  contracts: { may: [], says: 'the words every room shares; runs in Node and in the browser' },
+  config: { may: ['contracts'], says: 'one typed config; every value knows where it came from' },
+  kernel: { may: ['contracts'], says: 'the one road every act takes' },
+  host: { may: ['contracts'], says: 'the machine: files, processes, time; the only room with node:fs' },
+  stores: { may: ['contracts', 'host'], says: 'what is kept: audit, snapshots, approvals, keys, sessions' },
+  toolsets: { may: ['contracts', 'host'], says: 'what an agent can do, one file per tool' },
+  surfaces: { may: ['contracts', 'kernel'], says: 'how a caller gets in: a transport and a dialect' },
+} as const satisfies Record<string, { may: readonly string[]; says: string }>
+
+/** Rooms whose sub-folders are siblings that never import each other. */
+export const siblings = ['toolsets', 'surfaces'] as const
+
+/** Modules only one room may touch, so that there is one way to the disk, to a process and to the database. */
+export const keys: Record<string, keyof typeof rooms> = {
+  'node:fs': 'host',
+  'node:fs/promises': 'host',
+  'node:child_process': 'host',
+  'node:worker_threads': 'host',
+  'node:net': 'surfaces',
+  'node:http': 'surfaces',
+  '@photostructure/sqlite': 'host',
+  '@modelcontextprotocol/server': 'surfaces',
+}

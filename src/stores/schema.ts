@@ -1,0 +1,83 @@
+/** The whole store in one place. Additive only; `user_version` counts the steps. */
+export const schema = `
+CREATE TABLE IF NOT EXISTS snapshots (
+  id TEXT PRIMARY KEY,
+  path TEXT NOT NULL,
+  ts INTEGER NOT NULL,
+  sha256 TEXT,
+  bytes INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  call TEXT,
+  session TEXT,
+  idem_key TEXT,
+  before_id TEXT,
+  undone_by TEXT,
+  state TEXT NOT NULL,
+  temporary TEXT,
+  made_folders TEXT
+) STRICT;
+CREATE INDEX IF NOT EXISTS snapshots_by_path ON snapshots (path, ts);
+CREATE INDEX IF NOT EXISTS snapshots_by_time ON snapshots (ts);
+CREATE INDEX IF NOT EXISTS snapshots_by_call ON snapshots (call);
+CREATE INDEX IF NOT EXISTS snapshots_by_session ON snapshots (session, ts);
+CREATE INDEX IF NOT EXISTS snapshots_by_content ON snapshots (sha256);
+CREATE INDEX IF NOT EXISTS snapshots_by_undo ON snapshots (undone_by) WHERE undone_by IS NOT NULL;
+CREATE INDEX IF NOT EXISTS snapshots_pending ON snapshots (ts) WHERE state = 'pending';
+
+CREATE TABLE IF NOT EXISTS approvals (
+  id TEXT PRIMARY KEY,
+  state TEXT NOT NULL,
+  input_digest TEXT NOT NULL,
+  state_digest TEXT NOT NULL,
+  session TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  decided_at INTEGER,
+  decided_by TEXT,
+  note TEXT,
+  body TEXT NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS approvals_by_input ON approvals (input_digest, created_at);
+CREATE INDEX IF NOT EXISTS approvals_by_state ON approvals (state, created_at);
+
+CREATE TABLE IF NOT EXISTS idempotency (
+  tool TEXT NOT NULL,
+  key TEXT NOT NULL,
+  input_digest TEXT NOT NULL,
+  output TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (tool, key)
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS rehearsals (
+  session TEXT NOT NULL,
+  tool TEXT NOT NULL,
+  same_digest TEXT NOT NULL,
+  state_digest TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (session, tool, same_digest)
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS sessions (
+  id TEXT PRIMARY KEY,
+  surface TEXT NOT NULL,
+  client TEXT NOT NULL,
+  started_at INTEGER NOT NULL,
+  last_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS notes (
+  session TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  text TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS repairs (
+  session TEXT NOT NULL,
+  path TEXT NOT NULL,
+  failed INTEGER NOT NULL,
+  rounds INTEGER NOT NULL,
+  PRIMARY KEY (session, path)
+) STRICT;
+`

@@ -1,0 +1,53 @@
+import type { Session, SessionNote } from '../contracts/session.ts'
+import type { Database } from '../host/database.ts'
+
+export interface SessionStore {
+  open(session: Pick<Session, 'id' | 'surface' | 'client'>): void
+  list(): Session[]
+  note(note: SessionNote): void
+  notes(session: string): SessionNote[]
+  /** Remembers a dry run: what was rehearsed, on which state of the world. */
+  rehearse(session: string, tool: string, same: string, state: string): void
+  rehearsed(session: string, tool: string, same: string): string | undefined
+  /** A check of a file passed or failed. Failing again without a write in between counts once. */
+  checked(session: string, path: string, passed: boolean): void
+  repaired(session: string, path: string): void
+  /** How often the file has failed its check, each time after another try to mend it. */
+  failures(session: string, path: string): number
+}
+
+/** What belongs to one caller's visit. */
+export function openSessions(db: Database): SessionStore {
+  return {
+    open: ({ id, surface, client }) =>
+      void db.run(
+        `INSERT INTO sessions (id, surface, client, started_at, last_at) VALUES (?, ?, ?, ?, ?)
+         ON CONFLICT (id) DO UPDATE SET last_at = excluded.last_at, client = excluded.client`,
+        id, surface, client, Date.now(), Date.now(),
+      ),
+    list: () =>
+      db.all<Session>(
+        'SELECT id, surface, client, started_at AS startedAt, last_at AS lastAt FROM sessions ORDER BY last_at DESC LIMIT 200',
+      ),
+    note: ({ session, kind, text, at }) => void db.run('INSERT INTO notes (session, kind, text, at) VALUES (?, ?, ?, ?)', session, kind, text, at),
+    notes: (session) => db.all<SessionNote>('SELECT session, kind, text, at FROM notes WHERE session = ? ORDER BY at', session),
+    rehearse: (session, tool, same, state) =>
+      void db.run(
+        `INSERT INTO rehearsals (session, tool, same_digest, state_digest, at) VALUES (?, ?, ?, ?, ?)
+         ON CONFLICT DO UPDATE SET state_digest = excluded.state_digest, at = excluded.at`,
+        session, tool, same, state, Date.now(),
+      ),
+    rehearsed: (session, tool, same) =>
+      db.get<{ state_digest: string }>('SELECT state_digest FROM rehearsals WHERE session = ? AND tool = ? AND same_digest = ?', session, tool, same)?.state_digest,
+    checked: (session, path, passed) =>
+      passed
+        ? void db.run('DELETE FROM repairs WHERE session = ? AND path = ?', session, path)
+        : void db.run(
+            `INSERT INTO repairs (session, path, failed, rounds) VALUES (?, ?, 1, 0)
+             ON CONFLICT DO UPDATE SET failed = failed + min(rounds, 1), rounds = 0`,
+            session, path,
+          ),
+    repaired: (session, path) => void db.run('UPDATE repairs SET rounds = rounds + 1 WHERE session = ? AND path = ?', session, path),
+    failures: (session, path) => db.get<{ failed: number }>('SELECT failed FROM repairs WHERE session = ? AND path = ?', session, path)?.failed ?? 0,
+  }
+}

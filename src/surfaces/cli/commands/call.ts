@@ -1,0 +1,71 @@
+import { text as readAll } from 'node:stream/consumers'
+import { ToolError } from '../../../contracts/errors.ts'
+import type { Command, Invocation } from '../command.ts'
+import { bold, progressBar, renderDiff, say, warn, yellow } from '../print.ts'
+import { confirm } from '../confirm.ts'
+
+export const call: Command = {
+  name: 'call',
+  summary: 'Call one tool and print its answer',
+  usage: "handrail call TOOL ['JSON' | -] --project DIR [--session NAME]",
+  about: `The same road as any agent's call: contract, policy, consent, audit, snapshot. The answer is JSON on stdout; an error is
+the contract's error object on stderr and exit code 1. "-" reads the input from stdin. Calls of one session share their dry runs;
+the session is "cli" unless you name another. \`handrail tools\` lists the tools, \`handrail tools NAME\` shows one.`,
+  options: [
+    { name: 'session', value: 'NAME', says: 'Calls of one session share their dry runs. Default "cli".' },
+    { name: 'wait', value: 'MS', says: 'How long to wait for a person, at most.' },
+  ],
+  examples: [
+    `handrail call read_file '{"path":"game/scene/start.txt"}' --project ./my-game`,
+    `handrail call write_to_file '{"path":"a.txt","content":"hi\\n","dryRun":true}' --project ./my-game`,
+  ],
+  async run(invocation) {
+    const { words, options, open } = invocation
+    const [name, given] = words
+    if (name === undefined) throw new ToolError('E_BAD_ARGS', 'Which tool?', { hint: 'handrail call TOOL JSON; `handrail tools` lists them.' })
+    const input = parseInput(given === '-' ? await readAll(process.stdin) : (given ?? '{}'))
+    const runtime = open()
+    const session = `cli-${String(options['session'] ?? 'default')}`
+    const bar = progressBar(name)
+    try {
+      runtime.openSession({ id: session, surface: 'cli', client: 'handrail-cli' })
+      const { output } = await runtime.call(
+        name,
+        input,
+        { surface: 'cli', client: 'handrail-cli', session, role: 'agent' },
+        {
+          onProgress: (done, total) => bar.show(done, total ?? 0),
+          onApproval: (id) => void askHere(invocation, runtime, id),
+          ...(options['wait'] !== undefined && { approvalWaitMs: Number(options['wait']) }),
+        },
+      )
+      bar.end()
+      say(JSON.stringify(output, null, 2))
+      return 0
+    } finally {
+      bar.end()
+      await runtime.close()
+    }
+  },
+}
+
+function parseInput(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch (cause) {
+    throw new ToolError('E_BAD_ARGS', `The input is not valid JSON: ${(cause as Error).message.slice(0, 200)}`, { hint: `Quote it for the shell: '{"path":"a.txt"}'` })
+  }
+}
+
+/** A person at this very terminal can answer here; elsewhere the call waits for an answer from another one. */
+async function askHere(invocation: Invocation, runtime: ReturnType<Invocation['open']>, id: string): Promise<void> {
+  const approval = runtime.approvals.get(id)
+  if (!approval) return
+  warn(yellow(`${approval.tool} needs your approval (${approval.risk}): ${approval.card.title}`))
+  for (const change of approval.card.changes) warn(renderDiff(change.path, change.diff))
+  warn(`From another terminal: ${bold(`handrail approvals approve ${id} --project ${runtime.project}`)}`)
+  const yes = await confirm('Let it through?')
+  if (yes === undefined || runtime.approvals.get(id)?.state !== 'pending') return
+  runtime.approvals.decide(id, { approve: yes, by: 'terminal' })
+  void invocation
+}

@@ -1,0 +1,54 @@
+import { asToolError } from '../../../contracts/errors.ts'
+import type { Command } from '../command.ts'
+import { bold, dim, green, red, say, table, yellow } from '../print.ts'
+
+interface Finding {
+  what: string
+  state: 'good' | 'note' | 'bad'
+  says: string
+}
+
+export const doctor: Command = {
+  name: 'doctor',
+  summary: 'Say what works here, what does not, and where every setting came from',
+  usage: 'handrail doctor --project DIR [--json]',
+  about: 'Checks the system, the store, the audit log and the settings. Exit 0 when all is well, 1 when something is broken.',
+  examples: ['handrail doctor --project .'],
+  async run({ open, json }) {
+    const findings: Finding[] = []
+    const add = (what: string, state: Finding['state'], says: string): void => void findings.push({ what, state, says })
+    const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+    add('node', major > 20 || (major === 20 && minor >= 19) ? 'good' : 'bad', `${process.version} (20.19 or later is needed)`)
+    let settings: { key: string; value: unknown; origin: string }[] = []
+    try {
+      const runtime = open()
+      settings = [...runtime.settings]
+      add('project', 'good', `${runtime.project}, ${runtime.config.mode} mode, ${runtime.tools.length} tools`)
+      add('tool list', 'good', `${Buffer.byteLength(JSON.stringify(runtime.tools.map(({ name, description, input, output }) => ({ name, description, input, output }))))} bytes`)
+      add('paths', runtime.means.paths === 'descriptors' ? 'good' : 'note', runtime.means.paths === 'descriptors' ? 'walked by open folders: a link swapped in mid-way cannot lead out' : 'this system has no /proc: paths are opened by name and then checked, which leaves a short race')
+      add('search', runtime.means.search === 'ripgrep' ? 'good' : 'note', runtime.means.search === 'ripgrep' ? 'ripgrep' : 'ripgrep is not installed for this system: the slower built-in search is used')
+      add('store', 'good', `SQLite through ${runtime.means.sqlite}`)
+      add('commands', 'note', 'no tool of this version runs commands; nothing is confined because nothing is run')
+      const verdict = runtime.audit.verify()
+      add('audit', verdict.whole ? 'good' : 'bad', verdict.whole ? `${verdict.lines} lines, whole` : `broken at line ${verdict.line}: ${verdict.why}`)
+      const waiting = runtime.approvals.list('pending').length
+      add('approvals', waiting ? 'note' : 'good', waiting ? `${waiting} wait for you: handrail approvals list` : 'nothing waits')
+      await runtime.close()
+    } catch (thrown) {
+      const fault = asToolError(thrown)
+      add('project', 'bad', `${fault.message}${fault.hint ? ` — ${fault.hint}` : ''}`)
+    }
+    if (json) say(JSON.stringify({ findings, settings: settings.map(({ key, value, origin }) => ({ key, value, origin })) }))
+    else {
+      const marks = { good: green('ok  '), note: yellow('note'), bad: red('BAD ') }
+      for (const finding of findings) say(`${marks[finding.state]} ${bold(finding.what.padEnd(10))} ${finding.says}`)
+      if (settings.length) say(`\n${table(['setting', 'value', 'from'], settings.map(({ key, value, origin }) => [key, brief(value), origin === 'default' ? dim(origin) : bold(origin)]))}`)
+    }
+    return findings.some((finding) => finding.state === 'bad') ? 1 : 0
+  },
+}
+
+function brief(value: unknown): string {
+  const text = JSON.stringify(value)
+  return text.length > 60 ? `${text.slice(0, 59)}…` : text
+}

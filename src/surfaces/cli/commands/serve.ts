@@ -1,0 +1,44 @@
+import { ToolError } from '../../../contracts/errors.ts'
+import type { Command } from '../command.ts'
+import { bold, dim, say } from '../print.ts'
+
+export const serve: Command = {
+  name: 'serve',
+  summary: 'Serve the project on a loopback port: MCP over HTTP, health',
+  usage: 'handrail serve --project DIR [--port N] [--mode user|developer] [--json]',
+  about: `Listens on 127.0.0.1 only. Every request needs the token, which is kept in a file only you can read.
+With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop it with Ctrl-C.`,
+  options: [{ name: 'port', value: 'N', says: 'Port to listen on; 0 takes any free one. Default 4777.' }],
+  examples: ['handrail serve --project ./my-game', 'handrail serve --project ./my-game --port 0 --json'],
+  async run({ open, options, json, doors }) {
+    const port = Number(options['port'] ?? 4777)
+    if (!Number.isInteger(port) || port < 0 || port > 65_535)
+      throw new ToolError('E_BAD_ARGS', `Not a port: ${String(options['port'])}`, { hint: 'Give a number from 0 to 65535.' })
+    const runtime = open()
+    const { file } = runtime.token()
+    const listening = await doors.serveHttp(runtime, port)
+    if (json) say(JSON.stringify({ url: listening.url, tokenFile: file, pid: process.pid }))
+    else {
+      say(`${bold('Handrail')} ${runtime.version} on ${bold(runtime.project)} (${runtime.config.mode} mode, ${runtime.tools.length} tools)`)
+      say()
+      say(`  MCP     ${listening.url}/mcp   ${dim('(Authorization: Bearer <token>)')}`)
+      say(`  token   ${file}`)
+      say(`  health  ${listening.url}/healthz`)
+      say()
+      say('Next, in another terminal:')
+      say(`  handrail call list_files '{"path":"."}' --project ${runtime.project}`)
+      say(`  handrail approvals list --project ${runtime.project}   ${dim('# what waits for you')}`)
+      say(`  handrail audit show --project ${runtime.project}       ${dim('# what was done')}`)
+      say(`  handrail undo --last --project ${runtime.project}      ${dim('# take the last change back')}`)
+      say()
+      say(dim('Ctrl-C stops it.'))
+    }
+    await new Promise<void>((resolve) => {
+      process.once('SIGINT', () => resolve())
+      process.once('SIGTERM', () => resolve())
+    })
+    await listening.close()
+    await runtime.close()
+    return 0
+  },
+}

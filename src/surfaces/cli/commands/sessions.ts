@@ -1,0 +1,28 @@
+import type { Command } from '../command.ts'
+import { ago, bold, oneLine, plain, say, table } from '../print.ts'
+
+export const sessions: Command = {
+  name: 'sessions',
+  summary: 'List the visits of agents, or what one of them said',
+  usage: 'handrail sessions [ID] --project DIR',
+  about: 'With an id: the questions it put to you and what it said it had done.',
+  examples: ['handrail sessions --project .', 'handrail sessions sess_1f2e3d4c5b6a7988 --project .'],
+  async run({ words, json, open }) {
+    const runtime = open()
+    try {
+      const [id] = words
+      if (id !== undefined) {
+        const notes = runtime.notes(id)
+        if (json) for (const note of notes) say(JSON.stringify(note))
+        else say(notes.length ? notes.map((note) => `${bold(note.kind)} ${ago(note.at)}\n${plain(note.text)}`).join('\n\n') : 'It said nothing.')
+        return 0
+      }
+      const found = runtime.sessions()
+      if (json) for (const session of found) say(JSON.stringify(session))
+      else say(found.length ? table(['id', 'client', 'over', 'last'], found.map((one) => [one.id, oneLine(one.client, 40), one.surface, ago(one.lastAt)])) : 'Nobody came yet.')
+      return 0
+    } finally {
+      await runtime.close()
+    }
+  },
+}

@@ -1,0 +1,33 @@
+import { ToolError } from '../../../contracts/errors.ts'
+import type { Command } from '../command.ts'
+import { ago, say, table } from '../print.ts'
+
+export const snapshots: Command = {
+  name: 'snapshots',
+  summary: 'List the kept states of files, newest first',
+  usage: 'handrail snapshots [PATH-PREFIX] [--limit N] --project DIR',
+  about: `Every state a file had on either side of a write is kept. "baseline" is a state from before Handrail wrote, "write" one it
+wrote. To go back: handrail undo ID takes back the write that made this state.`,
+  options: [{ name: 'limit', value: 'N', says: 'How many to show. Default 50.' }],
+  examples: ['handrail snapshots --project .', 'handrail snapshots game/scene --limit 10 --project .'],
+  async run({ words, options, json, open }) {
+    const limit = Number(options['limit'] ?? 50)
+    if (!Number.isInteger(limit) || limit < 1) throw new ToolError('E_BAD_ARGS', '--limit must be a whole number above 0', {})
+    const runtime = open()
+    try {
+      const found = runtime.snapshots(limit, words[0] ?? '')
+      if (json) for (const snapshot of found) say(JSON.stringify(snapshot))
+      else if (found.length === 0) say('Nothing kept yet.')
+      else
+        say(
+          table(
+            ['id', 'when', 'kind', 'bytes', 'path', 'call'],
+            found.map((one) => [one.id, ago(one.timestamp), one.undoneBy ? `${one.kind} (undone)` : one.kind, String(one.bytes), one.path, one.call ?? '']),
+          ),
+        )
+      return 0
+    } finally {
+      await runtime.close()
+    }
+  },
+}

@@ -1,0 +1,34 @@
+import { ToolError } from '../../../contracts/errors.ts'
+import type { Command } from '../command.ts'
+import { bold, oneLine, say, table } from '../print.ts'
+
+export const tools: Command = {
+  name: 'tools',
+  summary: 'List the tools an agent is offered, or show one',
+  usage: 'handrail tools [NAME] --project DIR',
+  about: 'With a name: what it does, its input and output as JSON Schema, the errors it may raise, and examples.',
+  examples: ['handrail tools --project .', 'handrail tools write_to_file --project .'],
+  async run({ words, json, open }) {
+    const runtime = open()
+    try {
+      const [name] = words
+      if (name === undefined) {
+        if (json) say(JSON.stringify(runtime.tools.map(({ name: tool, title, description }) => ({ name: tool, title, description }))))
+        else say(table(['tool', 'what it does'], runtime.tools.map((tool) => [tool.name, oneLine(tool.description, 100)])))
+        return 0
+      }
+      const tool = runtime.tools.find((one) => one.name === name)
+      if (!tool) throw new ToolError('E_NOT_FOUND', `No such tool: ${name}`, { hint: `There are: ${runtime.tools.map((one) => one.name).join(', ')}.` })
+      const { title, description, input, output, errors, examples } = tool
+      if (json) say(JSON.stringify({ name, title, description, input, output, errors, examples }))
+      else {
+        say(`${bold(name)}: ${description}\n\n${bold('input')}\n${JSON.stringify(input, null, 2)}\n\n${bold('output')}\n${JSON.stringify(output, null, 2)}`)
+        say(`\n${bold('errors')} ${errors.join(', ') || 'none of its own'}`)
+        for (const example of examples) say(`\n${bold(example.says)}\n  handrail call ${name} '${JSON.stringify(example.input)}' --project .`)
+      }
+      return 0
+    } finally {
+      await runtime.close()
+    }
+  },
+}

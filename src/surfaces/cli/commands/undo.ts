@@ -1,0 +1,55 @@
+import type { LineDiff } from '../../../contracts/diff.ts'
+import { ToolError } from '../../../contracts/errors.ts'
+import type { Command } from '../command.ts'
+import { confirm } from '../confirm.ts'
+import { green, renderDiff, say, warn } from '../print.ts'
+
+interface Undone {
+  applied: boolean
+  changes: { path: string; becomes: string; diff: LineDiff }[]
+}
+
+export const undo: Command = {
+  name: 'undo',
+  summary: 'Take back a write, all writes of a call, or all of a session',
+  usage: 'handrail undo [SNAPSHOT|CALL] [--last] [--session ID] [--yes] --project DIR',
+  about: `Shows what would change and asks, unless --yes is given. A file that was created is removed; a file that was changed gets
+its former content back. Where a file changed since Handrail wrote it, nothing is touched and the later change is shown.
+An undo is a write like any other: it is kept, and can be undone by its own call id.`,
+  options: [
+    { name: 'last', says: 'The newest change that was not undone yet.' },
+    { name: 'session', value: 'ID', says: 'Everything a session wrote.' },
+    { name: 'yes', says: 'Do not ask.' },
+  ],
+  examples: ['handrail undo --last --project .', 'handrail undo snap_20251101T093210_ab12cd34 --yes --project .', 'handrail undo --session sess_1f2e3d4c5b6a7988 --project .'],
+  async run({ words, options, json, open }) {
+    const [target] = words
+    const input = {
+      ...(target === undefined ? {} : target.startsWith('snap_') ? { snapshot: target } : { call: target }),
+      ...(typeof options['session'] === 'string' && { session: options['session'] }),
+      ...(options['last'] === true && { last: true }),
+    }
+    if (Object.keys(input).length !== 1)
+      throw new ToolError('E_BAD_ARGS', 'Say exactly one thing to undo', { hint: 'A snapshot id, a call id, --session ID, or --last. `handrail snapshots` lists what is kept.' })
+    const runtime = open()
+    try {
+      const caller = { surface: 'cli', client: 'handrail-cli', session: 'cli-person', role: 'person' } as const
+      const preview = (await runtime.call('undo', { ...input, dryRun: true }, caller)).output as Undone
+      if (!json) for (const change of preview.changes) say(`${renderDiff(change.path, change.diff)}\n`)
+      if (options['yes'] !== true) {
+        const yes = await confirm(`Undo ${preview.changes.length} file(s)?`)
+        if (yes === undefined) throw new ToolError('E_BAD_ARGS', 'Nobody is at this terminal to confirm', { hint: 'Add --yes to undo without asking.' })
+        if (!yes) {
+          warn('Nothing changed.')
+          return 1
+        }
+      }
+      const { output, callId } = await runtime.call('undo', { ...input, dryRun: false }, caller)
+      if (json) say(JSON.stringify({ ...(output as Undone), call: callId }))
+      else say(`${green('Undone')}: ${(output as Undone).changes.map((change) => `${change.path} ${change.becomes}`).join(', ')}  (to take this back: handrail undo ${callId})`)
+      return 0
+    } finally {
+      await runtime.close()
+    }
+  },
+}

@@ -1,0 +1,152 @@
+import { parseArgs } from 'node:util'
+import { asToolError, ToolError } from '../../contracts/errors.ts'
+import type { Runtime } from '../../contracts/runtime.ts'
+import type { Command, Doors, Option } from './command.ts'
+import { approvals } from './commands/approvals.ts'
+import { audit } from './commands/audit.ts'
+import { call } from './commands/call.ts'
+import { doctor } from './commands/doctor.ts'
+import { mcp } from './commands/mcp.ts'
+import { serve } from './commands/serve.ts'
+import { sessions } from './commands/sessions.ts'
+import { snapshots } from './commands/snapshots.ts'
+import { tools } from './commands/tools.ts'
+import { undo } from './commands/undo.ts'
+import { bold, dim, red, say, warn } from './print.ts'
+
+export const commands: readonly Command[] = [mcp, serve, call, tools, approvals, undo, snapshots, audit, sessions, doctor]
+
+/** A setting as the command line knows it. */
+export interface SettingFlag {
+  flag: string
+  boolean: boolean
+  says: string
+}
+
+const everywhere: Option[] = [
+  { name: 'project', value: 'DIR', says: 'The project folder. Default: $HANDRAIL_PROJECT, else the current folder.' },
+  { name: 'json', says: 'Machine-readable output.' },
+  { name: 'help', says: 'Show this help.' },
+]
+
+/** argv to exit code. Errors say what, why and what next, and never show a stack. */
+export async function runCli(argv: string[], doors: Doors, flags: readonly SettingFlag[], version: string): Promise<number> {
+  const [first, ...rest] = argv
+  if (first === undefined || first === '--help' || first === '-h' || first === 'help') {
+    const asked = first === 'help' ? commands.find((one) => one.name === rest[0]) : undefined
+    say(asked ? help(asked, flags) : overview())
+    return 0
+  }
+  if (first === '--version' || first === '-v' || first === 'version') {
+    say(version)
+    return 0
+  }
+  const command = commands.find((one) => one.name === first)
+  let json = rest.includes('--json')
+  try {
+    if (!command) throw new ToolError('E_BAD_ARGS', `Unknown command: ${first}`, { hint: `Commands: ${commands.map((one) => one.name).join(', ')}. \`handrail --help\` explains them.` })
+    const { options, words } = parse(command, rest, flags)
+    json = options['json'] === true
+    if (options['help'] === true) {
+      say(help(command, flags))
+      return 0
+    }
+    let runtime: Runtime | undefined
+    const open = (): Runtime =>
+      (runtime ??= doors.openRuntime({
+        project: String(options['project'] ?? process.env['HANDRAIL_PROJECT'] ?? '.'),
+        flags: Object.fromEntries(flags.map(({ flag }) => [flag, options[flag]])),
+      }))
+    return await command.run({ words, options, json, open, doors })
+  } catch (thrown) {
+    return report(asToolError(thrown), json)
+  }
+}
+
+function report(fault: ToolError, json: boolean): number {
+  if (json) {
+    warn(JSON.stringify(fault.toBody()))
+    return 1
+  }
+  warn(`${red(fault.code)} ${fault.message}`)
+  if (fault.hint) warn(`${dim('→')} ${fault.hint}`)
+  if (fault.details && Object.keys(fault.details).length) warn(dim(JSON.stringify(fault.details)))
+  if (fault.code === 'E_INTERNAL' && fault.cause) warn(dim(String((fault.cause as Error).stack ?? fault.cause)))
+  return fault.code === 'E_BAD_ARGS' ? 2 : 1
+}
+
+function parse(command: Command, argv: string[], flags: readonly SettingFlag[]): { options: Record<string, string | boolean | undefined>; words: string[] } {
+  const known = [...(command.options ?? []), ...everywhere]
+  try {
+    const { values, positionals } = parseArgs({
+      args: joinSwitches(argv, flags),
+      allowPositionals: true,
+      options: {
+        ...Object.fromEntries(flags.map(({ flag }) => [flag, { type: 'string' as const }])),
+        ...Object.fromEntries(known.map(({ name, value }) => [name, { type: value === undefined ? ('boolean' as const) : ('string' as const) }])),
+      },
+    })
+    return { options: values as Record<string, string | boolean | undefined>, words: positionals }
+  } catch (cause) {
+    throw new ToolError('E_BAD_ARGS', (cause as Error).message.split('. ')[0] as string, { hint: `${command.usage}. \`handrail ${command.name} --help\` explains it.` })
+  }
+}
+
+/** `--read-only`, `--no-read-only` and `--read-only false` all become `--read-only=…`. */
+function joinSwitches(argv: string[], flags: readonly SettingFlag[]): string[] {
+  const switches = new Set(flags.filter((one) => one.boolean).map((one) => one.flag))
+  const joined: string[] = []
+  for (let index = 0; index < argv.length; index++) {
+    const word = argv[index] as string
+    if (word === '--') return [...joined, ...argv.slice(index)]
+    const name = word.replace(/^--(no-)?/, '')
+    if (!word.startsWith('--') || !switches.has(name)) joined.push(word)
+    else if (word.startsWith('--no-')) joined.push(`--${name}=false`)
+    else if (/^(true|false|1|0|yes|no|on|off)$/i.test(argv[index + 1] ?? '')) joined.push(`--${name}=${argv[++index]}`)
+    else joined.push(`--${name}=true`)
+  }
+  return joined
+}
+
+function overview(): string {
+  const width = Math.max(...commands.map((one) => one.name.length))
+  return [
+    `${bold('handrail')} lets AI agents act on one project folder: every act is checked, shown by its effect, undoable, and written down.`,
+    '',
+    bold('Usage'),
+    '  handrail COMMAND [--project DIR] [options]',
+    '',
+    bold('Commands'),
+    ...commands.map((one) => `  ${one.name.padEnd(width)}  ${one.summary}`),
+    '',
+    bold('Start here'),
+    '  handrail serve --project ./my-project        run it',
+    '  handrail doctor --project ./my-project       see what works here',
+    '  handrail COMMAND --help                      learn one command',
+  ].join('\n')
+}
+
+function help(command: Command, flags: readonly SettingFlag[]): string {
+  const lines = (options: { left: string; says: string }[]): string[] => {
+    const width = Math.max(...options.map((one) => one.left.length))
+    return options.map((one) => `  ${one.left.padEnd(width)}  ${one.says}`)
+  }
+  const own = [...(command.options ?? []), ...everywhere].map(({ name, value, says }) => ({ left: `--${name}${value ? ` ${value}` : ''}`, says }))
+  return [
+    `${bold(`handrail ${command.name}`)}: ${command.summary}.`,
+    '',
+    bold('Usage'),
+    `  ${command.usage}`,
+    '',
+    command.about,
+    '',
+    bold('Options'),
+    ...lines(own),
+    '',
+    bold('Examples'),
+    ...command.examples.map((example) => `  ${example}`),
+    '',
+    bold('Settings') + dim(' (also in handrail.config.json and as HANDRAIL_… variables; `handrail doctor` shows the values in force)'),
+    ...lines(flags.map(({ flag, says }) => ({ left: `--${flag}`, says }))),
+  ].join('\n')
+}

@@ -1,0 +1,122 @@
+import { randomBytes } from 'node:crypto'
+import type { Readable, Writable } from 'node:stream'
+import { parseJSONRPCMessage, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/server'
+import { serveStdio } from '@modelcontextprotocol/server/stdio'
+import type { Runtime } from '../../contracts/runtime.ts'
+import { createServer } from './server.ts'
+
+/** Longest message taken in; a longer one is answered with an error and the next one is read as usual. */
+const longestMessage = 32 << 20
+
+/** Serves MCP on this process's stdin and stdout until stdin ends. */
+export function serveMcpStdio(runtime: Runtime, input: Readable = process.stdin, output: Writable = process.stdout): Promise<void> {
+  const session = `sess_${randomBytes(8).toString('hex')}`
+  return new Promise((resolve) => {
+    const transport = new LineTransport(input, output, resolve)
+    serveStdio(() => createServer(runtime, { surface: 'mcp-stdio', session: () => session }), {
+      transport,
+      onerror: (fault) => console.error('handrail: mcp:', fault.message),
+    })
+  })
+}
+
+/** JSON-RPC, one message a line. What cannot be read is answered, never fatal. */
+class LineTransport implements Transport {
+  onclose?: () => void
+  onerror?: (error: Error) => void
+  onmessage?: (message: JSONRPCMessage) => void
+  private readonly input: Readable
+  private readonly output: Writable
+  private readonly ended: () => void
+  private pieces: Buffer[] = []
+  private held = 0
+  private skipping = false
+  private closed = false
+
+  constructor(input: Readable, output: Writable, ended: () => void) {
+    this.input = input
+    this.output = output
+    this.ended = ended
+  }
+
+  async start(): Promise<void> {
+    this.input.on('data', this.take)
+    this.input.once('end', this.finish)
+    this.input.once('error', this.finish)
+    this.output.on('error', this.finish)
+  }
+
+  async close(): Promise<void> {
+    this.finish()
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.closed) resolve()
+      else if (this.output.write(`${JSON.stringify(message)}\n`)) resolve()
+      else this.output.once('drain', resolve)
+    })
+  }
+
+  private readonly take = (chunk: Buffer): void => {
+    let from = 0
+    for (let newline = chunk.indexOf(0x0a); newline >= 0; newline = chunk.indexOf(0x0a, from)) {
+      this.hold(chunk.subarray(from, newline))
+      from = newline + 1
+      this.finishLine()
+    }
+    if (from < chunk.length) this.hold(chunk.subarray(from))
+  }
+
+  private hold(piece: Buffer): void {
+    if (this.skipping) return
+    this.pieces.push(piece)
+    this.held += piece.length
+    if (this.held <= longestMessage) return
+    this.skipping = true
+    const start = Buffer.concat(this.pieces).subarray(0, 4_096).toString('utf8')
+    this.pieces = []
+    this.refuse(-32600, `Message larger than ${longestMessage} bytes`, /^\s*\{[^[{]*?"id"\s*:\s*(\d+|"[^"\\]*")/.exec(start)?.[1])
+  }
+
+  private finishLine(): void {
+    const line = this.pieces.length === 1 ? (this.pieces[0] as Buffer) : Buffer.concat(this.pieces)
+    const skipped = this.skipping
+    this.pieces = []
+    this.held = 0
+    this.skipping = false
+    if (!skipped && line.length > 0) this.deliver(line.toString('utf8'))
+  }
+
+  private deliver(text: string): void {
+    let value: unknown
+    try {
+      value = JSON.parse(text)
+    } catch {
+      if (text.trim() !== '') this.refuse(-32700, 'Not valid JSON')
+      return
+    }
+    let message: JSONRPCMessage
+    try {
+      message = parseJSONRPCMessage(value)
+    } catch {
+      const { id } = (typeof value === 'object' && value !== null ? value : {}) as { id?: unknown }
+      this.refuse(-32600, 'Not a JSON-RPC 2.0 message', typeof id === 'string' || typeof id === 'number' ? JSON.stringify(id) : undefined)
+      return
+    }
+    this.onmessage?.(message)
+  }
+
+  private refuse(code: number, message: string, id = 'null'): void {
+    if (!this.closed) this.output.write(`{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message })}}\n`)
+  }
+
+  private readonly finish = (): void => {
+    if (this.closed) return
+    this.closed = true
+    this.input.off('data', this.take)
+    this.input.pause()
+    this.onclose?.()
+    this.ended()
+  }
+}

@@ -1,0 +1,94 @@
+import Type from 'typebox'
+import { lineDiff } from '../../contracts/diff.ts'
+import { ToolError } from '../../contracts/errors.ts'
+import { closed, named } from '../../contracts/shapes.ts'
+import { decodeText, encodeText, tooLarge } from '../../host/files.ts'
+import { withPlainLineEnds } from './line-ends.ts'
+import { defineTool, type FileUse } from './use.ts'
+
+export const replaceInFile = defineTool({
+  name: 'replace_in_file',
+  title: 'Replace in a file',
+  description:
+    'Replace text in one file and return how many places changed. find is literal (every occurrence) unless flags is given or it is written as a regex: "/colou?r/g" or "(?m)^hello$". In regex mode $1, $& work in replace. Nothing found is count 0 and no write. Every replacement can be undone.',
+  risk: 'R1',
+  input: Type.Object(
+    {
+      path: Type.String(),
+      find: Type.String({ description: 'String or JS-style regex literal e.g. (?m)^hello$' }),
+      replace: Type.String(),
+      flags: Type.Optional(Type.String({ description: 'Regex flags, if regex used' })),
+    },
+    { ...named('replace_in_file', 'request'), ...closed },
+  ),
+  output: Type.Object({ count: Type.Integer({ minimum: 0 }) }, { ...named('replace_in_file', 'response'), ...closed }),
+  errors: ['E_DENY_PATH', 'E_NOT_FOUND', 'E_CONFLICT', 'E_ENCODING', 'E_IO', 'E_POLICY_VIOLATION', 'E_TOO_LARGE', 'E_TIMEOUT', 'E_BAD_ARGS'],
+  examples: [
+    {
+      says: 'literal text, every occurrence; $1 means itself',
+      given: { 'a.txt': 'price: x, x' },
+      input: { path: 'a.txt', find: 'x', replace: '$1' },
+      output: { count: 2 },
+    },
+    {
+      says: 'a regex with groups',
+      given: { 'a.txt': 'bgm: one.mp3;\nbgm: two.mp3;\n' },
+      input: { path: 'a.txt', find: '^bgm: (\\w+)', replace: 'bgm: music/$1', flags: 'gm' },
+      output: { count: 2 },
+    },
+  ],
+  private: ['find', 'replace'],
+  touches: ({ path }) => [{ path, access: 'write' }],
+  async card(input, use) {
+    const { before, after } = await replaced(input, use)
+    return { title: `Change ${input.path}`, changes: [{ path: use.files.normal(input.path), diff: lineDiff(before, after) }] }
+  },
+  async execute(input, use, call) {
+    const { after, count } = await replaced(input, use)
+    if (count > 0) await call.change([{ path: input.path, content: encodeText(after, input.path) }])
+    return { count }
+  },
+})
+
+interface Wanted {
+  path: string
+  find: string
+  replace: string
+  flags?: string | undefined
+}
+
+async function replaced(input: Wanted, use: FileUse): Promise<{ before: string; after: string; count: number }> {
+  if (input.find === '') throw new ToolError('E_BAD_ARGS', 'find is empty', { hint: 'Say which text to replace.' })
+  encodeText(input.replace, input.path)
+  const before = decodeText(use.files.read(input.path), input.path)
+  const { text: after, count } = await withPlainLineEnds(before, (text, toPlain) => {
+    const find = toPlain(input.find)
+    const pattern = patternOf(find, input.flags, text)
+    if (pattern) return use.regex.replace(pattern.source, pattern.flags, text, toPlain(input.replace), use.regexTimeoutMs)
+    const parts = text.split(find)
+    const size = Buffer.byteLength(text) + (parts.length - 1) * Buffer.byteLength(input.replace)
+    if (size > use.files.maxBytes * 4) throw tooLarge(input.path, size, use.files.maxBytes)
+    return { text: parts.join(toPlain(input.replace)), count: parts.length - 1 }
+  })
+  const size = Buffer.byteLength(after)
+  if (size > use.files.maxBytes) throw tooLarge(input.path, size, use.files.maxBytes)
+  return { before, after, count }
+}
+
+/** The regex that is meant, or nothing where the text is. What stands in the file as written is always meant literally. */
+function patternOf(find: string, flags: string | undefined, text: string): { source: string; flags: string } | undefined {
+  if (flags === undefined && text.includes(find)) return undefined
+  const inline = /^\(\?([ims]+)\)(.+)$/s.exec(find)
+  const literal = /^\/((?:[^/\\\n]|\\.)+)\/([a-z]*)$/.exec(find)
+  if (flags !== undefined) return { source: inline?.[2] ?? find, flags: checkFlags(flags + (inline?.[1] ?? '')) }
+  if (inline) return { source: inline[2] as string, flags: checkFlags(`g${inline[1]}`) }
+  if (literal) return { source: literal[1] as string, flags: checkFlags(literal[2] as string) }
+  return undefined
+}
+
+function checkFlags(flags: string): string {
+  const unique = [...new Set(flags)].join('')
+  if (!/^[gimsuv]*$/.test(unique) || (unique.includes('u') && unique.includes('v')))
+    throw new ToolError('E_BAD_ARGS', `Unknown regex flags: ${flags.slice(0, 50)}`, { details: { flags: flags.slice(0, 50) }, hint: 'Use g (all), i, m, s, u or v.' })
+  return unique
+}

@@ -1,0 +1,36 @@
+import Type from 'typebox'
+import { closed, named } from '../../contracts/shapes.ts'
+import { ToolError } from '../../contracts/errors.ts'
+import { snapshotIdPattern } from '../../contracts/snapshot.ts'
+import { decodeText } from '../../host/files.ts'
+import { defineTool } from './use.ts'
+
+export const restoreSnapshot = defineTool({
+  name: 'restore_snapshot',
+  title: 'Open a snapshot',
+  description:
+    'Return the path and content of a kept state. It changes nothing: to bring the state back, give both to write_to_file, dry run first.',
+  risk: 'R0',
+  input: Type.Object(
+    {
+      snapshotId: Type.String({ description: '快照 ID（格式：snap_YYYYMMDDThhmmss_<8hex>）', pattern: snapshotIdPattern }),
+    },
+    { ...named('restore_snapshot', 'request'), ...closed },
+  ),
+  output: Type.Object(
+    {
+      path: Type.String({ description: '文件路径（POSIX 格式，相对于项目根）' }),
+      content: Type.String({ description: '文件内容（UTF-8 编码）' }),
+    },
+    { ...named('restore_snapshot', 'response'), ...closed },
+  ),
+  errors: ['E_BAD_ARGS', 'E_NOT_FOUND', 'E_PARSE_FAIL', 'E_INTERNAL', 'E_ENCODING', 'E_DENY_PATH', 'E_IO'],
+  examples: [],
+  execute({ snapshotId }, { files, kept }) {
+    const content = kept.content(snapshotId)
+    const path = kept.get(snapshotId)?.path
+    if (path === undefined) throw new ToolError('E_NOT_FOUND', `No such snapshot: ${snapshotId}`, { hint: 'list_snapshots shows what is kept.' })
+    // A state kept under looser rules is not shown under stricter ones.
+    return { path: files.normal(path), content: decodeText(content, path) }
+  },
+})

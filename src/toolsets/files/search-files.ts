@@ -1,0 +1,49 @@
+import Type from 'typebox'
+import { closed, named } from '../../contracts/shapes.ts'
+import { defineTool } from './use.ts'
+
+export const searchFiles = defineTool({
+  name: 'search_files',
+  title: 'Search in files',
+  description:
+    'Search the text of all files below a folder with a regular expression, line by line. filePattern narrows it, e.g. "*.txt" or "game/**/*.txt". Answers path (from the project root), line and the line itself, in order of path, at most maxMatches.',
+  risk: 'R0',
+  input: Type.Object(
+    {
+      path: Type.String(),
+      regex: Type.String(),
+      filePattern: Type.Optional(Type.String({ description: 'glob, e.g. **/*.txt' })),
+      maxMatches: Type.Optional(Type.Integer({ minimum: 1, default: 2000 })),
+    },
+    { ...named('search_files', 'request'), ...closed },
+  ),
+  output: Type.Object(
+    {
+      matches: Type.Array(
+        Type.Object({ path: Type.String(), line: Type.Integer({ minimum: 1 }), preview: Type.String() }, closed),
+      ),
+    },
+    { ...named('search_files', 'response'), ...closed },
+  ),
+  errors: ['E_DENY_PATH', 'E_NOT_FOUND', 'E_IO', 'E_BAD_ARGS', 'E_TIMEOUT'],
+  examples: [
+    {
+      says: 'where a background is used',
+      given: { 'game/scene/start.txt': 'intro;\nchangeBg: beach.jpg;\n' },
+      input: { path: 'game', regex: 'changeBg:\\s*beach', filePattern: '*.txt' },
+      output: { matches: [{ path: 'game/scene/start.txt', line: 2, preview: 'changeBg: beach.jpg;' }] },
+    },
+  ],
+  touches: ({ path }) => [{ path: path === '' ? '.' : path, access: 'read' }],
+  async execute({ path, regex, filePattern, maxMatches = 2000 }, { search }, call) {
+    const matches = await search.find({
+      path,
+      regex,
+      filePattern,
+      most: maxMatches,
+      signal: call.signal,
+      onProgress: (done) => call.progress(done, undefined, `${done} files searched`),
+    })
+    return { matches }
+  },
+})

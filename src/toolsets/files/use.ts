@@ -1,0 +1,23 @@
+import { toolsUsing } from '../../contracts/tool.ts'
+import type { Snapshot } from '../../contracts/snapshot.ts'
+import type { Files } from '../../host/files.ts'
+import type { RegexEngine } from '../../host/regex.ts'
+import type { Search } from '../../host/search.ts'
+
+/** The slice of the house the file tools may use: reading, searching, and looking at what is kept. */
+export interface FileUse {
+  files: Files
+  search: Search
+  regex: RegexEngine
+  regexTimeoutMs: number
+  kept: {
+    list(limit: number, prefix: string): Snapshot[]
+    get(id: string): Snapshot | undefined
+    content(id: string): Buffer
+    ofCall(call: string): Snapshot[]
+    ofSession(session: string): Snapshot[]
+    lastChange(): Snapshot | undefined
+  }
+}
+
+export const defineTool = toolsUsing<FileUse>()

@@ -1,0 +1,81 @@
+import Type from 'typebox'
+import { lineDiff } from '../../contracts/diff.ts'
+import { closed, DiffShape, named } from '../../contracts/shapes.ts'
+import { decodeText, encodeText, tooLarge, type Files } from '../../host/files.ts'
+import { inMannerOf } from './line-ends.ts'
+import { defineTool } from './use.ts'
+
+export const writeToFile = defineTool({
+  name: 'write_to_file',
+  title: 'Write a file',
+  description:
+    'Write one text file: overwrite it whole, or append. Call it with dryRun: true first and look at the diff, then again with dryRun: false and the same path, content and mode. The file keeps its line ends and byte order mark. Every write can be undone.',
+  risk: ({ dryRun }) => (dryRun ? 'R0' : 'R1'),
+  input: Type.Object(
+    {
+      path: Type.String({ minLength: 1 }),
+      content: Type.String({ description: 'New full content (overwrite) or appended chunk' }),
+      mode: Type.Optional(Type.Enum(['overwrite', 'append'], { type: 'string', default: 'overwrite' })),
+      dryRun: Type.Boolean({ default: true }),
+      idempotencyKey: Type.Optional(Type.String()),
+    },
+    { ...named('write_to_file', 'request'), ...closed },
+  ),
+  output: Type.Object(
+    {
+      applied: Type.Boolean(),
+      diff: Type.Optional(DiffShape),
+      snapshotId: Type.Optional(Type.String()),
+      bytesWritten: Type.Optional(Type.Integer({ minimum: 0 })),
+    },
+    { ...named('write_to_file', 'response'), ...closed },
+  ),
+  errors: ['E_DENY_PATH', 'E_CONFLICT', 'E_ENCODING', 'E_IO', 'E_POLICY_VIOLATION', 'E_TOO_LARGE'],
+  examples: [
+    {
+      says: 'look at the change first',
+      given: { 'game/scene/start.txt': 'changeBg: beach.jpg;\nend;' },
+      input: { path: 'game/scene/start.txt', content: 'changeBg: beach.jpg -next;\nend;', dryRun: true },
+      output: {
+        applied: false,
+        diff: {
+          type: 'line',
+          hunks: [
+            { startOld: 1, lenOld: 1, startNew: 1, lenNew: 1, linesOld: ['changeBg: beach.jpg;'], linesNew: ['changeBg: beach.jpg -next;'] },
+          ],
+        },
+      },
+    },
+  ],
+  private: ['content'],
+  touches: ({ path, dryRun }) => [{ path, access: dryRun ? 'read' : 'write' }],
+  rehearsal: ({ path, content, mode = 'overwrite', dryRun }) => ({ dry: dryRun, same: { path, content, mode } }),
+  card(input, { files }) {
+    const { before, after } = changeOf(input, files)
+    const title = before === undefined ? `Create ${input.path}` : `Change ${input.path}`
+    return { title, changes: [{ path: files.normal(input.path), diff: lineDiff(before ?? '', after) }] }
+  },
+  async execute(input, { files }, call) {
+    const { before, after } = changeOf(input, files)
+    if (input.dryRun) return { applied: false, diff: lineDiff(before ?? '', after) }
+    const [kept] = await call.change([{ path: input.path, content: encodeText(after, input.path) }])
+    return { applied: true, snapshotId: kept?.snapshotId ?? '', bytesWritten: kept?.bytes ?? 0 }
+  },
+})
+
+interface Wanted {
+  path: string
+  content: string
+  mode?: 'overwrite' | 'append' | undefined
+}
+
+function changeOf({ path, content, mode }: Wanted, files: Files): { before: string | undefined; after: string } {
+  encodeText(content, path)
+  const bytes = files.peek(path)
+  const before = bytes && decodeText(bytes, path)
+  const fitted = inMannerOf(before, content)
+  const after = mode === 'append' ? (before ?? '') + fitted.replace(/^\uFEFF/, '') : fitted
+  const size = Buffer.byteLength(after)
+  if (size > files.maxBytes) throw tooLarge(path, size, files.maxBytes)
+  return { before, after }
+}

@@ -1,0 +1,14 @@
+import type { Tool } from '../contracts/tool.ts'
+import { files, type FileUse } from './files/index.ts'
+import { session, type SessionUse } from './session/index.ts'
+
+/** What each toolset may use of the house. */
+export interface Uses {
+  files: FileUse
+  session: SessionUse
+}
+
+/** Every tool there is, bound to its slice. The list is written out, so that it can be read and searched. */
+export function allTools(use: Uses): Tool[] {
+  return [...files.map((tool) => tool.bind(use.files)), ...session.map((tool) => tool.bind(use.session))]
+}

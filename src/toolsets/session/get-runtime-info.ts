@@ -1,0 +1,60 @@
+import Type from 'typebox'
+import { closed, named } from '../../contracts/shapes.ts'
+import { defineTool } from './use.ts'
+
+const texts = Type.Array(Type.String())
+
+export const getRuntimeInfo = defineTool({
+  name: 'get_runtime_info',
+  title: 'Runtime information',
+  description: 'What this runtime allows: project root, limits, forbidden folders, tools. No secrets.',
+  risk: 'R0',
+  input: Type.Object({}, { ...named('get_runtime_info', 'request'), ...closed }),
+  output: Type.Object(
+    {
+      projectRoot: Type.String({ description: '项目根目录绝对路径' }),
+      snapshotRetention: Type.Integer({ minimum: 0, description: '快照保留数量' }),
+      sandbox: Type.Object({
+        forbiddenDirs: texts,
+        maxReadBytes: Type.Integer({ minimum: 1 }),
+        textEncoding: Type.Enum(['utf-8', 'utf-16', 'ascii'], { type: 'string' }),
+      }),
+      execution: Type.Optional(
+        Type.Object(
+          {
+            enabled: Type.Boolean({ const: true }),
+            allowedCommands: texts,
+            timeoutMs: Type.Integer({ minimum: 1 }),
+            workingDir: Type.Optional(Type.String()),
+          },
+          { description: '仅在启用时存在' },
+        ),
+      ),
+      browser: Type.Optional(
+        Type.Object(
+          {
+            enabled: Type.Boolean({ const: true }),
+            allowedHosts: texts,
+            timeoutMs: Type.Integer({ minimum: 1 }),
+            screenshotDir: Type.Optional(Type.String()),
+          },
+          { description: '仅在启用时存在' },
+        ),
+      ),
+      tools: Type.Array(Type.String(), { description: '当前注册的工具名称列表' }),
+      server: Type.Object({ name: Type.String(), version: Type.String({ pattern: '^\\d+\\.\\d+\\.\\d+$' }) }),
+    },
+    named('get_runtime_info', 'response'),
+  ),
+  errors: [],
+  examples: [{ says: 'what is in force', input: {}, output: { sandbox: { forbiddenDirs: ['.git', 'node_modules', '.env'], maxReadBytes: 5242880, textEncoding: 'utf-8' } } }],
+  execute(_, { facts }, call) {
+    return {
+      projectRoot: facts.projectRoot,
+      snapshotRetention: facts.snapshotRetention,
+      sandbox: { forbiddenDirs: facts.forbiddenDirs, maxReadBytes: facts.maxReadBytes, textEncoding: 'utf-8' as const },
+      tools: [...call.tools],
+      server: { name: 'handrail', version: facts.version },
+    }
+  },
+})

@@ -1,0 +1,7 @@
+import { askFollowupQuestion } from './ask-followup-question.ts'
+import { attemptCompletion } from './attempt-completion.ts'
+import { getRuntimeInfo } from './get-runtime-info.ts'
+
+/** Talking to the person, and knowing where one is. */
+export const session = [getRuntimeInfo, askFollowupQuestion, attemptCompletion]
+export type { SessionUse } from './use.ts'

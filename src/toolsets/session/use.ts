@@ -1,0 +1,19 @@
+import { toolsUsing } from '../../contracts/tool.ts'
+import type { SessionNote } from '../../contracts/session.ts'
+
+/** The facts a caller may know about this runtime. */
+export interface RuntimeFacts {
+  projectRoot: string
+  snapshotRetention: number
+  forbiddenDirs: string[]
+  maxReadBytes: number
+  version: string
+  mode: string
+}
+
+export interface SessionUse {
+  facts: RuntimeFacts
+  note(note: SessionNote): void
+}
+
+export const defineTool = toolsUsing<SessionUse>()

@@ -1,0 +1,2 @@
+export const requirements = {} as const
+export type RequirementId = keyof typeof requirements

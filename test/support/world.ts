@@ -1,0 +1,139 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { ToolError, type ErrorBody } from '../../src/contracts/errors.ts'
+import type { CallOptions, Caller } from '../../src/contracts/call.ts'
+import type { Runtime } from '../../src/contracts/runtime.ts'
+import { openRuntime } from '../../src/main.ts'
+
+export const repository = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
+export const program = join(repository, 'bin', 'handrail.js')
+
+export interface World {
+  /** The folder that holds the project and what lies outside of it. */
+  readonly base: string
+  readonly project: string
+  readonly runtime: Runtime
+  path(name: string): string
+  read(name: string): string
+  write(name: string, content: string | Buffer): void
+  /** The answer of a tool, through the kernel in this process. */
+  call<T = Record<string, unknown>>(tool: string, input: unknown, options?: CallOptions & Partial<Caller>): Promise<T>
+  /** The error a call ends with; fails where it does not. */
+  fault(tool: string, input: unknown, options?: CallOptions & Partial<Caller>): Promise<ToolError>
+  /** Dry run and write in one. */
+  put(path: string, content: string): Promise<{ snapshotId: string }>
+  /** Closes the runtime and opens a new one on the same project, as a restart does. */
+  reopen(flags?: Record<string, string>): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** A project of its own in a temporary folder, with a runtime on it. */
+export async function openWorld(options: { files?: Record<string, string | Buffer>; flags?: Record<string, string>; config?: unknown } = {}): Promise<World> {
+  const base = realpathSync(mkdtempSync(join(tmpdir(), 'handrail-test-')))
+  const project = join(base, 'project')
+  mkdirSync(project)
+  const write = (name: string, content: string | Buffer): void => {
+    mkdirSync(dirname(join(project, name)), { recursive: true })
+    writeFileSync(join(project, name), content)
+  }
+  for (const [name, content] of Object.entries(options.files ?? {})) write(name, content)
+  if (options.config !== undefined) write('handrail.config.json', JSON.stringify(options.config))
+  const open = (flags: Record<string, string> = {}): Runtime => openRuntime({ project, environment: { XDG_CONFIG_HOME: join(base, 'config') }, flags: { ...options.flags, ...flags } })
+  let runtime = open()
+  const call = async (tool: string, input: unknown, given: CallOptions & Partial<Caller> = {}): Promise<unknown> => {
+    const { surface = 'mcp-stdio', client = 'test/1', session = 'sess_test', role = 'agent', ...rest } = given
+    return (await runtime.call(tool, input, { surface, client, session, role }, rest)).output
+  }
+  return {
+    base,
+    project,
+    get runtime() {
+      return runtime
+    },
+    path: (name) => join(project, name),
+    read: (name) => readFileSync(join(project, name), 'utf8'),
+    write,
+    call: call as World['call'],
+    async fault(tool, input, given) {
+      try {
+        await call(tool, input, given)
+      } catch (thrown) {
+        if (thrown instanceof ToolError) return thrown
+        throw thrown
+      }
+      throw new Error(`${tool} did not fail`)
+    },
+    async put(path, content) {
+      await call('write_to_file', { path, content, dryRun: true })
+      return (await call('write_to_file', { path, content, dryRun: false })) as { snapshotId: string }
+    },
+    async reopen(flags) {
+      await runtime.close()
+      runtime = open(flags)
+    },
+    async [Symbol.asyncDispose]() {
+      await runtime.close()
+      rmSync(base, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Environment for child processes: nothing of this machine's settings. */
+export function cleanEnv(base: string, more: Record<string, string> = {}): Record<string, string> {
+  return { PATH: process.env['PATH'] ?? '', HOME: base, XDG_CONFIG_HOME: join(base, 'config'), ...more }
+}
+
+export interface McpPeer {
+  readonly client: Client
+  readonly pid: number
+  /** The structured answer, or the contract's error object as `error`. */
+  call(tool: string, input: Record<string, unknown>): Promise<Record<string, unknown> & Partial<ErrorBody>>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/** The real program over stdio, driven by the official MCP client. */
+export async function openStdio(project: string, options: { args?: string[]; env?: Record<string, string> } = {}): Promise<McpPeer> {
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: [program, 'mcp', '--project', project, ...(options.args ?? [])],
+    env: cleanEnv(dirname(project), options.env),
+    stderr: 'pipe',
+  })
+  const client = new Client({ name: 'handrail-test', version: '1.0.0' })
+  await client.connect(transport)
+  return {
+    client,
+    pid: transport.pid ?? 0,
+    async call(tool, input) {
+      const result = await client.callTool({ name: tool, arguments: input })
+      const [first] = result.content as { type: string; text: string }[]
+      return (result.isError ? JSON.parse(first?.text ?? '{}') : result.structuredContent) as Record<string, unknown> & Partial<ErrorBody>
+    },
+    [Symbol.asyncDispose]: () => client.close(),
+  }
+}
+
+export interface CliEnd {
+  code: number | null
+  out: string
+  err: string
+}
+
+/** The real command line, as a person or script runs it. */
+export function runCli(project: string, args: string[], options: { env?: Record<string, string>; input?: string } = {}): Promise<CliEnd> {
+  return new Promise((resolve, reject) => {
+    const child: ChildProcess = spawn(process.execPath, [program, ...args, '--project', project], { env: cleanEnv(dirname(project), options.env), stdio: ['pipe', 'pipe', 'pipe'] })
+    let out = ''
+    let err = ''
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => (out += text))
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => (err += text))
+    child.once('error', reject)
+    child.once('close', (code) => resolve({ code, out, err }))
+    child.stdin?.end(options.input ?? '')
+  })
+}

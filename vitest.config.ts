@@ -1,0 +1,22 @@
+import { defineConfig } from 'vitest/config'
+
+const reporters = ['default', ['json', { outputFile: '.cache/tests.json' }]] as [string, ['json', { outputFile: string }]]
+
+export default defineConfig({
+  test: {
+    reporters,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    projects: [
+      {
+        extends: true,
+        test: { name: 'unit', include: ['src/**/*.test.ts', 'test/pins/**/*.test.ts', 'test/contract/**/*.test.ts'], pool: 'threads', isolate: false },
+      },
+      {
+        extends: true,
+        // Real servers, real processes, real kills: one process per file.
+        test: { name: 'whole', include: ['test/flows/**/*.test.ts', 'test/attacks/**/*.test.ts'], pool: 'forks', maxWorkers: 2 },
+      },
+    ],
+  },
+})
