@@ -10,12 +10,18 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'unit', include: ['src/**/*.test.ts', 'test/pins/**/*.test.ts', 'test/contract/**/*.test.ts'], pool: 'threads', isolate: false },
+        test: {
+          name: 'unit',
+          include: ['src/**/*.test.ts', 'test/pins/**/*.test.ts', 'test/contract/**/*.test.ts'],
+          pool: 'threads',
+          isolate: false,
+          sequence: { groupOrder: 0 },
+        },
       },
       {
         extends: true,
         // Real servers, real processes, real kills: one process per file.
-        test: { name: 'whole', include: ['test/flows/**/*.test.ts', 'test/attacks/**/*.test.ts'], pool: 'forks', maxWorkers: 2 },
+        test: { name: 'whole', include: ['test/flows/**/*.test.ts', 'test/attacks/**/*.test.ts'], pool: 'forks', maxWorkers: 2, sequence: { groupOrder: 1 } },
       },
     ],
   },

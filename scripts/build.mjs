@@ -21,18 +21,40 @@ const bundle = await rolldown({
   external: ['@photostructure/sqlite', '@vscode/ripgrep'],
   logLevel: 'warn',
 })
-await bundle.write({ dir: join(root, 'dist'), format: 'cjs', entryFileNames: '[name].cjs', chunkFileNames: '[name]-[hash].cjs', minify: true, sourcemap: false })
+await bundle.write({
+  dir: join(root, 'dist'),
+  format: 'cjs',
+  entryFileNames: '[name].cjs',
+  chunkFileNames: '[name]-[hash].cjs',
+  minify: true,
+  sourcemap: false,
+})
 await bundle.close()
 
 // A cache taken after real work also holds the functions that were compiled on the way.
 const project = mkdtempSync(join(tmpdir(), 'handrail-build-'))
 const hello = [
-  { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'build', version: '0' } } },
+  {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'build', version: '0' } },
+  },
   { jsonrpc: '2.0', method: 'notifications/initialized' },
   { jsonrpc: '2.0', id: 2, method: 'tools/list' },
   { jsonrpc: '2.0', id: 3, method: 'tools/call', params: { name: 'list_files', arguments: { path: '.' } } },
-  { jsonrpc: '2.0', id: 4, method: 'tools/call', params: { name: 'write_to_file', arguments: { path: 'a.txt', content: 'a\n', dryRun: true } } },
-  { jsonrpc: '2.0', id: 5, method: 'tools/call', params: { name: 'write_to_file', arguments: { path: 'a.txt', content: 'a\n', dryRun: false } } },
+  {
+    jsonrpc: '2.0',
+    id: 4,
+    method: 'tools/call',
+    params: { name: 'write_to_file', arguments: { path: 'a.txt', content: 'a\n', dryRun: true } },
+  },
+  {
+    jsonrpc: '2.0',
+    id: 5,
+    method: 'tools/call',
+    params: { name: 'write_to_file', arguments: { path: 'a.txt', content: 'a\n', dryRun: false } },
+  },
   { jsonrpc: '2.0', id: 6, method: 'tools/call', params: { name: 'read_file', arguments: { path: 'a.txt' } } },
 ]
 const child = spawnSync('sh', ['-c', `(cat; sleep 0.7) | "${process.execPath}" bin/handrail.js mcp --project "${project}"`], {

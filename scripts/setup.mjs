@@ -34,13 +34,20 @@ export function buildIsFresh() {
   const built = join(root, 'dist', 'handrail.cjs')
   if (!existsSync(built)) return false
   const since = statSync(built).mtimeMs
-  return ['package.json', 'scripts/build.mjs', 'bin/handrail.js'].every((file) => statSync(join(root, file)).mtimeMs < since) && newest(join(root, 'src')) < since
+  return (
+    ['package.json', 'scripts/build.mjs', 'bin/handrail.js'].every((file) => statSync(join(root, file)).mtimeMs < since) &&
+    newest(join(root, 'src')) < since
+  )
 }
 
 export function setup() {
   if (!packagesAreThere()) {
     process.stderr.write('handrail: installing packages (once)…\n')
-    must('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], 'npm could not install the packages. Is the npm registry reachable? Without network, copy node_modules from a machine that has them.')
+    must(
+      'npm',
+      ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'],
+      'npm could not install the packages. Is the npm registry reachable? Without network, copy node_modules from a machine that has them.',
+    )
   }
   if (!buildIsFresh()) must(process.execPath, ['scripts/build.mjs'], 'the build failed; see above.')
 }

@@ -4,7 +4,11 @@ import { runCli, type SettingFlag } from './surfaces/cli/run.ts'
 
 /** The program: hands the command line what it needs from the other rooms. Heavy doors are opened only when used. */
 export function main(argv: string[], version: string): Promise<number> {
-  const flags: SettingFlag[] = leaves.map(({ flag, schema }) => ({ flag, boolean: schema.type === 'boolean', says: schema.description ?? '' }))
+  const flags: SettingFlag[] = leaves.map(({ flag, schema }) => ({
+    flag,
+    boolean: schema.type === 'boolean',
+    says: schema.description ?? '',
+  }))
   return runCli(
     argv,
     {
@@ -22,4 +26,5 @@ export { errorTable, ToolError } from './contracts/errors.ts'
 export { Config } from './contracts/config.ts'
 export { leaves as settings } from './config/load.ts'
 export { commands } from './surfaces/cli/run.ts'
-export { rooms } from './rooms.ts'
+export { keys, rooms, siblings } from './rooms.ts'
+export { catalogue } from './toolsets/index.ts'

@@ -29,10 +29,22 @@ const { version } = createRequire(import.meta.url)('../package.json') as { versi
 
 /** Wires the rooms. The only file that sees them all. */
 export function openRuntime(options: RuntimeOptions): Runtime {
-  const environment = options.environment ?? process.env
   const projectRoot = openRoot(options.project)
+  try {
+    return wire(projectRoot, options)
+  } catch (fault) {
+    closeRoot(projectRoot)
+    throw fault
+  }
+}
+
+function wire(projectRoot: Root, options: RuntimeOptions): Runtime {
+  const environment = options.environment ?? process.env
   const { config, settings } = loadConfig({
-    user: readSettingsFile(join(environment['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'handrail', 'config.json'), 'the user settings'),
+    user: readSettingsFile(
+      join(environment['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'handrail', 'config.json'),
+      'the user settings',
+    ),
     project: readSettingsFile(join(projectRoot.path, 'handrail.config.json'), 'handrail.config.json'),
     environment,
     flags: options.flags ?? {},
@@ -54,11 +66,30 @@ export function openRuntime(options: RuntimeOptions): Runtime {
   const idempotency = openIdempotency(db, limits.idempotencyTtlMs)
   const journal = openJournal({ root, files, snapshots, db, retention: limits.snapshotRetention })
   const regex = openRegexEngine()
-  const search = openSearch({ root, rules, files, forbidden: ['.handrail', ...policies.forbiddenDirs], regex, timeoutMs: limits.searchTimeoutMs, ripgrep: findRipgrep() })
+  const search = openSearch({
+    root,
+    rules,
+    files,
+    forbidden: ['.handrail', ...policies.forbiddenDirs],
+    regex,
+    timeoutMs: limits.searchTimeoutMs,
+    ripgrep: findRipgrep(),
+  })
 
+  let closed = false
   const recover = (): void => {
     for (const { id, path, landed } of journal.recover())
-      audit.write({ event: 'recovered', message: landed ? 'a write of a killed process had landed; it is kept' : 'a write of a killed process had not landed; it is dropped', snapshots: [id], touches: [{ path, access: 'write' }] }, true)
+      audit.write(
+        {
+          event: 'recovered',
+          message: landed
+            ? 'a write of a killed process had landed; it is kept'
+            : 'a write of a killed process had not landed; it is dropped',
+          snapshots: [id],
+          touches: [{ path, access: 'write' }],
+        },
+        true,
+      )
   }
   const tools = allTools({
     files: { files, search, regex, regexTimeoutMs: limits.regexTimeoutMs, kept: snapshots },
@@ -89,7 +120,13 @@ export function openRuntime(options: RuntimeOptions): Runtime {
         }, signal),
       commit(changes, origin) {
         const { written, pruned } = journal.commit(changes, origin)
-        if (pruned.length) audit.note({ event: 'snapshot.pruned', snapshots: pruned, call: origin.call, message: 'older than limits.snapshotRetention' })
+        if (pruned.length)
+          audit.note({
+            event: 'snapshot.pruned',
+            snapshots: pruned,
+            call: origin.call,
+            message: 'older than limits.snapshotRetention',
+          })
         return written
       },
     },
@@ -100,7 +137,11 @@ export function openRuntime(options: RuntimeOptions): Runtime {
     version,
     config,
     settings,
-    means: { search: search.engine, paths: root.means, sqlite: process.getBuiltinModule?.('node:sqlite') ? 'node:sqlite' : '@photostructure/sqlite' },
+    means: {
+      search: search.engine,
+      paths: root.means,
+      sqlite: process.getBuiltinModule?.('node:sqlite') ? 'node:sqlite' : '@photostructure/sqlite',
+    },
     tools: kernel.tools,
     call: kernel.call,
     openSession(session) {
@@ -114,14 +155,28 @@ export function openRuntime(options: RuntimeOptions): Runtime {
       get: approvals.get,
       decide(id, decision) {
         const asked = approvals.get(id)
-        if (!asked) throw new ToolError('E_NOT_FOUND', `No such approval: ${id}`, { hint: '`handrail approvals list` shows what waits.' })
+        if (!asked)
+          throw new ToolError('E_NOT_FOUND', `No such approval: ${id}`, { hint: '`handrail approvals list` shows what waits.' })
         if (asked.state !== 'pending')
-          throw new ToolError('E_CONFLICT', `This approval is already ${asked.state}`, { details: { approvalId: id }, hint: 'A decision is final; the agent can ask again.' })
+          throw new ToolError('E_CONFLICT', `This approval is already ${asked.state}`, {
+            details: { approvalId: id },
+            hint: 'A decision is final; the agent can ask again.',
+          })
         audit.write(
-          { event: 'approval.decided', approval: id, approved: decision.approve, by: decision.by, tool: asked.tool, session: asked.session, inputDigest: asked.inputDigest, ...(decision.note !== undefined && { message: decision.note.slice(0, 400) }) },
+          {
+            event: 'approval.decided',
+            approval: id,
+            approved: decision.approve,
+            by: decision.by,
+            tool: asked.tool,
+            session: asked.session,
+            inputDigest: asked.inputDigest,
+            ...(decision.note !== undefined && { message: decision.note.slice(0, 400) }),
+          },
           true,
         )
-        if (!approvals.decide(id, decision)) throw new ToolError('E_CONFLICT', 'Somebody else answered first', { details: { approvalId: id } })
+        if (!approvals.decide(id, decision))
+          throw new ToolError('E_CONFLICT', 'Somebody else answered first', { details: { approvalId: id } })
         return approvals.get(id) ?? asked
       },
     },
@@ -132,9 +187,13 @@ export function openRuntime(options: RuntimeOptions): Runtime {
       const found = state.read('token')?.toString('utf8').trim()
       if (found) return { token: found, file }
       const token = randomBytes(32).toString('base64url')
-      return state.create('token', Buffer.from(`${token}\n`)) ? { token, file } : { token: state.read('token')?.toString('utf8').trim() ?? token, file }
+      return state.create('token', Buffer.from(`${token}\n`))
+        ? { token, file }
+        : { token: state.read('token')?.toString('utf8').trim() ?? token, file }
     },
     async close() {
+      if (closed) return
+      closed = true
       regex.close()
       audit.close()
       db.close()
@@ -155,7 +214,9 @@ function sandboxRoot(projectRoot: Root, config: Config): Root {
   const inside = relative(projectRoot.path, root.path)
   if (inside === '..' || inside.startsWith('../') || isAbsolute(inside)) {
     closeRoot(root)
-    throw new ToolError('E_BAD_ARGS', `policies.sandboxRoot lies outside the project: ${full}`, { hint: 'It must be the project itself or a folder inside it.' })
+    throw new ToolError('E_BAD_ARGS', `policies.sandboxRoot lies outside the project: ${full}`, {
+      hint: 'It must be the project itself or a folder inside it.',
+    })
   }
   return root
 }

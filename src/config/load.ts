@@ -83,7 +83,10 @@ function parseFile(file: { name: string; text: string }): Record<string, unknown
   try {
     value = JSON.parse(file.text.replace(/^\uFEFF/, ''))
   } catch (cause) {
-    throw bad(`${file.name} is not valid JSON: ${(cause as Error).message}`, 'Correct the file, or remove it to use the defaults.')
+    throw bad(
+      `${file.name} is not valid JSON: ${(cause as Error).message}`,
+      'Correct the file, or remove it to use the defaults.',
+    )
   }
   if (!isRecord(value)) throw bad(`${file.name} must hold a JSON object`, 'See docs/reference/config.md for every field.')
   refuseUnknown(value, Config as unknown as LeafSchema, file.name, '')
@@ -93,12 +96,9 @@ function parseFile(file: { name: string; text: string }): Record<string, unknown
 /** A misspelt safety setting must not be ignored in silence. */
 function refuseUnknown(value: Record<string, unknown>, schema: LeafSchema, file: string, prefix: string): void {
   for (const [name, child] of Object.entries(value)) {
-    const known = schema.properties?.[name]
+    const known = schema.properties && Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined
     if (!known)
-      throw bad(
-        `${file}: unknown setting "${prefix}${name}"`,
-        `Known here: ${Object.keys(schema.properties ?? {}).join(', ')}.`,
-      )
+      throw bad(`${file}: unknown setting "${prefix}${name}"`, `Known here: ${Object.keys(schema.properties ?? {}).join(', ')}.`)
     if (!known.properties) continue
     if (!isRecord(child)) throw bad(`${file}: "${prefix}${name}" must be an object`, 'See docs/reference/config.md.')
     refuseUnknown(child, known, file, `${prefix}${name}.`)
@@ -116,7 +116,8 @@ function checkLeaf(leaf: Leaf, value: unknown, where: string): unknown {
   if (schema.type === 'integer' && (!Number.isSafeInteger(value) || (value as number) < (schema.minimum ?? 0)))
     throw wrong(`a whole number of at least ${schema.minimum ?? 0}`)
   if (schema.type === 'array') {
-    const fits = Array.isArray(value) && value.every((item) => typeof item === 'string' && item.length >= (schema.items?.minLength ?? 0))
+    const fits =
+      Array.isArray(value) && value.every((item) => typeof item === 'string' && item.length >= (schema.items?.minLength ?? 0))
     if (!fits) throw wrong('a list of texts')
   }
   return value
@@ -126,9 +127,14 @@ function checkLeaf(leaf: Leaf, value: unknown, where: string): unknown {
 function fromText(leaf: Leaf, text: string | boolean | undefined): unknown {
   if (text === undefined || typeof text === 'boolean') return text
   const { type } = leaf.schema
-  if (type === 'boolean') return text === '' || /^(1|true|yes|on)$/i.test(text) ? true : /^(0|false|no|off)$/i.test(text) ? false : text
+  if (type === 'boolean')
+    return text === '' || /^(1|true|yes|on)$/i.test(text) ? true : /^(0|false|no|off)$/i.test(text) ? false : text
   if (type === 'integer') return /^-?\d+$/.test(text.trim()) ? Number(text) : text
-  if (type === 'array') return text.split(',').map((item) => item.trim()).filter(Boolean)
+  if (type === 'array')
+    return text
+      .split(',')
+      .map((item) => item.trim())
+      .filter(Boolean)
   return text
 }
 

@@ -135,8 +135,7 @@ function alignMiddle(a: number[], b: number[], offsetA: number, offsetB: number,
     fromA = i + 1
     fromB = j + 1
   }
-  if (!allUnique && anchors.pairs.length)
-    align(a.slice(fromA), b.slice(fromB), offsetA + fromA, offsetB + fromB, out)
+  if (!allUnique && anchors.pairs.length) align(a.slice(fromA), b.slice(fromB), offsetA + fromA, offsetB + fromB, out)
 }
 
 /** Numbers that stand once on each side, and the longest run of them that keeps its order. */

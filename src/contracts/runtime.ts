@@ -15,7 +15,12 @@ export interface Runtime {
   /** What this system gives us, for `doctor`. */
   readonly means: { search: string; paths: string; sqlite: string }
   readonly tools: readonly Tool[]
-  call(name: string, input: unknown, caller: Caller, options?: CallOptions): Promise<{ callId: string; output: unknown; snapshots: string[] }>
+  call(
+    name: string,
+    input: unknown,
+    caller: Caller,
+    options?: CallOptions,
+  ): Promise<{ callId: string; output: unknown; snapshots: string[] }>
   openSession(session: Pick<Session, 'id' | 'surface' | 'client'>): void
   sessions(): Session[]
   notes(session: string): SessionNote[]

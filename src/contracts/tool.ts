@@ -7,10 +7,7 @@ export const risks = ['R0', 'R1', 'R2', 'R3'] as const
 export type Risk = (typeof risks)[number]
 
 /** What a call reads or changes, stated before it acts. Policy judges it, order and snapshots follow it. */
-export type Touch =
-  | { path: string; access: 'read' | 'write' }
-  | { command: string }
-  | { url: string }
+export type Touch = { path: string; access: 'read' | 'write' } | { command: string } | { url: string }
 
 /** What a person sees of a call: its effect, not its words. */
 export interface Card {
@@ -94,7 +91,8 @@ export interface Tool {
   readonly private: readonly string[]
   readonly developer: boolean
   readonly audience: 'agent' | 'person'
-  readonly readOnly: boolean
+  /** `by input` where the arguments decide. */
+  readonly floor: Risk | 'by input'
   readonly rehearsal: ((input: unknown) => { dry: boolean; same: unknown }) | undefined
   readonly verdict: ((input: unknown, output: unknown) => { path: string; passed: boolean } | undefined) | undefined
   forgives(raw: Record<string, unknown>): Record<string, unknown>
@@ -132,7 +130,7 @@ function bindForm<Use>(form: ToolForm<object, object, Use, unknown, unknown>, us
     private: (form.private ?? []) as readonly string[],
     developer: form.developer ?? false,
     audience: form.audience ?? 'agent',
-    readOnly: floor === 'R0',
+    floor: typeof floor === 'function' ? 'by input' : floor,
     rehearsal: form.rehearsal,
     verdict: form.verdict,
     forgives: form.forgives ?? ((raw) => raw),

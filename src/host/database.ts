@@ -28,7 +28,8 @@ interface Connection {
 
 export function openConnection(path: string): Connection {
   const builtin = process.getBuiltinModule?.('node:sqlite') as { DatabaseSync: new (path: string) => Connection } | undefined
-  const driver = builtin ?? (createRequire(import.meta.url)('@photostructure/sqlite') as { DatabaseSync: new (path: string) => Connection })
+  const driver =
+    builtin ?? (createRequire(import.meta.url)('@photostructure/sqlite') as { DatabaseSync: new (path: string) => Connection })
   return new driver.DatabaseSync(path)
 }
 
@@ -36,7 +37,9 @@ export function openDatabase(path: string, schema: string): Database {
   let connection: Connection
   try {
     connection = openConnection(path)
-    connection.exec('PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON')
+    connection.exec(
+      'PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON',
+    )
     connection.exec(schema)
   } catch (cause) {
     throw new ToolError('E_IO', `Handrail's store cannot be opened: ${(cause as Error).message}`, {

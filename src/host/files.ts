@@ -71,7 +71,7 @@ export function judgedFiles(root: Root, rules: PathRules, maxBytes: number): Fil
 
 function readJudged(root: Root, names: readonly string[], limit: number): Buffer {
   if (names.length === 0) throw new ToolError('E_IO', 'Is a folder, not a file: .', { hint: 'Name a file inside it.' })
-  const folder = openFolder(root, names.slice(0, -1))
+  const folder = openFolder(root, names.slice(0, -1), { asked: names })
   try {
     const { fd, stat } = openFile(root, folder, names)
     try {

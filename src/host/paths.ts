@@ -31,8 +31,14 @@ export function pathRules(forbidden: readonly string[]): PathRules {
 export function foldName(name: string): string {
   const plain = /^[\x21-\x7e]*$/.test(name)
     ? name
-    : name.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '').normalize('NFC')
-  return plain.toLowerCase().replace(/:.*$/s, '').replace(/[. ]+$/, '')
+    : name
+        .normalize('NFKC')
+        .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+        .normalize('NFC')
+  return plain
+    .toLowerCase()
+    .replace(/:.*$/s, '')
+    .replace(/[. ]+$/, '')
 }
 
 /** Splits a relative path into its names, or says why it may not be used. Nothing here looks at the disk. */
@@ -65,5 +71,9 @@ export function splitPath(path: string, rules: PathRules): string[] {
 
 /** What a name would be after the decodings that other programs apply: `%2e%2e` and full-width dots are dots. */
 function decodeDots(name: string): string {
-  return name.replace(/%2e/gi, '.').replace(/%(2f|5c)/gi, '/').normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+  return name
+    .replace(/%2e/gi, '.')
+    .replace(/%(2f|5c)/gi, '/')
+    .normalize('NFKC')
+    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
 }

@@ -1,13 +1,31 @@
-import { closeSync, constants, fchmodSync, fchownSync, fsyncSync, lstatSync, openSync, renameSync, rmdirSync, unlinkSync, writeSync, type Stats } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  fsyncSync,
+  lstatSync,
+  openSync,
+  renameSync,
+  rmdirSync,
+  unlinkSync,
+  writeSync,
+  type Stats,
+} from 'node:fs'
 import { ToolError } from '../contracts/errors.ts'
 import { fileFault, ioFault, judgeFile, openFolder, type Root } from './walk.ts'
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
 
 /** Puts content in a file's place, all or nothing and durable: temporary file beside it, flush, rename, flush the folder. Mode and owner stay. */
-export function placeFile(root: Root, names: readonly string[], content: Uint8Array, temporary: string): { madeFolders: string[] } {
+export function placeFile(
+  root: Root,
+  names: readonly string[],
+  content: Uint8Array,
+  temporary: string,
+): { madeFolders: string[] } {
   const madeFolders: string[] = []
-  const folder = openFolder(root, names.slice(0, -1), (made) => madeFolders.push(made))
+  const folder = openFolder(root, names.slice(0, -1), { make: (made) => madeFolders.push(made), asked: names })
   const name = names.at(-1) as string
   try {
     const before = statIfThere(folder.at(name))
@@ -32,7 +50,7 @@ function writeTemporary(path: string, content: Uint8Array, like: Stats | undefin
   const mode = like ? like.mode & 0o7777 : 0o666
   const fd = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode)
   try {
-    for (let done = 0; done < content.byteLength; ) done += writeSync(fd, content, done)
+    for (let done = 0; done < content.byteLength;) done += writeSync(fd, content, done)
     if (like) {
       if (process.getuid?.() === 0) fchownSync(fd, like.uid, like.gid)
       fchmodSync(fd, mode)
@@ -48,7 +66,7 @@ function writeTemporary(path: string, content: Uint8Array, like: Stats | undefin
 
 /** Removes a regular file, and then the folders given (deepest last) where they are empty. */
 export function removeFile(root: Root, names: readonly string[], folders: readonly string[] = []): void {
-  const folder = openFolder(root, names.slice(0, -1))
+  const folder = openFolder(root, names.slice(0, -1), { asked: names })
   const name = names.at(-1) as string
   try {
     judgeFile(lstatSync(folder.at(name)), names)

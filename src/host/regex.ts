@@ -63,11 +63,15 @@ export function openRegexEngine(): RegexEngine {
   }
   const one = (job: Job, timeoutMs: number): Promise<Answer> =>
     new Promise((resolve, reject) => {
-      const thread = (worker ??= new Worker(`(${program.toString()})()`, { eval: true, resourceLimits: { maxOldGenerationSizeMb: 256 } }))
+      const thread = (worker ??= new Worker(`(${program.toString()})()`, {
+        eval: true,
+        resourceLimits: { maxOldGenerationSizeMb: 256 },
+      }))
       thread.ref()
       const finish = (keep: boolean): void => {
         clearTimeout(timer)
-        thread.removeAllListeners()
+        thread.off('message', onMessage)
+        thread.off('error', onError)
         if (keep) thread.unref()
         else {
           worker = undefined
@@ -83,18 +87,22 @@ export function openRegexEngine(): RegexEngine {
           }),
         )
       }, timeoutMs)
-      thread.once('message', (answer: Answer) => {
+      const onMessage = (answer: Answer): void => {
         finish(true)
         resolve(answer)
-      })
-      thread.once('error', (cause) => {
+      }
+      const onError = (cause: unknown): void => {
         finish(false)
         reject(
           (cause as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY'
-            ? new ToolError('E_TOO_LARGE', 'The replacement would grow the file beyond what memory allows', { hint: 'Replace less at once.' })
+            ? new ToolError('E_TOO_LARGE', 'The replacement would grow the file beyond what memory allows', {
+                hint: 'Replace less at once.',
+              })
             : cause,
         )
-      })
+      }
+      thread.on('message', onMessage)
+      thread.on('error', onError)
       thread.postMessage(job)
     })
   const invalid = (source: string, why: string): ToolError =>

@@ -40,15 +40,27 @@ const hitsInOrder = 100_000
  * Content search. ripgrep proposes files and lines; what is answered comes only from our own judged reads, so that
  * nothing a link or a race could show it ever reaches the caller. Patterns it does not know go to the bounded engine.
  */
-export function openSearch(parts: { root: Root; rules: PathRules; files: Files; forbidden: readonly string[]; regex: RegexEngine; timeoutMs: number; ripgrep?: string | undefined }): Search {
+export function openSearch(parts: {
+  root: Root
+  rules: PathRules
+  files: Files
+  forbidden: readonly string[]
+  regex: RegexEngine
+  timeoutMs: number
+  ripgrep?: string | undefined
+}): Search {
   const { files, rules, ripgrep } = parts
   return {
     engine: ripgrep === undefined ? 'node' : 'ripgrep',
     async find(asked) {
       if (asked.regex.length === 0) throw badPattern(asked.regex, 'it is empty')
-      if (asked.regex.length > longestPattern || asked.regex.includes('\0')) throw badPattern(asked.regex, `it is longer than ${longestPattern} characters or holds a NUL`)
+      if (asked.regex.length > longestPattern || asked.regex.includes('\0'))
+        throw badPattern(asked.regex, `it is longer than ${longestPattern} characters or holds a NUL`)
       const names = splitPath(asked.path, rules)
-      const wanted = asked.filePattern === undefined ? () => true : picomatch(asked.filePattern, { dot: true, matchBase: !asked.filePattern.includes('/') })
+      const wanted =
+        asked.filePattern === undefined
+          ? () => true
+          : picomatch(asked.filePattern, { dot: true, matchBase: !asked.filePattern.includes('/') })
       const base = names.length ? `${names.join('/')}/` : ''
       if (!files.isFolder(asked.path)) return scanInNode(parts, asked, '', (path) => path === names.join('/'))
       const hits = ripgrep === undefined ? undefined : await propose(parts, ripgrep, names, asked)
@@ -63,7 +75,9 @@ export function findRipgrep(): string | undefined {
   try {
     const require = createRequire(import.meta.url)
     const name = process.platform === 'win32' ? 'rg.exe' : 'rg'
-    return createRequire(require.resolve('@vscode/ripgrep')).resolve(`@vscode/ripgrep-${process.platform}-${process.arch}/bin/${name}`)
+    return createRequire(require.resolve('@vscode/ripgrep')).resolve(
+      `@vscode/ripgrep-${process.platform}-${process.arch}/bin/${name}`,
+    )
   } catch {
     return undefined
   }
@@ -71,7 +85,12 @@ export function findRipgrep(): string | undefined {
 
 type Hits = Map<string, number[]>
 
-async function propose(parts: Parameters<typeof openSearch>[0], ripgrep: string, names: string[], asked: Searching): Promise<Hits | undefined> {
+async function propose(
+  parts: Parameters<typeof openSearch>[0],
+  ripgrep: string,
+  names: string[],
+  asked: Searching,
+): Promise<Hits | undefined> {
   const folder = openFolder(parts.root, names)
   const hits: Hits = new Map()
   let count = 0
@@ -80,12 +99,25 @@ async function propose(parts: Parameters<typeof openSearch>[0], ripgrep: string,
     const end = await runProcess({
       file: ripgrep,
       args: [
-        '--no-config', '--no-messages', '--hidden', '--no-ignore', '--no-heading', '--with-filename', '--line-number', '--null',
-        '--color=never', '--only-matching', '--replace=', '--encoding=none', `--max-filesize=${largestFile}`,
+        '--no-config',
+        '--no-messages',
+        '--hidden',
+        '--no-ignore',
+        '--no-heading',
+        '--with-filename',
+        '--line-number',
+        '--null',
+        '--color=never',
+        '--only-matching',
+        '--replace=',
+        '--encoding=none',
+        `--max-filesize=${largestFile}`,
         ...(parts.root.crossMounts ? [] : ['--one-file-system']),
         ...parts.forbidden.map((name) => `--iglob=!**/${escapeGlob(name)}`),
         ...(isPlainGlob(asked.filePattern) ? [`--glob=${asked.filePattern}`] : []),
-        `--regexp=${asked.regex}`, '--', '.',
+        `--regexp=${asked.regex}`,
+        '--',
+        '.',
       ],
       cwd: folder.at('.'),
       env: {},
@@ -111,7 +143,9 @@ async function propose(parts: Parameters<typeof openSearch>[0], ripgrep: string,
       },
     })
     if (end.timedOut)
-      throw new ToolError('E_TIMEOUT', `The search took longer than ${parts.timeoutMs} ms`, { hint: 'Search a smaller folder, or give a filePattern.' })
+      throw new ToolError('E_TIMEOUT', `The search took longer than ${parts.timeoutMs} ms`, {
+        hint: 'Search a smaller folder, or give a filePattern.',
+      })
     asked.signal.throwIfAborted()
     // Code 2 is a pattern it does not know (look-around, references), or a fault: the other engine decides.
     return end.stopped || end.code === 0 || end.code === 1 || hits.size > 0 ? hits : undefined
@@ -124,7 +158,13 @@ async function propose(parts: Parameters<typeof openSearch>[0], ripgrep: string,
 }
 
 /** Takes the first hits in the order of their paths, and reads each line itself. */
-async function readHits(files: Files, hits: Hits, base: string, wanted: (path: string) => boolean, asked: Searching): Promise<Match[]> {
+async function readHits(
+  files: Files,
+  hits: Hits,
+  base: string,
+  wanted: (path: string) => boolean,
+  asked: Searching,
+): Promise<Match[]> {
   const matches: Match[] = []
   let since = performance.now()
   for (const relative of [...hits.keys()].sort()) {
@@ -161,14 +201,19 @@ function addLines(matches: Match[], path: string, text: string, lines: number[],
 }
 
 /** Without ripgrep, or for patterns only JavaScript knows: our own walk, the bounded engine for the pattern. */
-async function scanInNode(parts: Parameters<typeof openSearch>[0], asked: Searching, base: string, wanted: (path: string) => boolean): Promise<Match[]> {
+async function scanInNode(
+  parts: Parameters<typeof openSearch>[0],
+  asked: Searching,
+  base: string,
+  wanted: (path: string) => boolean,
+): Promise<Match[]> {
   const { files, regex } = parts
   const found: string[] = []
   if (!files.isFolder(asked.path)) found.push(files.normal(asked.path))
   else await files.scan(asked.path, (path, kind) => void (kind === 'file' && wanted(path) && found.push(path)), asked.signal)
   const until = performance.now() + parts.timeoutMs
   const matches: Match[] = []
-  for (let from = 0; from < found.length && matches.length < asked.most; ) {
+  for (let from = 0; from < found.length && matches.length < asked.most;) {
     const batch: { path: string; text: string }[] = []
     for (let size = 0; from < found.length && batch.length < 500 && size < 4 << 20; from++) {
       const path = base + (found[from] as string)
@@ -179,7 +224,13 @@ async function scanInNode(parts: Parameters<typeof openSearch>[0], asked: Search
     }
     asked.signal.throwIfAborted()
     asked.onProgress?.(from)
-    const lines = await regex.find(asked.regex, '', batch.map((one) => one.text), asked.most - matches.length, Math.max(1, until - performance.now()))
+    const lines = await regex.find(
+      asked.regex,
+      '',
+      batch.map((one) => one.text),
+      asked.most - matches.length,
+      Math.max(1, until - performance.now()),
+    )
     batch.forEach((one, index) => addLines(matches, one.path, one.text, lines[index] ?? [], asked.most))
   }
   return matches
@@ -210,5 +261,8 @@ function escapeGlob(name: string): string {
 }
 
 function badPattern(regex: string, why: string): ToolError {
-  return new ToolError('E_BAD_ARGS', `Not a valid regular expression: ${why}`, { details: { regex: regex.slice(0, 200) }, hint: 'Give a pattern such as "changeBg:.*".' })
+  return new ToolError('E_BAD_ARGS', `Not a valid regular expression: ${why}`, {
+    details: { regex: regex.slice(0, 200) },
+    hint: 'Give a pattern such as "changeBg:.*".',
+  })
 }

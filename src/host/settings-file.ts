@@ -11,11 +11,15 @@ export function readSettingsFile(path: string, name: string): { name: string; te
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-    throw new ToolError('E_IO', `${name} cannot be read (${code})`, { hint: code === 'ELOOP' ? 'It must be a file, not a link.' : 'Check its permissions.', cause })
+    throw new ToolError('E_IO', `${name} cannot be read (${code})`, {
+      hint: code === 'ELOOP' ? 'It must be a file, not a link.' : 'Check its permissions.',
+      cause,
+    })
   }
   try {
     const stat = fstatSync(fd)
-    if (!stat.isFile() || stat.size > largest) throw new ToolError('E_BAD_ARGS', `${name} is not a settings file`, { hint: 'It must be a regular file of at most 1 MB.' })
+    if (!stat.isFile() || stat.size > largest)
+      throw new ToolError('E_BAD_ARGS', `${name} is not a settings file`, { hint: 'It must be a regular file of at most 1 MB.' })
     return { name, text: readFileSync(fd, 'utf8') }
   } finally {
     closeSync(fd)

@@ -1,6 +1,21 @@
 import {
-  chmodSync, closeSync, constants, existsSync, fdatasyncSync, fstatSync, ftruncateSync, linkSync, mkdirSync, openSync, readFileSync,
-  readSync, readdirSync, renameSync, unlinkSync, writeSync, fsyncSync,
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  fdatasyncSync,
+  fstatSync,
+  ftruncateSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  readdirSync,
+  renameSync,
+  unlinkSync,
+  writeSync,
+  fsyncSync,
 } from 'node:fs'
 import { ToolError } from '../contracts/errors.ts'
 import type { Root } from './walk.ts'
@@ -68,7 +83,7 @@ function folderAt(own: string, fd: number, descriptors: boolean): StateFolder {
   const put = (name: string, content: Uint8Array): void => {
     const file = openSync(at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
     try {
-      for (let done = 0; done < content.byteLength; ) done += writeSync(file, content, done)
+      for (let done = 0; done < content.byteLength;) done += writeSync(file, content, done)
       fsyncSync(file)
     } catch (cause) {
       unlinkSync(at(name))
@@ -154,7 +169,7 @@ function logAt(path: string, name: string): LogFile {
     size: () => guarded(() => fstatSync(place).size),
     append: (bytes) =>
       guarded(() => {
-        for (let done = 0; done < bytes.byteLength; ) done += writeSync(grow, bytes, done)
+        for (let done = 0; done < bytes.byteLength;) done += writeSync(grow, bytes, done)
       }),
     writeAt: (bytes, position) => guarded(() => void writeSync(place, bytes, 0, bytes.byteLength, position)),
     readAt: (position, length) =>

@@ -47,8 +47,13 @@ export interface Folder {
   close(): void
 }
 
-/** Walks down to a folder without following a single link. With `make`, missing folders are created and reported. */
-export function openFolder(root: Root, names: readonly string[], make?: (created: string) => void): Folder {
+/** Walks down to a folder without following a single link. With `make`, missing folders are created and reported; `asked` is the path the caller named, for messages. */
+export function openFolder(
+  root: Root,
+  names: readonly string[],
+  options: { make?: (created: string) => void; asked?: readonly string[] } = {},
+): Folder {
+  const { make, asked = names } = options
   let fd = root.fd
   let plain = root.path
   const path = (name: string): string => (root.means === 'descriptors' ? `/proc/self/fd/${fd}/${name}` : `${plain}/${name}`)
@@ -64,11 +69,11 @@ export function openFolder(root: Root, names: readonly string[], make?: (created
       fd = next
       if (root.means === 'compare') mustBeSame(root, plain, fd)
       if (!root.crossMounts && fstatSync(fd).dev !== root.dev)
-        throw deny(names, 'another file system is mounted there', 'Allow it with policies.crossMounts.')
+        throw deny(asked, 'another file system is mounted there', 'Allow it with policies.crossMounts.')
     })
   } catch (cause) {
     leave()
-    throw walkFault(root, names, cause)
+    throw walkFault(root, asked, cause)
   }
   const held = fd
   const base = plain
@@ -101,12 +106,18 @@ export function openFile(root: Root, folder: Folder, names: readonly string[]): 
 
 /** Refuses everything but a regular file with a single name. */
 export function judgeFile(stat: Stats, names: readonly string[]): void {
-  if (stat.isDirectory()) throw new ToolError('E_IO', `Is a folder, not a file: ${names.join('/')}`, {
-    details: { path: names.join('/') },
-    hint: 'Use list_files to see what is in it.',
-  })
+  if (stat.isDirectory())
+    throw new ToolError('E_IO', `Is a folder, not a file: ${names.join('/')}`, {
+      details: { path: names.join('/') },
+      hint: 'Use list_files to see what is in it.',
+    })
   if (!stat.isFile()) throw deny(names, 'it is not a regular file')
-  if (stat.nlink > 1) throw deny(names, 'it has a second name (hard link), which may lie outside the project', 'Copy the file to give it its own content.')
+  if (stat.nlink > 1)
+    throw deny(
+      names,
+      'it has a second name (hard link), which may lie outside the project',
+      'Copy the file to give it its own content.',
+    )
 }
 
 /** Turns a refusal of the system into one of ours. */
@@ -123,7 +134,8 @@ function walkFault(root: Root, names: readonly string[], cause: unknown): ToolEr
   if (cause instanceof ToolError) return cause
   const { code } = cause as NodeJS.ErrnoException
   if (code === 'ELOOP') return deny(names, 'it leads through a symbolic link', undefined, cause)
-  if (code === 'ENOTDIR' && leadsThroughLink(root, names)) return deny(names, 'it leads through a symbolic link', undefined, cause)
+  if (code === 'ENOTDIR' && leadsThroughLink(root, names))
+    return deny(names, 'it leads through a symbolic link', undefined, cause)
   if (code === 'ENOENT' || code === 'ENOTDIR') return notFound(names, cause)
   return ioFault(names, cause)
 }
@@ -167,7 +179,7 @@ export function deny(names: readonly string[], why: string, hint?: string, cause
 function notFound(names: readonly string[], cause: unknown): ToolError {
   return new ToolError('E_NOT_FOUND', `File not found: ${names.join('/') || '.'}`, {
     details: { path: names.join('/') },
-    hint: 'Check the name, or run list_files on its folder.',
+    hint: `Check the name, or run list_files on ${names.slice(0, -1).join('/') || '.'}.`,
     cause,
   })
 }

@@ -55,7 +55,8 @@ function describe(errors: ErrorObject[]): { field: string; problem: string }[] {
     const field = [...error.instancePath.split('/').slice(1), ...(named === undefined ? [] : [named])].join('.') || '(arguments)'
     if (missingProperty !== undefined) return { field, problem: 'is required' }
     if (additionalProperty !== undefined) return { field: field.slice(0, 100), problem: 'is not a known field' }
-    if (error.keyword === 'enum') return { field, problem: `must be one of ${(error.params as { allowedValues: unknown[] }).allowedValues.join(', ')}` }
+    if (error.keyword === 'enum')
+      return { field, problem: `must be one of ${(error.params as { allowedValues: unknown[] }).allowedValues.join(', ')}` }
     return { field, problem: error.message ?? 'does not fit' }
   })
 }

@@ -29,7 +29,9 @@ export async function consent(ports: Ports, limits: Config['limits'], question: 
   let approval = asked
   if (approval.state === 'pending') question.options.onApproval?.(approval.id)
   while (approval.state === 'pending' && Date.now() < until) {
-    await pause(Math.min(pollMs, Math.max(1, until - Date.now())), undefined, { ...(question.options.signal && { signal: question.options.signal }) })
+    await pause(Math.min(pollMs, Math.max(1, until - Date.now())), undefined, {
+      ...(question.options.signal && { signal: question.options.signal }),
+    })
     approval = ports.approvals.get(asked.id) ?? approval
   }
   if (approval.state === 'approved') return use(ports, approval, question)
@@ -63,7 +65,17 @@ async function standing(ports: Ports, limits: Config['limits'], question: Questi
     limits.approvalTtlMs,
   )
   ports.audit.write(
-    { event: 'approval.requested', approval: approval.id, tool: tool.name, risk, session: caller.session, surface: caller.surface, client: caller.client, inputDigest, input: approval.input },
+    {
+      event: 'approval.requested',
+      approval: approval.id,
+      tool: tool.name,
+      risk,
+      session: caller.session,
+      surface: caller.surface,
+      client: caller.client,
+      inputDigest,
+      input: approval.input,
+    },
     true,
   )
   return approval
@@ -89,7 +101,9 @@ function worldMoved(approval: Approval): ToolError {
 function declined(approval: Approval): ToolError {
   return new ToolError('E_POLICY_VIOLATION', approval.note ? `Declined by a person: ${approval.note}` : 'Declined by a person', {
     details: { approvalId: approval.id, declined: true, ...(approval.note !== undefined && { note: approval.note }) },
-    hint: approval.note ? 'Follow what the person said; do not repeat the same call.' : 'Do something else, or ask the person why; do not repeat the same call.',
+    hint: approval.note
+      ? 'Follow what the person said; do not repeat the same call.'
+      : 'Do something else, or ask the person why; do not repeat the same call.',
   })
 }
 

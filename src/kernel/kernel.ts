@@ -27,7 +27,10 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
     async call(name, input, caller, options = {}) {
       const tool = byName.get(name)
       if (!tool || (tool.audience === 'person' && caller.role !== 'person'))
-        throw new ToolError('E_UNSUPPORTED', `No such tool: ${name.slice(0, 100)}`, { details: { tools: road.offered }, hint: 'Choose one of the listed tools.' })
+        throw new ToolError('E_UNSUPPORTED', `No such tool: ${name.slice(0, 100)}`, {
+          details: { tools: road.offered },
+          hint: 'Choose one of the listed tools.',
+        })
       return perform(road, tool, input, { id: `call_${randomBytes(12).toString('hex')}`, caller, options })
     },
   }

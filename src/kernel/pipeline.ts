@@ -41,7 +41,9 @@ export async function perform(road: Road, tool: Tool, raw: unknown, call: Call):
     // 1. contract
     const input = checkInput(tool, raw)
     // 2. policy
-    const touches = (await tool.touches(input)).map((touch) => ('path' in touch ? { ...touch, path: ports.world.normal(touch.path) } : touch))
+    const touches = (await tool.touches(input)).map((touch) =>
+      'path' in touch ? { ...touch, path: ports.world.normal(touch.path) } : touch,
+    )
     policy.judge(tool, touches)
     // 3. risk
     const failures = (path: string): number => ports.sessions.failures(call.caller.session, path)
@@ -74,7 +76,8 @@ export async function perform(road: Road, tool: Tool, raw: unknown, call: Call):
         ? ports.world.exclusive(() => act(road, tool, input, touches, call, trace, inputDigest), call.options.signal)
         : run(road, tool, input, call, touches, {}, trace),
     )
-    if (rehearsal && rehearsedOn !== undefined) ports.sessions.rehearse(call.caller.session, tool.name, digest(rehearsal.same), rehearsedOn)
+    if (rehearsal && rehearsedOn !== undefined)
+      ports.sessions.rehearse(call.caller.session, tool.name, digest(rehearsal.same), rehearsedOn)
     const verdict = tool.verdict?.(input, output)
     if (verdict) ports.sessions.checked(call.caller.session, ports.world.normal(verdict.path), verdict.passed)
     // 9. audit: the end line
@@ -86,7 +89,15 @@ export async function perform(road: Road, tool: Tool, raw: unknown, call: Call):
 }
 
 /** A change, with the project to itself: the same key gives the same answer, and the world must be as it was judged. */
-async function act(road: Road, tool: Tool, input: unknown, touches: Touch[], call: Call, trace: Trace, inputDigest: () => string): Promise<unknown> {
+async function act(
+  road: Road,
+  tool: Tool,
+  input: unknown,
+  touches: Touch[],
+  call: Call,
+  trace: Trace,
+  inputDigest: () => string,
+): Promise<unknown> {
   const { ports } = road
   const known = recall(road, tool, input, inputDigest)
   if (known) {
@@ -98,11 +109,14 @@ async function act(road: Road, tool: Tool, input: unknown, touches: Touch[], cal
   // 6. snapshot: the state before is fixed here; `commit` keeps it, and the state after, with the change itself
   const states = statesOf(road, touches)
   if (trace.approvedState !== undefined && digest(states) !== trace.approvedState)
-    throw new ToolError('E_CONFLICT', 'What this call touches changed after it was approved', { hint: 'Look at the files again and make the call again.' })
+    throw new ToolError('E_CONFLICT', 'What this call touches changed after it was approved', {
+      hint: 'Look at the files again and make the call again.',
+    })
   const output = await run(road, tool, input, call, touches, states, trace)
   const key = keyOf(input)
   if (key !== undefined) ports.idempotency.remember(tool.name, key, inputDigest(), output)
-  for (const touch of touches) if ('path' in touch && touch.access === 'write') ports.sessions.repaired(call.caller.session, touch.path)
+  for (const touch of touches)
+    if ('path' in touch && touch.access === 'write') ports.sessions.repaired(call.caller.session, touch.path)
   return output
 }
 
@@ -120,7 +134,15 @@ function keyOf(input: unknown): string | undefined {
 }
 
 /** 7. execute under a deadline, 8. check the answer. */
-async function run(road: Road, tool: Tool, input: unknown, call: Call, touches: Touch[], states: States, trace: Trace): Promise<unknown> {
+async function run(
+  road: Road,
+  tool: Tool,
+  input: unknown,
+  call: Call,
+  touches: Touch[],
+  states: States,
+  trace: Trace,
+): Promise<unknown> {
   const limit = deadline(road.config.limits.callTimeoutMs, call.options.signal)
   try {
     const doing = tool.execute(input, powers(road, call, touches, states, trace, limit))
@@ -147,9 +169,15 @@ function powers(road: Road, call: Call, touches: Touch[], states: States, trace:
       const planned = changes.map(({ path: given, content, undoes }) => {
         const path = ports.world.normal(given)
         const declared = touches.some((touch) => 'path' in touch && touch.access === 'write' && touch.path === path)
-        if (!declared || !Object.hasOwn(states, path)) throw new Error(`a tool tried to change ${path}, which it had not declared`)
+        if (!declared || !Object.hasOwn(states, path))
+          throw new Error(`a tool tried to change ${path}, which it had not declared`)
         policy.judgeSize(path, ports.world.read(path), content, call.caller)
-        return { path, expect: states[path] ?? null, after: content === null ? null : Buffer.from(content), ...(undoes && { undoes }) }
+        return {
+          path,
+          expect: states[path] ?? null,
+          after: content === null ? null : Buffer.from(content),
+          ...(undoes && { undoes }),
+        }
       })
       const written = ports.world.commit(planned, { call: call.id, session: call.caller.session, idempotencyKey: trace.key })
       trace.wrote(written.map((one) => one.snapshotId))
@@ -219,7 +247,12 @@ function deadline(ms: number, outer: AbortSignal | undefined): Deadline {
     if (controller) return controller.signal
     const made = (controller = new AbortController())
     timer = setTimeout(
-      () => made.abort(new ToolError('E_TIMEOUT', `The call took longer than ${ms} ms`, { hint: 'Ask for less at once, or raise limits.callTimeoutMs.' })),
+      () =>
+        made.abort(
+          new ToolError('E_TIMEOUT', `The call took longer than ${ms} ms`, {
+            hint: 'Ask for less at once, or raise limits.callTimeoutMs.',
+          }),
+        ),
       ms,
     )
     if (outer?.aborted) made.abort(outer.reason)
@@ -257,8 +290,13 @@ function follow(road: Road, tool: Tool, raw: unknown, call: Call): Trace {
   const began = performance.now()
   const { caller } = call
   const who: AuditEntry = {
-    event: 'call.end', call: call.id, session: caller.session, surface: caller.surface, client: caller.client,
-    ...(caller.role === 'person' && { role: 'person' }), tool: tool.name,
+    event: 'call.end',
+    call: call.id,
+    session: caller.session,
+    surface: caller.surface,
+    client: caller.client,
+    ...(caller.role === 'person' && { role: 'person' }),
+    tool: tool.name,
   }
   let facts: { input: unknown; touches: Touch[]; risk: AuditEntry['risk']; changes: boolean } | undefined
   let started = false
@@ -266,7 +304,11 @@ function follow(road: Road, tool: Tool, raw: unknown, call: Call): Trace {
   let approval: string | undefined
   let approvedState: string | undefined
   const snapshots: string[] = []
-  const what = (): Partial<AuditEntry> => ({ risk: facts?.risk, input: recordable(tool, facts ? facts.input : raw), ...(facts?.touches.length && { touches: facts.touches }) })
+  const what = (): Partial<AuditEntry> => ({
+    risk: facts?.risk,
+    input: recordable(tool, facts ? facts.input : raw),
+    ...(facts?.touches.length && { touches: facts.touches }),
+  })
   const close = (entry: Partial<AuditEntry>): void => {
     const line: AuditEntry = {
       ...who,
@@ -294,7 +336,10 @@ function follow(road: Road, tool: Tool, raw: unknown, call: Call): Trace {
     },
     start(inputDigest) {
       if (!facts?.changes) return
-      road.ports.audit.write({ ...who, ...what(), event: 'call.start', inputDigest: inputDigest(), ...(approval && { approval }) }, true)
+      road.ports.audit.write(
+        { ...who, ...what(), event: 'call.start', inputDigest: inputDigest(), ...(approval && { approval }) },
+        true,
+      )
       started = true
     },
     wrote: (ids) => void snapshots.push(...ids),
@@ -303,7 +348,10 @@ function follow(road: Road, tool: Tool, raw: unknown, call: Call): Trace {
     fail(thrown) {
       const cancelled = call.options.signal?.aborted === true && !(thrown instanceof ToolError)
       const fault = cancelled
-        ? new ToolError('E_TIMEOUT', 'Cancelled by the caller', { details: { cancelled: true }, hint: 'Nothing was changed after the cancellation.' })
+        ? new ToolError('E_TIMEOUT', 'Cancelled by the caller', {
+            details: { cancelled: true },
+            hint: 'Nothing was changed after the cancellation.',
+          })
         : asToolError(thrown)
       outcome = cancelled ? 'cancelled' : 'error'
       try {

@@ -22,7 +22,10 @@ export function openPolicy(config: Config): Policy {
   const developer = config.mode === 'developer'
   const disabled = new Set(config.disabledTools)
   const hosts = new Set(policies.browserAllowedHosts.map((host) => host.toLowerCase()))
-  const sensitive = picomatch(policies.sensitiveFiles.flatMap((glob) => [glob, `**/${glob}`]), { nocase: true, dot: true })
+  const sensitive = picomatch(
+    policies.sensitiveFiles.flatMap((glob) => [glob, `**/${glob}`]),
+    { nocase: true, dot: true },
+  )
 
   const judgeTouch = (touch: Touch): void => {
     if ('command' in touch && !policies.allowedCommands.includes(touch.command))
@@ -46,14 +49,19 @@ export function openPolicy(config: Config): Policy {
     offers: (tool) => !disabled.has(tool.name) && (developer || !tool.developer),
     judge(tool, touches) {
       if (disabled.has(tool.name))
-        throw new ToolError('E_TOOL_DISABLED', `${tool.name} is switched off`, { hint: 'It is listed in the setting disabledTools.' })
+        throw new ToolError('E_TOOL_DISABLED', `${tool.name} is switched off`, {
+          hint: 'It is listed in the setting disabledTools.',
+        })
       if (tool.developer && !developer)
-        throw new ToolError('E_TOOL_DISABLED', `${tool.name} works in developer mode only`, { hint: 'Start Handrail with --mode developer.' })
+        throw new ToolError('E_TOOL_DISABLED', `${tool.name} works in developer mode only`, {
+          hint: 'Start Handrail with --mode developer.',
+        })
       for (const touch of touches) judgeTouch(touch)
     },
     risk(floor, touches, failures, raised = 'R0') {
       const implied = touches.some(
-        (touch) => 'path' in touch && touch.access === 'write' && (sensitive(touch.path) || failures(touch.path) > policies.maxAutoFix),
+        (touch) =>
+          'path' in touch && touch.access === 'write' && (sensitive(touch.path) || failures(touch.path) > policies.maxAutoFix),
       )
       return highest(floor, implied ? 'R2' : 'R0', raised)
     },
@@ -62,10 +70,14 @@ export function openPolicy(config: Config): Policy {
       if (caller.role === 'person' || after === null) return
       const lines = changedLines(lineDiff(before?.toString('utf8') ?? '', Buffer.from(after).toString('utf8')))
       if (lines > policies.batchMaxLines)
-        throw new ToolError('E_POLICY_VIOLATION', `One call may change ${policies.batchMaxLines} lines; this one changes ${lines} in ${path}`, {
-          details: { path, lines, batchMaxLines: policies.batchMaxLines },
-          hint: 'Make the change in several smaller calls, or raise policies.batchMaxLines.',
-        })
+        throw new ToolError(
+          'E_POLICY_VIOLATION',
+          `One call may change ${policies.batchMaxLines} lines; this one changes ${lines} in ${path}`,
+          {
+            details: { path, lines, batchMaxLines: policies.batchMaxLines },
+            hint: 'Make the change in several smaller calls, or raise policies.batchMaxLines.',
+          },
+        )
     },
   }
 }
@@ -83,5 +95,10 @@ function isAllowedUrl(text: string, hosts: ReadonlySet<string>): boolean {
   } catch {
     return false
   }
-  return (url.protocol === 'http:' || url.protocol === 'https:') && url.username === '' && url.password === '' && hosts.has(url.hostname.toLowerCase())
+  return (
+    (url.protocol === 'http:' || url.protocol === 'https:') &&
+    url.username === '' &&
+    url.password === '' &&
+    hosts.has(url.hostname.toLowerCase())
+  )
 }

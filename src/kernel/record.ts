@@ -22,7 +22,10 @@ const secrets = [
 export function scrub(text: string): string {
   const cut = text.length > longest ? `${text.slice(0, longest)}… (${text.length} characters)` : text
   if (cut.length < 8) return cut
-  return secrets.reduce((left, secret) => left.replace(secret, (_, name: unknown) => `${typeof name === 'string' ? name : ''}[secret]`), cut)
+  return secrets.reduce(
+    (left, secret) => left.replace(secret, (_, name: unknown) => `${typeof name === 'string' ? name : ''}[secret]`),
+    cut,
+  )
 }
 
 /** The input as the record keeps it: private fields by size and digest only, everything else scrubbed. */
@@ -31,7 +34,10 @@ export function recordable(tool: Pick<Tool, 'private'>, input: unknown): unknown
   return Object.fromEntries(
     Object.entries(input)
       .slice(0, 50)
-      .map(([name, value]) => [name.slice(0, 100), tool.private.includes(name) && typeof value === 'string' ? weigh(value) : scrubDeep(value, 0)]),
+      .map(([name, value]) => [
+        name.slice(0, 100),
+        tool.private.includes(name) && typeof value === 'string' ? weigh(value) : scrubDeep(value, 0),
+      ]),
   )
 }
 
@@ -45,5 +51,9 @@ function scrubDeep(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (depth > 4) return '…'
   if (Array.isArray(value)) return value.slice(0, 50).map((item) => scrubDeep(item, depth + 1))
-  return Object.fromEntries(Object.entries(value).slice(0, 50).map(([name, item]) => [scrub(name), scrubDeep(item, depth + 1)]))
+  return Object.fromEntries(
+    Object.entries(value)
+      .slice(0, 50)
+      .map(([name, item]) => [scrub(name), scrubDeep(item, depth + 1)]),
+  )
 }

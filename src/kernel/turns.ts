@@ -84,6 +84,8 @@ export function openTurns(maxConcurrent: number, maxQueued: number): Turns {
         reject(signal.reason)
         startNext()
       })
+      // Others wait, but perhaps for another file: this one may go at once.
+      if (active < maxConcurrent) startNext()
     })
   }
 

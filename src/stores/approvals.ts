@@ -45,13 +45,24 @@ export function openApprovals(db: Database): ApprovalStore {
   return {
     ask(asked, ttlMs) {
       const now = Date.now()
-      const approval: Approval = { id: `appr_${randomBytes(16).toString('hex')}`, state: 'pending', createdAt: now, expiresAt: now + ttlMs, ...asked }
+      const approval: Approval = {
+        id: `appr_${randomBytes(16).toString('hex')}`,
+        state: 'pending',
+        createdAt: now,
+        expiresAt: now + ttlMs,
+        ...asked,
+      }
       const { tool, risk, card, input, surface, client } = asked
       db.transaction(
         () =>
           db.run(
             `INSERT INTO approvals (id, state, input_digest, state_digest, session, created_at, expires_at, body) VALUES (?, 'pending', ?, ?, ?, ?, ?, ?)`,
-            approval.id, asked.inputDigest, asked.stateDigest, asked.session, now, approval.expiresAt,
+            approval.id,
+            asked.inputDigest,
+            asked.stateDigest,
+            asked.session,
+            now,
+            approval.expiresAt,
             JSON.stringify({ tool, risk, card, input, surface, client }),
           ),
         true,
@@ -60,7 +71,11 @@ export function openApprovals(db: Database): ApprovalStore {
     },
     get: (id) => one('SELECT * FROM approvals WHERE id = ?', id),
     about: (inputDigest) =>
-      one(`SELECT * FROM approvals WHERE input_digest = ? AND state IN ('pending', 'approved', 'denied') AND expires_at > ? ORDER BY created_at DESC LIMIT 1`, inputDigest, Date.now()),
+      one(
+        `SELECT * FROM approvals WHERE input_digest = ? AND state IN ('pending', 'approved', 'denied') AND expires_at > ? ORDER BY created_at DESC LIMIT 1`,
+        inputDigest,
+        Date.now(),
+      ),
     list(state) {
       lapse()
       const rows = state
@@ -74,7 +89,11 @@ export function openApprovals(db: Database): ApprovalStore {
         () =>
           db.run(
             `UPDATE approvals SET state = ?, decided_at = ?, decided_by = ?, note = ? WHERE id = ? AND state = 'pending'`,
-            decision.approve ? 'approved' : 'denied', Date.now(), decision.by, decision.note ?? null, id,
+            decision.approve ? 'approved' : 'denied',
+            Date.now(),
+            decision.by,
+            decision.note ?? null,
+            id,
           ) === 1,
         true,
       )

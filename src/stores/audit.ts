@@ -169,7 +169,13 @@ function repair(file: LogFile, size: number, sealed: End, intended: End, tell: (
     const tail = file.size() > 0 ? file.readAt(size - 1, 1).toString() : '\n'
     const patch = tail === '\n' ? '' : '\n'
     if (patch) file.append(Buffer.from(patch))
-    tell(stamp({ event: 'recovered', message: 'the log does not end where it was sealed; see audit verify', details: { sealed: sealed.seq, bytes: size, sealedBytes: sealed.end } }))
+    tell(
+      stamp({
+        event: 'recovered',
+        message: 'the log does not end where it was sealed; see audit verify',
+        details: { sealed: sealed.seq, bytes: size, sealedBytes: sealed.end },
+      }),
+    )
     return { seq: sealed.seq, hash: sealed.hash, end: size + patch.length }
   }
   const rest = file.readAt(sealed.end, size - sealed.end)
@@ -180,7 +186,13 @@ function repair(file: LogFile, size: number, sealed: End, intended: End, tell: (
     at = { seq: at.seq + 1, hash: line?.hash ?? at.hash, end: at.end + Buffer.byteLength(text) + 1 }
   }
   if (whole < rest.length) file.truncate(sealed.end + whole)
-  tell(stamp({ event: 'recovered', message: 'a process died while it wrote to this log', details: { lines: at.seq - sealed.seq, tornBytes: rest.length - whole } }))
+  tell(
+    stamp({
+      event: 'recovered',
+      message: 'a process died while it wrote to this log',
+      details: { lines: at.seq - sealed.seq, tornBytes: rest.length - whole },
+    }),
+  )
   return at
 }
 
@@ -219,12 +231,20 @@ function verifyLog(log: LogFile, head: Head | undefined, onProgress?: (done: num
   let lines = 0
   let prev = genesis
   const bad = (line: number, why: string): AuditVerdict => ({ whole: false, lines, line, why })
-  if (!head) return total === 0 ? { whole: true, lines: 0, head: genesis } : bad(1, 'the seal (.handrail/audit.head) is missing or unreadable')
+  if (!head)
+    return total === 0
+      ? { whole: true, lines: 0, head: genesis }
+      : bad(1, 'the seal (.handrail/audit.head) is missing or unreadable')
   for (const { text, end, whole } of linesOf(log)) {
     const number = lines + 1
     if (!whole) {
       if (end <= head.intended.end && end > head.sealed.end)
-        return { whole: true, lines, head: prev, note: `line ${number} was torn by a process that died; the next write cuts it off` }
+        return {
+          whole: true,
+          lines,
+          head: prev,
+          note: `line ${number} was torn by a process that died; the next write cuts it off`,
+        }
       return bad(number, 'it has no end: bytes were cut from it or added to it')
     }
     const cut = text.lastIndexOf(',"hash":"')
@@ -232,8 +252,11 @@ function verifyLog(log: LogFile, head: Head | undefined, onProgress?: (done: num
     if (!line) return bad(number, 'it is not a line of this log')
     if (line.seq !== number) return bad(number, `it says it is line ${line.seq}: a line was removed or inserted here`)
     if (line.prev !== prev) return bad(number, 'it does not follow from the line before')
-    const hash = createHash('sha256').update(`${text.slice(0, cut)}}`).digest('hex')
-    if (hash !== line.hash || text.slice(cut) !== `,"hash":"${hash}"}`) return bad(number, 'its content does not match its hash: it was changed')
+    const hash = createHash('sha256')
+      .update(`${text.slice(0, cut)}}`)
+      .digest('hex')
+    if (hash !== line.hash || text.slice(cut) !== `,"hash":"${hash}"}`)
+      return bad(number, 'its content does not match its hash: it was changed')
     if (number === head.sealed.seq && hash !== head.sealed.hash) return bad(number, 'it is not the line that was sealed')
     if (number > head.sealed.seq && (number > head.intended.seq || (number === head.intended.seq && hash !== head.intended.hash)))
       return bad(number, 'it was added after the log was sealed')
@@ -241,7 +264,8 @@ function verifyLog(log: LogFile, head: Head | undefined, onProgress?: (done: num
     lines = number
     if (onProgress && lines % 20_000 === 0) onProgress(end, total)
   }
-  if (lines < head.sealed.seq) return bad(lines + 1, `it is missing: the log was sealed at line ${head.sealed.seq} and its tail was cut`)
+  if (lines < head.sealed.seq)
+    return bad(lines + 1, `it is missing: the log was sealed at line ${head.sealed.seq} and its tail was cut`)
   return { whole: true, lines, head: prev }
 }
 

@@ -16,7 +16,10 @@ export function openIdempotency(db: Database, ttlMs: number): IdempotencyStore {
   return {
     recall(tool, key) {
       const row = db.get<{ input_digest: string; output: string }>(
-        'SELECT input_digest, output FROM idempotency WHERE tool = ? AND key = ? AND at >= ?', tool, key, Date.now() - ttlMs,
+        'SELECT input_digest, output FROM idempotency WHERE tool = ? AND key = ? AND at >= ?',
+        tool,
+        key,
+        Date.now() - ttlMs,
       )
       return row && { inputDigest: row.input_digest, output: JSON.parse(row.output) as unknown }
     },
@@ -26,7 +29,11 @@ export function openIdempotency(db: Database, ttlMs: number): IdempotencyStore {
           void db.run(
             `INSERT INTO idempotency (tool, key, input_digest, output, at) VALUES (?, ?, ?, ?, ?)
              ON CONFLICT DO UPDATE SET input_digest = excluded.input_digest, output = excluded.output, at = excluded.at`,
-            tool, key, inputDigest, JSON.stringify(output), Date.now(),
+            tool,
+            key,
+            inputDigest,
+            JSON.stringify(output),
+            Date.now(),
           ),
         true,
       ),

@@ -36,7 +36,13 @@ export interface Journal {
   recover(): { id: string; path: string; landed: boolean }[]
 }
 
-export function openJournal(parts: { root: Root; files: Files; snapshots: SnapshotStore; db: Database; retention: number }): Journal {
+export function openJournal(parts: {
+  root: Root
+  files: Files
+  snapshots: SnapshotStore
+  db: Database
+  retention: number
+}): Journal {
   const { root, files, snapshots, db } = parts
 
   const current = (path: string): Buffer | null => files.peek(path) ?? null
@@ -49,15 +55,26 @@ export function openJournal(parts: { root: Root; files: Files; snapshots: Snapsh
     if (latest?.sha256 === hash) return latest.id
     const minted = snapshots.mint(path)
     const snapshot: Snapshot = {
-      ...minted, path, sha256: hash, bytes: content.length, kind: 'baseline',
-      call: null, session: null, idempotencyKey: null, before: latest?.id ?? null, undoneBy: null,
+      ...minted,
+      path,
+      sha256: hash,
+      bytes: content.length,
+      kind: 'baseline',
+      call: null,
+      session: null,
+      idempotencyKey: null,
+      before: latest?.id ?? null,
+      undoneBy: null,
     }
     snapshots.keep(snapshot, content)
     snapshots.insert(snapshot, 'kept')
     return snapshot.id
   }
 
-  const prepare = (change: Change, origin: Origin): { change: Change; snapshot: Snapshot; temporary: string; before: Buffer | null } => {
+  const prepare = (
+    change: Change,
+    origin: Origin,
+  ): { change: Change; snapshot: Snapshot; temporary: string; before: Buffer | null } => {
     const before = current(change.path)
     const found = before === null ? null : sha256(before)
     if (found !== change.expect) throw moved(change.path, change.expect, found)

@@ -23,31 +23,48 @@ export function openSessions(db: Database): SessionStore {
       void db.run(
         `INSERT INTO sessions (id, surface, client, started_at, last_at) VALUES (?, ?, ?, ?, ?)
          ON CONFLICT (id) DO UPDATE SET last_at = excluded.last_at, client = excluded.client`,
-        id, surface, client, Date.now(), Date.now(),
+        id,
+        surface,
+        client,
+        Date.now(),
+        Date.now(),
       ),
     list: () =>
       db.all<Session>(
         'SELECT id, surface, client, started_at AS startedAt, last_at AS lastAt FROM sessions ORDER BY last_at DESC LIMIT 200',
       ),
-    note: ({ session, kind, text, at }) => void db.run('INSERT INTO notes (session, kind, text, at) VALUES (?, ?, ?, ?)', session, kind, text, at),
+    note: ({ session, kind, text, at }) =>
+      void db.run('INSERT INTO notes (session, kind, text, at) VALUES (?, ?, ?, ?)', session, kind, text, at),
     notes: (session) => db.all<SessionNote>('SELECT session, kind, text, at FROM notes WHERE session = ? ORDER BY at', session),
     rehearse: (session, tool, same, state) =>
       void db.run(
         `INSERT INTO rehearsals (session, tool, same_digest, state_digest, at) VALUES (?, ?, ?, ?, ?)
          ON CONFLICT DO UPDATE SET state_digest = excluded.state_digest, at = excluded.at`,
-        session, tool, same, state, Date.now(),
+        session,
+        tool,
+        same,
+        state,
+        Date.now(),
       ),
     rehearsed: (session, tool, same) =>
-      db.get<{ state_digest: string }>('SELECT state_digest FROM rehearsals WHERE session = ? AND tool = ? AND same_digest = ?', session, tool, same)?.state_digest,
+      db.get<{ state_digest: string }>(
+        'SELECT state_digest FROM rehearsals WHERE session = ? AND tool = ? AND same_digest = ?',
+        session,
+        tool,
+        same,
+      )?.state_digest,
     checked: (session, path, passed) =>
       passed
         ? void db.run('DELETE FROM repairs WHERE session = ? AND path = ?', session, path)
         : void db.run(
             `INSERT INTO repairs (session, path, failed, rounds) VALUES (?, ?, 1, 0)
              ON CONFLICT DO UPDATE SET failed = failed + min(rounds, 1), rounds = 0`,
-            session, path,
+            session,
+            path,
           ),
-    repaired: (session, path) => void db.run('UPDATE repairs SET rounds = rounds + 1 WHERE session = ? AND path = ?', session, path),
-    failures: (session, path) => db.get<{ failed: number }>('SELECT failed FROM repairs WHERE session = ? AND path = ?', session, path)?.failed ?? 0,
+    repaired: (session, path) =>
+      void db.run('UPDATE repairs SET rounds = rounds + 1 WHERE session = ? AND path = ?', session, path),
+    failures: (session, path) =>
+      db.get<{ failed: number }>('SELECT failed FROM repairs WHERE session = ? AND path = ?', session, path)?.failed ?? 0,
   }
 }

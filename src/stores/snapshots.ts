@@ -73,14 +73,18 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
     get: (id) => rows(`SELECT * FROM snapshots WHERE id = ? AND state = 'kept'`, id)[0],
     latest: (path) => rows(`SELECT * FROM snapshots WHERE path = ? AND state = 'kept' ORDER BY ts DESC LIMIT 1`, path)[0],
     content(id) {
-      if (!idForm.test(id)) throw new ToolError('E_BAD_ARGS', 'Not a snapshot id', { hint: 'Ids look like snap_20251101T093210_ab12cd34.' })
+      if (!idForm.test(id))
+        throw new ToolError('E_BAD_ARGS', 'Not a snapshot id', { hint: 'Ids look like snap_20251101T093210_ab12cd34.' })
       const gone = (): ToolError =>
         new ToolError('E_NOT_FOUND', `No such snapshot: ${id}`, {
           details: { snapshotId: id },
           hint: 'list_snapshots shows what is kept; old states are dropped by limits.snapshotRetention.',
         })
       const broken = (why: string): ToolError =>
-        new ToolError('E_PARSE_FAIL', `Snapshot ${id} is damaged: ${why}`, { details: { snapshotId: id }, hint: 'Choose a neighbouring snapshot of the same file.' })
+        new ToolError('E_PARSE_FAIL', `Snapshot ${id} is damaged: ${why}`, {
+          details: { snapshotId: id },
+          hint: 'Choose a neighbouring snapshot of the same file.',
+        })
       const text = folder.read(`${id}.txt`)
       const described = folder.read(`${id}.meta.json`)
       if (!text || !described) throw gone()
@@ -97,7 +101,8 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
       return text
     },
     ofCall: (call) => rows(`SELECT * FROM snapshots WHERE call = ? AND state = 'kept' AND kind != 'baseline' ORDER BY ts`, call),
-    ofSession: (session) => rows(`SELECT * FROM snapshots WHERE session = ? AND state = 'kept' AND kind != 'baseline' ORDER BY ts`, session),
+    ofSession: (session) =>
+      rows(`SELECT * FROM snapshots WHERE session = ? AND state = 'kept' AND kind != 'baseline' ORDER BY ts`, session),
     lastChange: () =>
       rows(
         `SELECT * FROM snapshots s WHERE state = 'kept' AND kind != 'baseline' AND undone_by IS NULL
@@ -120,11 +125,26 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
       void db.run(
         `INSERT INTO snapshots (id, path, ts, sha256, bytes, kind, call, session, idem_key, before_id, state, temporary)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-        s.id, s.path, s.timestamp, s.sha256, s.bytes, s.kind, s.call, s.session, s.idempotencyKey, s.before, state, temporary ?? null,
+        s.id,
+        s.path,
+        s.timestamp,
+        s.sha256,
+        s.bytes,
+        s.kind,
+        s.call,
+        s.session,
+        s.idempotencyKey,
+        s.before,
+        state,
+        temporary ?? null,
       ),
     pending: () => db.all<Row>(`SELECT * FROM snapshots WHERE state = 'pending' ORDER BY ts`),
     settle: (id, madeFolders) =>
-      void db.run(`UPDATE snapshots SET state = 'kept', temporary = NULL, made_folders = ? WHERE id = ?`, madeFolders.length ? JSON.stringify(madeFolders) : null, id),
+      void db.run(
+        `UPDATE snapshots SET state = 'kept', temporary = NULL, made_folders = ? WHERE id = ?`,
+        madeFolders.length ? JSON.stringify(madeFolders) : null,
+        id,
+      ),
     markUndone(ids, by) {
       for (const id of ids) db.run('UPDATE snapshots SET undone_by = ? WHERE id = ?', by, id)
     },
@@ -133,7 +153,12 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
       if (count <= most) return []
       const original = db.get<Row>('SELECT * FROM snapshots WHERE path = ? AND sha256 IS NOT NULL ORDER BY ts LIMIT 1', path)
       const dropped = db
-        .all<Row>('SELECT * FROM snapshots WHERE path = ? AND id != ? ORDER BY ts LIMIT ?', path, original?.id ?? '', count - most)
+        .all<Row>(
+          'SELECT * FROM snapshots WHERE path = ? AND id != ? ORDER BY ts LIMIT ?',
+          path,
+          original?.id ?? '',
+          count - most,
+        )
         .map((row) => row.id)
       for (const id of dropped) store.forget(id)
       return dropped
@@ -209,7 +234,11 @@ function* newestFirst(db: Database, prefix: string): Generator<Snapshot> {
 function* timeline(db: Database, where: string, value: string): Generator<Snapshot> {
   let before = Number.MAX_SAFE_INTEGER
   for (;;) {
-    const rows = db.all<Row>(`SELECT * FROM snapshots WHERE ${where} AND ts < ? AND state = 'kept' ORDER BY ts DESC, id DESC LIMIT ${page}`, value, before)
+    const rows = db.all<Row>(
+      `SELECT * FROM snapshots WHERE ${where} AND ts < ? AND state = 'kept' ORDER BY ts DESC, id DESC LIMIT ${page}`,
+      value,
+      before,
+    )
     for (const row of rows) yield fromRow(row)
     if (rows.length < page) return
     before = rows.at(-1)?.ts ?? 0
@@ -245,7 +274,16 @@ function rebuildIndex(folder: StateFolder, db: Database): void {
         db.run(
           `INSERT OR IGNORE INTO snapshots (id, path, ts, sha256, bytes, kind, call, session, idem_key, before_id, state)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'kept')`,
-          meta.id, meta.path, meta.timestamp, meta.sha256, meta.bytes, meta.kind, meta.call, meta.session, meta.idempotencyKey ?? null, meta.before,
+          meta.id,
+          meta.path,
+          meta.timestamp,
+          meta.sha256,
+          meta.bytes,
+          meta.kind,
+          meta.call,
+          meta.session,
+          meta.idempotencyKey ?? null,
+          meta.before,
         )
       } catch {
         continue

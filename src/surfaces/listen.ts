@@ -24,29 +24,35 @@ export interface ListenOptions {
 export function listen(options: ListenOptions): Promise<Listening> {
   let port = 0
   const secret = hash(options.token)
-  const server = createServer({ connectionsCheckingInterval: 1_000, headersTimeout: 10_000, requestTimeout: 120_000, maxHeaderSize: 16_384 }, (request, response) => {
-    response.setHeader('X-Content-Type-Options', 'nosniff')
-    response.setHeader('Cache-Control', 'no-store')
-    const refusal = refuse(request, port)
-    if (refusal) return answer(response, 403, { error: refusal })
-    const path = (request.url ?? '/').split('?')[0] as string
-    const open = Object.hasOwn(options.open, path) ? options.open[path] : undefined
-    if (open) return void open(request, response)
-    const route = Object.hasOwn(options.guarded, path) ? options.guarded[path] : undefined
-    if (!hasToken(request, secret)) {
-      response.setHeader('WWW-Authenticate', 'Bearer')
-      return answer(response, 401, { error: 'A bearer token is needed. It is in the file that `handrail serve` names.' })
-    }
-    if (!route) return answer(response, 404, { error: 'Nothing here.' })
-    void route(request, response)
-  })
+  const server = createServer(
+    { connectionsCheckingInterval: 1_000, headersTimeout: 10_000, requestTimeout: 120_000, maxHeaderSize: 16_384 },
+    (request, response) => {
+      response.setHeader('X-Content-Type-Options', 'nosniff')
+      response.setHeader('Cache-Control', 'no-store')
+      const refusal = refuse(request, port)
+      if (refusal) return answer(response, 403, { error: refusal })
+      const path = (request.url ?? '/').split('?')[0] as string
+      const open = Object.hasOwn(options.open, path) ? options.open[path] : undefined
+      if (open) return void open(request, response)
+      const route = Object.hasOwn(options.guarded, path) ? options.guarded[path] : undefined
+      if (!hasToken(request, secret)) {
+        response.setHeader('WWW-Authenticate', 'Bearer')
+        return answer(response, 401, { error: 'A bearer token is needed. It is in the file that `handrail serve` names.' })
+      }
+      if (!route) return answer(response, 404, { error: 'Nothing here.' })
+      void route(request, response)
+    },
+  )
   server.maxConnections = 256
   server.on('clientError', (_, socket) => socket.destroy())
   return new Promise((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) =>
       reject(
         cause.code === 'EADDRINUSE'
-          ? new ToolError('E_CONFLICT', `Port ${options.port} is in use`, { hint: 'Choose another with --port, or 0 for any free one.', cause })
+          ? new ToolError('E_CONFLICT', `Port ${options.port} is in use`, {
+              hint: 'Choose another with --port, or 0 for any free one.',
+              cause,
+            })
           : cause,
       ),
     )

@@ -12,3 +12,8 @@ export interface Uses {
 export function allTools(use: Uses): Tool[] {
   return [...files.map((tool) => tool.bind(use.files)), ...session.map((tool) => tool.bind(use.session))]
 }
+
+/** The same tools as descriptions only, for generated contracts and docs: nothing in it can be carried out. */
+export function catalogue(): Tool[] {
+  return allTools({ files: undefined as never, session: undefined as never })
+}

@@ -33,7 +33,9 @@ export interface World {
 }
 
 /** A project of its own in a temporary folder, with a runtime on it. */
-export async function openWorld(options: { files?: Record<string, string | Buffer>; flags?: Record<string, string>; config?: unknown } = {}): Promise<World> {
+export async function openWorld(
+  options: { files?: Record<string, string | Buffer>; flags?: Record<string, string>; config?: unknown } = {},
+): Promise<World> {
   const base = realpathSync(mkdtempSync(join(tmpdir(), 'handrail-test-')))
   const project = join(base, 'project')
   mkdirSync(project)
@@ -43,7 +45,8 @@ export async function openWorld(options: { files?: Record<string, string | Buffe
   }
   for (const [name, content] of Object.entries(options.files ?? {})) write(name, content)
   if (options.config !== undefined) write('handrail.config.json', JSON.stringify(options.config))
-  const open = (flags: Record<string, string> = {}): Runtime => openRuntime({ project, environment: { XDG_CONFIG_HOME: join(base, 'config') }, flags: { ...options.flags, ...flags } })
+  const open = (flags: Record<string, string> = {}): Runtime =>
+    openRuntime({ project, environment: { XDG_CONFIG_HOME: join(base, 'config') }, flags: { ...options.flags, ...flags } })
   let runtime = open()
   const call = async (tool: string, input: unknown, given: CallOptions & Partial<Caller> = {}): Promise<unknown> => {
     const { surface = 'mcp-stdio', client = 'test/1', session = 'sess_test', role = 'agent', ...rest } = given
@@ -97,7 +100,10 @@ export interface McpPeer {
 }
 
 /** The real program over stdio, driven by the official MCP client. */
-export async function openStdio(project: string, options: { args?: string[]; env?: Record<string, string> } = {}): Promise<McpPeer> {
+export async function openStdio(
+  project: string,
+  options: { args?: string[]; env?: Record<string, string> } = {},
+): Promise<McpPeer> {
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [program, 'mcp', '--project', project, ...(options.args ?? [])],
@@ -112,7 +118,8 @@ export async function openStdio(project: string, options: { args?: string[]; env
     async call(tool, input) {
       const result = await client.callTool({ name: tool, arguments: input })
       const [first] = result.content as { type: string; text: string }[]
-      return (result.isError ? JSON.parse(first?.text ?? '{}') : result.structuredContent) as Record<string, unknown> & Partial<ErrorBody>
+      return (result.isError ? JSON.parse(first?.text ?? '{}') : result.structuredContent) as Record<string, unknown> &
+        Partial<ErrorBody>
     },
     [Symbol.asyncDispose]: () => client.close(),
   }
@@ -125,9 +132,16 @@ export interface CliEnd {
 }
 
 /** The real command line, as a person or script runs it. */
-export function runCli(project: string, args: string[], options: { env?: Record<string, string>; input?: string } = {}): Promise<CliEnd> {
+export function runCli(
+  project: string,
+  args: string[],
+  options: { env?: Record<string, string>; input?: string } = {},
+): Promise<CliEnd> {
   return new Promise((resolve, reject) => {
-    const child: ChildProcess = spawn(process.execPath, [program, ...args, '--project', project], { env: cleanEnv(dirname(project), options.env), stdio: ['pipe', 'pipe', 'pipe'] })
+    const child: ChildProcess = spawn(process.execPath, [program, ...args, '--project', project], {
+      env: cleanEnv(dirname(project), options.env),
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
     let out = ''
     let err = ''
     child.stdout?.setEncoding('utf8').on('data', (text: string) => (out += text))

@@ -37,7 +37,8 @@ export function warn(text: string): void {
 /** Rows under headings, columns as wide as they need to be. */
 export function table(headings: string[], rows: string[][]): string {
   const widths = headings.map((heading, column) => Math.max(heading.length, ...rows.map((row) => (row[column] ?? '').length)))
-  const line = (cells: string[]): string => cells.map((cell, column) => (column === cells.length - 1 ? cell : cell.padEnd(widths[column] ?? 0))).join('  ')
+  const line = (cells: string[]): string =>
+    cells.map((cell, column) => (column === cells.length - 1 ? cell : cell.padEnd(widths[column] ?? 0))).join('  ')
   return [bold(line(headings)), ...rows.map(line)].join('\n')
 }
 

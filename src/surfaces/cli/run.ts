@@ -44,7 +44,10 @@ export async function runCli(argv: string[], doors: Doors, flags: readonly Setti
   const command = commands.find((one) => one.name === first)
   let json = rest.includes('--json')
   try {
-    if (!command) throw new ToolError('E_BAD_ARGS', `Unknown command: ${first}`, { hint: `Commands: ${commands.map((one) => one.name).join(', ')}. \`handrail --help\` explains them.` })
+    if (!command)
+      throw new ToolError('E_BAD_ARGS', `Unknown command: ${first}`, {
+        hint: `Commands: ${commands.map((one) => one.name).join(', ')}. \`handrail --help\` explains them.`,
+      })
     const { options, words } = parse(command, rest, flags)
     json = options['json'] === true
     if (options['help'] === true) {
@@ -75,7 +78,11 @@ function report(fault: ToolError, json: boolean): number {
   return fault.code === 'E_BAD_ARGS' ? 2 : 1
 }
 
-function parse(command: Command, argv: string[], flags: readonly SettingFlag[]): { options: Record<string, string | boolean | undefined>; words: string[] } {
+function parse(
+  command: Command,
+  argv: string[],
+  flags: readonly SettingFlag[],
+): { options: Record<string, string | boolean | undefined>; words: string[] } {
   const known = [...(command.options ?? []), ...everywhere]
   try {
     const { values, positionals } = parseArgs({
@@ -83,12 +90,16 @@ function parse(command: Command, argv: string[], flags: readonly SettingFlag[]):
       allowPositionals: true,
       options: {
         ...Object.fromEntries(flags.map(({ flag }) => [flag, { type: 'string' as const }])),
-        ...Object.fromEntries(known.map(({ name, value }) => [name, { type: value === undefined ? ('boolean' as const) : ('string' as const) }])),
+        ...Object.fromEntries(
+          known.map(({ name, value }) => [name, { type: value === undefined ? ('boolean' as const) : ('string' as const) }]),
+        ),
       },
     })
     return { options: values as Record<string, string | boolean | undefined>, words: positionals }
   } catch (cause) {
-    throw new ToolError('E_BAD_ARGS', (cause as Error).message.split('. ')[0] as string, { hint: `${command.usage}. \`handrail ${command.name} --help\` explains it.` })
+    throw new ToolError('E_BAD_ARGS', (cause as Error).message.split('. ')[0] as string, {
+      hint: `${command.usage}. \`handrail ${command.name} --help\` explains it.`,
+    })
   }
 }
 
@@ -131,7 +142,10 @@ function help(command: Command, flags: readonly SettingFlag[]): string {
     const width = Math.max(...options.map((one) => one.left.length))
     return options.map((one) => `  ${one.left.padEnd(width)}  ${one.says}`)
   }
-  const own = [...(command.options ?? []), ...everywhere].map(({ name, value, says }) => ({ left: `--${name}${value ? ` ${value}` : ''}`, says }))
+  const own = [...(command.options ?? []), ...everywhere].map(({ name, value, says }) => ({
+    left: `--${name}${value ? ` ${value}` : ''}`,
+    says,
+  }))
   return [
     `${bold(`handrail ${command.name}`)}: ${command.summary}.`,
     '',
@@ -146,7 +160,8 @@ function help(command: Command, flags: readonly SettingFlag[]): string {
     bold('Examples'),
     ...command.examples.map((example) => `  ${example}`),
     '',
-    bold('Settings') + dim(' (also in handrail.config.json and as HANDRAIL_… variables; `handrail doctor` shows the values in force)'),
+    bold('Settings') +
+      dim(' (also in handrail.config.json and as HANDRAIL_… variables; `handrail doctor` shows the values in force)'),
     ...lines(flags.map(({ flag, says }) => ({ left: `--${flag}`, says }))),
   ].join('\n')
 }

@@ -11,9 +11,9 @@ export function describeTool(tool: Tool): Record<string, unknown> {
     outputSchema: tool.output,
     annotations: {
       title: tool.title,
-      readOnlyHint: tool.readOnly,
+      readOnlyHint: tool.floor === 'R0',
       destructiveHint: false,
-      idempotentHint: tool.readOnly,
+      idempotentHint: tool.floor === 'R0',
       openWorldHint: false,
     },
   }
@@ -21,7 +21,11 @@ export function describeTool(tool: Tool): Record<string, unknown> {
 
 /** A good answer: structured for clients that read it, and the same JSON as text for those that do not. */
 export function toResult(output: unknown, callId: string): Record<string, unknown> {
-  return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: output, _meta: { 'handrail/call': callId } }
+  return {
+    content: [{ type: 'text', text: JSON.stringify(output) }],
+    structuredContent: output,
+    _meta: { 'handrail/call': callId },
+  }
 }
 
 /** The contract's error object, as text: clients reject it in `structuredContent` where an output schema exists. */

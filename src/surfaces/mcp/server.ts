@@ -12,15 +12,16 @@ export interface Visit {
 
 /** One MCP server on the runtime: it only translates. Checking, asking and recording are the kernel's. */
 export function createServer(runtime: Runtime, visit: Visit): Server {
-  const server = new Server({ name: 'handrail', title: 'Handrail', version: runtime.version }, { capabilities: { tools: {} }, instructions })
+  const server = new Server(
+    { name: 'handrail', title: 'Handrail', version: runtime.version },
+    { capabilities: { tools: {} }, instructions },
+  )
   const tools = runtime.tools.map(describeTool)
-  const known = new Set(runtime.tools.map((tool) => tool.name))
   const opened = new Set<string>()
 
   server.setRequestHandler('tools/list', () => ({ tools }) as never)
   server.setRequestHandler('tools/call', async (request, context) => {
     const { name, arguments: input = {} } = request.params
-    if (!known.has(name)) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name.slice(0, 100)}`)
     const client = clientOf(server, context)
     const session = visit.session(client)
     if (!opened.has(session)) {
@@ -37,6 +38,7 @@ export function createServer(runtime: Runtime, visit: Visit): Server {
       return toResult(output, callId) as never
     } catch (thrown) {
       const fault = asToolError(thrown)
+      if (fault.code === 'E_UNSUPPORTED') throw new ProtocolError(ProtocolErrorCode.InvalidParams, fault.message)
       if (fault.code === 'E_INTERNAL') console.error('handrail:', fault.cause ?? fault)
       return toErrorResult(fault) as never
     }
@@ -51,7 +53,9 @@ function clientOf(server: Server, context: ServerContext): string {
 }
 
 /** Progress goes out only where the client asked for it, and never goes back. */
-function progressOf(context: ServerContext): { onProgress?: (done: number, total: number | undefined, message: string | undefined) => void } {
+function progressOf(context: ServerContext): {
+  onProgress?: (done: number, total: number | undefined, message: string | undefined) => void
+} {
   const token = context.mcpReq._meta?.progressToken
   if (token === undefined) return {}
   let last = -1
@@ -60,7 +64,15 @@ function progressOf(context: ServerContext): { onProgress?: (done: number, total
       if (done <= last) return
       last = done
       void context.mcpReq
-        .notify({ method: 'notifications/progress', params: { progressToken: token, progress: done, ...(total !== undefined && { total }), ...(message !== undefined && { message }) } })
+        .notify({
+          method: 'notifications/progress',
+          params: {
+            progressToken: token,
+            progress: done,
+            ...(total !== undefined && { total }),
+            ...(message !== undefined && { message }),
+          },
+        })
         .catch(() => undefined)
     },
   }

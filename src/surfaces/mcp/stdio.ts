@@ -9,7 +9,11 @@ import { createServer } from './server.ts'
 const longestMessage = 32 << 20
 
 /** Serves MCP on this process's stdin and stdout until stdin ends. */
-export function serveMcpStdio(runtime: Runtime, input: Readable = process.stdin, output: Writable = process.stdout): Promise<void> {
+export function serveMcpStdio(
+  runtime: Runtime,
+  input: Readable = process.stdin,
+  output: Writable = process.stdout,
+): Promise<void> {
   const session = `sess_${randomBytes(8).toString('hex')}`
   return new Promise((resolve) => {
     const transport = new LineTransport(input, output, resolve)
@@ -101,7 +105,11 @@ class LineTransport implements Transport {
       message = parseJSONRPCMessage(value)
     } catch {
       const { id } = (typeof value === 'object' && value !== null ? value : {}) as { id?: unknown }
-      this.refuse(-32600, 'Not a JSON-RPC 2.0 message', typeof id === 'string' || typeof id === 'number' ? JSON.stringify(id) : undefined)
+      this.refuse(
+        -32600,
+        'Not a JSON-RPC 2.0 message',
+        typeof id === 'string' || typeof id === 'number' ? JSON.stringify(id) : undefined,
+      )
       return
     }
     this.onmessage?.(message)

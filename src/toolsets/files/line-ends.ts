@@ -13,7 +13,10 @@ export function inMannerOf(before: string | undefined, content: string): string 
 }
 
 /** Works on a text with plain LF and gives back the line ends it had, where they are all alike. */
-export async function withPlainLineEnds<T extends { text: string }>(text: string, work: (plain: string, toPlain: (part: string) => string) => T | Promise<T>): Promise<T> {
+export async function withPlainLineEnds<T extends { text: string }>(
+  text: string,
+  work: (plain: string, toPlain: (part: string) => string) => T | Promise<T>,
+): Promise<T> {
   if (!isCrlf(text)) return work(text, (part) => part)
   const toPlain = (part: string): string => part.replaceAll('\r\n', '\n')
   const done = await work(toPlain(text), toPlain)

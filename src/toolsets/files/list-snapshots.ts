@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { closed, named } from '../../contracts/shapes.ts'
 import { snapshotIdPattern } from '../../contracts/snapshot.ts'
-import { defineTool } from './use.ts'
+import { defineTool, lookingAtKept } from './use.ts'
 
 export const listSnapshots = defineTool({
   name: 'list_snapshots',
@@ -41,12 +41,12 @@ export const listSnapshots = defineTool({
     },
     { ...named('list_snapshots', 'response'), ...closed },
   ),
-  errors: ['E_BAD_ARGS', 'E_INTERNAL', 'E_IO'],
+  errors: ['E_BAD_ARGS', 'E_INTERNAL'],
   examples: [{ says: 'nothing kept yet', input: { path: 'game/scene', limit: 10 }, output: { snapshots: [] } }],
   // The contract promises the default for a negative or not-a-number limit, which the schema alone would refuse.
   forgives: (raw) => (typeof raw['limit'] === 'number' && !(raw['limit'] >= 0) ? { ...raw, limit: 50 } : raw),
   execute({ limit = 50, path = '' }, { kept }) {
-    const snapshots = kept.list(Math.floor(limit), path).map((snapshot) => ({
+    const snapshots = lookingAtKept(() => kept.list(Math.floor(limit), path)).map((snapshot) => ({
       id: snapshot.id,
       path: snapshot.path,
       timestamp: snapshot.timestamp,

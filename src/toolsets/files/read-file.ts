@@ -6,7 +6,8 @@ import { defineTool } from './use.ts'
 export const readFile = defineTool({
   name: 'read_file',
   title: 'Read a file',
-  description: 'Read one UTF-8 text file of the project, whole. Files beyond maxBytes (or the limit in force) are refused, not cut.',
+  description:
+    'Read one UTF-8 text file of the project, whole. Files beyond maxBytes (or the limit in force) are refused, not cut.',
   risk: 'R0',
   input: Type.Object(
     { path: Type.String({ minLength: 1 }), maxBytes: Type.Optional(Type.Integer({ minimum: 1 })) },
@@ -27,7 +28,7 @@ export const readFile = defineTool({
       says: 'a scene',
       given: { 'game/scene/start.txt': '雪乃: 海风真舒服呢;\n' },
       input: { path: 'game/scene/start.txt' },
-      output: { path: 'game/scene/start.txt', content: '雪乃: 海风真舒服呢;\n', encoding: 'utf-8', bytes: 30 },
+      output: { path: 'game/scene/start.txt', content: '雪乃: 海风真舒服呢;\n', encoding: 'utf-8', bytes: 28 },
     },
   ],
   touches: ({ path }) => [{ path, access: 'read' }],

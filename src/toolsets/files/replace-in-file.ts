@@ -22,7 +22,17 @@ export const replaceInFile = defineTool({
     { ...named('replace_in_file', 'request'), ...closed },
   ),
   output: Type.Object({ count: Type.Integer({ minimum: 0 }) }, { ...named('replace_in_file', 'response'), ...closed }),
-  errors: ['E_DENY_PATH', 'E_NOT_FOUND', 'E_CONFLICT', 'E_ENCODING', 'E_IO', 'E_POLICY_VIOLATION', 'E_TOO_LARGE', 'E_TIMEOUT', 'E_BAD_ARGS'],
+  errors: [
+    'E_DENY_PATH',
+    'E_NOT_FOUND',
+    'E_CONFLICT',
+    'E_ENCODING',
+    'E_IO',
+    'E_POLICY_VIOLATION',
+    'E_TOO_LARGE',
+    'E_TIMEOUT',
+    'E_BAD_ARGS',
+  ],
   examples: [
     {
       says: 'literal text, every occurrence; $1 means itself',
@@ -89,6 +99,9 @@ function patternOf(find: string, flags: string | undefined, text: string): { sou
 function checkFlags(flags: string): string {
   const unique = [...new Set(flags)].join('')
   if (!/^[gimsuv]*$/.test(unique) || (unique.includes('u') && unique.includes('v')))
-    throw new ToolError('E_BAD_ARGS', `Unknown regex flags: ${flags.slice(0, 50)}`, { details: { flags: flags.slice(0, 50) }, hint: 'Use g (all), i, m, s, u or v.' })
+    throw new ToolError('E_BAD_ARGS', `Unknown regex flags: ${flags.slice(0, 50)}`, {
+      details: { flags: flags.slice(0, 50) },
+      hint: 'Use g (all), i, m, s, u or v.',
+    })
   return unique
 }

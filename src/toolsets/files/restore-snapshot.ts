@@ -3,7 +3,7 @@ import { closed, named } from '../../contracts/shapes.ts'
 import { ToolError } from '../../contracts/errors.ts'
 import { snapshotIdPattern } from '../../contracts/snapshot.ts'
 import { decodeText } from '../../host/files.ts'
-import { defineTool } from './use.ts'
+import { defineTool, lookingAtKept } from './use.ts'
 
 export const restoreSnapshot = defineTool({
   name: 'restore_snapshot',
@@ -24,12 +24,13 @@ export const restoreSnapshot = defineTool({
     },
     { ...named('restore_snapshot', 'response'), ...closed },
   ),
-  errors: ['E_BAD_ARGS', 'E_NOT_FOUND', 'E_PARSE_FAIL', 'E_INTERNAL', 'E_ENCODING', 'E_DENY_PATH', 'E_IO'],
+  errors: ['E_BAD_ARGS', 'E_NOT_FOUND', 'E_PARSE_FAIL', 'E_INTERNAL', 'E_ENCODING', 'E_DENY_PATH'],
   examples: [],
   execute({ snapshotId }, { files, kept }) {
-    const content = kept.content(snapshotId)
+    const content = lookingAtKept(() => kept.content(snapshotId))
     const path = kept.get(snapshotId)?.path
-    if (path === undefined) throw new ToolError('E_NOT_FOUND', `No such snapshot: ${snapshotId}`, { hint: 'list_snapshots shows what is kept.' })
+    if (path === undefined)
+      throw new ToolError('E_NOT_FOUND', `No such snapshot: ${snapshotId}`, { hint: 'list_snapshots shows what is kept.' })
     // A state kept under looser rules is not shown under stricter ones.
     return { path: files.normal(path), content: decodeText(content, path) }
   },

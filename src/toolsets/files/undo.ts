@@ -20,7 +20,8 @@ const Target = Type.Object(
 export const undo = defineTool({
   name: 'undo',
   title: 'Undo',
-  description: 'Take back one write, all writes of a call, or all of a session. Refuses where a file changed since, and shows how.',
+  description:
+    'Take back one write, all writes of a call, or all of a session. Refuses where a file changed since, and shows how.',
   audience: 'person',
   risk: ({ dryRun }) => (dryRun ? 'R0' : 'R1'),
   input: Target,
@@ -28,19 +29,25 @@ export const undo = defineTool({
     {
       applied: Type.Boolean(),
       changes: Type.Array(
-        Type.Object({ path: Type.String(), becomes: Type.Enum(['restored', 'removed'], { type: 'string' }), diff: DiffShape }, closed),
+        Type.Object(
+          { path: Type.String(), becomes: Type.Enum(['restored', 'removed'], { type: 'string' }), diff: DiffShape },
+          closed,
+        ),
       ),
     },
     closed,
   ),
   errors: ['E_NOT_FOUND', 'E_CONFLICT', 'E_DENY_PATH', 'E_IO', 'E_PARSE_FAIL'],
   examples: [],
-  touches: (input, use) => plan(input, use).map(({ path }) => ({ path, access: input.dryRun ? ('read' as const) : ('write' as const) })),
+  touches: (input, use) =>
+    plan(input, use).map(({ path }) => ({ path, access: input.dryRun ? ('read' as const) : ('write' as const) })),
   async execute(input, use, call) {
     const steps = plan(input, use)
     const changes = steps.map((step) => prepare(step, use))
     if (!input.dryRun)
-      await call.change(changes.map(({ path, after }, index) => ({ path, content: after, undoes: steps[index]?.takesBack ?? [] })))
+      await call.change(
+        changes.map(({ path, after }, index) => ({ path, content: after, undoes: steps[index]?.takesBack ?? [] })),
+      )
     return {
       applied: !input.dryRun,
       changes: changes.map(({ path, before, after }) => ({
@@ -64,7 +71,8 @@ interface Step {
 /** One step per file: from the newest state among those taken back to the one before the oldest. */
 function plan(input: { snapshot?: string; call?: string; session?: string; last?: boolean }, { kept }: FileUse): Step[] {
   const chosen = choose(input, kept).filter((snapshot) => snapshot.undoneBy === null)
-  if (chosen.length === 0) throw new ToolError('E_NOT_FOUND', 'Nothing to undo', { hint: '`handrail snapshots` shows what is kept.' })
+  if (chosen.length === 0)
+    throw new ToolError('E_NOT_FOUND', 'Nothing to undo', { hint: '`handrail snapshots` shows what is kept.' })
   const byPath = groupByPath(chosen)
   return [...byPath.values()].map((states) => {
     states.forEach((state, index) => {
@@ -76,7 +84,10 @@ function plan(input: { snapshot?: string; call?: string; session?: string; last?
   })
 }
 
-function choose(input: { snapshot?: string; call?: string; session?: string; last?: boolean }, kept: FileUse['kept']): Snapshot[] {
+function choose(
+  input: { snapshot?: string; call?: string; session?: string; last?: boolean },
+  kept: FileUse['kept'],
+): Snapshot[] {
   if (input.snapshot !== undefined) {
     const found = kept.get(input.snapshot)
     if (found?.kind === 'baseline')

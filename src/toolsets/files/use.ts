@@ -1,3 +1,4 @@
+import { ToolError } from '../../contracts/errors.ts'
 import { toolsUsing } from '../../contracts/tool.ts'
 import type { Snapshot } from '../../contracts/snapshot.ts'
 import type { Files } from '../../host/files.ts'
@@ -17,6 +18,19 @@ export interface FileUse {
     ofCall(call: string): Snapshot[]
     ofSession(session: string): Snapshot[]
     lastChange(): Snapshot | undefined
+  }
+}
+
+/** Looking at what is kept: the contract calls a disk that refuses there a fault of the runtime, not of the caller's file. */
+export function lookingAtKept<T>(look: () => T): T {
+  try {
+    return look()
+  } catch (fault) {
+    if (!(fault instanceof ToolError) || fault.code !== 'E_IO') throw fault
+    throw new ToolError('E_INTERNAL', `The snapshots cannot be read: ${fault.message}`, {
+      hint: fault.hint ?? 'Run `handrail doctor`.',
+      cause: fault,
+    })
   }
 }
 

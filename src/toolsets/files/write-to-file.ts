@@ -41,7 +41,14 @@ export const writeToFile = defineTool({
         diff: {
           type: 'line',
           hunks: [
-            { startOld: 1, lenOld: 1, startNew: 1, lenNew: 1, linesOld: ['changeBg: beach.jpg;'], linesNew: ['changeBg: beach.jpg -next;'] },
+            {
+              startOld: 1,
+              lenOld: 1,
+              startNew: 1,
+              lenNew: 1,
+              linesOld: ['changeBg: beach.jpg;'],
+              linesNew: ['changeBg: beach.jpg -next;'],
+            },
           ],
         },
       },

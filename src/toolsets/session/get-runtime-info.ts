@@ -47,7 +47,13 @@ export const getRuntimeInfo = defineTool({
     named('get_runtime_info', 'response'),
   ),
   errors: [],
-  examples: [{ says: 'what is in force', input: {}, output: { sandbox: { forbiddenDirs: ['.git', 'node_modules', '.env'], maxReadBytes: 5242880, textEncoding: 'utf-8' } } }],
+  examples: [
+    {
+      says: 'what is in force',
+      input: {},
+      output: { sandbox: { forbiddenDirs: ['.git', 'node_modules', '.env'], maxReadBytes: 5242880, textEncoding: 'utf-8' } },
+    },
+  ],
   execute(_, { facts }, call) {
     return {
       projectRoot: facts.projectRoot,

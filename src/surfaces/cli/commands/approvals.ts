@@ -15,7 +15,11 @@ A note given with deny goes back to the agent word for word. Silence turns into 
     { name: 'note', value: 'TEXT', says: 'Words for the agent.' },
     { name: 'all', says: 'List answered ones too.' },
   ],
-  examples: ['handrail approvals list --project .', 'handrail approvals show appr_… --project .', 'handrail approvals deny appr_… --note "use the test script instead" --project .'],
+  examples: [
+    'handrail approvals list --project .',
+    'handrail approvals show appr_… --project .',
+    'handrail approvals deny appr_… --note "use the test script instead" --project .',
+  ],
   async run({ words, options, json, open }) {
     const [what = 'list', given] = words
     const runtime = open()
@@ -23,17 +27,33 @@ A note given with deny goes back to the agent word for word. Silence turns into 
       if (what === 'list') {
         const found = runtime.approvals.list(options['all'] === true ? undefined : 'pending')
         if (json) for (const approval of found) say(JSON.stringify(approval))
-        else say(found.length === 0 ? 'Nothing waits for you.' : table(['id', 'state', 'risk', 'tool', 'asked', 'what'], found.map(row)))
+        else
+          say(
+            found.length === 0
+              ? 'Nothing waits for you.'
+              : table(['id', 'state', 'risk', 'tool', 'asked', 'what'], found.map(row)),
+          )
         return 0
       }
-      if (!['show', 'approve', 'deny'].includes(what)) throw new ToolError('E_BAD_ARGS', `Unknown: approvals ${what}`, { hint: 'approvals list, show ID, approve ID or deny ID.' })
-      if (given === undefined) throw new ToolError('E_BAD_ARGS', 'Which approval?', { hint: '`handrail approvals list` shows their ids.' })
+      if (!['show', 'approve', 'deny'].includes(what))
+        throw new ToolError('E_BAD_ARGS', `Unknown: approvals ${what}`, {
+          hint: 'approvals list, show ID, approve ID or deny ID.',
+        })
+      if (given === undefined)
+        throw new ToolError('E_BAD_ARGS', 'Which approval?', { hint: '`handrail approvals list` shows their ids.' })
       const found = runtime.approvals.get(given)
-      if (!found) throw new ToolError('E_NOT_FOUND', `No such approval: ${given}`, { hint: '`handrail approvals list --all` shows all of them.' })
+      if (!found)
+        throw new ToolError('E_NOT_FOUND', `No such approval: ${given}`, {
+          hint: '`handrail approvals list --all` shows all of them.',
+        })
       if (what === 'show') say(json ? JSON.stringify(found) : describe(found))
       else {
         const note = typeof options['note'] === 'string' ? options['note'] : undefined
-        const decided = runtime.approvals.decide(given, { approve: what === 'approve', by: `${userInfo().username}@cli`, ...(note !== undefined && { note }) })
+        const decided = runtime.approvals.decide(given, {
+          approve: what === 'approve',
+          by: `${userInfo().username}@cli`,
+          ...(note !== undefined && { note }),
+        })
         if (json) say(JSON.stringify(decided))
         else say(`${what === 'approve' ? green('Approved') : red('Denied')}: ${oneLine(decided.card.title, 80)}`)
       }
@@ -56,6 +76,8 @@ function describe(approval: Approval): string {
     '',
     ...approval.card.changes.map((change) => renderDiff(change.path, change.diff)),
     ...(approval.card.notes ?? []).map(plain),
-    ...(approval.decidedBy ? [`${approval.state} by ${approval.decidedBy}${approval.note ? `: ${plain(approval.note)}` : ''}`] : []),
+    ...(approval.decidedBy
+      ? [`${approval.state} by ${approval.decidedBy}${approval.note ? `: ${plain(approval.note)}` : ''}`]
+      : []),
   ].join('\n')
 }

@@ -20,17 +20,26 @@ The log is .handrail/audit.jsonl: one JSON line an event, each carrying the hash
     { name: 'session', value: 'ID', says: 'Only this session.' },
     { name: 'tool', value: 'NAME', says: 'Only this tool.' },
   ],
-  examples: ['handrail audit verify --project .', 'handrail audit show --tool write_to_file --limit 10 --project .', 'handrail audit export --project . > audit.jsonl'],
+  examples: [
+    'handrail audit verify --project .',
+    'handrail audit show --tool write_to_file --limit 10 --project .',
+    'handrail audit export --project . > audit.jsonl',
+  ],
   async run(invocation) {
     const [what = 'show'] = invocation.words
     const runtime = invocation.open()
     try {
       switch (what) {
-        case 'verify': return verify(invocation, runtime)
-        case 'show': return show(invocation, runtime)
-        case 'tail': return await tail(invocation, runtime)
-        case 'export': return await exportAll(runtime)
-        default: throw new ToolError('E_BAD_ARGS', `Unknown: audit ${what}`, { hint: 'audit verify, show, tail or export.' })
+        case 'verify':
+          return verify(invocation, runtime)
+        case 'show':
+          return show(invocation, runtime)
+        case 'tail':
+          return await tail(invocation, runtime)
+        case 'export':
+          return await exportAll(runtime)
+        default:
+          throw new ToolError('E_BAD_ARGS', `Unknown: audit ${what}`, { hint: 'audit verify, show, tail or export.' })
       }
     } finally {
       await runtime.close()
@@ -45,14 +54,18 @@ function verify({ json }: Invocation, runtime: Runtime): number {
   const verdict = runtime.audit.verify(bar.show)
   bar.end()
   if (json) say(JSON.stringify(verdict))
-  else if (verdict.whole) say(`${green('Whole')}: ${verdict.lines} lines, head ${verdict.head}${verdict.note ? `\n${yellow(verdict.note)}` : ''}`)
+  else if (verdict.whole)
+    say(`${green('Whole')}: ${verdict.lines} lines, head ${verdict.head}${verdict.note ? `\n${yellow(verdict.note)}` : ''}`)
   else say(`${red('Broken')} at line ${verdict.line}: ${verdict.why}`)
   return verdict.whole ? 0 : 1
 }
 
 function filterOf({ options }: Invocation): (line: AuditLine) => boolean {
   const { call, session, tool } = options
-  return (line) => (call === undefined || line.call === call) && (session === undefined || line.session === session) && (tool === undefined || line.tool === tool)
+  return (line) =>
+    (call === undefined || line.call === call) &&
+    (session === undefined || line.session === session) &&
+    (tool === undefined || line.tool === tool)
 }
 
 function show(invocation: Invocation, runtime: Runtime): number {
@@ -68,12 +81,23 @@ function show(invocation: Invocation, runtime: Runtime): number {
 function row(line: AuditLine): string[] {
   const what = [line.tool, pathsOf(line)].filter(Boolean).join(' ')
   const outcome = line.error ?? line.outcome ?? (line.approved === undefined ? '' : line.approved ? 'approved' : 'denied')
-  return [String(line.seq), line.at.slice(0, 19).replace('T', ' '), line.event, oneLine(what || (line.message ?? ''), 60), outcome, oneLine(line.by ?? line.client ?? '', 24), line.call ?? line.approval ?? line.session ?? '']
+  return [
+    String(line.seq),
+    line.at.slice(0, 19).replace('T', ' '),
+    line.event,
+    oneLine(what || (line.message ?? ''), 60),
+    outcome,
+    oneLine(line.by ?? line.client ?? '', 24),
+    line.call ?? line.approval ?? line.session ?? '',
+  ]
 }
 
 function pathsOf(line: AuditLine): string {
   const touches = Array.isArray(line.touches) ? (line.touches as { path?: string }[]) : []
-  return touches.map((touch) => touch.path).filter(Boolean).join(', ')
+  return touches
+    .map((touch) => touch.path)
+    .filter(Boolean)
+    .join(', ')
 }
 
 async function tail(invocation: Invocation, runtime: Runtime): Promise<number> {

@@ -22,7 +22,8 @@ the session is "cli" unless you name another. \`handrail tools\` lists the tools
   async run(invocation) {
     const { words, options, open } = invocation
     const [name, given] = words
-    if (name === undefined) throw new ToolError('E_BAD_ARGS', 'Which tool?', { hint: 'handrail call TOOL JSON; `handrail tools` lists them.' })
+    if (name === undefined)
+      throw new ToolError('E_BAD_ARGS', 'Which tool?', { hint: 'handrail call TOOL JSON; `handrail tools` lists them.' })
     const input = parseInput(given === '-' ? await readAll(process.stdin) : (given ?? '{}'))
     const runtime = open()
     const session = `cli-${String(options['session'] ?? 'default')}`
@@ -53,7 +54,9 @@ function parseInput(text: string): unknown {
   try {
     return JSON.parse(text) as unknown
   } catch (cause) {
-    throw new ToolError('E_BAD_ARGS', `The input is not valid JSON: ${(cause as Error).message.slice(0, 200)}`, { hint: `Quote it for the shell: '{"path":"a.txt"}'` })
+    throw new ToolError('E_BAD_ARGS', `The input is not valid JSON: ${(cause as Error).message.slice(0, 200)}`, {
+      hint: `Quote it for the shell: '{"path":"a.txt"}'`,
+    })
   }
 }
 

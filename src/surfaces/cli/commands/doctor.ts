@@ -24,13 +24,33 @@ export const doctor: Command = {
       const runtime = open()
       settings = [...runtime.settings]
       add('project', 'good', `${runtime.project}, ${runtime.config.mode} mode, ${runtime.tools.length} tools`)
-      add('tool list', 'good', `${Buffer.byteLength(JSON.stringify(runtime.tools.map(({ name, description, input, output }) => ({ name, description, input, output }))))} bytes`)
-      add('paths', runtime.means.paths === 'descriptors' ? 'good' : 'note', runtime.means.paths === 'descriptors' ? 'walked by open folders: a link swapped in mid-way cannot lead out' : 'this system has no /proc: paths are opened by name and then checked, which leaves a short race')
-      add('search', runtime.means.search === 'ripgrep' ? 'good' : 'note', runtime.means.search === 'ripgrep' ? 'ripgrep' : 'ripgrep is not installed for this system: the slower built-in search is used')
+      add(
+        'tool list',
+        'good',
+        `${Buffer.byteLength(JSON.stringify(runtime.tools.map(({ name, description, input, output }) => ({ name, description, input, output }))))} bytes`,
+      )
+      add(
+        'paths',
+        runtime.means.paths === 'descriptors' ? 'good' : 'note',
+        runtime.means.paths === 'descriptors'
+          ? 'walked by open folders: a link swapped in mid-way cannot lead out'
+          : 'this system has no /proc: paths are opened by name and then checked, which leaves a short race',
+      )
+      add(
+        'search',
+        runtime.means.search === 'ripgrep' ? 'good' : 'note',
+        runtime.means.search === 'ripgrep'
+          ? 'ripgrep'
+          : 'ripgrep is not installed for this system: the slower built-in search is used',
+      )
       add('store', 'good', `SQLite through ${runtime.means.sqlite}`)
       add('commands', 'note', 'no tool of this version runs commands; nothing is confined because nothing is run')
       const verdict = runtime.audit.verify()
-      add('audit', verdict.whole ? 'good' : 'bad', verdict.whole ? `${verdict.lines} lines, whole` : `broken at line ${verdict.line}: ${verdict.why}`)
+      add(
+        'audit',
+        verdict.whole ? 'good' : 'bad',
+        verdict.whole ? `${verdict.lines} lines, whole` : `broken at line ${verdict.line}: ${verdict.why}`,
+      )
       const waiting = runtime.approvals.list('pending').length
       add('approvals', waiting ? 'note' : 'good', waiting ? `${waiting} wait for you: handrail approvals list` : 'nothing waits')
       await runtime.close()
@@ -42,7 +62,13 @@ export const doctor: Command = {
     else {
       const marks = { good: green('ok  '), note: yellow('note'), bad: red('BAD ') }
       for (const finding of findings) say(`${marks[finding.state]} ${bold(finding.what.padEnd(10))} ${finding.says}`)
-      if (settings.length) say(`\n${table(['setting', 'value', 'from'], settings.map(({ key, value, origin }) => [key, brief(value), origin === 'default' ? dim(origin) : bold(origin)]))}`)
+      if (settings.length)
+        say(
+          `\n${table(
+            ['setting', 'value', 'from'],
+            settings.map(({ key, value, origin }) => [key, brief(value), origin === 'default' ? dim(origin) : bold(origin)]),
+          )}`,
+        )
     }
     return findings.some((finding) => finding.state === 'bad') ? 1 : 0
   },

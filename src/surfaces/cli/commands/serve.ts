@@ -19,7 +19,9 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
     const listening = await doors.serveHttp(runtime, port)
     if (json) say(JSON.stringify({ url: listening.url, tokenFile: file, pid: process.pid }))
     else {
-      say(`${bold('Handrail')} ${runtime.version} on ${bold(runtime.project)} (${runtime.config.mode} mode, ${runtime.tools.length} tools)`)
+      say(
+        `${bold('Handrail')} ${runtime.version} on ${bold(runtime.project)} (${runtime.config.mode} mode, ${runtime.tools.length} tools)`,
+      )
       say()
       say(`  MCP     ${listening.url}/mcp   ${dim('(Authorization: Bearer <token>)')}`)
       say(`  token   ${file}`)

@@ -14,12 +14,25 @@ export const sessions: Command = {
       if (id !== undefined) {
         const notes = runtime.notes(id)
         if (json) for (const note of notes) say(JSON.stringify(note))
-        else say(notes.length ? notes.map((note) => `${bold(note.kind)} ${ago(note.at)}\n${plain(note.text)}`).join('\n\n') : 'It said nothing.')
+        else
+          say(
+            notes.length
+              ? notes.map((note) => `${bold(note.kind)} ${ago(note.at)}\n${plain(note.text)}`).join('\n\n')
+              : 'It said nothing.',
+          )
         return 0
       }
       const found = runtime.sessions()
       if (json) for (const session of found) say(JSON.stringify(session))
-      else say(found.length ? table(['id', 'client', 'over', 'last'], found.map((one) => [one.id, oneLine(one.client, 40), one.surface, ago(one.lastAt)])) : 'Nobody came yet.')
+      else
+        say(
+          found.length
+            ? table(
+                ['id', 'client', 'over', 'last'],
+                found.map((one) => [one.id, oneLine(one.client, 40), one.surface, ago(one.lastAt)]),
+              )
+            : 'Nobody came yet.',
+        )
       return 0
     } finally {
       await runtime.close()

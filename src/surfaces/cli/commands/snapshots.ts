@@ -22,7 +22,14 @@ wrote. To go back: handrail undo ID takes back the write that made this state.`,
         say(
           table(
             ['id', 'when', 'kind', 'bytes', 'path', 'call'],
-            found.map((one) => [one.id, ago(one.timestamp), one.undoneBy ? `${one.kind} (undone)` : one.kind, String(one.bytes), one.path, one.call ?? '']),
+            found.map((one) => [
+              one.id,
+              ago(one.timestamp),
+              one.undoneBy ? `${one.kind} (undone)` : one.kind,
+              String(one.bytes),
+              one.path,
+              one.call ?? '',
+            ]),
           ),
         )
       return 0

@@ -13,18 +13,31 @@ export const tools: Command = {
     try {
       const [name] = words
       if (name === undefined) {
-        if (json) say(JSON.stringify(runtime.tools.map(({ name: tool, title, description }) => ({ name: tool, title, description }))))
-        else say(table(['tool', 'what it does'], runtime.tools.map((tool) => [tool.name, oneLine(tool.description, 100)])))
+        if (json)
+          say(JSON.stringify(runtime.tools.map(({ name: tool, title, description }) => ({ name: tool, title, description }))))
+        else
+          say(
+            table(
+              ['tool', 'what it does'],
+              runtime.tools.map((tool) => [tool.name, oneLine(tool.description, 100)]),
+            ),
+          )
         return 0
       }
       const tool = runtime.tools.find((one) => one.name === name)
-      if (!tool) throw new ToolError('E_NOT_FOUND', `No such tool: ${name}`, { hint: `There are: ${runtime.tools.map((one) => one.name).join(', ')}.` })
+      if (!tool)
+        throw new ToolError('E_NOT_FOUND', `No such tool: ${name}`, {
+          hint: `There are: ${runtime.tools.map((one) => one.name).join(', ')}.`,
+        })
       const { title, description, input, output, errors, examples } = tool
       if (json) say(JSON.stringify({ name, title, description, input, output, errors, examples }))
       else {
-        say(`${bold(name)}: ${description}\n\n${bold('input')}\n${JSON.stringify(input, null, 2)}\n\n${bold('output')}\n${JSON.stringify(output, null, 2)}`)
+        say(
+          `${bold(name)}: ${description}\n\n${bold('input')}\n${JSON.stringify(input, null, 2)}\n\n${bold('output')}\n${JSON.stringify(output, null, 2)}`,
+        )
         say(`\n${bold('errors')} ${errors.join(', ') || 'none of its own'}`)
-        for (const example of examples) say(`\n${bold(example.says)}\n  handrail call ${name} '${JSON.stringify(example.input)}' --project .`)
+        for (const example of examples)
+          say(`\n${bold(example.says)}\n  handrail call ${name} '${JSON.stringify(example.input)}' --project .`)
       }
       return 0
     } finally {

@@ -21,7 +21,11 @@ An undo is a write like any other: it is kept, and can be undone by its own call
     { name: 'session', value: 'ID', says: 'Everything a session wrote.' },
     { name: 'yes', says: 'Do not ask.' },
   ],
-  examples: ['handrail undo --last --project .', 'handrail undo snap_20251101T093210_ab12cd34 --yes --project .', 'handrail undo --session sess_1f2e3d4c5b6a7988 --project .'],
+  examples: [
+    'handrail undo --last --project .',
+    'handrail undo snap_20251101T093210_ab12cd34 --yes --project .',
+    'handrail undo --session sess_1f2e3d4c5b6a7988 --project .',
+  ],
   async run({ words, options, json, open }) {
     const [target] = words
     const input = {
@@ -30,7 +34,9 @@ An undo is a write like any other: it is kept, and can be undone by its own call
       ...(options['last'] === true && { last: true }),
     }
     if (Object.keys(input).length !== 1)
-      throw new ToolError('E_BAD_ARGS', 'Say exactly one thing to undo', { hint: 'A snapshot id, a call id, --session ID, or --last. `handrail snapshots` lists what is kept.' })
+      throw new ToolError('E_BAD_ARGS', 'Say exactly one thing to undo', {
+        hint: 'A snapshot id, a call id, --session ID, or --last. `handrail snapshots` lists what is kept.',
+      })
     const runtime = open()
     try {
       const caller = { surface: 'cli', client: 'handrail-cli', session: 'cli-person', role: 'person' } as const
@@ -38,7 +44,10 @@ An undo is a write like any other: it is kept, and can be undone by its own call
       if (!json) for (const change of preview.changes) say(`${renderDiff(change.path, change.diff)}\n`)
       if (options['yes'] !== true) {
         const yes = await confirm(`Undo ${preview.changes.length} file(s)?`)
-        if (yes === undefined) throw new ToolError('E_BAD_ARGS', 'Nobody is at this terminal to confirm', { hint: 'Add --yes to undo without asking.' })
+        if (yes === undefined)
+          throw new ToolError('E_BAD_ARGS', 'Nobody is at this terminal to confirm', {
+            hint: 'Add --yes to undo without asking.',
+          })
         if (!yes) {
           warn('Nothing changed.')
           return 1
@@ -46,7 +55,10 @@ An undo is a write like any other: it is kept, and can be undone by its own call
       }
       const { output, callId } = await runtime.call('undo', { ...input, dryRun: false }, caller)
       if (json) say(JSON.stringify({ ...(output as Undone), call: callId }))
-      else say(`${green('Undone')}: ${(output as Undone).changes.map((change) => `${change.path} ${change.becomes}`).join(', ')}  (to take this back: handrail undo ${callId})`)
+      else
+        say(
+          `${green('Undone')}: ${(output as Undone).changes.map((change) => `${change.path} ${change.becomes}`).join(', ')}  (to take this back: handrail undo ${callId})`,
+        )
       return 0
     } finally {
       await runtime.close()

@@ -1,0 +1,64 @@
+// `npm run proof`: every promise of the contracts beside the test that proves it. Runs the tests where there is no fresh report.
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { rolldown } from 'rolldown'
+import { root, setup } from './setup.mjs'
+
+setup()
+const report = join(root, '.cache', 'tests.json')
+const newest = (folder) =>
+  Math.max(...readdirSync(join(root, folder), { recursive: true }).map((name) => statSync(join(root, folder, name)).mtimeMs))
+const fresh =
+  existsSync(report) &&
+  statSync(report).mtimeMs > Math.max(newest('src'), newest('test')) &&
+  JSON.parse(readFileSync(report, 'utf8')).numTotalTests > 100
+if (!fresh) {
+  process.stderr.write('proof: no fresh report, running the tests…\n')
+  spawnSync(process.execPath, [join(root, 'scripts', 'test.mjs'), '--reporter=json', '--outputFile=.cache/tests.json'], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+  })
+}
+
+const bundle = await rolldown({ input: join(root, 'test', 'requirements.ts'), logLevel: 'silent' })
+const { output } = await bundle.generate({ format: 'esm' })
+const { requirements } = await import(`data:text/javascript,${encodeURIComponent(output[0].code)}`)
+
+/** Tests by the promise they name in their title. */
+const proofs = new Map()
+for (const file of JSON.parse(readFileSync(report, 'utf8')).testResults)
+  for (const one of file.assertionResults) {
+    const id = /^\[([\w.-]+)\]/.exec(one.title)?.[1]
+    if (id)
+      proofs.set(id, [
+        ...(proofs.get(id) ?? []),
+        {
+          ok: one.status === 'passed',
+          where: `${pathToFileURL(file.name).pathname.split('/test/').at(-1)}: ${one.title.replace(/^\[[\w.-]+\] /, '')}`,
+        },
+      ])
+  }
+
+const colour = process.stdout.isTTY
+  ? { red: '\u001b[31m', green: '\u001b[32m', dim: '\u001b[2m', end: '\u001b[0m' }
+  : { red: '', green: '', dim: '', end: '' }
+const counts = { proved: 0, later: 0, unproved: 0 }
+let source = ''
+for (const [id, promise] of Object.entries(requirements)) {
+  if (promise.source !== source) process.stdout.write(`\n${(source = promise.source)}\n`)
+  const found = proofs.get(id) ?? []
+  const ok = found.length > 0 && found.every((one) => one.ok)
+  const state = ok ? 'proved' : promise.later && found.length === 0 ? 'later' : 'unproved'
+  counts[state]++
+  const mark = ok ? `${colour.green}✔` : `${colour.red}✘`
+  const beside = found.length
+    ? found.map((one) => `${one.ok ? '' : 'FAILS '}${one.where}`).join('; ')
+    : promise.later
+      ? `not yet: ${promise.later}`
+      : 'NO TEST'
+  process.stdout.write(`  ${mark} ${promise.says}${colour.end}\n      ${colour.dim}${id} ← ${beside}${colour.end}\n`)
+}
+process.stdout.write(`\n${counts.proved} proved, ${counts.unproved} unproved, ${counts.later} promised for a later issue\n`)
+process.exit(counts.unproved ? 1 : 0)

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { leaves, loadConfig } from './load.ts'
+
+const file = (value: unknown): { name: string; text: string } => ({ name: 'x.json', text: JSON.stringify(value) })
+const originOf = (loaded: ReturnType<typeof loadConfig>, key: string): string | undefined =>
+  loaded.settings.find((one) => one.key === key)?.origin
+
+test('later layers win, and every value knows where it came from', () => {
+  const loaded = loadConfig({
+    user: file({ policies: { maxAutoFix: 2, batchMaxLines: 10 }, mode: 'developer' }),
+    project: file({ policies: { batchMaxLines: 20 }, lang: 'EN' }),
+    environment: { HANDRAIL_BATCH_MAX_LINES: '30', HANDRAIL_FORBIDDEN_DIRS: 'a, b' },
+    flags: { 'batch-max-lines': '40', 'write-requires-diff': 'false' },
+  })
+  expect(loaded.config.policies).toMatchObject({
+    maxAutoFix: 2,
+    batchMaxLines: 40,
+    forbiddenDirs: ['a', 'b'],
+    writeRequiresDiff: false,
+  })
+  expect(
+    ['mode', 'lang', 'policies.forbiddenDirs', 'policies.batchMaxLines', 'limits.maxReadBytes'].map((key) =>
+      originOf(loaded, key),
+    ),
+  ).toEqual(['user', 'project', 'environment', 'flag', 'default'])
+})
+
+test('every setting has its own flag and variable', () => {
+  expect(new Set(leaves.map((leaf) => leaf.flag)).size).toBe(leaves.length)
+  expect(leaves.every((leaf) => leaf.schema.description && leaf.schema.default !== undefined)).toBe(true)
+})
+
+test.each([
+  ['not JSON', { name: 'x.json', text: '{' }, /x\.json is not valid JSON/],
+  ['not an object', file([]), /must hold a JSON object/],
+  ['a misspelt setting', file({ policies: { forbidenDirs: [] } }), /unknown setting "policies.forbidenDirs"/],
+  ['a wrong type', file({ policies: { writeRequiresDiff: 'no' } }), /writeRequiresDiff must be true or false/],
+  ['a wrong version', file({ contractVersion: '2.0.0' }), /contractVersion must be "1.0.0"/],
+  ['a group that is no object', file({ policies: 3 }), /"policies" must be an object/],
+  ['askFrom above R2', file({ policies: { askFrom: 'R3' } }), /must be one of R1, R2/],
+])('%s is refused with the place and the reason', (_, project, message) => {
+  expect(() => loadConfig({ project })).toThrow(message)
+})
+
+test('a hostile prototype in the file changes nothing', () => {
+  expect(() => loadConfig({ project: { name: 'x.json', text: '{"__proto__":{"mode":"developer"}}' } })).toThrow(/unknown setting/)
+  expect(loadConfig({}).config.mode).toBe('user')
+})

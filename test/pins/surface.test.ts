@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { errorTable } from '../../src/contracts/errors.ts'
+import { catalogue } from '../../src/toolsets/index.ts'
+import { commands } from '../../src/surfaces/cli/run.ts'
+import { repository } from '../support/world.ts'
+
+test('the error codes are those of seed 000 §0.2, each documented', () => {
+  expect(Object.keys(errorTable).sort()).toEqual([
+    'E_BAD_ARGS',
+    'E_CONFLICT',
+    'E_DENY_PATH',
+    'E_ENCODING',
+    'E_INTERNAL',
+    'E_IO',
+    'E_LINT_FAIL',
+    'E_NOT_FOUND',
+    'E_PARSE_FAIL',
+    'E_POLICY_VIOLATION',
+    'E_PREVIEW_FAIL',
+    'E_TIMEOUT',
+    'E_TOOL_DISABLED',
+    'E_TOO_LARGE',
+    'E_UNSUPPORTED',
+  ])
+  const page = readFileSync(join(repository, 'docs/reference/errors.md'), 'utf8')
+  expect(Object.keys(errorTable).filter((code) => !page.includes(`## ${code}\n`))).toEqual([])
+})
+
+test('the tools and who may use them', () => {
+  expect(catalogue().map((tool) => `${tool.name} ${tool.floor} ${tool.audience}`)).toEqual([
+    'list_files R0 agent',
+    'read_file R0 agent',
+    'write_to_file by input agent',
+    'replace_in_file R1 agent',
+    'search_files R0 agent',
+    'list_snapshots R0 agent',
+    'restore_snapshot R0 agent',
+    'undo by input person',
+    'get_runtime_info R0 agent',
+    'ask_followup_question R0 agent',
+    'attempt_completion R0 agent',
+  ])
+})
+
+test('tool, file, contract and page carry the same name', () => {
+  const page = readFileSync(join(repository, 'docs/reference/tools.md'), 'utf8')
+  for (const tool of catalogue()) {
+    expect(page).toContain(`## ${tool.name}\n`)
+    expect(
+      (JSON.parse(readFileSync(join(repository, `contracts/v1/tools/${tool.name}.json`), 'utf8')) as { name: string }).name,
+    ).toBe(tool.name)
+  }
+})
+
+test('published input schemas have no combinator at the root, which some clients drop in silence', () => {
+  for (const tool of catalogue()) for (const word of ['oneOf', 'anyOf', 'allOf']) expect(tool.input).not.toHaveProperty(word)
+})
+
+test('the commands others rely on', () => {
+  expect(commands.map((command) => command.name)).toEqual([
+    'mcp',
+    'serve',
+    'call',
+    'tools',
+    'approvals',
+    'undo',
+    'snapshots',
+    'audit',
+    'sessions',
+    'doctor',
+  ])
+})
+
+test('the package has no install scripts and few runtime dependencies', () => {
+  const { scripts, dependencies, optionalDependencies } = JSON.parse(
+    readFileSync(join(repository, 'package.json'), 'utf8'),
+  ) as Record<string, Record<string, string>>
+  expect(Object.keys(scripts ?? {}).filter((name) => /^(pre|post)?install$/.test(name))).toEqual([])
+  expect(Object.keys({ ...dependencies, ...optionalDependencies })).toEqual(['@photostructure/sqlite', '@vscode/ripgrep'])
+})
