@@ -145,8 +145,8 @@ function wire(projectRoot: Root, options: RuntimeOptions): Runtime {
     tools: kernel.tools,
     call: kernel.call,
     openSession(session) {
-      sessions.open(session)
-      audit.note({ event: 'session.opened', session: session.id, surface: session.surface, client: session.client })
+      if (sessions.open(session))
+        audit.note({ event: 'session.opened', session: session.id, surface: session.surface, client: session.client })
     },
     sessions: sessions.list,
     notes: sessions.notes,

@@ -2,7 +2,8 @@ import type { Session, SessionNote } from '../contracts/session.ts'
 import type { Database } from '../host/database.ts'
 
 export interface SessionStore {
-  open(session: Pick<Session, 'id' | 'surface' | 'client'>): void
+  /** True where the session is new. */
+  open(session: Pick<Session, 'id' | 'surface' | 'client'>): boolean
   list(): Session[]
   note(note: SessionNote): void
   notes(session: string): SessionNote[]
@@ -19,16 +20,19 @@ export interface SessionStore {
 /** What belongs to one caller's visit. */
 export function openSessions(db: Database): SessionStore {
   return {
-    open: ({ id, surface, client }) =>
-      void db.run(
-        `INSERT INTO sessions (id, surface, client, started_at, last_at) VALUES (?, ?, ?, ?, ?)
-         ON CONFLICT (id) DO UPDATE SET last_at = excluded.last_at, client = excluded.client`,
+    open({ id, surface, client }) {
+      const now = Date.now()
+      if (db.run('UPDATE sessions SET last_at = ?, client = ? WHERE id = ?', now, client, id) > 0) return false
+      const made = db.run(
+        'INSERT OR IGNORE INTO sessions (id, surface, client, started_at, last_at) VALUES (?, ?, ?, ?, ?)',
         id,
         surface,
         client,
-        Date.now(),
-        Date.now(),
-      ),
+        now,
+        now,
+      )
+      return made > 0
+    },
     list: () =>
       db.all<Session>(
         'SELECT id, surface, client, started_at AS startedAt, last_at AS lastAt FROM sessions ORDER BY last_at DESC LIMIT 200',

@@ -51,7 +51,9 @@ export function renderDiff(path: string, diff: LineDiff): string {
   for (const hunk of diff.hunks) {
     if (left <= 0) break
     lines.push(dim(`@@ line ${hunk.startOld}: ${hunk.lenOld} out, ${hunk.lenNew} in @@`))
-    for (const line of hunk.linesOld.slice(0, left)) lines.push(red(`- ${plain(line)}`))
+    // An empty file is one empty line to the diff; a person sees nothing there.
+    const gone = diff.hunks.length === 1 && hunk.linesOld.length === 1 && hunk.linesOld[0] === '' ? [] : hunk.linesOld
+    for (const line of gone.slice(0, left)) lines.push(red(`- ${plain(line)}`))
     for (const line of hunk.linesNew.slice(0, left)) lines.push(green(`+ ${plain(line)}`))
     left -= hunk.lenOld + hunk.lenNew
   }
