@@ -1,5 +1,6 @@
 import type { Runtime } from './contracts/runtime.ts'
 import { answer, listen, type Listening } from './surfaces/listen.ts'
+import { welcome } from './surfaces/welcome.ts'
 import { mcpRoute } from './surfaces/mcp/http.ts'
 
 /** Puts the HTTP surfaces behind the one listener. */
@@ -8,7 +9,10 @@ export function serveHttp(runtime: Runtime, port: number): Promise<Listening> {
   return listen({
     port,
     token,
-    open: { '/healthz': (_, response) => answer(response, 200, { ok: true, name: 'handrail', version: runtime.version }) },
+    open: {
+      '/': welcome,
+      '/healthz': (_, response) => answer(response, 200, { ok: true, name: 'handrail', version: runtime.version }),
+    },
     guarded: { '/mcp': mcpRoute(runtime) },
   })
 }

@@ -20,3 +20,10 @@ export interface CallOptions {
   /** Called when a person is needed, so that a surface can show the card where the person is. */
   onApproval?: (approvalId: string) => void
 }
+
+/** One call on the road. */
+export interface Call {
+  id: string
+  caller: Caller
+  options: CallOptions
+}

@@ -22,6 +22,9 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
   const offered = tools.filter((tool) => tool.audience === 'agent' && policy.offers(tool))
   const turns = openTurns(config.limits.maxConcurrent, config.limits.maxQueued)
   const road: Road = { ports, policy, turns, config, offered: offered.map((tool) => tool.name) }
+  // Ids name calls, they guard nothing: a random start and a count are unique and cost no randomness per call.
+  const start = randomBytes(8).toString('hex')
+  let count = 0
   return {
     tools: offered,
     async call(name, input, caller, options = {}) {
@@ -31,7 +34,7 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
           details: { tools: road.offered },
           hint: 'Choose one of the listed tools.',
         })
-      return perform(road, tool, input, { id: `call_${randomBytes(12).toString('hex')}`, caller, options })
+      return perform(road, tool, input, { id: `call_${start}${(++count).toString(16).padStart(8, '0')}`, caller, options })
     },
   }
 }

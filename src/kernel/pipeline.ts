@@ -1,14 +1,15 @@
-import type { CallOptions, Caller } from '../contracts/call.ts'
-import { asToolError, ToolError } from '../contracts/errors.ts'
+import type { Call } from '../contracts/call.ts'
+import { ToolError } from '../contracts/errors.ts'
 import type { Acting, FileChange, Tool, Touch } from '../contracts/tool.ts'
-import type { AuditEntry } from '../contracts/audit.ts'
 import type { Config } from '../contracts/config.ts'
 import { checkInput, checkOutput } from './check.ts'
 import { consent } from './consent.ts'
+import { deadline, type Deadline } from './deadline.ts'
 import { contentHash, digest } from './digest.ts'
 import type { Policy } from './policy.ts'
 import type { Ports } from './ports.ts'
-import { recordable, scrub } from './record.ts'
+import { scrub } from './record.ts'
+import { follow, keyOf, type Trace } from './trace.ts'
 import type { Turns } from './turns.ts'
 
 /** What every call has at hand. */
@@ -20,13 +21,6 @@ export interface Road {
   offered: readonly string[]
 }
 
-/** One call on the road. */
-export interface Call {
-  id: string
-  caller: Caller
-  options: CallOptions
-}
-
 export interface Performed {
   callId: string
   output: unknown
@@ -36,7 +30,7 @@ export interface Performed {
 /** The one road every act takes. Read it top to bottom; there is no other. */
 export async function perform(road: Road, tool: Tool, raw: unknown, call: Call): Promise<Performed> {
   const { ports, policy } = road
-  const trace = follow(road, tool, raw, call)
+  const trace = follow(ports.audit, tool, raw, call)
   try {
     // 1. contract
     const input = checkInput(tool, raw)
@@ -127,10 +121,6 @@ function recall(road: Road, tool: Tool, input: unknown, inputDigest: () => strin
   const known = road.ports.idempotency.recall(tool.name, key)
   if (known && known.inputDigest !== inputDigest()) throw keyReused(key)
   return known
-}
-
-function keyOf(input: unknown): string | undefined {
-  return (input as { idempotencyKey?: string }).idempotencyKey
 }
 
 /** 7. execute under a deadline, 8. check the answer. */
@@ -231,135 +221,4 @@ function keyReused(key: string): ToolError {
     details: { idempotencyKey: scrub(key) },
     hint: 'A key belongs to one exact input. Use a new key for a new change.',
   })
-}
-
-interface Deadline {
-  signal(): AbortSignal
-  within<T>(doing: Promise<T>): Promise<T>
-  done(): void
-}
-
-/** A time limit that costs nothing until somebody waits. */
-function deadline(ms: number, outer: AbortSignal | undefined): Deadline {
-  let controller: AbortController | undefined
-  let timer: NodeJS.Timeout | undefined
-  const signal = (): AbortSignal => {
-    if (controller) return controller.signal
-    const made = (controller = new AbortController())
-    timer = setTimeout(
-      () =>
-        made.abort(
-          new ToolError('E_TIMEOUT', `The call took longer than ${ms} ms`, {
-            hint: 'Ask for less at once, or raise limits.callTimeoutMs.',
-          }),
-        ),
-      ms,
-    )
-    if (outer?.aborted) made.abort(outer.reason)
-    else outer?.addEventListener('abort', () => made.abort(outer.reason), { once: true })
-    return made.signal
-  }
-  return {
-    signal,
-    within: (doing) =>
-      new Promise((resolve, reject) => {
-        const limit = signal()
-        if (limit.aborted) reject(limit.reason as Error)
-        limit.addEventListener('abort', () => reject(limit.reason as Error), { once: true })
-        doing.then(resolve, reject)
-      }),
-    done: () => clearTimeout(timer),
-  }
-}
-
-interface Trace {
-  readonly snapshots: string[]
-  readonly key: string | null
-  readonly approvedState: string | undefined
-  know(facts: { input: unknown; touches: Touch[]; risk: AuditEntry['risk']; changes: boolean }): void
-  approved(id: string, state: string): void
-  start(inputDigest: () => string): void
-  wrote(ids: string[]): void
-  replayed(): void
-  end(): void
-  fail(thrown: unknown): ToolError
-}
-
-/** Keeps the record of one call: a start and an end line where the world may change, one line where it is only read. */
-function follow(road: Road, tool: Tool, raw: unknown, call: Call): Trace {
-  const began = performance.now()
-  const { caller } = call
-  const who: AuditEntry = {
-    event: 'call.end',
-    call: call.id,
-    session: caller.session,
-    surface: caller.surface,
-    client: caller.client,
-    ...(caller.role === 'person' && { role: 'person' }),
-    tool: tool.name,
-  }
-  let facts: { input: unknown; touches: Touch[]; risk: AuditEntry['risk']; changes: boolean } | undefined
-  let started = false
-  let outcome: AuditEntry['outcome'] = 'ok'
-  let approval: string | undefined
-  let approvedState: string | undefined
-  const snapshots: string[] = []
-  const what = (): Partial<AuditEntry> => ({
-    risk: facts?.risk,
-    input: recordable(tool, facts ? facts.input : raw),
-    ...(facts?.touches.length && { touches: facts.touches }),
-  })
-  const close = (entry: Partial<AuditEntry>): void => {
-    const line: AuditEntry = {
-      ...who,
-      ...(started ? {} : { ...what(), event: facts && !facts.changes ? 'call.read' : 'call.end' }),
-      outcome,
-      ...entry,
-      ...(snapshots.length && { snapshots }),
-      ms: Math.round((performance.now() - began) * 100) / 100,
-    }
-    if (started) road.ports.audit.write(line)
-    else road.ports.audit.note(line)
-  }
-  return {
-    snapshots,
-    get key() {
-      return (facts && keyOf(facts.input)) ?? null
-    },
-    get approvedState() {
-      return approvedState
-    },
-    know: (found) => void (facts = found),
-    approved(id, state) {
-      approval = id
-      approvedState = state
-    },
-    start(inputDigest) {
-      if (!facts?.changes) return
-      road.ports.audit.write(
-        { ...who, ...what(), event: 'call.start', inputDigest: inputDigest(), ...(approval && { approval }) },
-        true,
-      )
-      started = true
-    },
-    wrote: (ids) => void snapshots.push(...ids),
-    replayed: () => void (outcome = 'replayed'),
-    end: () => close({}),
-    fail(thrown) {
-      const cancelled = call.options.signal?.aborted === true && !(thrown instanceof ToolError)
-      const fault = cancelled
-        ? new ToolError('E_TIMEOUT', 'Cancelled by the caller', {
-            details: { cancelled: true },
-            hint: 'Nothing was changed after the cancellation.',
-          })
-        : asToolError(thrown)
-      outcome = cancelled ? 'cancelled' : 'error'
-      try {
-        close({ error: fault.code, message: scrub(fault.message) })
-      } catch {
-        // The log itself is what failed; the caller is told of the first fault.
-      }
-      return fault
-    },
-  }
 }

@@ -47,6 +47,7 @@ export function openAudit(folder: StateFolder, lock: Lock): AuditStore {
   let known: End = start
   let waiting: AuditEntry[] = []
   let timer: NodeJS.Timeout | undefined
+  let stuck = false
 
   const flush = (durable = false): void => {
     clearTimeout(timer)
@@ -68,6 +69,7 @@ export function openAudit(folder: StateFolder, lock: Lock): AuditStore {
       writeHead(headFile, { sealed: at, intended: at })
       known = at
       waiting = []
+      stuck = false
     })
   }
 
@@ -87,11 +89,13 @@ export function openAudit(folder: StateFolder, lock: Lock): AuditStore {
   return {
     note(entry) {
       waiting.push(stamp(entry))
+      // After a failed flush nobody may go on unrecorded: the next reader meets the same fault and is told.
+      if (stuck) return flush()
       timer ??= setTimeout(() => {
         try {
           flush()
         } catch {
-          // Kept in `waiting`; the next act that must be written down will fail on the same fault and say so.
+          stuck = true
         }
       }, groupMs)
     },
@@ -138,7 +142,7 @@ export function openAudit(folder: StateFolder, lock: Lock): AuditStore {
 type Stamped = AuditEntry & { at: string }
 
 function stamp(entry: AuditEntry): Stamped {
-  return { at: new Date().toISOString(), ...entry }
+  return Object.assign(entry, { at: new Date().toISOString() })
 }
 
 /** The hash covers the exact bytes of the line up to the hash itself, so that any changed byte shows. */

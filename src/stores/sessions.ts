@@ -17,8 +17,12 @@ export interface SessionStore {
   failures(session: string, path: string): number
 }
 
+/** A dry run older than this is no longer worth remembering. */
+const rehearsalTtlMs = 7 * 86_400_000
+
 /** What belongs to one caller's visit. */
 export function openSessions(db: Database): SessionStore {
+  db.run('DELETE FROM rehearsals WHERE at < ?', Date.now() - rehearsalTtlMs)
   return {
     open({ id, surface, client }) {
       const now = Date.now()

@@ -19,13 +19,24 @@ export function describeTool(tool: Tool): Record<string, unknown> {
   }
 }
 
+/** Outputs that were already turned into text, so that it is done once per answer. */
+const spelled = new WeakMap<object, string>()
+
 /** A good answer: structured for clients that read it, and the same JSON as text for those that do not. */
-export function toResult(output: unknown, callId: string): Record<string, unknown> {
-  return {
-    content: [{ type: 'text', text: JSON.stringify(output) }],
-    structuredContent: output,
-    _meta: { 'handrail/call': callId },
-  }
+export function toResult(output: object, callId: string): Record<string, unknown> {
+  const text = JSON.stringify(output)
+  spelled.set(output, text)
+  return { content: [{ type: 'text', text }], structuredContent: output, _meta: { 'handrail/call': callId } }
+}
+
+/** A message as it goes over the wire: `JSON.stringify`, but without spelling out a tool's output a second time. */
+export function toWire(message: object): string {
+  const { result, ...envelope } = message as { result?: Record<string, unknown> }
+  const output = result?.['structuredContent']
+  const text = typeof output === 'object' && output !== null ? spelled.get(output) : undefined
+  if (text === undefined) return JSON.stringify(message)
+  const rest = JSON.stringify({ ...result, structuredContent: undefined })
+  return `${JSON.stringify(envelope).slice(0, -1)},"result":${rest.slice(0, -1)},"structuredContent":${text}}}`
 }
 
 /** The contract's error object, as text: clients reject it in `structuredContent` where an output schema exists. */

@@ -1,12 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import type { Readable, Writable } from 'node:stream'
-import { parseJSONRPCMessage, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/server'
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { Runtime } from '../../contracts/runtime.ts'
+import { toWire } from './dialect.ts'
 import { createServer } from './server.ts'
 
 /** Longest message taken in; a longer one is answered with an error and the next one is read as usual. */
 const longestMessage = 32 << 20
+
+const largeAnswer = 8_192
+/** How long answers under way are waited for after stdin has ended. */
+const patienceMs = 10_000
 
 /** Serves MCP on this process's stdin and stdout until stdin ends. */
 export function serveMcpStdio(
@@ -35,7 +40,12 @@ class LineTransport implements Transport {
   private pieces: Buffer[] = []
   private held = 0
   private skipping = false
+  private ending = false
   private closed = false
+  /** Requests taken in and not answered yet. */
+  private readonly open = new Set<string | number>()
+  private outgoing = ''
+  private flushing: Promise<void> | undefined
 
   constructor(input: Readable, output: Writable, ended: () => void) {
     this.input = input
@@ -45,7 +55,7 @@ class LineTransport implements Transport {
 
   async start(): Promise<void> {
     this.input.on('data', this.take)
-    this.input.once('end', this.finish)
+    this.input.once('end', this.drain)
     this.input.once('error', this.finish)
     this.output.on('error', this.finish)
   }
@@ -54,12 +64,22 @@ class LineTransport implements Transport {
     this.finish()
   }
 
+  /** Small answers that are ready together go out together; a large one goes at once, while the next is made. */
   send(message: JSONRPCMessage): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.closed) resolve()
-      else if (this.output.write(`${JSON.stringify(message)}\n`)) resolve()
-      else this.output.once('drain', resolve)
-    })
+    if (this.closed) return Promise.resolve()
+    this.outgoing += `${toWire(message)}\n`
+    if (!('method' in message) && message.id !== undefined) this.open.delete(message.id)
+    if (this.ending && this.open.size === 0) void this.flush().then(this.finish)
+    if (this.outgoing.length >= largeAnswer) return this.flush()
+    return (this.flushing ??= new Promise((resolve) => process.nextTick(() => void this.flush().then(resolve))))
+  }
+
+  private flush(): Promise<void> {
+    const text = this.outgoing
+    this.outgoing = ''
+    this.flushing = undefined
+    if (this.closed || text === '' || this.output.write(text)) return Promise.resolve()
+    return new Promise((resolve) => this.output.once('drain', resolve))
   }
 
   private readonly take = (chunk: Buffer): void => {
@@ -100,23 +120,27 @@ class LineTransport implements Transport {
       if (text.trim() !== '') this.refuse(-32700, 'Not valid JSON')
       return
     }
-    let message: JSONRPCMessage
-    try {
-      message = parseJSONRPCMessage(value)
-    } catch {
-      const { id } = (typeof value === 'object' && value !== null ? value : {}) as { id?: unknown }
-      this.refuse(
-        -32600,
-        'Not a JSON-RPC 2.0 message',
-        typeof id === 'string' || typeof id === 'number' ? JSON.stringify(id) : undefined,
-      )
-      return
+    if (isMessage(value)) {
+      if ('method' in value && 'id' in value) this.open.add(value.id)
+      return this.onmessage?.(value)
     }
-    this.onmessage?.(message)
+    const { id } = (typeof value === 'object' && value !== null ? value : {}) as { id?: unknown }
+    this.refuse(
+      -32600,
+      'Not a JSON-RPC 2.0 message',
+      typeof id === 'string' || typeof id === 'number' ? JSON.stringify(id) : undefined,
+    )
   }
 
   private refuse(code: number, message: string, id = 'null'): void {
     if (!this.closed) this.output.write(`{"jsonrpc":"2.0","id":${id},"error":${JSON.stringify({ code, message })}}\n`)
+  }
+
+  /** The other side has said all it will: what it asked is still answered, within reason. */
+  private readonly drain = (): void => {
+    this.ending = true
+    if (this.open.size === 0) this.finish()
+    else setTimeout(this.finish, patienceMs).unref()
   }
 
   private readonly finish = (): void => {
@@ -127,4 +151,18 @@ class LineTransport implements Transport {
     this.onclose?.()
     this.ended()
   }
+}
+
+/** A request, notification or answer by its shape; what is inside is checked by whoever handles it. */
+function isMessage(value: unknown): value is JSONRPCMessage {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const { jsonrpc, id, method, params, result, error } = value as Record<string, unknown>
+  if (jsonrpc !== '2.0') return false
+  if (id !== undefined && typeof id !== 'string' && !Number.isSafeInteger(id)) return false
+  if (method === undefined) return id !== undefined && (isObject(result) || isObject(error))
+  return typeof method === 'string' && (params === undefined || isObject(params))
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

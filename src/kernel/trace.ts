@@ -1,0 +1,111 @@
+import type { AuditEntry } from '../contracts/audit.ts'
+import type { Call } from '../contracts/call.ts'
+import { asToolError, ToolError } from '../contracts/errors.ts'
+import type { Risk, Tool, Touch } from '../contracts/tool.ts'
+import type { AuditPort } from './ports.ts'
+import { recordable, scrub } from './record.ts'
+
+/** What is known of a call once it has been judged. */
+interface Facts {
+  input: unknown
+  touches: Touch[]
+  risk: Risk
+  /** Whether the world may change: then there is a start line on disk before, and an end line after. */
+  changes: boolean
+}
+
+/** The record of one call, as far as it has come. */
+export interface Trace {
+  readonly snapshots: string[]
+  readonly key: string | null
+  readonly approvedState: string | undefined
+  know(facts: Facts): void
+  approved(id: string, state: string): void
+  start(inputDigest: () => string): void
+  wrote(ids: string[]): void
+  replayed(): void
+  end(): void
+  fail(thrown: unknown): ToolError
+}
+
+/** Keeps the record of one call: a start and an end line where the world may change, one line where it is only read. */
+export function follow(audit: AuditPort, tool: Tool, raw: unknown, call: Call): Trace {
+  const began = performance.now()
+  let facts: Facts | undefined
+  let started = false
+  let outcome: AuditEntry['outcome'] = 'ok'
+  let approval: string | undefined
+  let approvedState: string | undefined
+  const snapshots: string[] = []
+
+  const line = (event: AuditEntry['event'], withInput: boolean): AuditEntry => {
+    const { session, surface, client, role } = call.caller
+    const entry: AuditEntry = { event, call: call.id, session, surface, client, tool: tool.name }
+    if (role === 'person') entry.role = role
+    if (facts) entry.risk = facts.risk
+    if (withInput) {
+      entry.input = recordable(tool, facts ? facts.input : raw)
+      if (facts?.touches.length) entry.touches = facts.touches
+    }
+    return entry
+  }
+  const close = (fault?: ToolError): void => {
+    const entry = line(facts && !facts.changes ? 'call.read' : 'call.end', !started)
+    entry.outcome = outcome
+    if (fault) {
+      entry.error = fault.code
+      entry.message = scrub(fault.message)
+    }
+    if (snapshots.length) entry.snapshots = snapshots
+    entry.ms = Math.round((performance.now() - began) * 100) / 100
+    if (started) audit.write(entry)
+    else audit.note(entry)
+  }
+
+  return {
+    snapshots,
+    get key() {
+      return (facts && keyOf(facts.input)) ?? null
+    },
+    get approvedState() {
+      return approvedState
+    },
+    know: (found) => void (facts = found),
+    approved(id, state) {
+      approval = id
+      approvedState = state
+    },
+    start(inputDigest) {
+      if (!facts?.changes) return
+      const entry = line('call.start', true)
+      entry.inputDigest = inputDigest()
+      if (approval) entry.approval = approval
+      audit.write(entry, true)
+      started = true
+    },
+    wrote: (ids) => void snapshots.push(...ids),
+    replayed: () => void (outcome = 'replayed'),
+    end: () => close(),
+    fail(thrown) {
+      const cancelled = call.options.signal?.aborted === true && !(thrown instanceof ToolError)
+      const fault = cancelled
+        ? new ToolError('E_TIMEOUT', 'Cancelled by the caller', {
+            details: { cancelled: true },
+            hint: 'Nothing was changed after the cancellation.',
+          })
+        : asToolError(thrown)
+      outcome = cancelled ? 'cancelled' : 'error'
+      try {
+        close(fault)
+      } catch {
+        // The log itself is what failed; the caller is told of the first fault.
+      }
+      return fault
+    },
+  }
+}
+
+/** The idempotency key of an input, where it has one. */
+export function keyOf(input: unknown): string | undefined {
+  return (input as { idempotencyKey?: string }).idempotencyKey
+}
