@@ -79,7 +79,7 @@ export function openDatabase(path: string, schema: string): Database {
             connection.exec('COMMIT')
             return result
           } catch (cause) {
-            connection.exec('ROLLBACK')
+            undo(connection)
             throw cause
           }
         } finally {
@@ -90,5 +90,14 @@ export function openDatabase(path: string, schema: string): Database {
       prepared.clear()
       connection.close()
     },
+  }
+}
+
+/** A failed commit may have rolled back by itself already. */
+function undo(connection: Connection): void {
+  try {
+    connection.exec('ROLLBACK')
+  } catch {
+    // Nothing was left to roll back.
   }
 }

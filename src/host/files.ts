@@ -131,7 +131,7 @@ function entriesOf(folder: Folder, names: readonly string[], rules: PathRules): 
     throw ioFault(names, cause)
   }
   return found
-    .filter((entry) => rules.refuse(entry.name) === undefined)
+    .filter((entry) => rules.refuse([...names, entry.name]) === undefined)
     .map((entry): Entry => ({ name: entry.name, kind: entry.isFile() ? 'file' : entry.isDirectory() ? 'folder' : 'other' }))
     .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
 }

@@ -38,7 +38,7 @@ export function openLock(path: string): Lock {
       return true
     } catch (cause) {
       if (/locked|busy/i.test((cause as Error).message)) return false
-      throw cause
+      throw lockFault(cause)
     }
   }
   const release = (): void => connection.exec('ROLLBACK')
@@ -60,6 +60,8 @@ export function openLock(path: string): Lock {
       connection.exec('PRAGMA busy_timeout = 10000')
       try {
         connection.exec('BEGIN EXCLUSIVE')
+      } catch (cause) {
+        throw lockFault(cause)
       } finally {
         connection.exec('PRAGMA busy_timeout = 0')
       }
@@ -71,4 +73,11 @@ export function openLock(path: string): Lock {
     },
     close: () => connection.close(),
   }
+}
+
+function lockFault(cause: unknown): ToolError {
+  return new ToolError('E_IO', `The project cannot be locked: ${(cause as Error).message}`, {
+    hint: 'Is the disk full, or was the project folder moved while Handrail was running? Start it again.',
+    cause,
+  })
 }

@@ -1,44 +1,47 @@
 import { ToolError } from '../contracts/errors.ts'
+import { foldName, foldPath } from '../contracts/names.ts'
 
 /** Names no tool may reach, whatever the policy says: our own state and settings, also while they do not exist. */
 const reserved = ['.handrail', 'handrail.config.json']
 const temporary = '.handrail-'
 
 export interface PathRules {
-  /** Says why a single name is out of reach, or nothing. */
-  refuse(name: string): string | undefined
+  /** Says why the last name of this path is out of reach, or nothing. */
+  refuse(names: readonly string[]): string | undefined
 }
 
-/** Compiles the forbidden names once; each path then costs one look-up per component. */
+/** Compiles what is forbidden once: a name is forbidden at any depth, a path such as `game/private` from the root on. */
 export function pathRules(forbidden: readonly string[]): PathRules {
   const names = new Map<string, string>()
-  for (const name of [...reserved, ...forbidden]) names.set(foldName(name.replace(/\/+$/, '')), name)
-  const shortNames = new Set([...names.keys()].map((name) => name.replace(/[^a-z0-9]/g, '').slice(0, 6)))
+  const paths = new Map<string, string>()
+  for (const one of [...reserved, ...forbidden]) {
+    const plain = one.replace(/^(\.?\/)+|\/+$/g, '')
+    if (plain.includes('/')) paths.set(foldPath(plain), one)
+    else names.set(foldName(plain), one)
+  }
+  const shortNames = new Set([...names.keys(), ...[...paths.keys()].flatMap((path) => path.split('/'))].map(shortNameOf))
   return {
-    refuse(name) {
-      const folded = foldName(name)
-      const hit = names.get(folded)
+    refuse(path) {
+      const folded = foldName(path.at(-1) ?? '')
+      const hit = names.get(folded) ?? (paths.size && path.length > 1 ? paths.get(path.map(foldName).join('/')) : undefined)
       if (hit !== undefined) return `"${hit}" is out of reach of tools`
       if (folded.startsWith(temporary)) return 'it is a temporary file of Handrail'
-      const short = /^([a-z0-9]{1,6})~\d+$/.exec(folded)?.[1]
-      if (short !== undefined && shortNames.has(short)) return 'it is a short name of a forbidden folder'
+      if (folded.includes('~')) {
+        const short = /^([^.~]{1,6})~\d+(\.[^.]{0,3})?$/.exec(folded)?.[1]
+        if (short !== undefined && shortNames.has(short)) return 'it is a short name of a forbidden one'
+      }
       return undefined
     },
   }
 }
 
-/** One spelling for all spellings a file system may take for the same name: letter case, Unicode form, invisible characters, trailing dots, streams. */
-export function foldName(name: string): string {
-  const plain = /^[\x21-\x7e]*$/.test(name)
-    ? name
-    : name
-        .normalize('NFKC')
-        .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
-        .normalize('NFC')
-  return plain
-    .toLowerCase()
-    .replace(/:.*$/s, '')
-    .replace(/[. ]+$/, '')
+/** What Windows makes of a long name: six characters of it before the `~1`. */
+function shortNameOf(name: string): string {
+  return name
+    .replace(/^\.+/, '')
+    .replace(/\.[^.]*$/, '')
+    .replace(/[. ]/g, '')
+    .slice(0, 6)
 }
 
 /** Splits a relative path into its names, or says why it may not be used. Nothing here looks at the disk. */
@@ -50,7 +53,6 @@ export function splitPath(path: string, rules: PathRules): string[] {
     })
   if (path.length > 4_096) throw deny('it is longer than 4096 characters')
   if (path.startsWith('/')) throw deny('it is absolute')
-  // eslint-disable-next-line no-control-regex
   if (/[\u0000-\u001f\u007f]/.test(path)) throw deny('it holds a control character')
   if (path.includes('\\')) throw deny('it holds a backslash')
   if (/^[a-z]:/i.test(path)) throw deny('it names a drive')
@@ -60,20 +62,22 @@ export function splitPath(path: string, rules: PathRules): string[] {
   const names = path.split('/').filter((name) => name !== '' && name !== '.')
   names.forEach((name, index) => {
     if (index === 0 && name === '~') throw deny('"~" is not expanded')
-    if (Buffer.byteLength(name) > 255) throw deny('one of its names is longer than 255 bytes')
-    const spelled = decodeDots(name)
-    if (/^\.+$/.test(spelled) || /[/\\]/.test(spelled)) throw deny('it climbs out with ".."')
-    const why = rules.refuse(name)
+    if (name.length > 63 && Buffer.byteLength(name) > 255) throw deny('one of its names is longer than 255 bytes')
+    if (climbs(name)) throw deny('it climbs out with ".."')
+    const why = rules.refuse(names.slice(0, index + 1))
     if (why) throw deny(why)
   })
   return names
 }
 
-/** What a name would be after the decodings that other programs apply: `%2e%2e` and full-width dots are dots. */
-function decodeDots(name: string): string {
-  return name
+/** Whether a name is dots or holds a separator after the decodings that other programs apply: `%2e%2e`, full-width dots. */
+function climbs(name: string): boolean {
+  if (/^\.+$/.test(name)) return true
+  if (/^[\w .-]*$/.test(name)) return false
+  const spelled = name
     .replace(/%2e/gi, '.')
     .replace(/%(2f|5c)/gi, '/')
     .normalize('NFKC')
     .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+  return /^\.+$/.test(spelled) || /[/\\]/.test(spelled)
 }

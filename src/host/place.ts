@@ -40,6 +40,7 @@ export function placeFile(
     fsyncSync(folder.fd)
     return { madeFolders }
   } catch (cause) {
+    for (const made of madeFolders.toReversed()) removeEmptyFolder(root, made.split('/'))
     throw cause instanceof ToolError ? cause : ioFault(names, cause)
   } finally {
     folder.close()

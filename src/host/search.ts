@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import picomatch from 'picomatch'
 import { ToolError } from '../contracts/errors.ts'
+import { compileGlobs } from './globs.ts'
 import { decodeText, turnMs, type Files } from './files.ts'
 import type { PathRules } from './paths.ts'
 import { splitPath } from './paths.ts'
@@ -60,7 +60,7 @@ export function openSearch(parts: {
       const wanted =
         asked.filePattern === undefined
           ? () => true
-          : picomatch(asked.filePattern, { dot: true, matchBase: !asked.filePattern.includes('/') })
+          : compileGlobs([asked.filePattern], { matchBase: !asked.filePattern.includes('/') })
       const base = names.length ? `${names.join('/')}/` : ''
       if (!files.isFolder(asked.path)) return scanInNode(parts, asked, '', (path) => path === names.join('/'))
       const hits = ripgrep === undefined ? undefined : await propose(parts, ripgrep, names, asked)
@@ -112,7 +112,7 @@ async function propose(
         '--replace=',
         '--encoding=none',
         `--max-filesize=${largestFile}`,
-        ...(parts.root.crossMounts ? [] : ['--one-file-system']),
+        ...(parts.root.mounts ? ['--one-file-system'] : []),
         ...parts.forbidden.map((name) => `--iglob=!**/${escapeGlob(name)}`),
         ...(isPlainGlob(asked.filePattern) ? [`--glob=${asked.filePattern}`] : []),
         `--regexp=${asked.regex}`,

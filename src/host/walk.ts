@@ -1,5 +1,6 @@
 import { closeSync, constants, existsSync, fstatSync, lstatSync, mkdirSync, openSync, realpathSync, type Stats } from 'node:fs'
 import { ToolError } from '../contracts/errors.ts'
+import { watchMounts, type Mounts } from './mounts.ts'
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_CLOEXEC = 0 } = constants as typeof constants & { O_CLOEXEC?: number }
 const dirFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
@@ -12,7 +13,8 @@ export interface Root {
   readonly dev: number
   /** `descriptors`: names are looked up inside open folders, so a link swapped in mid-way cannot lead out. `compare`: opened by name, then checked. */
   readonly means: 'descriptors' | 'compare'
-  readonly crossMounts: boolean
+  /** What is mounted below; nothing where entering it is allowed. */
+  readonly mounts: Mounts | undefined
 }
 
 export function openRoot(path: string, options: { crossMounts?: boolean; means?: Root['means'] } = {}): Root {
@@ -33,7 +35,7 @@ export function openRoot(path: string, options: { crossMounts?: boolean; means?:
     throw new ToolError('E_BAD_ARGS', `Not a folder: ${path}`, { details: { path }, hint: 'Give a folder with --project.' })
   }
   const means = options.means ?? (existsSync(`/proc/self/fd/${fd}`) ? 'descriptors' : 'compare')
-  return { path: real, fd, dev: stat.dev, means, crossMounts: options.crossMounts ?? false }
+  return { path: real, fd, dev: stat.dev, means, mounts: options.crossMounts ? undefined : watchMounts(real) }
 }
 
 export function closeRoot(root: Root): void {
@@ -61,6 +63,7 @@ export function openFolder(
     if (fd !== root.fd) closeSync(fd)
   }
   try {
+    if (root.mounts?.crossed(asked)) throw mounted(asked)
     names.forEach((name, index) => {
       if (make) makeFolder(path(name), () => make(names.slice(0, index + 1).join('/')))
       const next = openSync(path(name), dirFlags)
@@ -68,8 +71,7 @@ export function openFolder(
       leave()
       fd = next
       if (root.means === 'compare') mustBeSame(root, plain, fd)
-      if (!root.crossMounts && fstatSync(fd).dev !== root.dev)
-        throw deny(asked, 'another file system is mounted there', 'Allow it with policies.crossMounts.')
+      if (root.mounts && fstatSync(fd).dev !== root.dev) throw mounted(asked)
     })
   } catch (cause) {
     leave()
@@ -97,6 +99,7 @@ export function openFile(root: Root, folder: Folder, names: readonly string[]): 
     if (root.means === 'compare') mustBeSame(root, folder.at(name), fd)
     const stat = fstatSync(fd)
     judgeFile(stat, names)
+    if (root.mounts?.oneDevice && stat.dev !== root.dev) throw mounted(names)
     return { fd, stat }
   } catch (cause) {
     closeSync(fd)
@@ -168,7 +171,11 @@ function mustBeSame(root: Root, path: string, fd: number): void {
     throw deny([path.slice(root.path.length + 1)], 'it changed while it was opened')
 }
 
-export function deny(names: readonly string[], why: string, hint?: string, cause?: unknown): ToolError {
+function mounted(names: readonly string[]): ToolError {
+  return deny(names, 'another file system is mounted there', 'Allow it with policies.crossMounts.')
+}
+
+function deny(names: readonly string[], why: string, hint?: string, cause?: unknown): ToolError {
   return new ToolError('E_DENY_PATH', `Path not allowed: ${names.join('/')}: ${why}`, {
     details: { path: names.join('/') },
     hint: hint ?? 'Only regular files and folders inside the project can be used.',

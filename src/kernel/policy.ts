@@ -2,6 +2,7 @@ import picomatch from 'picomatch'
 import type { Config } from '../contracts/config.ts'
 import { changedLines, lineDiff } from '../contracts/diff.ts'
 import { ToolError } from '../contracts/errors.ts'
+import { foldPath } from '../contracts/names.ts'
 import { risks, type Risk, type Tool, type Touch } from '../contracts/tool.ts'
 import type { Caller } from '../contracts/call.ts'
 
@@ -16,6 +17,9 @@ export interface Policy {
   /** Throws where one change is larger than a person could look over. */
   judgeSize(path: string, before: Buffer | undefined, after: Uint8Array | null, caller: Caller): void
 }
+
+/** `PACKAG~1.JSO`: on some systems another name of a file whose name we would know. */
+const shortName = /(^|\/)[^/.~]{1,6}~\d+(\.[^/.]{0,3})?(\/|$)/
 
 export function openPolicy(config: Config): Policy {
   const { policies } = config
@@ -61,7 +65,9 @@ export function openPolicy(config: Config): Policy {
     risk(floor, touches, failures, raised = 'R0') {
       const implied = touches.some(
         (touch) =>
-          'path' in touch && touch.access === 'write' && (sensitive(touch.path) || failures(touch.path) > policies.maxAutoFix),
+          'path' in touch &&
+          touch.access === 'write' &&
+          (sensitive(foldPath(touch.path)) || shortName.test(touch.path) || failures(touch.path) > policies.maxAutoFix),
       )
       return highest(floor, implied ? 'R2' : 'R0', raised)
     },

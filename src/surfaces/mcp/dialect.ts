@@ -19,21 +19,19 @@ export function describeTool(tool: Tool): Record<string, unknown> {
   }
 }
 
-/** Outputs that were already turned into text, so that it is done once per answer. */
-const spelled = new WeakMap<object, string>()
+const callKey = 'handrail/call'
 
 /** A good answer: structured for clients that read it, and the same JSON as text for those that do not. */
-export function toResult(output: object, callId: string): Record<string, unknown> {
-  const text = JSON.stringify(output)
-  spelled.set(output, text)
-  return { content: [{ type: 'text', text }], structuredContent: output, _meta: { 'handrail/call': callId } }
+export function toResult(output: unknown, callId: string): Record<string, unknown> {
+  return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: output, _meta: { [callKey]: callId } }
 }
 
-/** A message as it goes over the wire: `JSON.stringify`, but without spelling out a tool's output a second time. */
+/** A message as it goes over the wire. Where it is an answer of ours, its text *is* the JSON of its structured content and is not made twice. */
 export function toWire(message: object): string {
-  const { result, ...envelope } = message as { result?: Record<string, unknown> }
-  const output = result?.['structuredContent']
-  const text = typeof output === 'object' && output !== null ? spelled.get(output) : undefined
+  const { result, ...envelope } = message as {
+    result?: { _meta?: object; content?: { text?: string }[]; structuredContent?: unknown }
+  }
+  const text = result?._meta && callKey in result._meta && result.structuredContent ? result.content?.[0]?.text : undefined
   if (text === undefined) return JSON.stringify(message)
   const rest = JSON.stringify({ ...result, structuredContent: undefined })
   return `${JSON.stringify(envelope).slice(0, -1)},"result":${rest.slice(0, -1)},"structuredContent":${text}}}`

@@ -35,7 +35,7 @@ export function createServer(runtime: Runtime, visit: Visit): Server {
         { surface: visit.surface, client, session, role: 'agent' },
         { signal: context.mcpReq.signal, ...progressOf(context) },
       )
-      return toResult(output as object, callId) as never
+      return toResult(output, callId) as never
     } catch (thrown) {
       const fault = asToolError(thrown)
       if (fault.code === 'E_UNSUPPORTED') throw new ProtocolError(ProtocolErrorCode.InvalidParams, fault.message)

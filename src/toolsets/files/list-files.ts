@@ -1,6 +1,6 @@
-import picomatch from 'picomatch'
 import Type from 'typebox'
 import { closed, named } from '../../contracts/shapes.ts'
+import { compileGlobs } from '../../host/globs.ts'
 import { defineTool } from './use.ts'
 
 export const listFiles = defineTool({
@@ -18,7 +18,7 @@ export const listFiles = defineTool({
     { ...named('list_files', 'request'), ...closed },
   ),
   output: Type.Object({ entries: Type.Array(Type.String()) }, { ...named('list_files', 'response'), ...closed }),
-  errors: ['E_DENY_PATH', 'E_NOT_FOUND', 'E_IO'],
+  errors: ['E_DENY_PATH', 'E_NOT_FOUND', 'E_IO', 'E_BAD_ARGS'],
   examples: [
     {
       says: 'every scene of a game',
@@ -39,7 +39,7 @@ export const listFiles = defineTool({
       const entries = files.list(path).filter((entry) => !dirsOnly || entry.kind === 'folder')
       return { entries: entries.map((entry) => entry.name) }
     }
-    const wanted = picomatch(globs, { dot: true })
+    const wanted = compileGlobs(globs)
     const entries: string[] = []
     let seen = 0
     await files.scan(
