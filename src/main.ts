@@ -50,24 +50,33 @@ function wire(projectRoot: Root, options: RuntimeOptions): Runtime {
     flags: options.flags ?? {},
   })
   const { policies, limits } = config
-  const root = sandboxRoot(projectRoot, config)
-  const rules = pathRules(policies.forbiddenDirs)
-  const files = judgedFiles(root, rules, limits.maxReadBytes)
+  const rules = pathRules(policies.forbiddenDirs, sandboxWithin(projectRoot, config))
+  const files = judgedFiles(projectRoot, rules, limits.maxReadBytes)
 
   const state = openStateFolder(projectRoot)
   const locks = state.sub('locks')
   const projectLock = openLock(locks.at('project.db'))
   const auditLock = openLock(locks.at('audit.db'))
-  const db = openDatabase(state.at('handrail.db'), schema)
+  const openingLock = openLock(locks.at('opening.db'))
+  // The very first open changes the file's mode, which two processes must not do at once.
+  const db = openingLock.holdNow(() => openDatabase(state.at('handrail.db'), schema))
+  openingLock.close()
   const audit = openAudit(state, auditLock)
   const snapshots = openSnapshots(state.sub('snapshots'), db)
   const approvals = openApprovals(db)
   const sessions = openSessions(db)
   const idempotency = openIdempotency(db, limits.idempotencyTtlMs)
-  const journal = openJournal({ root, files, snapshots, db, retention: limits.snapshotRetention })
+  const journal = openJournal({
+    root: projectRoot,
+    files,
+    snapshots,
+    db,
+    retention: limits.snapshotRetention,
+    onDropped: (call) => idempotency.forget(call),
+  })
   const regex = openRegexEngine()
   const search = openSearch({
-    root,
+    root: projectRoot,
     rules,
     files,
     forbidden: ['.handrail', ...policies.forbiddenDirs],
@@ -95,7 +104,7 @@ function wire(projectRoot: Root, options: RuntimeOptions): Runtime {
     files: { files, search, regex, regexTimeoutMs: limits.regexTimeoutMs, kept: snapshots },
     session: {
       facts: {
-        projectRoot: root.path,
+        projectRoot: projectRoot.path,
         snapshotRetention: limits.snapshotRetention,
         forbiddenDirs: policies.forbiddenDirs,
         maxReadBytes: limits.maxReadBytes,
@@ -118,8 +127,8 @@ function wire(projectRoot: Root, options: RuntimeOptions): Runtime {
           recover()
           return act()
         }, signal),
-      commit(changes, origin) {
-        const { written, pruned } = journal.commit(changes, origin)
+      commit(changes, origin, together) {
+        const { written, pruned } = journal.commit(changes, origin, together)
         if (pruned.length)
           audit.note({
             event: 'snapshot.pruned',
@@ -139,7 +148,7 @@ function wire(projectRoot: Root, options: RuntimeOptions): Runtime {
     settings,
     means: {
       search: search.engine,
-      paths: root.means,
+      paths: projectRoot.means,
       sqlite: process.getBuiltinModule?.('node:sqlite') ? 'node:sqlite' : '@photostructure/sqlite',
     },
     tools: kernel.tools,
@@ -199,24 +208,21 @@ function wire(projectRoot: Root, options: RuntimeOptions): Runtime {
       db.close()
       projectLock.close()
       auditLock.close()
-      if (root !== projectRoot) closeRoot(root)
       closeRoot(projectRoot)
     },
   }
 }
 
-/** The folder tools see. It may be narrower than the project, never wider. */
-function sandboxRoot(projectRoot: Root, config: Config): Root {
-  const { sandboxRoot: wanted, crossMounts } = config.policies
-  const path = wanted.replace('${projectRoot}', projectRoot.path)
-  const full = isAbsolute(path) ? path : join(projectRoot.path, path)
-  const root = openRoot(full, { crossMounts })
-  const inside = relative(projectRoot.path, root.path)
-  if (inside === '..' || inside.startsWith('../') || isAbsolute(inside)) {
-    closeRoot(root)
+/** The folder tools may enter, as names below the project: it may be narrower, never wider. */
+function sandboxWithin(project: Root, { policies: { sandboxRoot: wanted } }: Config): string[] {
+  const path = wanted.replace('${projectRoot}', project.path)
+  const full = isAbsolute(path) ? path : join(project.path, path)
+  const root = openRoot(full)
+  closeRoot(root)
+  const inside = relative(project.path, root.path)
+  if (inside === '..' || inside.startsWith('../') || isAbsolute(inside))
     throw new ToolError('E_BAD_ARGS', `policies.sandboxRoot lies outside the project: ${full}`, {
       hint: 'It must be the project itself or a folder inside it.',
     })
-  }
-  return root
+  return inside.split('/').filter(Boolean)
 }

@@ -27,7 +27,7 @@ export const Config = Type.Object(
       {
         sandboxRoot: Type.String({
           default: '${projectRoot}',
-          description: 'The folder tools see: the project, or a folder inside it.',
+          description: 'The folder tools may enter: the project, or a folder inside it. Paths stay relative to the project.',
         }),
         forbiddenDirs: Type.Array(Type.String({ minLength: 1 }), {
           default: ['.git', 'node_modules', '.env'],
@@ -93,9 +93,9 @@ export const Config = Type.Object(
       {
         maxReadBytes: Type.Integer({ minimum: 1, default: 5_242_880, description: 'Largest file read or written.' }),
         snapshotRetention: Type.Integer({
-          minimum: 2,
+          minimum: 3,
           default: 200,
-          description: 'States kept per file. The original is never dropped.',
+          description: 'States kept per file. The original, the present state and the one before it are never dropped.',
         }),
         callTimeoutMs: Type.Integer({ minimum: 100, default: 60_000, description: 'Longest a call may run.' }),
         approvalWaitMs: Type.Integer({

@@ -23,6 +23,12 @@ export interface FileChange {
   undoes?: readonly string[]
 }
 
+export interface Written {
+  path: string
+  snapshotId: string
+  bytes: number
+}
+
 /** What a tool may do while it runs. Writing is a power of the call, limited to what the tool declared in `touches`. */
 export interface Acting {
   readonly id: string
@@ -36,7 +42,9 @@ export interface Acting {
    * Changes files, all or none: `content` null removes. Only paths declared as written in `touches` are let through;
    * both sides of every change are kept, and the ids of the new states come back in the same order.
    */
-  change(changes: readonly FileChange[]): Promise<{ path: string; snapshotId: string; bytes: number }[]>
+  change(changes: readonly FileChange[]): Promise<Written[]>
+  /** The same for a tool with an idempotency key: its answer is made from what was written and stored with the change itself. */
+  changeOnce<Out>(changes: readonly FileChange[], answer: (written: Written[]) => Out): Promise<Out>
 }
 
 export interface Example {

@@ -18,7 +18,7 @@ const patienceMs = 30_000
 
 export function openLock(path: string): Lock {
   const connection = openConnection(path)
-  connection.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE')
+  connection.exec('PRAGMA busy_timeout = 0')
   let line: Promise<unknown> = Promise.resolve()
   const take = async (signal: AbortSignal | undefined): Promise<void> => {
     const until = performance.now() + patienceMs

@@ -6,12 +6,14 @@ const reserved = ['.handrail', 'handrail.config.json']
 const temporary = '.handrail-'
 
 export interface PathRules {
+  /** The folder every path must lie in, as names below the root; empty is the root itself. */
+  readonly within: readonly string[]
   /** Says why the last name of this path is out of reach, or nothing. */
   refuse(names: readonly string[]): string | undefined
 }
 
 /** Compiles what is forbidden once: a name is forbidden at any depth, a path such as `game/private` from the root on. */
-export function pathRules(forbidden: readonly string[]): PathRules {
+export function pathRules(forbidden: readonly string[], within: readonly string[] = []): PathRules {
   const names = new Map<string, string>()
   const paths = new Map<string, string>()
   for (const one of [...reserved, ...forbidden]) {
@@ -21,6 +23,7 @@ export function pathRules(forbidden: readonly string[]): PathRules {
   }
   const shortNames = new Set([...names.keys(), ...[...paths.keys()].flatMap((path) => path.split('/'))].map(shortNameOf))
   return {
+    within,
     refuse(path) {
       const folded = foldName(path.at(-1) ?? '')
       const hit = names.get(folded) ?? (paths.size && path.length > 1 ? paths.get(path.map(foldName).join('/')) : undefined)
@@ -60,6 +63,8 @@ export function splitPath(path: string, rules: PathRules): string[] {
   if (!path.isWellFormed()) throw deny('it is not well-formed Unicode')
   if (/[\u202a-\u202e\u2066-\u2069]/.test(path)) throw deny('it holds characters that change the reading direction')
   const names = path.split('/').filter((name) => name !== '' && name !== '.')
+  if (rules.within.some((name, index) => names[index] !== name))
+    throw deny(`tools may only enter ${rules.within.join('/')}/ (policies.sandboxRoot)`)
   names.forEach((name, index) => {
     if (index === 0 && name === '~') throw deny('"~" is not expanded')
     if (name.length > 63 && Buffer.byteLength(name) > 255) throw deny('one of its names is longer than 255 bytes')

@@ -1,20 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Approval } from '../contracts/approval.ts'
-import type { CallOptions, Caller } from '../contracts/call.ts'
+import type { Call } from '../contracts/call.ts'
 import type { Config } from '../contracts/config.ts'
 import { ToolError } from '../contracts/errors.ts'
 import type { Risk, Tool } from '../contracts/tool.ts'
 import type { Ports } from './ports.ts'
 import { recordable } from './record.ts'
 
-export interface Question {
+export interface Question extends Call {
   tool: Tool
   input: unknown
   inputDigest: string
   stateDigest: string
   risk: Risk
-  caller: Caller
-  options: CallOptions
 }
 
 const pollMs = 100

@@ -3,9 +3,10 @@ import type { CallOptions, Caller } from '../contracts/call.ts'
 import type { Config } from '../contracts/config.ts'
 import { ToolError } from '../contracts/errors.ts'
 import type { Tool } from '../contracts/tool.ts'
-import { perform, type Performed, type Road } from './pipeline.ts'
+import { perform, type Performed } from './pipeline.ts'
 import { openPolicy } from './policy.ts'
 import type { Ports } from './ports.ts'
+import type { Road } from './road.ts'
 import { openTurns } from './turns.ts'
 
 /** The kernel's public face: what is offered, and the one way to ask for it. */

@@ -1,5 +1,6 @@
 import type { Approval, ApprovalState, Decision } from '../contracts/approval.ts'
 import type { AuditEntry } from '../contracts/audit.ts'
+import type { Written } from '../contracts/tool.ts'
 
 /** What the kernel needs from the rooms it does not know. `main.ts` plugs them in. */
 export interface Ports {
@@ -20,7 +21,9 @@ export interface WorldPort {
   commit(
     changes: readonly { path: string; expect: string | null; after: Buffer | null; undoes?: readonly string[] }[],
     origin: { call: string; session: string; idempotencyKey: string | null },
-  ): { path: string; snapshotId: string; bytes: number }[]
+    /** Called with what is being written, inside the same transaction. */
+    together?: (written: Written[]) => void,
+  ): Written[]
 }
 
 export interface AuditPort {
@@ -49,5 +52,5 @@ export interface SessionPort {
 
 export interface IdempotencyPort {
   recall(tool: string, key: string): { inputDigest: string; output: unknown } | undefined
-  remember(tool: string, key: string, inputDigest: string, output: unknown): void
+  remember(tool: string, key: string, inputDigest: string, output: unknown, call: string): void
 }

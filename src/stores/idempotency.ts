@@ -7,7 +7,10 @@ export interface Remembered {
 
 export interface IdempotencyStore {
   recall(tool: string, key: string): Remembered | undefined
-  remember(tool: string, key: string, inputDigest: string, output: unknown): void
+  /** Part of the caller's transaction, so that an answer is remembered if and only if its change is. */
+  remember(tool: string, key: string, inputDigest: string, output: unknown, call: string): void
+  /** The change did not come about after all. */
+  forget(call: string): void
 }
 
 /** Answers already given, by tool and key. The input's digest tells a repetition from a mistake. */
@@ -23,19 +26,17 @@ export function openIdempotency(db: Database, ttlMs: number): IdempotencyStore {
       )
       return row && { inputDigest: row.input_digest, output: JSON.parse(row.output) as unknown }
     },
-    remember: (tool, key, inputDigest, output) =>
-      db.transaction(
-        () =>
-          void db.run(
-            `INSERT INTO idempotency (tool, key, input_digest, output, at) VALUES (?, ?, ?, ?, ?)
-             ON CONFLICT DO UPDATE SET input_digest = excluded.input_digest, output = excluded.output, at = excluded.at`,
-            tool,
-            key,
-            inputDigest,
-            JSON.stringify(output),
-            Date.now(),
-          ),
-        true,
+    remember: (tool, key, inputDigest, output, call) =>
+      void db.run(
+        `INSERT INTO idempotency (tool, key, input_digest, output, call, at) VALUES (?, ?, ?, ?, ?, ?)
+         ON CONFLICT DO UPDATE SET input_digest = excluded.input_digest, output = excluded.output, call = excluded.call, at = excluded.at`,
+        tool,
+        key,
+        inputDigest,
+        JSON.stringify(output),
+        call,
+        Date.now(),
       ),
+    forget: (call) => void db.run('DELETE FROM idempotency WHERE call = ?', call),
   }
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { ToolError } from '../contracts/errors.ts'
 import type { Snapshot } from '../contracts/snapshot.ts'
+import type { Written } from '../contracts/tool.ts'
 import type { Database } from '../host/database.ts'
 import { sha256, type Files } from '../host/files.ts'
 import { placeFile, removeFile, sweepTemporary } from '../host/place.ts'
@@ -23,15 +24,13 @@ export interface Origin {
   idempotencyKey: string | null
 }
 
-export interface Committed {
-  path: string
-  snapshotId: string
-  bytes: number
-}
-
 export interface Journal {
   /** All of the changes or none, each with both its states kept. The caller holds the project's lock. */
-  commit(changes: readonly Change[], origin: Origin): { written: Committed[]; pruned: string[] }
+  commit(
+    changes: readonly Change[],
+    origin: Origin,
+    together?: (written: Written[]) => void,
+  ): { written: Written[]; pruned: string[] }
   /** Finishes or takes back what a killed process left; says what it did. The caller holds the project's lock. */
   recover(): { id: string; path: string; landed: boolean }[]
 }
@@ -42,6 +41,8 @@ export function openJournal(parts: {
   snapshots: SnapshotStore
   db: Database
   retention: number
+  /** A call whose change did not come about. */
+  onDropped: (call: string) => void
 }): Journal {
   const { root, files, snapshots, db } = parts
 
@@ -92,8 +93,8 @@ export function openJournal(parts: {
       undoneBy: null,
     }
     snapshots.keep(snapshot, change.after)
-    const temporary = `.handrail-${randomBytes(8).toString('hex')}.tmp`
-    snapshots.insert(snapshot, 'pending', temporary)
+    const temporary = temporaryName()
+    snapshots.insert(snapshot, 'pending', { temporary, undoes: change.undoes ?? [] })
     return { change, snapshot, temporary, before }
   }
 
@@ -105,8 +106,12 @@ export function openJournal(parts: {
   }
 
   return {
-    commit(changes, origin) {
-      const prepared = db.transaction(() => changes.map((change) => prepare(change, origin)), true)
+    commit(changes, origin, together) {
+      const prepared = db.transaction(() => {
+        const ready = changes.map((change) => prepare(change, origin))
+        together?.(ready.map(({ snapshot }) => writtenAs(snapshot)))
+        return ready
+      }, true)
       const done: { path: string; before: Buffer | null; made: string[] }[] = []
       try {
         for (const { change, snapshot, temporary, before } of prepared) {
@@ -114,30 +119,25 @@ export function openJournal(parts: {
           done.push({ path: change.path, before, made: apply(change.path, change.after, temporary, folders) })
         }
       } catch (fault) {
-        for (const { path, before, made } of done.toReversed())
-          apply(path, before, `.handrail-${randomBytes(8).toString('hex')}.tmp`, made)
+        for (const { path, before, made } of done.toReversed()) apply(path, before, temporaryName(), made)
         for (const { snapshot } of prepared) snapshots.forget(snapshot.id)
+        parts.onDropped(origin.call)
         throw fault
       }
       const pruned = db.transaction(() => {
-        prepared.forEach(({ change, snapshot }, index) => {
-          snapshots.settle(snapshot.id, done[index]?.made ?? [])
-          snapshots.markUndone(change.undoes ?? [], origin.call)
-        })
+        prepared.forEach(({ snapshot }, index) => snapshots.settle(snapshot.id, done[index]?.made ?? []))
         return prepared.flatMap(({ change }) => snapshots.prune(change.path, parts.retention))
       })
-      const written = prepared.map(({ snapshot }) => ({ path: snapshot.path, snapshotId: snapshot.id, bytes: snapshot.bytes }))
-      return { written, pruned }
+      return { written: prepared.map(({ snapshot }) => writtenAs(snapshot)), pruned }
     },
 
     recover() {
       const left = snapshots.pending()
       if (left.length === 0) return []
       return groupByCall(left).flatMap((rows) => {
-        const landed = (row: Row): boolean => hashOf(current(row.path)) === row.sha256
         // One file of several in place: the rest follows, since every new content was stored before the first move.
         const forward = rows.some(landed)
-        return rows.map((row) => {
+        const end = rows.map((row) => {
           sweepTemporary(root, row.path.split('/'), row.temporary ?? '')
           if (!forward) snapshots.forget(row.id)
           else {
@@ -146,22 +146,39 @@ export function openJournal(parts: {
           }
           return { id: row.id, path: row.path, landed: forward }
         })
+        if (!forward) parts.onDropped(rows[0]?.call ?? '')
+        return end
       })
     },
+  }
+
+  /** Whether the file is in the state the change was to bring about. What cannot be read is in none. */
+  function landed(row: Row): boolean {
+    try {
+      return hashOf(current(row.path)) === row.sha256
+    } catch {
+      return false
+    }
   }
 
   /** Carries out one recorded change, unless somebody else has changed the file since. */
   function finish(row: Row): void {
     const before = row.before_id === null ? null : (snapshots.get(row.before_id)?.sha256 ?? null)
-    const now = current(row.path)
-    if (hashOf(now) !== before) return
-    apply(row.path, row.sha256 === null ? null : readPending(row), `.handrail-${randomBytes(8).toString('hex')}.tmp`)
+    try {
+      if (hashOf(current(row.path)) === before)
+        apply(row.path, row.sha256 === null ? null : snapshots.content(row.id), temporaryName())
+    } catch {
+      // It became something no file tool touches; it stays as somebody left it.
+    }
   }
+}
 
-  function readPending(row: Row): Buffer {
-    snapshots.settle(row.id, [])
-    return snapshots.content(row.id)
-  }
+function temporaryName(): string {
+  return `.handrail-${randomBytes(8).toString('hex')}.tmp`
+}
+
+function writtenAs({ path, id, bytes }: Snapshot): Written {
+  return { path, snapshotId: id, bytes }
 }
 
 /** Folders that came into being with the file whose state this is, looked up back to its creation. */

@@ -14,9 +14,11 @@ CREATE TABLE IF NOT EXISTS snapshots (
   undone_by TEXT,
   state TEXT NOT NULL,
   temporary TEXT,
-  made_folders TEXT
+  made_folders TEXT,
+  undoes TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS snapshots_by_path ON snapshots (path, ts);
+CREATE INDEX IF NOT EXISTS snapshots_kept ON snapshots (path, ts) WHERE state = 'kept';
 CREATE INDEX IF NOT EXISTS snapshots_by_time ON snapshots (ts);
 CREATE INDEX IF NOT EXISTS snapshots_by_call ON snapshots (call);
 CREATE INDEX IF NOT EXISTS snapshots_by_session ON snapshots (session, ts);
@@ -45,9 +47,12 @@ CREATE TABLE IF NOT EXISTS idempotency (
   key TEXT NOT NULL,
   input_digest TEXT NOT NULL,
   output TEXT NOT NULL,
+  call TEXT NOT NULL,
   at INTEGER NOT NULL,
   PRIMARY KEY (tool, key)
 ) STRICT;
+
+CREATE INDEX IF NOT EXISTS idempotency_by_call ON idempotency (call);
 
 CREATE TABLE IF NOT EXISTS rehearsals (
   session TEXT NOT NULL,

@@ -19,9 +19,11 @@ export interface Row {
   idem_key: string | null
   before_id: string | null
   undone_by: string | null
-  state: 'pending' | 'kept'
+  /** `dropped`: its content is gone by retention; the entry stays, so that the chain of states can be followed. */
+  state: 'pending' | 'kept' | 'dropped'
   temporary: string | null
   made_folders: string | null
+  undoes: string | null
 }
 
 export interface SnapshotStore {
@@ -38,10 +40,10 @@ export interface SnapshotStore {
   /** Stores content and its description; the row is the caller's to insert. */
   keep(snapshot: Snapshot, content: Buffer | null): void
   forget(id: string): void
-  insert(snapshot: Snapshot, state: Row['state'], temporary?: string): void
+  insert(snapshot: Snapshot, state: Row['state'], plan?: { temporary: string; undoes: readonly string[] }): void
   pending(): Row[]
+  /** The change has landed: its state counts, and what it takes back is taken back. */
   settle(id: string, madeFolders: string[]): void
-  markUndone(ids: readonly string[], by: string): void
   /** Drops the oldest states of a file beyond the limit, never its original; returns the ids dropped. */
   prune(path: string, most: number): string[]
   mint(path: string): { id: string; timestamp: number }
@@ -70,7 +72,7 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
       }
       return found
     },
-    get: (id) => rows(`SELECT * FROM snapshots WHERE id = ? AND state = 'kept'`, id)[0],
+    get: (id) => rows(`SELECT * FROM snapshots WHERE id = ? AND state != 'pending'`, id)[0],
     latest: (path) => rows(`SELECT * FROM snapshots WHERE path = ? AND state = 'kept' ORDER BY ts DESC LIMIT 1`, path)[0],
     content(id) {
       if (!idForm.test(id))
@@ -94,15 +96,16 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
       } catch {
         throw broken('its description cannot be read')
       }
-      const row = store.get(id)
+      const row = db.get<Row>('SELECT * FROM snapshots WHERE id = ?', id)
       if (!row) throw gone()
       if (meta.path !== row.path || meta.sha256 !== row.sha256) throw broken('its description was changed')
       if (sha256(text) !== row.sha256) throw broken('its content was changed')
       return text
     },
-    ofCall: (call) => rows(`SELECT * FROM snapshots WHERE call = ? AND state = 'kept' AND kind != 'baseline' ORDER BY ts`, call),
+    ofCall: (call) =>
+      rows(`SELECT * FROM snapshots WHERE call = ? AND state != 'pending' AND kind != 'baseline' ORDER BY ts`, call),
     ofSession: (session) =>
-      rows(`SELECT * FROM snapshots WHERE session = ? AND state = 'kept' AND kind != 'baseline' ORDER BY ts`, session),
+      rows(`SELECT * FROM snapshots WHERE session = ? AND state != 'pending' AND kind != 'baseline' ORDER BY ts`, session),
     lastChange: () =>
       rows(
         `SELECT * FROM snapshots s WHERE state = 'kept' AND kind != 'baseline' AND undone_by IS NULL
@@ -111,7 +114,10 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
     madeFolders: (id) => JSON.parse(db.get<Row>('SELECT * FROM snapshots WHERE id = ?', id)?.made_folders ?? '[]') as string[],
     keep(snapshot, content) {
       if (content === null || snapshot.sha256 === null) return
-      const twin = db.get<Row>('SELECT * FROM snapshots WHERE sha256 = ? ORDER BY ts DESC LIMIT 1', snapshot.sha256)
+      const twin = db.get<Row>(
+        `SELECT * FROM snapshots WHERE sha256 = ? AND state != 'dropped' ORDER BY ts DESC LIMIT 1`,
+        snapshot.sha256,
+      )
       const shared = twin !== undefined && folder.has(`${twin.id}.txt`) && folder.link(`${twin.id}.txt`, `${snapshot.id}.txt`)
       if (!shared) folder.create(`${snapshot.id}.txt`, content)
       folder.create(`${snapshot.id}.meta.json`, Buffer.from(JSON.stringify(describe(snapshot))))
@@ -121,10 +127,10 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
       folder.remove(`${id}.meta.json`)
       folder.remove(`${id}.txt`)
     },
-    insert: (s, state, temporary) =>
+    insert: (s, state, plan) =>
       void db.run(
-        `INSERT INTO snapshots (id, path, ts, sha256, bytes, kind, call, session, idem_key, before_id, state, temporary)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        `INSERT INTO snapshots (id, path, ts, sha256, bytes, kind, call, session, idem_key, before_id, state, temporary, undoes)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
         s.id,
         s.path,
         s.timestamp,
@@ -136,31 +142,38 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
         s.idempotencyKey,
         s.before,
         state,
-        temporary ?? null,
+        plan?.temporary ?? null,
+        plan?.undoes.length ? JSON.stringify(plan.undoes) : null,
       ),
     pending: () => db.all<Row>(`SELECT * FROM snapshots WHERE state = 'pending' ORDER BY ts`),
-    settle: (id, madeFolders) =>
-      void db.run(
-        `UPDATE snapshots SET state = 'kept', temporary = NULL, made_folders = ? WHERE id = ?`,
-        madeFolders.length ? JSON.stringify(madeFolders) : null,
-        id,
-      ),
-    markUndone(ids, by) {
-      for (const id of ids) db.run('UPDATE snapshots SET undone_by = ? WHERE id = ?', by, id)
+    settle(id, madeFolders) {
+      const made = madeFolders.length ? JSON.stringify(madeFolders) : null
+      db.run(`UPDATE snapshots SET state = 'kept', temporary = NULL, made_folders = ? WHERE id = ?`, made, id)
+      const row = db.get<Row>('SELECT * FROM snapshots WHERE id = ?', id)
+      for (const undone of JSON.parse(row?.undoes ?? '[]') as string[]) {
+        // What an undone undo had taken back stands again.
+        db.run(
+          'UPDATE snapshots SET undone_by = NULL WHERE undone_by = (SELECT call FROM snapshots WHERE id = ?) AND path = ?',
+          undone,
+          row?.path ?? '',
+        )
+        db.run('UPDATE snapshots SET undone_by = ? WHERE id = ?', row?.call ?? null, undone)
+      }
     },
     prune(path, most) {
-      const count = db.get<{ n: number }>(`SELECT count(*) AS n FROM snapshots WHERE path = ?`, path)?.n ?? 0
-      if (count <= most) return []
+      const beyond = db.all<Row>(
+        `SELECT * FROM snapshots WHERE path = ? AND state = 'kept' ORDER BY ts DESC LIMIT -1 OFFSET ?`,
+        path,
+        most - 1,
+      )
+      if (beyond.length < 2) return []
       const original = db.get<Row>('SELECT * FROM snapshots WHERE path = ? AND sha256 IS NOT NULL ORDER BY ts LIMIT 1', path)
-      const dropped = db
-        .all<Row>(
-          'SELECT * FROM snapshots WHERE path = ? AND id != ? ORDER BY ts LIMIT ?',
-          path,
-          original?.id ?? '',
-          count - most,
-        )
-        .map((row) => row.id)
-      for (const id of dropped) store.forget(id)
+      const dropped = beyond.map((row) => row.id).filter((id) => id !== original?.id)
+      for (const id of dropped) {
+        db.run(`UPDATE snapshots SET state = 'dropped' WHERE id = ?`, id)
+        folder.remove(`${id}.meta.json`)
+        folder.remove(`${id}.txt`)
+      }
       return dropped
     },
     mint() {

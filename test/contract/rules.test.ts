@@ -100,8 +100,9 @@ proves('policy.sandbox-root', 'tools see only the folder it names, and it cannot
     files: { 'game/a.txt': 'in', 'b.txt': 'out' },
     config: { policies: { sandboxRoot: '${projectRoot}/game' } },
   })
-  expect(await world.call('list_files', { path: '.' })).toEqual({ entries: ['a.txt'] })
-  expect((await world.fault('read_file', { path: 'b.txt' })).code).toBe('E_NOT_FOUND')
+  expect(await world.call('list_files', { path: 'game' })).toEqual({ entries: ['a.txt'] })
+  for (const path of ['b.txt', '.', 'games/x', 'GAME/a.txt'])
+    expect((await world.fault('read_file', { path })).code).toBe('E_DENY_PATH')
   world.write('handrail.config.json', JSON.stringify({ policies: { sandboxRoot: '/' } }))
   await expect(world.reopen()).rejects.toMatchObject({ code: 'E_BAD_ARGS' })
   world.write('handrail.config.json', '{}')

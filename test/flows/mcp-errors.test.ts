@@ -86,7 +86,7 @@ proves('errors.internal', 'over MCP: the store itself cannot be read', async () 
   expect(await code('restore_snapshot', { snapshotId: id })).toBe('E_INTERNAL')
 })
 proves('errors.unsupported', 'a tool nobody knows: a protocol error over MCP, the code on the command line', async () => {
-  await expect(peer.client.callTool({ name: 'no_such_tool', arguments: {} })).rejects.toThrow(/No such tool/)
+  await expect(peer.client.callTool({ name: 'no_such_tool', arguments: {} })).rejects.toThrow(/Unknown tool/)
   const { code: exit, err } = await runCli(world.project, ['call', 'no_such_tool', '--json'])
   expect(exit).toBe(1)
   expect(JSON.parse(err)).toMatchObject({ error: { code: 'E_UNSUPPORTED' } })

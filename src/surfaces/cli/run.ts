@@ -67,15 +67,16 @@ export async function runCli(argv: string[], doors: Doors, flags: readonly Setti
 }
 
 function report(fault: ToolError, json: boolean): number {
+  const code = fault.code === 'E_BAD_ARGS' ? 2 : 1
   if (json) {
     warn(JSON.stringify(fault.toBody()))
-    return 1
+    return code
   }
   warn(`${red(fault.code)} ${fault.message}`)
   if (fault.hint) warn(`${dim('→')} ${fault.hint}`)
   if (fault.details && Object.keys(fault.details).length) warn(dim(JSON.stringify(fault.details)))
   if (fault.code === 'E_INTERNAL' && fault.cause) warn(dim(String((fault.cause as Error).stack ?? fault.cause)))
-  return fault.code === 'E_BAD_ARGS' ? 2 : 1
+  return code
 }
 
 function parse(

@@ -38,7 +38,8 @@ export function createServer(runtime: Runtime, visit: Visit): Server {
       return toResult(output, callId) as never
     } catch (thrown) {
       const fault = asToolError(thrown)
-      if (fault.code === 'E_UNSUPPORTED') throw new ProtocolError(ProtocolErrorCode.InvalidParams, fault.message)
+      if (fault.code === 'E_UNSUPPORTED')
+        throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name.slice(0, 100)}`)
       if (fault.code === 'E_INTERNAL') console.error('handrail:', fault.cause ?? fault)
       return toErrorResult(fault) as never
     }

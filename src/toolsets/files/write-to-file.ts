@@ -65,8 +65,11 @@ export const writeToFile = defineTool({
   async execute(input, { files }, call) {
     const { before, after } = changeOf(input, files)
     if (input.dryRun) return { applied: false, diff: lineDiff(before ?? '', after) }
-    const [kept] = await call.change([{ path: input.path, content: encodeText(after, input.path) }])
-    return { applied: true, snapshotId: kept?.snapshotId ?? '', bytesWritten: kept?.bytes ?? 0 }
+    return call.changeOnce([{ path: input.path, content: encodeText(after, input.path) }], ([kept]) => ({
+      applied: true,
+      snapshotId: kept?.snapshotId ?? '',
+      bytesWritten: kept?.bytes ?? 0,
+    }))
   },
 })
 

@@ -1,0 +1,53 @@
+import type { Acting, FileChange, Written } from '../contracts/tool.ts'
+import type { Deadline } from './deadline.ts'
+import { contentHash } from './digest.ts'
+import type { Judged } from './road.ts'
+import type { States } from './states.ts'
+
+/** What the tool may do in this call, and nothing more. */
+export function powers({ road, tool, touches, call, trace, inputDigest }: Judged, states: States, limit: Deadline): Acting {
+  const { ports, policy } = road
+
+  /** One change as the journal takes it: declared, of a size a person could look over, and made for the state that was judged. */
+  const plan = ({ path: given, content, undoes }: FileChange) => {
+    const path = ports.world.normal(given)
+    const declared = touches.some((touch) => 'path' in touch && touch.access === 'write' && touch.path === path)
+    if (!declared || !Object.hasOwn(states, path))
+      throw new Error(`${tool.name} tried to change ${path}, which it had not declared`)
+    policy.judgeSize(path, ports.world.read(path), content, call.caller)
+    return {
+      path,
+      expect: states[path] ?? null,
+      after: content === null ? null : Buffer.from(content),
+      ...(undoes && { undoes }),
+    }
+  }
+  const commit = (changes: readonly FileChange[], together?: (written: Written[]) => void): Written[] => {
+    limit.signal().throwIfAborted()
+    const planned = changes.map(plan)
+    const origin = { call: call.id, session: call.caller.session, idempotencyKey: trace.key }
+    const written = ports.world.commit(planned, origin, together)
+    trace.wrote(written.map((one) => one.snapshotId))
+    for (const { path, after } of planned) states[path] = after === null ? null : contentHash(after)
+    return written
+  }
+
+  return {
+    id: call.id,
+    session: call.caller.session,
+    caller: call.caller,
+    tools: road.offered,
+    get signal() {
+      return limit.signal()
+    },
+    progress: (done, total, message) => call.options.onProgress?.(done, total, message),
+    change: async (changes) => commit(changes),
+    async changeOnce(changes, answer) {
+      const { key } = trace
+      const remember = (written: Written[]): void => {
+        if (key !== null) ports.idempotency.remember(tool.name, key, inputDigest(), answer(written), call.id)
+      }
+      return answer(commit(changes, remember))
+    },
+  }
+}

@@ -1,0 +1,28 @@
+import type { Call } from '../contracts/call.ts'
+import type { Config } from '../contracts/config.ts'
+import type { Tool, Touch } from '../contracts/tool.ts'
+import type { Policy } from './policy.ts'
+import type { Ports } from './ports.ts'
+import type { Trace } from './trace.ts'
+import type { Turns } from './turns.ts'
+
+/** What every call has at hand. */
+export interface Road {
+  ports: Ports
+  policy: Policy
+  turns: Turns
+  config: Config
+  offered: readonly string[]
+}
+
+/** A call that has been judged: what it is, what it touches, and its record. */
+export interface Judged {
+  road: Road
+  tool: Tool
+  input: unknown
+  touches: Touch[]
+  call: Call
+  trace: Trace
+  /** Names the tool and its exact input; made only where it is needed. */
+  inputDigest: () => string
+}
