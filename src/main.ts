@@ -16,6 +16,7 @@ import { readSettingsFile } from './host/settings-file.ts'
 import { openStateFolder } from './host/state-folder.ts'
 import { closeRoot, openRoot, type Root } from './host/walk.ts'
 import { openKernel } from './kernel/kernel.ts'
+import { scrub } from './kernel/record.ts'
 import { openApprovals } from './stores/approvals.ts'
 import { openAudit } from './stores/audit.ts'
 import { openIdempotency } from './stores/idempotency.ts'
@@ -40,11 +41,9 @@ export function openRuntime(options: RuntimeOptions): Runtime {
 
 function wire(projectRoot: Root, options: RuntimeOptions): Runtime {
   const environment = options.environment ?? process.env
+  const userSettings = join(environment['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'handrail', 'config.json')
   const { config, settings } = loadConfig({
-    user: readSettingsFile(
-      join(environment['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'handrail', 'config.json'),
-      'the user settings',
-    ),
+    user: readSettingsFile(userSettings, userSettings),
     project: readSettingsFile(join(projectRoot.path, 'handrail.config.json'), 'handrail.config.json'),
     environment,
     flags: options.flags ?? {},
@@ -55,11 +54,11 @@ function wire(projectRoot: Root, options: RuntimeOptions): Runtime {
 
   const state = openStateFolder(projectRoot)
   const locks = state.sub('locks')
-  const projectLock = openLock(locks.at('project.db'))
-  const auditLock = openLock(locks.at('audit.db'))
-  const openingLock = openLock(locks.at('opening.db'))
+  const projectLock = openLock(locks.file('project.db'))
+  const auditLock = openLock(locks.file('audit.db'))
+  const openingLock = openLock(locks.file('opening.db'))
   // The very first open changes the file's mode, which two processes must not do at once.
-  const db = openingLock.holdNow(() => openDatabase(state.at('handrail.db'), schema))
+  const db = openingLock.holdNow(() => openDatabase(state.file('handrail.db'), schema))
   openingLock.close()
   const audit = openAudit(state, auditLock)
   const snapshots = openSnapshots(state.sub('snapshots'), db)
@@ -95,7 +94,7 @@ function wire(projectRoot: Root, options: RuntimeOptions): Runtime {
             ? 'a write of a killed process had landed; it is kept'
             : 'a write of a killed process had not landed; it is dropped',
           snapshots: [id],
-          touches: [{ path, access: 'write' }],
+          touches: [{ path: scrub(path), access: 'write' }],
         },
         true,
       )
@@ -180,7 +179,7 @@ function wire(projectRoot: Root, options: RuntimeOptions): Runtime {
             tool: asked.tool,
             session: asked.session,
             inputDigest: asked.inputDigest,
-            ...(decision.note !== undefined && { message: decision.note.slice(0, 400) }),
+            ...(decision.note !== undefined && { message: scrub(decision.note) }),
           },
           true,
         )
@@ -215,7 +214,7 @@ function wire(projectRoot: Root, options: RuntimeOptions): Runtime {
 
 /** The folder tools may enter, as names below the project: it may be narrower, never wider. */
 function sandboxWithin(project: Root, { policies: { sandboxRoot: wanted } }: Config): string[] {
-  const path = wanted.replace('${projectRoot}', project.path)
+  const path = wanted.replace('${projectRoot}', () => project.path)
   const full = isAbsolute(path) ? path : join(project.path, path)
   const root = openRoot(full)
   closeRoot(root)

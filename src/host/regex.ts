@@ -5,7 +5,7 @@ type Job =
   | { kind: 'find'; source: string; flags: string; texts: string[]; most: number }
   | { kind: 'replace'; source: string; flags: string; text: string; by: string }
 
-type Answer = { lines: number[][] } | { text: string; count: number } | { invalid: string }
+type Answer = { lines: number[][] } | { text: string; count: number } | { invalid: string } | { tooLarge: true }
 
 /** Runs JavaScript patterns in a thread of its own, which is ended when a pattern takes too long: no pattern can hang the process. */
 export interface RegexEngine {
@@ -32,15 +32,25 @@ function program(): void {
       if (pattern.global) for (const _ of text.matchAll(pattern)) count++
       else count = pattern.test(text) ? 1 : 0
       pattern.lastIndex = 0
-      parentPort.postMessage({ text: count ? text.replace(pattern, by) : text, count } satisfies Answer)
+      let replaced: string
+      try {
+        replaced = count ? text.replace(pattern, by) : text
+      } catch {
+        return parentPort.postMessage({ tooLarge: true } satisfies Answer)
+      }
+      parentPort.postMessage({ text: replaced, count } satisfies Answer)
       return
     }
     let left = job.most
     const lines = job.texts.map((text) => {
       const found: number[] = []
+      const split = text.split('\n')
+      // What comes after the last newline is a line only if there is something.
+      if (split.at(-1) === '') split.pop()
       let number = 0
-      for (const line of text.split('\n')) {
+      for (const line of split) {
         number++
+        pattern.lastIndex = 0
         if (left > 0 && pattern.test(line.endsWith('\r') ? line.slice(0, -1) : line)) {
           found.push(number)
           left--
@@ -93,17 +103,15 @@ export function openRegexEngine(): RegexEngine {
       }
       const onError = (cause: unknown): void => {
         finish(false)
-        reject(
-          (cause as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY'
-            ? new ToolError('E_TOO_LARGE', 'The replacement would grow the file beyond what memory allows', {
-                hint: 'Replace less at once.',
-              })
-            : cause,
-        )
+        reject((cause as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY' ? tooMuch() : cause)
       }
       thread.on('message', onMessage)
       thread.on('error', onError)
       thread.postMessage(job)
+    })
+  const tooMuch = (): ToolError =>
+    new ToolError('E_TOO_LARGE', 'The replacement would grow the file beyond what memory allows', {
+      hint: 'Replace less at once.',
     })
   const invalid = (source: string, why: string): ToolError =>
     new ToolError('E_BAD_ARGS', `Not a valid regular expression: ${why.slice(0, 300)}`, {
@@ -120,6 +128,7 @@ export function openRegexEngine(): RegexEngine {
     async replace(source, flags, text, by, timeoutMs) {
       const answer = await ask({ kind: 'replace', source, flags, text, by }, timeoutMs)
       if ('invalid' in answer) throw invalid(source, answer.invalid)
+      if ('tooLarge' in answer) throw tooMuch()
       return answer as { text: string; count: number }
     },
     close() {

@@ -1,12 +1,13 @@
 import { createRequire } from 'node:module'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ToolError } from '../contracts/errors.ts'
-import { compileGlobs } from './globs.ts'
+import { compileGlobs } from '../contracts/glob.ts'
 import { decodeText, turnMs, type Files } from './files.ts'
 import type { PathRules } from './paths.ts'
 import { splitPath } from './paths.ts'
 import { runProcess } from './process.ts'
 import type { RegexEngine } from './regex.ts'
+import { readPattern, type SearchPattern } from './regex-dialect.ts'
 import { openFolder, type Root } from './walk.ts'
 
 export interface Match {
@@ -29,7 +30,6 @@ export interface Search {
   find(asked: Searching): Promise<Match[]>
 }
 
-const longestPattern = 16_384
 const longestPreview = 400
 /** Larger files are no text anybody searches; both engines pass them over. */
 const largestFile = 64 << 20
@@ -40,32 +40,21 @@ const hitsInOrder = 100_000
  * Content search. ripgrep proposes files and lines; what is answered comes only from our own judged reads, so that
  * nothing a link or a race could show it ever reaches the caller. Patterns it does not know go to the bounded engine.
  */
-export function openSearch(parts: {
-  root: Root
-  rules: PathRules
-  files: Files
-  forbidden: readonly string[]
-  regex: RegexEngine
-  timeoutMs: number
-  ripgrep?: string | undefined
-}): Search {
+export function openSearch(parts: Parts): Search {
   const { files, rules, ripgrep } = parts
   return {
     engine: ripgrep === undefined ? 'node' : 'ripgrep',
     async find(asked) {
-      if (asked.regex.length === 0) throw badPattern(asked.regex, 'it is empty')
-      if (asked.regex.length > longestPattern || asked.regex.includes('\0'))
-        throw badPattern(asked.regex, `it is longer than ${longestPattern} characters or holds a NUL`)
+      const pattern = readPattern(asked.regex)
       const names = splitPath(asked.path, rules)
+      const { filePattern } = asked
       const wanted =
-        asked.filePattern === undefined
-          ? () => true
-          : compileGlobs([asked.filePattern], { matchBase: !asked.filePattern.includes('/') })
+        filePattern === undefined ? () => true : compileGlobs([filePattern], { matchBase: !filePattern.includes('/') })
       const base = names.length ? `${names.join('/')}/` : ''
-      if (!files.isFolder(asked.path)) return scanInNode(parts, asked, '', (path) => path === names.join('/'))
-      const hits = ripgrep === undefined ? undefined : await propose(parts, ripgrep, names, asked)
-      if (!hits) return scanInNode(parts, asked, base, wanted)
-      return readHits(files, hits, base, wanted, asked)
+      if (!files.isFolder(asked.path)) return scanInNode(parts, asked, pattern, '', () => true)
+      const hits = ripgrep === undefined ? undefined : await propose(parts, ripgrep, names, asked, pattern)
+      if (!hits) return scanInNode(parts, asked, pattern, base, wanted)
+      return readHits(parts, hits, base, wanted, asked, pattern)
     },
   }
 }
@@ -85,12 +74,24 @@ export function findRipgrep(): string | undefined {
 
 type Hits = Map<string, number[]>
 
+interface Parts {
+  root: Root
+  rules: PathRules
+  files: Files
+  forbidden: readonly string[]
+  regex: RegexEngine
+  timeoutMs: number
+  ripgrep?: string | undefined
+}
+
 async function propose(
-  parts: Parameters<typeof openSearch>[0],
+  parts: Parts,
   ripgrep: string,
   names: string[],
   asked: Searching,
+  pattern: SearchPattern,
 ): Promise<Hits | undefined> {
+  if (pattern.ripgrep === undefined) return undefined
   const folder = openFolder(parts.root, names)
   const hits: Hits = new Map()
   let count = 0
@@ -108,14 +109,15 @@ async function propose(
         '--line-number',
         '--null',
         '--color=never',
-        '--only-matching',
-        '--replace=',
+        // Only path and line number are of use; the line itself is read again by us.
+        '--max-columns=1',
+        '--crlf',
         '--encoding=none',
         `--max-filesize=${largestFile}`,
         ...(parts.root.mounts ? ['--one-file-system'] : []),
         ...parts.forbidden.map((name) => `--iglob=!**/${escapeGlob(name)}`),
         ...(isPlainGlob(asked.filePattern) ? [`--glob=${asked.filePattern}`] : []),
-        `--regexp=${asked.regex}`,
+        `--regexp=${pattern.ripgrep}`,
         '--',
         '.',
       ],
@@ -126,20 +128,21 @@ async function propose(
       onOutput(chunk) {
         const data = rest.length ? Buffer.concat([rest, chunk]) : chunk
         let from = 0
-        for (let newline = data.indexOf(0x0a); newline >= 0; newline = data.indexOf(0x0a, from)) {
+        for (;;) {
+          // A path may hold a line break, so its end comes first.
           const zero = data.indexOf(0, from)
-          if (zero > from && zero < newline) {
-            const path = data.toString('utf8', from + 2, zero)
-            const line = Number.parseInt(data.toString('latin1', zero + 1, newline), 10)
-            const lines = hits.get(path)
-            if (!lines) hits.set(path, [line])
-            else if (lines.at(-1) !== line) lines.push(line)
-            count++
-          }
+          const newline = zero < 0 ? -1 : data.indexOf(0x0a, zero)
+          if (newline < 0) break
+          const path = data.toString('utf8', from + 2, zero)
+          const line = Number.parseInt(data.toString('latin1', zero + 1, zero + 12), 10)
+          const lines = hits.get(path)
+          if (lines) lines.push(line)
+          else hits.set(path, [line])
+          count++
           from = newline + 1
         }
         rest = data.subarray(from)
-        return count > hitsInOrder ? 'stop' : undefined
+        return count > Math.max(hitsInOrder, asked.most) ? 'stop' : undefined
       },
     })
     if (end.timedOut)
@@ -159,15 +162,23 @@ async function propose(
 
 /** Takes the first hits in the order of their paths, and reads each line itself. */
 async function readHits(
-  files: Files,
+  parts: Parts,
   hits: Hits,
   base: string,
   wanted: (path: string) => boolean,
   asked: Searching,
+  pattern: SearchPattern,
 ): Promise<Match[]> {
-  const matches: Match[] = []
+  let matches: Match[] = []
+  let checked = 0
   let since = performance.now()
+  const settle = async (): Promise<void> => {
+    const fresh = await withoutCarriageReturns(parts, matches.slice(checked), pattern)
+    matches = [...matches.slice(0, checked), ...fresh]
+    checked = matches.length
+  }
   for (const relative of [...hits.keys()].sort()) {
+    if (matches.length >= asked.most) await settle()
     if (matches.length >= asked.most) break
     if (!wanted(relative)) continue
     if (performance.now() - since > turnMs) {
@@ -176,11 +187,21 @@ async function readHits(
       since = performance.now()
     }
     const path = base + relative
-    const text = textOf(files, path)
-    if (text === undefined) continue
-    addLines(matches, path, text, hits.get(relative) as number[], asked.most)
+    const text = textOf(parts.files, path)
+    if (text !== undefined) addLines(matches, path, text, hits.get(relative) as number[], asked.most)
   }
-  return matches
+  await settle()
+  return matches.map(shown)
+}
+
+/** ripgrep may have matched the CR of a CR LF, which is no part of the line: such lines are looked at once more. */
+async function withoutCarriageReturns(parts: Parts, matches: Match[], pattern: SearchPattern): Promise<Match[]> {
+  const doubtful = matches.filter((match) => match.preview.endsWith('\r'))
+  if (doubtful.length === 0) return matches
+  const text = doubtful.map((match) => match.preview).join('\n')
+  const [fits = []] = await parts.regex.find(pattern.source, pattern.flags, [text], doubtful.length, parts.timeoutMs)
+  const sure = new Set(fits.map((line) => doubtful[line - 1]))
+  return matches.filter((match) => !match.preview.endsWith('\r') || sure.has(match))
 }
 
 /** Adds the given lines of a text, walking from line to line without splitting the whole. */
@@ -196,14 +217,15 @@ function addLines(matches: Match[], path: string, text: string, lines: number[],
       number++
     }
     const end = text.indexOf('\n', at)
-    matches.push({ path, line, preview: preview(text.slice(at, end < 0 ? undefined : end)) })
+    matches.push({ path, line, preview: text.slice(at, end < 0 ? undefined : end) })
   }
 }
 
 /** Without ripgrep, or for patterns only JavaScript knows: our own walk, the bounded engine for the pattern. */
 async function scanInNode(
-  parts: Parameters<typeof openSearch>[0],
+  parts: Parts,
   asked: Searching,
+  pattern: SearchPattern,
   base: string,
   wanted: (path: string) => boolean,
 ): Promise<Match[]> {
@@ -211,6 +233,7 @@ async function scanInNode(
   const found: string[] = []
   if (!files.isFolder(asked.path)) found.push(files.normal(asked.path))
   else await files.scan(asked.path, (path, kind) => void (kind === 'file' && wanted(path) && found.push(path)), asked.signal)
+  found.sort()
   const until = performance.now() + parts.timeoutMs
   const matches: Match[] = []
   for (let from = 0; from < found.length && matches.length < asked.most;) {
@@ -225,15 +248,15 @@ async function scanInNode(
     asked.signal.throwIfAborted()
     asked.onProgress?.(from)
     const lines = await regex.find(
-      asked.regex,
-      '',
+      pattern.source,
+      pattern.flags,
       batch.map((one) => one.text),
       asked.most - matches.length,
       Math.max(1, until - performance.now()),
     )
     batch.forEach((one, index) => addLines(matches, one.path, one.text, lines[index] ?? [], asked.most))
   }
-  return matches
+  return matches.map(shown)
 }
 
 /** The text of a file that may be read; binary, unreadable and vanished ones are passed over. */
@@ -246,9 +269,10 @@ function textOf(files: Files, path: string): string | undefined {
   }
 }
 
-function preview(line: string): string {
-  const plain = line.endsWith('\r') ? line.slice(0, -1) : line
-  return plain.length > longestPreview ? `${plain.slice(0, longestPreview)}…` : plain
+/** The line as it is answered: without its CR, and not endless. */
+function shown(match: Match): Match {
+  const line = match.preview.endsWith('\r') ? match.preview.slice(0, -1) : match.preview
+  return { ...match, preview: line.length > longestPreview ? `${line.slice(0, longestPreview)}…` : line }
 }
 
 /** Patterns both glob dialects read alike; others are only applied by ours. */
@@ -258,11 +282,4 @@ function isPlainGlob(glob: string | undefined): glob is string {
 
 function escapeGlob(name: string): string {
   return name.replace(/[[\]{}*?!\\]/g, '\\$&')
-}
-
-function badPattern(regex: string, why: string): ToolError {
-  return new ToolError('E_BAD_ARGS', `Not a valid regular expression: ${why}`, {
-    details: { regex: regex.slice(0, 200) },
-    hint: 'Give a pattern such as "changeBg:.*".',
-  })
 }

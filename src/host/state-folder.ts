@@ -7,6 +7,7 @@ import {
   fstatSync,
   ftruncateSync,
   linkSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -26,6 +27,8 @@ const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL, O_WRONLY, O_NOFOLLOW, O_DIRECTORY, O_
 export interface StateFolder {
   /** A path that leads to a name inside this very folder. */
   at(name: string): string
+  /** The same for a database: made where it is missing; a link in its place, or beside it, is refused. */
+  file(name: string): string
   sub(name: string): StateFolder
   has(name: string): boolean
   names(): string[]
@@ -101,6 +104,11 @@ function folderAt(own: string, fd: number, descriptors: boolean): StateFolder {
   }
   return {
     at,
+    file(name) {
+      for (const one of [name, `${name}-wal`, `${name}-shm`, `${name}-journal`]) refuseLink(at(one), one)
+      guarded(name, () => closeSync(openSync(at(name), O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)))
+      return at(name)
+    },
     sub: (name) => openSub(own, name, descriptors),
     has: (name) => existsSync(at(name)),
     names: () => guarded('.', () => readdirSync(own)),
@@ -185,6 +193,11 @@ function logAt(path: string, name: string): LogFile {
       closeSync(place)
     },
   }
+}
+
+function refuseLink(path: string, name: string): void {
+  const stat = lstatSync(path, { throwIfNoEntry: false })
+  if (stat && !stat.isFile()) throw stateFault(name, Object.assign(new Error('not a regular file'), { code: 'ELOOP' }))
 }
 
 function stateFault(name: string, cause: unknown): ToolError {

@@ -44,8 +44,8 @@ export async function consent(ports: Ports, limits: Config['limits'], question: 
 /** The question that stands about this call, or a new one. A question about an older state of the world no longer counts. */
 async function standing(ports: Ports, limits: Config['limits'], question: Question): Promise<Approval> {
   const { tool, input, inputDigest, stateDigest, risk, caller } = question
-  const known = ports.approvals.about(inputDigest)
-  if (known && known.stateDigest === stateDigest && !(known.state === 'denied' && known.session !== caller.session)) return known
+  const known = ports.approvals.about(inputDigest, caller.session)
+  if (known?.stateDigest === stateDigest) return known
   if (known?.state === 'approved' && ports.approvals.move(known.id, 'approved', 'void')) throw worldMoved(known)
   if (known?.state === 'pending') ports.approvals.move(known.id, 'pending', 'void')
   const approval = ports.approvals.ask(

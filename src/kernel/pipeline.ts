@@ -22,6 +22,7 @@ export async function perform(road: Road, tool: Tool, raw: unknown, call: Call):
   const { ports, policy, config } = road
   const trace = follow(ports.audit, tool, raw, call)
   try {
+    call.options.signal?.throwIfAborted()
     // 1. contract
     const input = checkInput(tool, raw)
     // 2. policy

@@ -1,7 +1,6 @@
-import picomatch from 'picomatch'
 import type { Config } from '../contracts/config.ts'
-import { changedLines, lineDiff } from '../contracts/diff.ts'
 import { ToolError } from '../contracts/errors.ts'
+import { compileGlobs } from '../contracts/glob.ts'
 import { foldPath } from '../contracts/names.ts'
 import { risks, type Risk, type Tool, type Touch } from '../contracts/tool.ts'
 import type { Caller } from '../contracts/call.ts'
@@ -14,8 +13,8 @@ export interface Policy {
   /** The risk in force: the tool's floor, what the arguments imply, and whatever raises it. Nothing lowers it. */
   risk(floor: Risk, touches: readonly Touch[], failures: (path: string) => number, raised?: Risk): Risk
   asks(risk: Risk): boolean
-  /** Throws where one change is larger than a person could look over. */
-  judgeSize(path: string, before: Buffer | undefined, after: Uint8Array | null, caller: Caller): void
+  /** Throws where one call changes more lines, in all its files together, than a person could look over. */
+  judgeSize(lines: number, caller: Caller): void
 }
 
 /** `PACKAG~1.JSO`: on some systems another name of a file whose name we would know. */
@@ -26,10 +25,7 @@ export function openPolicy(config: Config): Policy {
   const developer = config.mode === 'developer'
   const disabled = new Set(config.disabledTools)
   const hosts = new Set(policies.browserAllowedHosts.map((host) => host.toLowerCase()))
-  const sensitive = picomatch(
-    policies.sensitiveFiles.flatMap((glob) => [glob, `**/${glob}`]),
-    { nocase: true, dot: true },
-  )
+  const sensitive = policies.sensitiveFiles.map((glob) => compileGlobs([glob, `**/${glob}`], { nocase: true }))
 
   const judgeTouch = (touch: Touch): void => {
     if ('command' in touch && !policies.allowedCommands.includes(touch.command))
@@ -67,23 +63,23 @@ export function openPolicy(config: Config): Policy {
         (touch) =>
           'path' in touch &&
           touch.access === 'write' &&
-          (sensitive(foldPath(touch.path)) || shortName.test(touch.path) || failures(touch.path) > policies.maxAutoFix),
+          (sensitive.some((fits) => fits(foldPath(touch.path))) ||
+            shortName.test(touch.path) ||
+            failures(touch.path) > policies.maxAutoFix),
       )
       return highest(floor, implied ? 'R2' : 'R0', raised)
     },
     asks: (risk) => risks.indexOf(risk) >= risks.indexOf(policies.askFrom),
-    judgeSize(path, before, after, caller) {
-      if (caller.role === 'person' || after === null) return
-      const lines = changedLines(lineDiff(before?.toString('utf8') ?? '', Buffer.from(after).toString('utf8')))
-      if (lines > policies.batchMaxLines)
-        throw new ToolError(
-          'E_POLICY_VIOLATION',
-          `One call may change ${policies.batchMaxLines} lines; this one changes ${lines} in ${path}`,
-          {
-            details: { path, lines, batchMaxLines: policies.batchMaxLines },
-            hint: 'Make the change in several smaller calls, or raise policies.batchMaxLines.',
-          },
-        )
+    judgeSize(lines, caller) {
+      if (caller.role === 'person' || lines <= policies.batchMaxLines) return
+      throw new ToolError(
+        'E_POLICY_VIOLATION',
+        `One call may change ${policies.batchMaxLines} lines; this one changes ${lines}`,
+        {
+          details: { lines, batchMaxLines: policies.batchMaxLines },
+          hint: 'Make the change in several smaller calls, or raise policies.batchMaxLines.',
+        },
+      )
     },
   }
 }

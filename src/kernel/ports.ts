@@ -37,7 +37,7 @@ export interface ApprovalPort {
     ttlMs: number,
   ): Approval
   get(id: string): Approval | undefined
-  about(inputDigest: string): Approval | undefined
+  about(inputDigest: string, session: string): Approval | undefined
   decide(id: string, decision: Decision): boolean
   move(id: string, from: ApprovalState, to: ApprovalState): boolean
 }

@@ -1,3 +1,4 @@
+import { changedLines, lineDiff } from '../contracts/diff.ts'
 import type { Acting, FileChange, Written } from '../contracts/tool.ts'
 import type { Deadline } from './deadline.ts'
 import { contentHash } from './digest.ts'
@@ -7,14 +8,15 @@ import type { States } from './states.ts'
 /** What the tool may do in this call, and nothing more. */
 export function powers({ road, tool, touches, call, trace, inputDigest }: Judged, states: States, limit: Deadline): Acting {
   const { ports, policy } = road
+  let lines = 0
 
-  /** One change as the journal takes it: declared, of a size a person could look over, and made for the state that was judged. */
+  /** One change as the journal takes it: declared, counted, and made for the state that was judged. */
   const plan = ({ path: given, content, undoes }: FileChange) => {
     const path = ports.world.normal(given)
     const declared = touches.some((touch) => 'path' in touch && touch.access === 'write' && touch.path === path)
     if (!declared || !Object.hasOwn(states, path))
       throw new Error(`${tool.name} tried to change ${path}, which it had not declared`)
-    policy.judgeSize(path, ports.world.read(path), content, call.caller)
+    lines += linesChanged(ports.world.read(path), content)
     return {
       path,
       expect: states[path] ?? null,
@@ -25,6 +27,7 @@ export function powers({ road, tool, touches, call, trace, inputDigest }: Judged
   const commit = (changes: readonly FileChange[], together?: (written: Written[]) => void): Written[] => {
     limit.signal().throwIfAborted()
     const planned = changes.map(plan)
+    policy.judgeSize(lines, call.caller)
     const origin = { call: call.id, session: call.caller.session, idempotencyKey: trace.key }
     const written = ports.world.commit(planned, origin, together)
     trace.wrote(written.map((one) => one.snapshotId))
@@ -50,4 +53,9 @@ export function powers({ road, tool, touches, call, trace, inputDigest }: Judged
       return answer(commit(changes, remember))
     },
   }
+}
+
+/** A file that goes away is one thing to look at, not its lines. */
+function linesChanged(before: Buffer | undefined, after: Uint8Array | null): number {
+  return after === null ? 0 : changedLines(lineDiff(before?.toString('utf8') ?? '', Buffer.from(after).toString('utf8')))
 }

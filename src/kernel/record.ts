@@ -1,51 +1,77 @@
-import type { Tool } from '../contracts/tool.ts'
+import type { Tool, Touch } from '../contracts/tool.ts'
 import { contentHash } from './digest.ts'
 
 const longest = 400
 
 /** What looks like a credential, wherever it stands. */
 const secrets = [
-  /\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}/g,
-  /\b(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{20,}/g,
-  /\bgithub_pat_[A-Za-z0-9_]{20,}/g,
-  /\bxox[abprs]-[A-Za-z0-9-]{10,}/g,
-  /\bAKIA[0-9A-Z]{16}\b/g,
-  /\bAIza[0-9A-Za-z_-]{30,}/g,
-  /\bnpm_[A-Za-z0-9]{30,}/g,
-  /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+/g,
+  /(?<![A-Za-z0-9])(?:sk|pk|rk)[-_][A-Za-z0-9_-]{12,}/g,
+  /(?<![A-Za-z0-9])gh[oprsu]_[A-Za-z0-9]{16,}/g,
+  /github_pat_[A-Za-z0-9_]{16,}/g,
+  /(?<![A-Za-z0-9])glpat-[A-Za-z0-9_-]{12,}/g,
+  /xox[abeoprs]-[A-Za-z0-9-]{10,}/g,
+  /(?<![A-Za-z0-9])(?:AKIA|ASIA)[0-9A-Z]{12,}/g,
+  /AIza[0-9A-Za-z_-]{20,}/g,
+  /(?<![A-Za-z0-9])(?:npm|hf|dop_v1|shpat|pypi)[-_][A-Za-z0-9_-]{16,}/g,
+  /eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+){1,2}/g,
   /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g,
-  /\b(?:Bearer|Basic)\s+[A-Za-z0-9+/._=-]{12,}/gi,
-  /((?:password|passwd|secret|token|api[_-]?key|access[_-]?key)["']?\s*[:=]\s*["']?)[^\s"'&,;]{4,}/gi,
+  /(?<![A-Za-z0-9])(?:Bearer|Basic)\s+[A-Za-z0-9+/._=-]{8,}/gi,
+  /((?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key)["']?\s*[:=]\s*["']?)[^\s"'&,;]{4,}/gi,
 ]
 
 /** Most texts hold none of these and need no closer look. */
-const suspicious = /sk-|pk-|rk-|gh[oprsu]_|github_pat_|xox|akia|aiza|npm_|eyj|begin|bearer|basic|pass|secret|token|key/i
+const suspicious =
+  /[spr]k[-_]|gh[oprsu]_|github_pat_|glpat-|xox|akia|asia|aiza|npm|hf[-_]|dop_v1|shpat|pypi|eyj|begin|bearer|basic|passw|pwd|secret|token|key/i
 
 /** Text fit to be written down: no credentials, no endless strings. */
 export function scrub(text: string): string {
-  const cut = text.length > longest ? `${text.slice(0, longest)}… (${text.length} characters)` : text
-  if (!suspicious.test(cut)) return cut
-  return secrets.reduce(
-    (left, secret) => left.replace(secret, (_, name: unknown) => `${typeof name === 'string' ? name : ''}[secret]`),
-    cut,
-  )
+  // Looked through before it is cut, so that no half of a key is left at the end.
+  const clean = suspicious.test(text)
+    ? secrets.reduce(
+        (left, secret) => left.replace(secret, (_, name: unknown) => `${typeof name === 'string' ? name : ''}[secret]`),
+        text.slice(0, 100_000),
+      )
+    : text
+  return clean.length > longest ? `${clean.slice(0, longest)}… (${text.length} characters)` : clean
 }
 
 /** The input as the record keeps it: private fields by size and digest only, everything else scrubbed. */
 export function recordable(tool: Pick<Tool, 'private'>, input: unknown): unknown {
-  if (typeof input !== 'object' || input === null || Array.isArray(input)) return scrubDeep(input, 0)
   return Object.fromEntries(
-    Object.entries(input)
-      .slice(0, 50)
-      .map(([name, value]) => [
-        name.slice(0, 100),
-        tool.private.includes(name) && typeof value === 'string' ? weigh(value) : scrubDeep(value, 0),
-      ]),
+    Object.entries(input as object).map(([name, value]) => [
+      name,
+      tool.private.includes(name) ? weigh(value) : scrubDeep(value, 0),
+    ]),
   )
 }
 
-function weigh(text: string): { bytes: number; sha256: string } {
-  const bytes = Buffer.from(text)
+/** An input that did not fit the contract may hold anything anywhere: only its outline is kept. */
+export function outline(raw: unknown): unknown {
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return kindOf(raw)
+  return Object.fromEntries(
+    Object.entries(raw)
+      .slice(0, 20)
+      .map(([name, value]) => [/^[A-Za-z]{1,30}$/.test(name) ? name : `(a name of ${name.length} characters)`, kindOf(value)]),
+  )
+}
+
+export function scrubTouches(touches: readonly Touch[]): Touch[] {
+  return touches.map((touch) =>
+    'path' in touch
+      ? { ...touch, path: scrub(touch.path) }
+      : 'url' in touch
+        ? { url: scrub(touch.url) }
+        : { command: scrub(touch.command) },
+  )
+}
+
+function kindOf(value: unknown): string {
+  if (typeof value === 'string') return `text of ${value.length} characters`
+  return Array.isArray(value) ? `list of ${value.length}` : value === null ? 'null' : typeof value
+}
+
+function weigh(value: unknown): { bytes: number; sha256: string } {
+  const bytes = Buffer.from(typeof value === 'string' ? value : JSON.stringify(value ?? null))
   return { bytes: bytes.length, sha256: contentHash(bytes) }
 }
 

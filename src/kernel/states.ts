@@ -7,7 +7,8 @@ import type { WorldPort } from './ports.ts'
 export type States = Record<string, string | null>
 
 export function statesOf(world: WorldPort, touches: readonly Touch[]): States {
-  const states: States = {}
+  // No prototype: `__proto__` is a file name like any other.
+  const states = Object.create(null) as States
   for (const touch of touches) {
     if (!('path' in touch)) continue
     const content = contentOf(world, touch)

@@ -3,7 +3,7 @@ import type { Call } from '../contracts/call.ts'
 import { asToolError, ToolError } from '../contracts/errors.ts'
 import type { Risk, Tool, Touch } from '../contracts/tool.ts'
 import type { AuditPort } from './ports.ts'
-import { recordable, scrub } from './record.ts'
+import { outline, recordable, scrub, scrubTouches } from './record.ts'
 
 /** What is known of a call once it has been judged. */
 interface Facts {
@@ -44,8 +44,8 @@ export function follow(audit: AuditPort, tool: Tool, raw: unknown, call: Call): 
     if (role === 'person') entry.role = role
     if (facts) entry.risk = facts.risk
     if (withInput) {
-      entry.input = recordable(tool, facts ? facts.input : raw)
-      if (facts?.touches.length) entry.touches = facts.touches
+      entry.input = facts ? recordable(tool, facts.input) : outline(raw)
+      if (facts?.touches.length) entry.touches = scrubTouches(facts.touches)
     }
     return entry
   }
@@ -54,7 +54,8 @@ export function follow(audit: AuditPort, tool: Tool, raw: unknown, call: Call): 
     entry.outcome = outcome
     if (fault) {
       entry.error = fault.code
-      entry.message = scrub(fault.message)
+      // What is wrong with bad arguments is said in terms of them, and they may hold anything.
+      if (fault.code !== 'E_BAD_ARGS') entry.message = scrub(fault.message)
     }
     if (snapshots.length) entry.snapshots = snapshots
     entry.ms = Math.round((performance.now() - began) * 100) / 100

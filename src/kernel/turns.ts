@@ -75,6 +75,7 @@ export function openTurns(maxConcurrent: number, maxQueued: number): Turns {
       throw new ToolError('E_POLICY_VIOLATION', `Too many calls at once: ${maxQueued} wait already`, {
         hint: 'Wait for answers before sending more, or raise limits.maxQueued.',
       })
+    signal?.throwIfAborted()
     return new Promise<void>((resolve, reject) => {
       const waiting: Waiting = { touches, start: resolve, drop: reject }
       queue.push(waiting)

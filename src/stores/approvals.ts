@@ -21,8 +21,8 @@ type Asked = Pick<Approval, 'tool' | 'risk' | 'inputDigest' | 'stateDigest' | 'c
 export interface ApprovalStore {
   ask(asked: Asked, ttlMs: number): Approval
   get(id: string): Approval | undefined
-  /** The newest question about exactly this call that still means something. */
-  about(inputDigest: string): Approval | undefined
+  /** The question about exactly this call that counts for this session: its own no, else the newest that is open or answered with yes. */
+  about(inputDigest: string, session: string): Approval | undefined
   list(state?: ApprovalState): Approval[]
   /** False where it was not pending any more: a decision is final. */
   decide(id: string, decision: Decision): boolean
@@ -70,11 +70,14 @@ export function openApprovals(db: Database): ApprovalStore {
       return approval
     },
     get: (id) => one('SELECT * FROM approvals WHERE id = ?', id),
-    about: (inputDigest) =>
+    about: (inputDigest, session) =>
       one(
-        `SELECT * FROM approvals WHERE input_digest = ? AND state IN ('pending', 'approved', 'denied') AND expires_at > ? ORDER BY created_at DESC LIMIT 1`,
+        `SELECT * FROM approvals WHERE input_digest = ? AND expires_at > ?
+         AND (state IN ('pending', 'approved') OR (state = 'denied' AND session = ?))
+         ORDER BY state = 'denied' DESC, created_at DESC LIMIT 1`,
         inputDigest,
         Date.now(),
+        session,
       ),
     list(state) {
       lapse()

@@ -121,8 +121,8 @@ export function openAudit(folder: StateFolder, lock: Lock): AuditStore {
     },
     *lines(from = 1) {
       flush()
-      for (const { text } of linesOf(log)) {
-        const line = parse(text)
+      for (const { bytes } of linesOf(log)) {
+        const line = parse(bytes.toString('utf8'))
         if (line && line.seq >= from) yield line
       }
     },
@@ -160,10 +160,15 @@ function readHead(file: LogFile): Head | undefined {
   const text = file.readAt(0, headBytes).toString('utf8').trim()
   if (text === '') return undefined
   try {
-    return JSON.parse(text) as Head
+    const head = JSON.parse(text) as Head
+    return isEnd(head.sealed) && isEnd(head.intended) ? head : undefined
   } catch {
     return undefined
   }
+}
+
+function isEnd(end: Partial<End> | undefined): boolean {
+  return Number.isSafeInteger(end?.seq) && Number.isSafeInteger(end?.end) && /^[0-9a-f]{64}$/.test(end?.hash ?? '')
 }
 
 /** Goes on from what a killed process left: whole lines count, a torn one is cut off, and that it happened is written down. */
@@ -209,7 +214,7 @@ function parse(text: string): AuditLine | undefined {
 }
 
 /** Lines with their bytes, in order. The last one may be torn (`whole: false`). */
-function* linesOf(log: LogFile): Generator<{ text: string; end: number; whole: boolean }> {
+function* linesOf(log: LogFile): Generator<{ bytes: Buffer; end: number; whole: boolean }> {
   const size = log.size()
   let position = 0
   let rest = Buffer.alloc(0)
@@ -222,12 +227,12 @@ function* linesOf(log: LogFile): Generator<{ text: string; end: number; whole: b
     let from = 0
     for (let newline = data.indexOf(0x0a); newline >= 0; newline = data.indexOf(0x0a, from)) {
       end += newline - from + 1
-      yield { text: data.toString('utf8', from, newline), end, whole: true }
+      yield { bytes: data.subarray(from, newline), end, whole: true }
       from = newline + 1
     }
     rest = Buffer.from(data.subarray(from))
   }
-  if (rest.length) yield { text: rest.toString('utf8'), end: end + rest.length, whole: false }
+  if (rest.length) yield { bytes: rest, end: end + rest.length, whole: false }
 }
 
 function verifyLog(log: LogFile, head: Head | undefined, onProgress?: (done: number, total: number) => void): AuditVerdict {
@@ -239,7 +244,7 @@ function verifyLog(log: LogFile, head: Head | undefined, onProgress?: (done: num
     return total === 0
       ? { whole: true, lines: 0, head: genesis }
       : bad(1, 'the seal (.handrail/audit.head) is missing or unreadable')
-  for (const { text, end, whole } of linesOf(log)) {
+  for (const { bytes, end, whole } of linesOf(log)) {
     const number = lines + 1
     if (!whole) {
       if (end <= head.intended.end && end > head.sealed.end)
@@ -251,15 +256,13 @@ function verifyLog(log: LogFile, head: Head | undefined, onProgress?: (done: num
         }
       return bad(number, 'it has no end: bytes were cut from it or added to it')
     }
-    const cut = text.lastIndexOf(',"hash":"')
-    const line = cut < 0 ? undefined : parse(text)
+    const cut = bytes.lastIndexOf(',"hash":"')
+    const line = cut < 0 ? undefined : parse(bytes.toString('utf8'))
     if (!line) return bad(number, 'it is not a line of this log')
     if (line.seq !== number) return bad(number, `it says it is line ${line.seq}: a line was removed or inserted here`)
     if (line.prev !== prev) return bad(number, 'it does not follow from the line before')
-    const hash = createHash('sha256')
-      .update(`${text.slice(0, cut)}}`)
-      .digest('hex')
-    if (hash !== line.hash || text.slice(cut) !== `,"hash":"${hash}"}`)
+    const hash = createHash('sha256').update(bytes.subarray(0, cut)).update('}').digest('hex')
+    if (bytes.toString('latin1', cut) !== `,"hash":"${hash}"}`)
       return bad(number, 'its content does not match its hash: it was changed')
     if (number === head.sealed.seq && hash !== head.sealed.hash) return bad(number, 'it is not the line that was sealed')
     if (number > head.sealed.seq && (number > head.intended.seq || (number === head.intended.seq && hash !== head.intended.hash)))

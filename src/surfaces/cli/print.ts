@@ -13,11 +13,23 @@ export const red = paint(31)
 export const green = paint(32)
 export const yellow = paint(33)
 
-/** Text of others, fit for a terminal: control, direction and invisible characters are shown, not obeyed. */
+/** Everything that moves the cursor, changes the direction, or cannot be seen. */
+const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u3164\uffa0]/gu
+
+/** Text of others on one line, fit for a terminal: what cannot be seen is shown, not obeyed. */
 export function plain(text: string): string {
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, (character) =>
-    character === '\r' ? '␍' : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
+  return text.replace(unseen, (character) => {
+    const code = character.codePointAt(0) ?? 0
+    if (character === '\r') return '␍'
+    if (character === '\n') return '␊'
+    if (character === '\t') return '  '
+    return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`
+  })
+}
+
+/** The same over several lines. */
+export function block(text: string): string {
+  return text.split('\n').map(plain).join('\n')
 }
 
 /** One line, cut to a width. */
@@ -34,8 +46,9 @@ export function warn(text: string): void {
   process.stderr.write(`${text}\n`)
 }
 
-/** Rows under headings, columns as wide as they need to be. */
-export function table(headings: string[], rows: string[][]): string {
+/** Rows under headings, columns as wide as they need to be. Cells are shown as plain text. */
+export function table(headings: string[], given: string[][]): string {
+  const rows = given.map((row) => row.map(plain))
   const widths = headings.map((heading, column) => Math.max(heading.length, ...rows.map((row) => (row[column] ?? '').length)))
   const line = (cells: string[]): string =>
     cells.map((cell, column) => (column === cells.length - 1 ? cell : cell.padEnd(widths[column] ?? 0))).join('  ')
@@ -46,20 +59,19 @@ const shownLines = 200
 
 /** A change as a person reads it: what goes away, what comes. */
 export function renderDiff(path: string, diff: LineDiff): string {
-  const lines = [bold(path)]
-  let left = shownLines
-  for (const hunk of diff.hunks) {
-    if (left <= 0) break
-    lines.push(dim(`@@ line ${hunk.startOld}: ${hunk.lenOld} out, ${hunk.lenNew} in @@`))
+  const rows = diff.hunks.flatMap((hunk) => {
     // An empty file is one empty line to the diff; a person sees nothing there.
     const gone = diff.hunks.length === 1 && hunk.linesOld.length === 1 && hunk.linesOld[0] === '' ? [] : hunk.linesOld
-    for (const line of gone.slice(0, left)) lines.push(red(`- ${plain(line)}`))
-    for (const line of hunk.linesNew.slice(0, left)) lines.push(green(`+ ${plain(line)}`))
-    left -= hunk.lenOld + hunk.lenNew
-  }
-  if (left < 0) lines.push(yellow(`… ${-left} more lines; --json shows them all`))
-  if (diff.hunks.length === 0) lines.push(dim('(no change)'))
-  return lines.join('\n')
+    const head = dim(`@@ line ${hunk.startOld}: ${hunk.lenOld} out, ${hunk.lenNew} in @@`)
+    return [head, ...gone.map((line) => red(`- ${plain(line)}`)), ...hunk.linesNew.map((line) => green(`+ ${plain(line)}`))]
+  })
+  const more = rows.length - shownLines
+  return [
+    bold(plain(path)),
+    ...rows.slice(0, shownLines),
+    ...(more > 0 ? [yellow(`… ${more} more lines; --json shows them all`)] : []),
+    ...(rows.length === 0 ? [dim('(no change)')] : []),
+  ].join('\n')
 }
 
 /** A bar on stderr for long work; silent where nobody watches. */

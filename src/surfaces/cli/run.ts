@@ -12,7 +12,7 @@ import { sessions } from './commands/sessions.ts'
 import { snapshots } from './commands/snapshots.ts'
 import { tools } from './commands/tools.ts'
 import { undo } from './commands/undo.ts'
-import { bold, dim, red, say, warn } from './print.ts'
+import { bold, dim, plain, red, say, warn } from './print.ts'
 
 export const commands: readonly Command[] = [mcp, serve, call, tools, approvals, undo, snapshots, audit, sessions, doctor]
 
@@ -72,9 +72,9 @@ function report(fault: ToolError, json: boolean): number {
     warn(JSON.stringify(fault.toBody()))
     return code
   }
-  warn(`${red(fault.code)} ${fault.message}`)
-  if (fault.hint) warn(`${dim('→')} ${fault.hint}`)
-  if (fault.details && Object.keys(fault.details).length) warn(dim(JSON.stringify(fault.details)))
+  warn(`${red(fault.code)} ${plain(fault.message)}`)
+  if (fault.hint) warn(`${dim('→')} ${plain(fault.hint)}`)
+  if (fault.details && Object.keys(fault.details).length) warn(dim(plain(JSON.stringify(fault.details))))
   if (fault.code === 'E_INTERNAL' && fault.cause) warn(dim(String((fault.cause as Error).stack ?? fault.cause)))
   return code
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import type { Readable, Writable } from 'node:stream'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server'
@@ -100,7 +101,7 @@ class LineTransport implements Transport {
     this.skipping = true
     const start = Buffer.concat(this.pieces).subarray(0, 4_096).toString('utf8')
     this.pieces = []
-    this.refuse(-32600, `Message larger than ${longestMessage} bytes`, /^\s*\{[^[{]*?"id"\s*:\s*(\d+|"[^"\\]*")/.exec(start)?.[1])
+    this.refuse(-32600, `Message larger than ${longestMessage} bytes`, idIn(start))
   }
 
   private finishLine(): void {
@@ -109,7 +110,9 @@ class LineTransport implements Transport {
     this.pieces = []
     this.held = 0
     this.skipping = false
-    if (!skipped && line.length > 0) this.deliver(line.toString('utf8'))
+    if (skipped || line.length === 0) return
+    if (isUtf8(line)) this.deliver(line.toString('utf8'))
+    else this.refuse(-32700, 'Not valid UTF-8')
   }
 
   private deliver(text: string): void {
@@ -165,4 +168,15 @@ function isMessage(value: unknown): value is JSONRPCMessage {
 
 function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The id at the beginning of a message that is too long to be read, where it is a proper one. */
+function idIn(start: string): string | undefined {
+  const found = /^\s*\{[^[{]*?"id"\s*:\s*(-?\d+|"[^"\\]*")\s*[,}]/.exec(start)?.[1]
+  try {
+    const id: unknown = JSON.parse(found ?? 'null')
+    return typeof id === 'string' || Number.isSafeInteger(id) ? JSON.stringify(id) : undefined
+  } catch {
+    return undefined
+  }
 }

@@ -1,6 +1,6 @@
 import Type from 'typebox'
+import { compileGlobs } from '../../contracts/glob.ts'
 import { closed, named } from '../../contracts/shapes.ts'
-import { compileGlobs } from '../../host/globs.ts'
 import { defineTool } from './use.ts'
 
 export const listFiles = defineTool({

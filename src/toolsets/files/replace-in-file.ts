@@ -60,6 +60,8 @@ export const replaceInFile = defineTool({
   },
 })
 
+const longestPattern = 16_384
+
 interface Wanted {
   path: string
   find: string
@@ -74,6 +76,10 @@ async function replaced(input: Wanted, use: FileUse): Promise<{ before: string; 
   const { text: after, count } = await withPlainLineEnds(before, (text, toPlain) => {
     const find = toPlain(input.find)
     const pattern = patternOf(find, input.flags, text)
+    if (pattern && pattern.source.length > longestPattern)
+      throw new ToolError('E_BAD_ARGS', `A pattern may have ${longestPattern} characters`, {
+        hint: 'Use a shorter pattern, or literal text.',
+      })
     if (pattern) return use.regex.replace(pattern.source, pattern.flags, text, toPlain(input.replace), use.regexTimeoutMs)
     const parts = text.split(find)
     const size = Buffer.byteLength(text) + (parts.length - 1) * Buffer.byteLength(input.replace)

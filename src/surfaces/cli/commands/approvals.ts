@@ -70,8 +70,8 @@ function row(approval: Approval): string[] {
 
 function describe(approval: Approval): string {
   return [
-    `${bold(plain(approval.card.title))}  ${approval.risk}, ${approval.state}`,
-    `asked ${ago(approval.createdAt)} by ${plain(approval.client)} over ${approval.surface}, session ${approval.session}`,
+    `${bold(oneLine(approval.card.title, 120))}  ${approval.risk}, ${approval.state}`,
+    `asked ${ago(approval.createdAt)} by ${oneLine(approval.client, 80)} over ${approval.surface}, session ${approval.session}`,
     `lapses ${new Date(approval.expiresAt).toISOString()}`,
     '',
     ...approval.card.changes.map((change) => renderDiff(change.path, change.diff)),

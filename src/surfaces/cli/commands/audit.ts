@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { AuditLine } from '../../../contracts/audit.ts'
 import { ToolError } from '../../../contracts/errors.ts'
 import type { Command, Invocation } from '../command.ts'
-import { dim, green, oneLine, progressBar, red, say, table, yellow } from '../print.ts'
+import { dim, green, oneLine, plain, progressBar, red, say, table, yellow } from '../print.ts'
 
 export const audit: Command = {
   name: 'audit',
@@ -107,7 +107,7 @@ async function tail(invocation: Invocation, runtime: Runtime): Promise<number> {
   process.once('SIGINT', () => (open = false))
   while (open) {
     const fresh = runtime.audit.last(1_000, (line) => line.seq > seen && fits(line)).filter((line) => line.seq > seen)
-    for (const line of fresh) say(invocation.json ? JSON.stringify(line) : row(line).join('  '))
+    for (const line of fresh) say(invocation.json ? JSON.stringify(line) : row(line).map(plain).join('  '))
     seen = Math.max(seen, runtime.audit.head().seq)
     await pause(300)
   }

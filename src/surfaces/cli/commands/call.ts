@@ -1,7 +1,8 @@
 import { text as readAll } from 'node:stream/consumers'
 import { ToolError } from '../../../contracts/errors.ts'
-import type { Command, Invocation } from '../command.ts'
-import { bold, progressBar, renderDiff, say, warn, yellow } from '../print.ts'
+import type { Runtime } from '../../../contracts/runtime.ts'
+import type { Command } from '../command.ts'
+import { block, bold, oneLine, progressBar, renderDiff, say, warn, yellow } from '../print.ts'
 import { confirm } from '../confirm.ts'
 
 export const call: Command = {
@@ -36,12 +37,13 @@ the session is "cli" unless you name another. \`handrail tools\` lists the tools
         { surface: 'cli', client: 'handrail-cli', session, role: 'agent' },
         {
           onProgress: (done, total) => bar.show(done, total ?? 0),
-          onApproval: (id) => void askHere(invocation, runtime, id),
+          onApproval: (id) => void askHere(runtime, id),
           ...(options['wait'] !== undefined && { approvalWaitMs: Number(options['wait']) }),
         },
       )
       bar.end()
-      say(JSON.stringify(output, null, 2))
+      const answer = JSON.stringify(output, null, 2)
+      say(process.stdout.isTTY ? block(answer) : answer)
       return 0
     } finally {
       bar.end()
@@ -61,14 +63,13 @@ function parseInput(text: string): unknown {
 }
 
 /** A person at this very terminal can answer here; elsewhere the call waits for an answer from another one. */
-async function askHere(invocation: Invocation, runtime: ReturnType<Invocation['open']>, id: string): Promise<void> {
+async function askHere(runtime: Runtime, id: string): Promise<void> {
   const approval = runtime.approvals.get(id)
   if (!approval) return
-  warn(yellow(`${approval.tool} needs your approval (${approval.risk}): ${approval.card.title}`))
+  warn(yellow(`${approval.tool} needs your approval (${approval.risk}): ${oneLine(approval.card.title, 120)}`))
   for (const change of approval.card.changes) warn(renderDiff(change.path, change.diff))
   warn(`From another terminal: ${bold(`handrail approvals approve ${id} --project ${runtime.project}`)}`)
   const yes = await confirm('Let it through?')
   if (yes === undefined || runtime.approvals.get(id)?.state !== 'pending') return
   runtime.approvals.decide(id, { approve: yes, by: 'terminal' })
-  void invocation
 }

@@ -1,6 +1,6 @@
 import { asToolError } from '../../../contracts/errors.ts'
 import type { Command } from '../command.ts'
-import { bold, dim, green, red, say, table, yellow } from '../print.ts'
+import { bold, green, red, say, table, yellow } from '../print.ts'
 
 interface Finding {
   what: string
@@ -66,7 +66,7 @@ export const doctor: Command = {
         say(
           `\n${table(
             ['setting', 'value', 'from'],
-            settings.map(({ key, value, origin }) => [key, brief(value), origin === 'default' ? dim(origin) : bold(origin)]),
+            settings.map(({ key, value, origin }) => [key, brief(value), origin]),
           )}`,
         )
     }

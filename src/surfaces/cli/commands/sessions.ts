@@ -1,5 +1,5 @@
 import type { Command } from '../command.ts'
-import { ago, bold, oneLine, plain, say, table } from '../print.ts'
+import { ago, block, bold, oneLine, say, table } from '../print.ts'
 
 export const sessions: Command = {
   name: 'sessions',
@@ -17,7 +17,7 @@ export const sessions: Command = {
         else
           say(
             notes.length
-              ? notes.map((note) => `${bold(note.kind)} ${ago(note.at)}\n${plain(note.text)}`).join('\n\n')
+              ? notes.map((note) => `${bold(note.kind)} ${ago(note.at)}\n${block(note.text)}`).join('\n\n')
               : 'It said nothing.',
           )
         return 0

@@ -2,7 +2,7 @@ import type { LineDiff } from '../../../contracts/diff.ts'
 import { ToolError } from '../../../contracts/errors.ts'
 import type { Command } from '../command.ts'
 import { confirm } from '../confirm.ts'
-import { green, renderDiff, say, warn } from '../print.ts'
+import { green, plain, renderDiff, say, warn } from '../print.ts'
 
 interface Undone {
   applied: boolean
@@ -57,7 +57,7 @@ An undo is a write like any other: it is kept, and can be undone by its own call
       if (json) say(JSON.stringify({ ...(output as Undone), call: callId }))
       else
         say(
-          `${green('Undone')}: ${(output as Undone).changes.map((change) => `${change.path} ${change.becomes}`).join(', ')}  (to take this back: handrail undo ${callId})`,
+          `${green('Undone')}: ${(output as Undone).changes.map((change) => `${plain(change.path)} ${change.becomes}`).join(', ')}  (to take this back: handrail undo ${callId})`,
         )
       return 0
     } finally {
