@@ -1,3 +1,4 @@
+import { relative } from 'node:path'
 import { ToolError } from '../../../contracts/errors.ts'
 import type { Command } from '../command.ts'
 import { bold, dim, say } from '../print.ts'
@@ -27,11 +28,12 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
       say(`  token   ${file}`)
       say(`  health  ${listening.url}/healthz`)
       say()
+      const me = ownName()
       say('Next, in another terminal:')
-      say(`  handrail call list_files '{"path":"."}' --project ${runtime.project}`)
-      say(`  handrail approvals list --project ${runtime.project}   ${dim('# what waits for you')}`)
-      say(`  handrail audit show --project ${runtime.project}       ${dim('# what was done')}`)
-      say(`  handrail undo --last --project ${runtime.project}      ${dim('# take the last change back')}`)
+      say(`  ${me} call list_files '{"path":"."}' --project ${runtime.project}`)
+      say(`  ${me} approvals list --project ${runtime.project}   ${dim('# what waits for you')}`)
+      say(`  ${me} audit show --project ${runtime.project}       ${dim('# what was done')}`)
+      say(`  ${me} undo --last --project ${runtime.project}      ${dim('# take the last change back')}`)
       say()
       say(dim('Ctrl-C stops it.'))
     }
@@ -43,4 +45,12 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
     await runtime.close()
     return 0
   },
+}
+
+/** How this program was called, so that what it suggests can be typed as it stands. */
+function ownName(): string {
+  const [, script = 'handrail'] = process.argv
+  if (!script.endsWith('.js')) return 'handrail'
+  const near = relative(process.cwd(), script)
+  return `node ${near.startsWith('..') ? script : near}`
 }
