@@ -39,16 +39,17 @@ export function openRuntime(options: RuntimeOptions): Runtime {
   }
 }
 
-function wire(projectRoot: Root, options: RuntimeOptions): Runtime {
+function wire(opened: Root, options: RuntimeOptions): Runtime {
   const environment = options.environment ?? process.env
   const userSettings = join(environment['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'handrail', 'config.json')
   const { config, settings } = loadConfig({
     user: readSettingsFile(userSettings, userSettings),
-    project: readSettingsFile(join(projectRoot.path, 'handrail.config.json'), 'handrail.config.json'),
+    project: readSettingsFile(join(opened.path, 'handrail.config.json'), 'handrail.config.json'),
     environment,
     flags: options.flags ?? {},
   })
   const { policies, limits } = config
+  const projectRoot: Root = { ...opened, mounts: policies.crossMounts ? undefined : opened.mounts }
   const rules = pathRules(policies.forbiddenDirs, sandboxWithin(projectRoot, config))
   const files = judgedFiles(projectRoot, rules, limits.maxReadBytes)
 
@@ -62,12 +63,22 @@ function wire(projectRoot: Root, options: RuntimeOptions): Runtime {
   openingLock.close()
   const audit = openAudit(state, auditLock)
   const snapshots = openSnapshots(state.sub('snapshots'), db)
-  const approvals = openApprovals(db)
+  const approvals = openApprovals(db, (lapsed) =>
+    audit.note({
+      event: 'approval.decided',
+      approval: lapsed.id,
+      approved: false,
+      by: 'time',
+      tool: lapsed.tool,
+      session: lapsed.session,
+    }),
+  )
   const sessions = openSessions(db)
   const idempotency = openIdempotency(db, limits.idempotencyTtlMs)
   const journal = openJournal({
     root: projectRoot,
-    files,
+    // What it touches has been judged; what a killed process left must be put right whatever the rules are today.
+    files: judgedFiles(projectRoot, pathRules([]), Number.MAX_SAFE_INTEGER),
     snapshots,
     db,
     retention: limits.snapshotRetention,
@@ -165,27 +176,28 @@ function wire(projectRoot: Root, options: RuntimeOptions): Runtime {
         const asked = approvals.get(id)
         if (!asked)
           throw new ToolError('E_NOT_FOUND', `No such approval: ${id}`, { hint: '`handrail approvals list` shows what waits.' })
-        if (asked.state !== 'pending')
-          throw new ToolError('E_CONFLICT', `This approval is already ${asked.state}`, {
+        const decided = approvals.decide(id, decision, () =>
+          audit.write(
+            {
+              event: 'approval.decided',
+              approval: id,
+              approved: decision.approve,
+              by: decision.by,
+              tool: asked.tool,
+              session: asked.session,
+              inputDigest: asked.inputDigest,
+              ...(decision.note !== undefined && { message: scrub(decision.note) }),
+            },
+            true,
+          ),
+        )
+        const now = approvals.get(id) ?? asked
+        if (!decided)
+          throw new ToolError('E_CONFLICT', `This approval is already ${now.state}`, {
             details: { approvalId: id },
             hint: 'A decision is final; the agent can ask again.',
           })
-        audit.write(
-          {
-            event: 'approval.decided',
-            approval: id,
-            approved: decision.approve,
-            by: decision.by,
-            tool: asked.tool,
-            session: asked.session,
-            inputDigest: asked.inputDigest,
-            ...(decision.note !== undefined && { message: scrub(decision.note) }),
-          },
-          true,
-        )
-        if (!approvals.decide(id, decision))
-          throw new ToolError('E_CONFLICT', 'Somebody else answered first', { details: { approvalId: id } })
-        return approvals.get(id) ?? asked
+        return now
       },
     },
     audit,

@@ -63,7 +63,8 @@ export function loadConfig(sources: Sources): LoadedConfig {
     }
     take(dig(user, leaf.path), 'user', `${sources.user?.name}: ${leaf.key}`)
     take(dig(project, leaf.path), 'project', `${sources.project?.name}: ${leaf.key}`)
-    take(fromText(leaf, sources.environment?.[leaf.env]), 'environment', leaf.env)
+    // An empty variable is an unset one: it must not lift a list of what is forbidden.
+    take(fromText(leaf, sources.environment?.[leaf.env] || undefined), 'environment', leaf.env)
     take(fromText(leaf, sources.flags?.[leaf.flag]), 'flag', `--${leaf.flag}`)
     put(config, leaf.path, value)
     return {

@@ -3,6 +3,7 @@ import { ToolError } from './errors.ts'
 const longest = 512
 const mostGlobs = 100
 const mostAlternatives = 256
+const longestTogether = 16_384
 
 type Piece = 'star' | 'any' | { one: string } | { set: [string, string][]; not: boolean }
 /** One pattern as names; `**` stands for any number of them. */
@@ -17,10 +18,15 @@ export function compileGlobs(
   options: { matchBase?: boolean; nocase?: boolean } = {},
 ): (path: string) => boolean {
   if (globs.length > mostGlobs) throw badGlob(`${globs.length} patterns`, `at most ${mostGlobs} can be given`)
+  let size = 0
   const fold = (text: string): string => (options.nocase ? text.toLowerCase() : text)
   const tests = globs.map((glob) => {
     const not = glob.startsWith('!')
-    const patterns = expandBraces(fold(not ? glob.slice(1) : glob), glob).map(parse)
+    const alternatives = expandBraces(fold(not ? glob.slice(1) : glob), glob)
+    size += alternatives.reduce((sum, one) => sum + one.length, 0)
+    if (size > longestTogether)
+      throw badGlob(glob, `all patterns together may have ${longestTogether} characters, braces expanded`)
+    const patterns = alternatives.map(parse)
     return (names: string[]): boolean => patterns.some((pattern) => matchNames(pattern, names)) !== not
   })
   return (path) => {
@@ -35,7 +41,7 @@ function expandBraces(glob: string, whole: string): string[] {
   let at = 0
   while (at < glob.length) {
     const close = glob[at] === '{' ? closing(glob, at) : -1
-    const parts = close > 0 ? alternatives(glob.slice(at + 1, close)) : undefined
+    const parts = close > 0 ? splitAlternatives(glob.slice(at + 1, close)) : undefined
     const ends =
       parts && parts.length > 1 ? parts.flatMap((part) => (part === '' ? [''] : expandBraces(part, whole))) : [glob[at] as string]
     at = parts && parts.length > 1 ? close + 1 : at + 1
@@ -54,7 +60,7 @@ function closing(glob: string, open: number): number {
   return -1
 }
 
-function alternatives(inside: string): string[] {
+function splitAlternatives(inside: string): string[] {
   const parts = ['']
   let depth = 0
   for (const character of inside) {

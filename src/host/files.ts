@@ -3,8 +3,8 @@ import { isUtf8 } from 'node:buffer'
 import { closeSync, readSync, readdirSync, type Dirent } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ToolError } from '../contracts/errors.ts'
-import { splitPath, type PathRules } from './paths.ts'
-import { fileFault, ioFault, openFile, openFolder, type Folder, type Root } from './walk.ts'
+import { deepest, splitPath, type PathRules } from './paths.ts'
+import { enterFolder, fileFault, ioFault, openFile, openFolder, type Folder, type Root } from './walk.ts'
 
 export interface Entry {
   name: string
@@ -63,7 +63,12 @@ export function judgedFiles(root: Root, rules: PathRules, maxBytes: number): Fil
     },
     async scan(path, visit, signal) {
       const names = splitPath(path, rules)
-      await scanFolder(root, names, '', rules, visit, { signal, since: performance.now() })
+      const folder = openFolderOnly(root, names)
+      try {
+        await scanFolder(root, folder, names, '', rules, visit, { signal, since: performance.now() })
+      } finally {
+        folder.close()
+      }
     },
   }
   return files
@@ -141,33 +146,41 @@ export const turnMs = 8
 
 async function scanFolder(
   root: Root,
+  folder: Folder,
   names: readonly string[],
   prefix: string,
   rules: PathRules,
   visit: (relative: string, kind: Entry['kind']) => void | 'stop',
   pace: { signal: AbortSignal | undefined; since: number },
 ): Promise<'stop' | undefined> {
-  const folder = openFolderOnly(root, names)
-  try {
-    for (const entry of entriesOf(folder, names, rules)) {
-      const relative = prefix + entry.name
-      if (visit(relative, entry.kind) === 'stop') return 'stop'
-      if (performance.now() - pace.since > turnMs) {
-        await nextTurn()
-        pace.signal?.throwIfAborted()
-        pace.since = performance.now()
-      }
-      if (entry.kind !== 'folder') continue
-      try {
-        if ((await scanFolder(root, [...names, entry.name], `${relative}/`, rules, visit, pace)) === 'stop') return 'stop'
-      } catch (fault) {
-        // A folder that vanished, turned into a link or may not be read is passed over, as any walker does.
-        if (!(fault instanceof ToolError)) throw fault
-      }
+  for (const entry of entriesOf(folder, names, rules)) {
+    const relative = prefix + entry.name
+    if (visit(relative, entry.kind) === 'stop') return 'stop'
+    if (performance.now() - pace.since > turnMs) {
+      await nextTurn()
+      pace.signal?.throwIfAborted()
+      pace.since = performance.now()
     }
-    return undefined
-  } finally {
-    folder.close()
+    const path = [...names, entry.name]
+    if (entry.kind !== 'folder' || path.length > deepest) continue
+    const child = enterIfPossible(root, folder, path)
+    if (!child) continue
+    try {
+      if ((await scanFolder(root, child, path, `${relative}/`, rules, visit, pace)) === 'stop') return 'stop'
+    } finally {
+      child.close()
+    }
+  }
+  return undefined
+}
+
+/** A folder that vanished, turned into a link or may not be read is passed over, as any walker does. */
+function enterIfPossible(root: Root, parent: Folder, names: readonly string[]): Folder | undefined {
+  try {
+    return enterFolder(root, parent, names)
+  } catch (fault) {
+    if (fault instanceof ToolError) return undefined
+    throw fault
   }
 }
 

@@ -5,6 +5,9 @@ import { foldName, foldPath } from '../contracts/names.ts'
 const reserved = ['.handrail', 'handrail.config.json']
 const temporary = '.handrail-'
 
+/** Longest chain of folders that is followed. */
+export const deepest = 128
+
 export interface PathRules {
   /** The folder every path must lie in, as names below the root; empty is the root itself. */
   readonly within: readonly string[]
@@ -65,6 +68,7 @@ export function splitPath(path: string, rules: PathRules): string[] {
   const names = path.split('/').filter((name) => name !== '' && name !== '.')
   if (rules.within.some((name, index) => names[index] !== name))
     throw deny(`tools may only enter ${rules.within.join('/')}/ (policies.sandboxRoot)`)
+  if (names.length > deepest) throw deny(`it is more than ${deepest} folders deep`)
   names.forEach((name, index) => {
     if (index === 0 && name === '~') throw deny('"~" is not expanded')
     if (name.length > 63 && Buffer.byteLength(name) > 255) throw deny('one of its names is longer than 255 bytes')

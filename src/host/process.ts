@@ -8,6 +8,8 @@ export interface ProcessOptions {
   env: Record<string, string>
   signal?: AbortSignal
   timeoutMs: number
+  /** What it reads from stdin; nothing by default. */
+  input?: string
   /** Called with each piece of output; `stop` ends the process, which then counts as ended well. */
   onOutput: (chunk: Buffer) => void | 'stop'
 }
@@ -28,7 +30,7 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
     const child = spawn(options.file, options.args, {
       cwd: options.cwd,
       env: options.env,
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
       detached: true,
       shell: false,
     })
@@ -54,12 +56,14 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
     process.once('exit', onExit)
     if (options.signal?.aborted) onAbort()
     options.signal?.addEventListener('abort', onAbort, { once: true })
-    child.stdout.on('data', (chunk: Buffer) => {
+    // It may end before it has read everything.
+    child.stdin?.on('error', () => undefined).end(options.input)
+    child.stdout?.on('data', (chunk: Buffer) => {
       if (stopped || options.onOutput(chunk) !== 'stop') return
       stopped = true
       kill()
     })
-    child.stderr.on('data', (chunk: Buffer) => {
+    child.stderr?.on('data', (chunk: Buffer) => {
       if (errors.length < errorBytes) errors += chunk.toString('utf8').slice(0, errorBytes - errors.length)
     })
     const finish = (): void => {

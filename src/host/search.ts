@@ -51,10 +51,14 @@ export function openSearch(parts: Parts): Search {
       const wanted =
         filePattern === undefined ? () => true : compileGlobs([filePattern], { matchBase: !filePattern.includes('/') })
       const base = names.length ? `${names.join('/')}/` : ''
-      if (!files.isFolder(asked.path)) return scanInNode(parts, asked, pattern, '', () => true)
+      if (!files.isFolder(asked.path)) {
+        // A file that is named must be one that may be read.
+        files.read(asked.path, largestFile)
+        return scanInNode(parts, asked, pattern, '', () => true)
+      }
       const hits = ripgrep === undefined ? undefined : await propose(parts, ripgrep, names, asked, pattern)
       if (!hits) return scanInNode(parts, asked, pattern, base, wanted)
-      return readHits(parts, hits, base, wanted, asked, pattern)
+      return readHits(parts, ripgrep as string, hits, base, wanted, asked, pattern)
     },
   }
 }
@@ -145,10 +149,7 @@ async function propose(
         return count > Math.max(hitsInOrder, asked.most) ? 'stop' : undefined
       },
     })
-    if (end.timedOut)
-      throw new ToolError('E_TIMEOUT', `The search took longer than ${parts.timeoutMs} ms`, {
-        hint: 'Search a smaller folder, or give a filePattern.',
-      })
+    if (end.timedOut) throw tooSlow(parts.timeoutMs)
     asked.signal.throwIfAborted()
     // Code 2 is a pattern it does not know (look-around, references), or a fault: the other engine decides.
     return end.stopped || end.code === 0 || end.code === 1 || hits.size > 0 ? hits : undefined
@@ -163,6 +164,7 @@ async function propose(
 /** Takes the first hits in the order of their paths, and reads each line itself. */
 async function readHits(
   parts: Parts,
+  ripgrep: string,
   hits: Hits,
   base: string,
   wanted: (path: string) => boolean,
@@ -173,7 +175,7 @@ async function readHits(
   let checked = 0
   let since = performance.now()
   const settle = async (): Promise<void> => {
-    const fresh = await withoutCarriageReturns(parts, matches.slice(checked), pattern)
+    const fresh = await confirmed(parts, ripgrep, matches.slice(checked), asked, pattern)
     matches = [...matches.slice(0, checked), ...fresh]
     checked = matches.length
   }
@@ -194,14 +196,44 @@ async function readHits(
   return matches.map(shown)
 }
 
-/** ripgrep may have matched the CR of a CR LF, which is no part of the line: such lines are looked at once more. */
-async function withoutCarriageReturns(parts: Parts, matches: Match[], pattern: SearchPattern): Promise<Match[]> {
-  const doubtful = matches.filter((match) => match.preview.endsWith('\r'))
-  if (doubtful.length === 0) return matches
-  const text = doubtful.map((match) => match.preview).join('\n')
-  const [fits = []] = await parts.regex.find(pattern.source, pattern.flags, [text], doubtful.length, parts.timeoutMs)
-  const sure = new Set(fits.map((line) => doubtful[line - 1]))
-  return matches.filter((match) => !match.preview.endsWith('\r') || sure.has(match))
+/**
+ * What ripgrep proposed was found under a name, which may have led outside for a moment; so the lines that were read by us
+ * must match themselves. It is asked once more, about these lines on its stdin, without their CR.
+ */
+async function confirmed(
+  parts: Parts,
+  ripgrep: string,
+  matches: Match[],
+  asked: Searching,
+  pattern: SearchPattern,
+): Promise<Match[]> {
+  if (matches.length === 0) return []
+  const input = matches.map((match) => `${match.preview.endsWith('\r') ? match.preview.slice(0, -1) : match.preview}\n`).join('')
+  let output = ''
+  const end = await runProcess({
+    file: ripgrep,
+    args: [
+      '--no-config',
+      '--text',
+      '--line-number',
+      '--no-filename',
+      '--color=never',
+      '--max-columns=1',
+      '--encoding=none',
+      `--regexp=${pattern.ripgrep}`,
+      '-',
+    ],
+    cwd: '/',
+    env: {},
+    signal: asked.signal,
+    timeoutMs: parts.timeoutMs,
+    input,
+    onOutput: (chunk) => void (output += chunk.toString('latin1')),
+  })
+  if (end.timedOut) throw tooSlow(parts.timeoutMs)
+  asked.signal.throwIfAborted()
+  const lines = new Set(output.split('\n').map((line) => Number.parseInt(line, 10)))
+  return matches.filter((_, index) => lines.has(index + 1))
 }
 
 /** Adds the given lines of a text, walking from line to line without splitting the whole. */
@@ -230,11 +262,19 @@ async function scanInNode(
   wanted: (path: string) => boolean,
 ): Promise<Match[]> {
   const { files, regex } = parts
+  const until = performance.now() + parts.timeoutMs
   const found: string[] = []
   if (!files.isFolder(asked.path)) found.push(files.normal(asked.path))
-  else await files.scan(asked.path, (path, kind) => void (kind === 'file' && wanted(path) && found.push(path)), asked.signal)
+  else
+    await files.scan(
+      asked.path,
+      (path, kind) => {
+        if (performance.now() > until) throw tooSlow(parts.timeoutMs)
+        if (kind === 'file' && wanted(path)) found.push(path)
+      },
+      asked.signal,
+    )
   found.sort()
-  const until = performance.now() + parts.timeoutMs
   const matches: Match[] = []
   for (let from = 0; from < found.length && matches.length < asked.most;) {
     const batch: { path: string; text: string }[] = []
@@ -282,4 +322,10 @@ function isPlainGlob(glob: string | undefined): glob is string {
 
 function escapeGlob(name: string): string {
   return name.replace(/[[\]{}*?!\\]/g, '\\$&')
+}
+
+function tooSlow(ms: number): ToolError {
+  return new ToolError('E_TIMEOUT', `The search took longer than ${ms} ms`, {
+    hint: 'Search a smaller folder, or give a filePattern.',
+  })
 }

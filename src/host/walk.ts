@@ -17,7 +17,7 @@ export interface Root {
   readonly mounts: Mounts | undefined
 }
 
-export function openRoot(path: string, options: { crossMounts?: boolean; means?: Root['means'] } = {}): Root {
+export function openRoot(path: string, options: { means?: Root['means'] } = {}): Root {
   let real: string
   try {
     real = realpathSync(path)
@@ -35,7 +35,7 @@ export function openRoot(path: string, options: { crossMounts?: boolean; means?:
     throw new ToolError('E_BAD_ARGS', `Not a folder: ${path}`, { details: { path }, hint: 'Give a folder with --project.' })
   }
   const means = options.means ?? (existsSync(`/proc/self/fd/${fd}`) ? 'descriptors' : 'compare')
-  return { path: real, fd, dev: stat.dev, means, mounts: options.crossMounts ? undefined : watchMounts(real) }
+  return { path: real, fd, dev: stat.dev, means, mounts: watchMounts(real) }
 }
 
 export function closeRoot(root: Root): void {
@@ -56,33 +56,52 @@ export function openFolder(
   options: { make?: (created: string) => void; asked?: readonly string[] } = {},
 ): Folder {
   const { make, asked = names } = options
-  let fd = root.fd
-  let plain = root.path
-  const path = (name: string): string => (root.means === 'descriptors' ? `/proc/self/fd/${fd}/${name}` : `${plain}/${name}`)
-  const leave = (): void => {
-    if (fd !== root.fd) closeSync(fd)
-  }
+  let folder = folderAt(root, root.fd, root.path)
   try {
     if (root.mounts?.crossed(asked)) throw mounted(asked)
     names.forEach((name, index) => {
-      if (make) makeFolder(path(name), () => make(names.slice(0, index + 1).join('/')))
-      const next = openSync(path(name), dirFlags)
-      plain = `${plain}/${name}`
-      leave()
-      fd = next
-      if (root.means === 'compare') mustBeSame(root, plain, fd)
-      if (root.mounts && fstatSync(fd).dev !== root.dev) throw mounted(asked)
+      if (make) makeFolder(folder.at(name), () => make(names.slice(0, index + 1).join('/')))
+      const next = enter(root, folder, name, asked)
+      folder.close()
+      folder = next
     })
+    return folder
   } catch (cause) {
-    leave()
+    folder.close()
     throw walkFault(root, asked, cause)
   }
-  const held = fd
-  const base = plain
+}
+
+/** One step down from a folder that is open already; `names` is the whole path of the child. */
+export function enterFolder(root: Root, parent: Folder, names: readonly string[]): Folder {
+  try {
+    if (root.mounts?.crossed(names)) throw mounted(names)
+    return enter(root, parent, names.at(-1) as string, names)
+  } catch (cause) {
+    throw walkFault(root, names, cause)
+  }
+}
+
+function enter(root: Root, parent: Folder, name: string, asked: readonly string[]): Folder {
+  const fd = openSync(parent.at(name), dirFlags)
+  try {
+    if (root.means === 'compare') mustBeSame(root, parent.at(name), fd)
+    if (root.mounts && fstatSync(fd).dev !== root.dev) throw mounted(asked)
+  } catch (cause) {
+    closeSync(fd)
+    throw cause
+  }
+  return folderAt(root, fd, parent.at(name))
+}
+
+function folderAt(root: Root, fd: number, path: string): Folder {
+  const base = root.means === 'descriptors' ? `/proc/self/fd/${fd}` : path
   return {
-    fd: held,
-    at: (name) => (root.means === 'descriptors' ? `/proc/self/fd/${held}/${name}` : `${base}/${name}`),
-    close: leave,
+    fd,
+    at: (name) => `${base}/${name}`,
+    close: () => {
+      if (fd !== root.fd) closeSync(fd)
+    },
   }
 }
 

@@ -38,9 +38,9 @@ export function openPolicy(config: Config): Policy {
         details: { allowed: [...hosts] },
         hint: 'Only http(s) addresses on policies.browserAllowedHosts may be opened.',
       })
-    if ('path' in touch && touch.access === 'write' && config.readOnly)
+    if (config.readOnly && ('command' in touch || ('path' in touch && touch.access === 'write')))
       throw new ToolError('E_POLICY_VIOLATION', 'This project is read-only here', {
-        details: { path: touch.path },
+        details: touch,
         hint: 'The setting readOnly forbids every change.',
       })
   }

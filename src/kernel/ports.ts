@@ -1,4 +1,4 @@
-import type { Approval, ApprovalState, Decision } from '../contracts/approval.ts'
+import type { Approval, ApprovalState } from '../contracts/approval.ts'
 import type { AuditEntry } from '../contracts/audit.ts'
 import type { Written } from '../contracts/tool.ts'
 
@@ -38,7 +38,6 @@ export interface ApprovalPort {
   ): Approval
   get(id: string): Approval | undefined
   about(inputDigest: string, session: string): Approval | undefined
-  decide(id: string, decision: Decision): boolean
   move(id: string, from: ApprovalState, to: ApprovalState): boolean
 }
 

@@ -2,6 +2,8 @@ import type { Tool, Touch } from '../contracts/tool.ts'
 import { contentHash } from './digest.ts'
 
 const longest = 400
+/** More than is kept, so that a key that begins before the cut is seen whole. */
+const lookedAt = 1_000
 
 /** What looks like a credential, wherever it stands. */
 const secrets = [
@@ -13,7 +15,7 @@ const secrets = [
   /(?<![A-Za-z0-9])(?:AKIA|ASIA)[0-9A-Z]{12,}/g,
   /AIza[0-9A-Za-z_-]{20,}/g,
   /(?<![A-Za-z0-9])(?:npm|hf|dop_v1|shpat|pypi)[-_][A-Za-z0-9_-]{16,}/g,
-  /eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+){1,2}/g,
+  /(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+){1,2}/g,
   /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g,
   /(?<![A-Za-z0-9])(?:Bearer|Basic)\s+[A-Za-z0-9+/._=-]{8,}/gi,
   /((?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key)["']?\s*[:=]\s*["']?)[^\s"'&,;]{4,}/gi,
@@ -26,10 +28,10 @@ const suspicious =
 /** Text fit to be written down: no credentials, no endless strings. */
 export function scrub(text: string): string {
   // Looked through before it is cut, so that no half of a key is left at the end.
-  const clean = suspicious.test(text)
+  const clean = suspicious.test(text.slice(0, lookedAt))
     ? secrets.reduce(
         (left, secret) => left.replace(secret, (_, name: unknown) => `${typeof name === 'string' ? name : ''}[secret]`),
-        text.slice(0, 100_000),
+        text.slice(0, lookedAt),
       )
     : text
   return clean.length > longest ? `${clean.slice(0, longest)}… (${text.length} characters)` : clean

@@ -24,18 +24,19 @@ export interface ApprovalStore {
   /** The question about exactly this call that counts for this session: its own no, else the newest that is open or answered with yes. */
   about(inputDigest: string, session: string): Approval | undefined
   list(state?: ApprovalState): Approval[]
-  /** False where it was not pending any more: a decision is final. */
-  decide(id: string, decision: Decision): boolean
+  /** False where it was not pending any more: a decision is final. It counts only if it could be recorded. */
+  decide(id: string, decision: Decision, record: () => void): boolean
   /** Moves it on from one state to another, once. */
   move(id: string, from: ApprovalState, to: ApprovalState): boolean
 }
 
 /** Questions to people and their answers. They survive a restart and are shared by all processes; silence turns into no. */
-export function openApprovals(db: Database): ApprovalStore {
+export function openApprovals(db: Database, onLapsed: (approval: Approval) => void): ApprovalStore {
   const lapse = (): void => {
-    const late = Date.now()
-    if (db.get(`SELECT 1 FROM approvals WHERE state IN ('pending', 'approved') AND expires_at <= ? LIMIT 1`, late))
-      db.run(`UPDATE approvals SET state = 'expired' WHERE state IN ('pending', 'approved') AND expires_at <= ?`, late)
+    const late = db.all<Row>(`SELECT * FROM approvals WHERE state IN ('pending', 'approved') AND expires_at <= ?`, Date.now())
+    for (const row of late)
+      if (db.run(`UPDATE approvals SET state = 'expired' WHERE id = ? AND state = ?`, row.id, row.state) === 1)
+        onLapsed(fromRow(row))
   }
   const one = (sql: string, ...values: (string | number)[]): Approval | undefined => {
     lapse()
@@ -86,20 +87,22 @@ export function openApprovals(db: Database): ApprovalStore {
         : db.all<Row>('SELECT * FROM approvals ORDER BY created_at DESC LIMIT 500')
       return rows.map(fromRow)
     },
-    decide(id, decision) {
+    decide(id, decision, record) {
       lapse()
-      return db.transaction(
-        () =>
-          db.run(
-            `UPDATE approvals SET state = ?, decided_at = ?, decided_by = ?, note = ? WHERE id = ? AND state = 'pending'`,
-            decision.approve ? 'approved' : 'denied',
-            Date.now(),
-            decision.by,
-            decision.note ?? null,
-            id,
-          ) === 1,
-        true,
-      )
+      return db.transaction(() => {
+        if (!db.get(`SELECT 1 FROM approvals WHERE id = ? AND state = 'pending'`, id)) return false
+        record()
+        const state = decision.approve ? 'approved' : 'denied'
+        db.run(
+          'UPDATE approvals SET state = ?, decided_at = ?, decided_by = ?, note = ? WHERE id = ?',
+          state,
+          Date.now(),
+          decision.by,
+          decision.note ?? null,
+          id,
+        )
+        return true
+      }, true)
     },
     move: (id, from, to) => db.run('UPDATE approvals SET state = ? WHERE id = ? AND state = ?', to, id, from) === 1,
   }

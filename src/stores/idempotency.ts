@@ -19,7 +19,9 @@ export function openIdempotency(db: Database, ttlMs: number): IdempotencyStore {
   return {
     recall(tool, key) {
       const row = db.get<{ input_digest: string; output: string }>(
-        'SELECT input_digest, output FROM idempotency WHERE tool = ? AND key = ? AND at >= ?',
+        // An answer counts once its change has landed; one that is still pending is for recovery to decide.
+        `SELECT input_digest, output FROM idempotency i WHERE tool = ? AND key = ? AND at >= ?
+         AND NOT EXISTS (SELECT 1 FROM snapshots s WHERE s.call = i.call AND s.state = 'pending')`,
         tool,
         key,
         Date.now() - ttlMs,
