@@ -177,7 +177,7 @@ function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
   const auditLock = openLock(locks.at('audit.db'))
   const db = openDatabase(state.at('handrail.db'), schema)
   const audit = openAudit(state, auditLock)
-  const approvals = openApprovals(db)
+  const approvals = openApprovals(db, () => undefined)
   const idempotency = openIdempotency(db, config.limits.idempotencyTtlMs)
   const journal = openJournal({
     root,
