@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from './setup.mjs'
 
-const wordsOnly = new Set(['description', 'title', 'examples', 'says'])
+const wordsOnly = new Set(['description', 'title', 'examples', 'says', 'risk'])
 
 /** Where `now` breaks a promise that `before` made, as sentences. */
 export function breaks(before, now, path = '') {

@@ -77,8 +77,8 @@ export interface ToolForm<I extends object, O extends object, Use, In, Out> {
   forgives?: (raw: Record<string, unknown>) => Record<string, unknown>
   /** Input fields that hold content: only their size and digest are written down. */
   private?: readonly (keyof In & string)[]
-  /** For tools that can be rehearsed: what must be equal between the dry run and the real one. */
-  rehearsal?: (input: In) => { dry: boolean; same: unknown }
+  /** For tools that must be rehearsed: whether this is the dry run, and which fields must be equal between it and the real one. */
+  rehearsal?: (input: In) => { dry: boolean; same: readonly (keyof In & string)[] }
   /** For tools that check a file: whether it passed, so that `maxAutoFix` can count repairs. */
   verdict?: (input: In, output: Out) => { path: string; passed: boolean } | undefined
   /** Only in developer mode. */
@@ -101,7 +101,7 @@ export interface Tool {
   readonly audience: 'agent' | 'person'
   /** `by input` where the arguments decide. */
   readonly floor: Risk | 'by input'
-  readonly rehearsal: ((input: unknown) => { dry: boolean; same: unknown }) | undefined
+  readonly rehearsal: ((input: unknown) => { dry: boolean; same: readonly string[] }) | undefined
   readonly verdict: ((input: unknown, output: unknown) => { path: string; passed: boolean } | undefined) | undefined
   forgives(raw: Record<string, unknown>): Record<string, unknown>
   risk(input: unknown): Risk

@@ -18,6 +18,13 @@ const patienceMs = 30_000
 
 export function openLock(path: string): Lock {
   const connection = openConnection(path)
+  let patient = false
+  /** Set once by whoever uses it; both kinds of waiting on one lock are rare. */
+  const wait = (long: boolean): void => {
+    if (long === patient) return
+    connection.exec(`PRAGMA busy_timeout = ${long ? 10_000 : 0}`)
+    patient = long
+  }
   connection.exec('PRAGMA busy_timeout = 0')
   let line: Promise<unknown> = Promise.resolve()
   const take = async (signal: AbortSignal | undefined): Promise<void> => {
@@ -33,6 +40,7 @@ export function openLock(path: string): Lock {
     }
   }
   const tryTake = (): boolean => {
+    wait(false)
     try {
       connection.exec('BEGIN EXCLUSIVE')
       return true
@@ -57,13 +65,11 @@ export function openLock(path: string): Lock {
       return turn
     },
     holdNow(act) {
-      connection.exec('PRAGMA busy_timeout = 10000')
+      wait(true)
       try {
         connection.exec('BEGIN EXCLUSIVE')
       } catch (cause) {
         throw lockFault(cause)
-      } finally {
-        connection.exec('PRAGMA busy_timeout = 0')
       }
       try {
         return act()

@@ -10,6 +10,7 @@ import { recordable } from './record.ts'
 export interface Question extends Call {
   tool: Tool
   input: unknown
+  light: Record<string, unknown>
   inputDigest: string
   stateDigest: string
   risk: Risk
@@ -55,7 +56,7 @@ async function standing(ports: Ports, limits: Config['limits'], question: Questi
       inputDigest,
       stateDigest,
       card: await tool.card(input),
-      input: recordable(tool, input),
+      input: recordable(tool, question.light),
       session: caller.session,
       surface: caller.surface,
       client: caller.client,

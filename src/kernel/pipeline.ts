@@ -6,7 +6,7 @@ import { consent } from './consent.ts'
 import { deadline } from './deadline.ts'
 import { digest } from './digest.ts'
 import { powers } from './powers.ts'
-import { scrub } from './record.ts'
+import { scrub, weighed } from './record.ts'
 import type { Judged, Road } from './road.ts'
 import { statesOf, type States } from './states.ts'
 import { follow, keyOf } from './trace.ts'
@@ -34,8 +34,9 @@ export async function perform(road: Road, tool: Tool, raw: unknown, call: Call):
     const failures = (path: string): number => ports.sessions.failures(call.caller.session, path)
     const risk = policy.risk(tool.risk(input), touches, failures, call.options.raisedRisk)
     const changes = touches.some((touch) => 'path' in touch && touch.access === 'write')
-    trace.know({ input, touches, risk, changes: changes || risk !== 'R0' })
-    const judged: Judged = { road, tool, input, touches, call, trace, inputDigest: () => digest(tool.name, input) }
+    const light = weighed(tool, input)
+    trace.know({ input, light, touches, risk, changes: changes || risk !== 'R0' })
+    const judged: Judged = { road, tool, input, light, touches, call, trace, inputDigest: () => digest(tool.name, light) }
     const known = changes ? recall(judged) : undefined
     if (known) {
       trace.replayed()
@@ -49,7 +50,7 @@ export async function perform(road: Road, tool: Tool, raw: unknown, call: Call):
     // 4. consent
     if (policy.asks(risk) && call.caller.role !== 'person') {
       const stateDigest = digest(statesOf(ports.world, touches))
-      const question = { ...call, tool, input, inputDigest: judged.inputDigest(), stateDigest, risk }
+      const question = { ...call, tool, input, light, inputDigest: judged.inputDigest(), stateDigest, risk }
       trace.approved(await consent(ports, config.limits, question), stateDigest)
     }
     // 5. audit: the start line, on disk before anything is done
@@ -58,7 +59,7 @@ export async function perform(road: Road, tool: Tool, raw: unknown, call: Call):
       changes ? ports.world.exclusive(() => change(judged), call.options.signal) : run(judged, {}),
     )
     if (rehearsal && rehearsedOn !== undefined)
-      ports.sessions.rehearse(call.caller.session, tool.name, digest(rehearsal.same), rehearsedOn)
+      ports.sessions.rehearse(call.caller.session, tool.name, rehearsalDigest(judged, rehearsal.same), rehearsedOn)
     const verdict = tool.verdict?.(input, output)
     if (verdict) ports.sessions.checked(call.caller.session, ports.world.normal(verdict.path), verdict.passed)
     // 9. audit: the end line
@@ -116,10 +117,11 @@ function recall({ road, tool, input, inputDigest }: Judged): { output: unknown }
 }
 
 /** A change that can be rehearsed must have been, in this session, on the world as it is now. */
-function mustBeRehearsed({ road, tool, input, touches, call }: Judged): void {
+function mustBeRehearsed(judged: Judged): void {
+  const { road, tool, input, touches, call } = judged
   const rehearsal = tool.rehearsal?.(input)
   if (!rehearsal || rehearsal.dry || !road.config.policies.writeRequiresDiff) return
-  const seen = road.ports.sessions.rehearsed(call.caller.session, tool.name, digest(rehearsal.same))
+  const seen = road.ports.sessions.rehearsed(call.caller.session, tool.name, rehearsalDigest(judged, rehearsal.same))
   if (seen === undefined)
     throw new ToolError('E_POLICY_VIOLATION', `${tool.name} needs a dry run of exactly this change first`, {
       details: { policy: 'writeRequiresDiff' },
@@ -130,4 +132,9 @@ function mustBeRehearsed({ road, tool, input, touches, call }: Judged): void {
       details: { paths: touches.flatMap((touch) => ('path' in touch ? [touch.path] : [])) },
       hint: 'Read the file again, make the dry run again, look at the new diff, then write.',
     })
+}
+
+/** Names what must be equal between a dry run and the real one, by the fields the tool lists. */
+function rehearsalDigest({ light }: Judged, fields: readonly string[]): string {
+  return digest(fields.map((field) => light[field]))
 }

@@ -37,13 +37,17 @@ export function scrub(text: string): string {
   return clean.length > longest ? `${clean.slice(0, longest)}… (${text.length} characters)` : clean
 }
 
-/** The input as the record keeps it: private fields by size and digest only, everything else scrubbed. */
-export function recordable(tool: Pick<Tool, 'private'>, input: unknown): unknown {
+/** The input with its private fields as size and digest: names the same input, costs little to compare, and holds no content. */
+export function weighed(tool: Pick<Tool, 'private'>, input: unknown): Record<string, unknown> {
+  const light: Record<string, unknown> = { ...(input as object) }
+  for (const name of tool.private) if (Object.hasOwn(light, name)) light[name] = weigh(light[name])
+  return light
+}
+
+/** A weighed input as the record keeps it: everything that is not weighed is scrubbed. */
+export function recordable(tool: Pick<Tool, 'private'>, input: Record<string, unknown>): unknown {
   return Object.fromEntries(
-    Object.entries(input as object).map(([name, value]) => [
-      name,
-      tool.private.includes(name) ? weigh(value) : scrubDeep(value, 0),
-    ]),
+    Object.entries(input).map(([name, value]) => [name, tool.private.includes(name) ? value : scrubDeep(value, 0)]),
   )
 }
 

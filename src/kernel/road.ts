@@ -20,6 +20,8 @@ export interface Judged {
   road: Road
   tool: Tool
   input: unknown
+  /** The input with its content fields as size and digest. */
+  light: Record<string, unknown>
   touches: Touch[]
   call: Call
   trace: Trace

@@ -8,6 +8,7 @@ import { outline, recordable, scrub, scrubTouches } from './record.ts'
 /** What is known of a call once it has been judged. */
 interface Facts {
   input: unknown
+  light: Record<string, unknown>
   touches: Touch[]
   risk: Risk
   /** Whether the world may change: then there is a start line on disk before, and an end line after. */
@@ -44,7 +45,7 @@ export function follow(audit: AuditPort, tool: Tool, raw: unknown, call: Call): 
     if (role === 'person') entry.role = role
     if (facts) entry.risk = facts.risk
     if (withInput) {
-      entry.input = facts ? recordable(tool, facts.input) : outline(raw)
+      entry.input = facts ? recordable(tool, facts.light) : outline(raw)
       if (facts?.touches.length) entry.touches = scrubTouches(facts.touches)
     }
     return entry

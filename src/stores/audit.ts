@@ -5,7 +5,8 @@ import type { LogFile, StateFolder } from '../host/state-folder.ts'
 
 const genesis = '0'.repeat(64)
 const headBytes = 512
-const groupMs = 5
+/** Reads are written down together; this is the most that kill -9 can take of them. */
+const groupMs = 20
 
 /** Where the log ends: after line `seq` with this hash, at this byte. */
 interface End {

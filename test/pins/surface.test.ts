@@ -33,7 +33,7 @@ test('the tools and who may use them', () => {
     'list_files R0 agent',
     'read_file R0 agent',
     'write_to_file by input agent',
-    'replace_in_file R1 agent',
+    'replace_in_file by input agent',
     'search_files R0 agent',
     'list_snapshots R0 agent',
     'restore_snapshot R0 agent',

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { lineDiff } from '../../contracts/diff.ts'
 import { ToolError } from '../../contracts/errors.ts'
-import { closed, named } from '../../contracts/shapes.ts'
+import { closed, DiffShape, named } from '../../contracts/shapes.ts'
 import { decodeText, encodeText, tooLarge } from '../../host/files.ts'
 import { withPlainLineEnds } from './line-ends.ts'
 import { defineTool, type FileUse } from './use.ts'
@@ -10,18 +10,22 @@ export const replaceInFile = defineTool({
   name: 'replace_in_file',
   title: 'Replace in a file',
   description:
-    'Replace text in one file and return how many places changed. find is literal (every occurrence) unless flags is given or it is written as a regex: "/colou?r/g" or "(?m)^hello$". In regex mode $1, $& work in replace. Nothing found is count 0 and no write. Every replacement can be undone.',
-  risk: 'R1',
+    'Replace text in one file and return how many places changed. find is literal (every occurrence) unless flags is given or it is written as a regex: "/colou?r/g" or "(?m)^hello$". In regex mode $1, $& work in replace. dryRun: true shows the diff and changes nothing. Nothing found is count 0 and no write. Every replacement can be undone.',
+  risk: ({ dryRun }) => (dryRun ? 'R0' : 'R1'),
   input: Type.Object(
     {
       path: Type.String(),
       find: Type.String({ description: 'String or JS-style regex literal e.g. (?m)^hello$' }),
       replace: Type.String(),
       flags: Type.Optional(Type.String({ description: 'Regex flags, if regex used' })),
+      dryRun: Type.Optional(Type.Boolean({ description: 'Show the diff and change nothing' })),
     },
     { ...named('replace_in_file', 'request'), ...closed },
   ),
-  output: Type.Object({ count: Type.Integer({ minimum: 0 }) }, { ...named('replace_in_file', 'response'), ...closed }),
+  output: Type.Object(
+    { count: Type.Integer({ minimum: 0 }), diff: Type.Optional(DiffShape) },
+    { ...named('replace_in_file', 'response'), ...closed },
+  ),
   errors: [
     'E_DENY_PATH',
     'E_NOT_FOUND',
@@ -46,15 +50,25 @@ export const replaceInFile = defineTool({
       input: { path: 'a.txt', find: '^bgm: (\\w+)', replace: 'bgm: music/$1', flags: 'gm' },
       output: { count: 2 },
     },
+    {
+      says: 'look at the change first',
+      given: { 'a.txt': 'one\ntwo\n' },
+      input: { path: 'a.txt', find: 'two', replace: '2', dryRun: true },
+      output: {
+        count: 1,
+        diff: { type: 'line', hunks: [{ startOld: 2, lenOld: 1, startNew: 2, lenNew: 1, linesOld: ['two'], linesNew: ['2'] }] },
+      },
+    },
   ],
   private: ['find', 'replace'],
-  touches: ({ path }) => [{ path, access: 'write' }],
+  touches: ({ path, dryRun }) => [{ path, access: dryRun ? 'read' : 'write' }],
   async card(input, use) {
     const { before, after } = await replaced(input, use)
     return { title: `Change ${input.path}`, changes: [{ path: use.files.normal(input.path), diff: lineDiff(before, after) }] }
   },
   async execute(input, use, call) {
-    const { after, count } = await replaced(input, use)
+    const { before, after, count } = await replaced(input, use)
+    if (input.dryRun) return { count, diff: lineDiff(before, after) }
     if (count > 0) await call.change([{ path: input.path, content: encodeText(after, input.path) }])
     return { count }
   },

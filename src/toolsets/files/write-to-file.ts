@@ -56,7 +56,9 @@ export const writeToFile = defineTool({
   ],
   private: ['content'],
   touches: ({ path, dryRun }) => [{ path, access: dryRun ? 'read' : 'write' }],
-  rehearsal: ({ path, content, mode = 'overwrite', dryRun }) => ({ dry: dryRun, same: { path, content, mode } }),
+  rehearsal: ({ dryRun }) => ({ dry: dryRun, same: ['path', 'content', 'mode'] }),
+  // The contract's default, written out, so that leaving it out and naming it are the same call.
+  forgives: (raw) => (raw['mode'] === undefined && 'path' in raw ? { ...raw, mode: 'overwrite' } : raw),
   card(input, { files }) {
     const { before, after } = changeOf(input, files)
     const title = before === undefined ? `Create ${input.path}` : `Change ${input.path}`
