@@ -11,6 +11,8 @@ export const deepest = 128
 export interface PathRules {
   /** The folder every path must lie in, as names below the root; empty is the root itself. */
   readonly within: readonly string[]
+  /** Paths that were split and found in order; it is a matter of words only, so it holds for good. */
+  readonly known: Map<string, readonly string[]>
   /** Says why the last name of this path is out of reach, or nothing. */
   refuse(names: readonly string[]): string | undefined
 }
@@ -27,6 +29,7 @@ export function pathRules(forbidden: readonly string[], within: readonly string[
   const shortNames = new Set([...names.keys(), ...[...paths.keys()].flatMap((path) => path.split('/'))].map(shortNameOf))
   return {
     within,
+    known: new Map(),
     refuse(path) {
       const folded = foldName(path.at(-1) ?? '')
       const hit = names.get(folded) ?? (paths.size && path.length > 1 ? paths.get(path.map(foldName).join('/')) : undefined)
@@ -50,8 +53,19 @@ function shortNameOf(name: string): string {
     .slice(0, 6)
 }
 
+const mostKnown = 1_024
+
 /** Splits a relative path into its names, or says why it may not be used. Nothing here looks at the disk. */
-export function splitPath(path: string, rules: PathRules): string[] {
+export function splitPath(path: string, rules: PathRules): readonly string[] {
+  const known = rules.known.get(path)
+  if (known) return known
+  const names = judgeWords(path, rules)
+  if (rules.known.size >= mostKnown) rules.known.clear()
+  rules.known.set(path, names)
+  return names
+}
+
+function judgeWords(path: string, rules: PathRules): readonly string[] {
   const deny = (why: string): ToolError =>
     new ToolError('E_DENY_PATH', `Path not allowed: ${why}`, {
       details: { path: path.length > 300 ? `${path.slice(0, 300)}…` : path },

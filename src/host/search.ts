@@ -91,7 +91,7 @@ interface Parts {
 async function propose(
   parts: Parts,
   ripgrep: string,
-  names: string[],
+  names: readonly string[],
   asked: Searching,
   pattern: SearchPattern,
 ): Promise<Hits | undefined> {
