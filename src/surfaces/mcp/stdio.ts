@@ -79,7 +79,9 @@ class LineTransport implements Transport {
     const text = this.outgoing
     this.outgoing = ''
     this.flushing = undefined
-    if (this.closed || text === '' || this.output.write(text)) return Promise.resolve()
+    // Plain ASCII, which is most of it, goes out without being encoded.
+    const encoding = Buffer.byteLength(text) === text.length ? 'latin1' : 'utf8'
+    if (this.closed || text === '' || this.output.write(text, encoding)) return Promise.resolve()
     return new Promise((resolve) => this.output.once('drain', resolve))
   }
 
