@@ -1,5 +1,4 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Config } from '../../src/contracts/config.ts'
@@ -76,13 +75,6 @@ proves('browser.allow-list', 'only local hosts, whatever they are dressed as', (
     'nonsense',
   ])
     expect([url, codeOf(() => policy.judge(tool, [{ url }]))]).toEqual([url, 'E_POLICY_VIOLATION'])
-})
-
-proves('network.none', 'no module of a tool or of the host can open a connection', () => {
-  const built = readFileSync(join(repository, 'test/pins/rooms.test.ts'), 'utf8')
-  expect(built).toContain('have one room each')
-  const { keys } = createRequire(import.meta.url)('../../dist/handrail.cjs') as { keys: Record<string, string> }
-  expect([keys['node:net'], keys['node:http']]).toEqual(['surfaces', 'surfaces'])
 })
 
 proves('policy.file', 'the seed’s own file is accepted as it stands', async () => {

@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readlinkSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
 import { beforeAll, expect, afterAll } from 'vitest'
 import { proves } from '../support/proof.ts'
 import { openStdio, openWorld, runCli, type McpPeer, type World } from '../support/world.ts'
@@ -91,6 +91,31 @@ proves('errors.unsupported', 'a tool nobody knows: a protocol error over MCP, th
   expect(exit).toBe(1)
   expect(JSON.parse(err)).toMatchObject({ error: { code: 'E_UNSUPPORTED' } })
 })
+
+proves(
+  'network.none',
+  'after its tools were used, the process holds no socket but its own stdin, stdout and stderr',
+  async () => {
+    await peer.call('list_files', { path: '.', globs: ['**'] })
+    await peer.call('get_runtime_info', {})
+    await peer.call('ask_followup_question', { question: 'x' })
+    await peer.call('attempt_completion', { result: 'x' })
+    await peer.call('list_snapshots', {})
+    const folder = `/proc/${peer.pid}/fd`
+    const sockets = readdirSync(folder)
+      .filter((fd) => Number(fd) > 2)
+      .filter((fd) => linkOf(`${folder}/${fd}`).startsWith('socket:'))
+    expect(sockets).toEqual([])
+  },
+)
+
+const linkOf = (path: string): string => {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return ''
+  }
+}
 
 proves(
   'compat.mcp',
