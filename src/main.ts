@@ -21,7 +21,7 @@ import { openApprovals } from './stores/approvals.ts'
 import { openAudit } from './stores/audit.ts'
 import { openIdempotency } from './stores/idempotency.ts'
 import { openJournal } from './stores/journal.ts'
-import { schema } from './stores/schema.ts'
+import { schema, schemaVersion } from './stores/schema.ts'
 import { openSessions } from './stores/sessions.ts'
 import { openSnapshots } from './stores/snapshots.ts'
 import { allTools } from './toolsets/index.ts'
@@ -59,7 +59,7 @@ function wire(opened: Root, options: RuntimeOptions): Runtime {
   const auditLock = openLock(locks.file('audit.db'))
   const openingLock = openLock(locks.file('opening.db'))
   // The very first open changes the file's mode, which two processes must not do at once.
-  const db = openingLock.holdNow(() => openDatabase(state.file('handrail.db'), schema))
+  const db = openingLock.holdNow(() => openDatabase(state.file('handrail.db'), schema, schemaVersion))
   openingLock.close()
   const audit = openAudit(state, auditLock)
   const snapshots = openSnapshots(state.sub('snapshots'), db)

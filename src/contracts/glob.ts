@@ -108,50 +108,54 @@ function parseSet(letters: string[]): Piece {
   return { set, not }
 }
 
-/** Greedy with one step back to the last `**`: what stood before it never has to be tried again. */
+/** `**` at the very end stands for at least one name: `a/**` is what lies in `a`, not `a` itself. */
 function matchNames(pattern: Pattern, names: string[]): boolean {
-  let p = 0
-  let n = 0
-  let star = -1
-  let from = 0
-  while (n < names.length) {
-    const part = pattern[p]
-    if (part === '**') {
-      // At the very end it stands for at least one name: `a/**` is what lies in `a`, not `a` itself.
-      if (p === pattern.length - 1) return true
-      star = p++
-      from = n
-    } else if (part !== undefined && matchName(part, [...(names[n] as string)])) {
-      p++
-      n++
-    } else if (star >= 0) {
-      p = star + 1
-      n = ++from
-    } else return false
-  }
-  return p === pattern.length
+  return matchWild(
+    pattern,
+    names,
+    (part) => part === '**',
+    (part, name) => part !== '**' && matchName(part, [...name]),
+    false,
+  )
 }
 
 function matchName(pieces: Piece[], letters: string[]): boolean {
+  return matchWild(
+    pieces,
+    letters,
+    (piece) => piece === 'star',
+    (piece, letter) => piece !== 'star' && matchLetter(piece, letter),
+    true,
+  )
+}
+
+/** Greedy with one step back to the last wild part: what stood before it never has to be tried again. */
+function matchWild<P, T>(
+  parts: P[],
+  items: T[],
+  isWild: (part: P) => boolean,
+  fits: (part: P, item: T) => boolean,
+  mayEndEmpty: boolean,
+): boolean {
   let p = 0
   let n = 0
-  let star = -1
+  let wild = -1
   let from = 0
-  while (n < letters.length) {
-    const piece = pieces[p]
-    if (piece === 'star') {
-      star = p++
+  while (n < items.length) {
+    if (p < parts.length && isWild(parts[p] as P)) {
+      if (p === parts.length - 1) return true
+      wild = p++
       from = n
-    } else if (piece !== undefined && matchLetter(piece, letters[n] as string)) {
+    } else if (p < parts.length && fits(parts[p] as P, items[n] as T)) {
       p++
       n++
-    } else if (star >= 0) {
-      p = star + 1
+    } else if (wild >= 0) {
+      p = wild + 1
       n = ++from
     } else return false
   }
-  while (pieces[p] === 'star') p++
-  return p === pieces.length
+  while (mayEndEmpty && p < parts.length && isWild(parts[p] as P)) p++
+  return p === parts.length
 }
 
 function matchLetter(piece: Exclude<Piece, 'star'>, letter: string): boolean {

@@ -33,15 +33,27 @@ export function openConnection(path: string): Connection {
   return new driver.DatabaseSync(path)
 }
 
-export function openDatabase(path: string, schema: string): Database {
+/** Opens a store and brings its tables up. `version` counts the schema; a store of a later version is left alone. */
+export function openDatabase(path: string, schema: string, version: number): Database {
   let connection: Connection
   try {
     connection = openConnection(path)
     connection.exec(
       'PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON',
     )
+    const found = (connection.prepare('PRAGMA user_version').get() as { user_version: number }).user_version
+    if (found > version)
+      throw new ToolError(
+        'E_UNSUPPORTED',
+        `The store was made by a newer Handrail (version ${found}, this one knows ${version})`,
+        {
+          hint: 'Use that newer Handrail, or move .handrail away to start afresh.',
+        },
+      )
     connection.exec(schema)
+    if (found < version) connection.exec(`PRAGMA user_version = ${version}`)
   } catch (cause) {
+    if (cause instanceof ToolError) throw cause
     throw new ToolError('E_IO', `Handrail's store cannot be opened: ${(cause as Error).message}`, {
       hint: 'Run `handrail doctor`. The store is .handrail/handrail.db in the project.',
       cause,

@@ -1,4 +1,7 @@
-/** The whole store in one place. Additive only; `user_version` counts the steps. */
+/** Counts the changes of the schema below; each one is additive. */
+export const schemaVersion = 1
+
+/** The whole store in one place. */
 export const schema = `
 CREATE TABLE IF NOT EXISTS snapshots (
   id TEXT PRIMARY KEY,

@@ -22,7 +22,7 @@ import { openApprovals, type ApprovalStore } from '../../src/stores/approvals.ts
 import { openAudit } from '../../src/stores/audit.ts'
 import { openIdempotency } from '../../src/stores/idempotency.ts'
 import { openJournal } from '../../src/stores/journal.ts'
-import { schema } from '../../src/stores/schema.ts'
+import { schema, schemaVersion } from '../../src/stores/schema.ts'
 import { openSessions } from '../../src/stores/sessions.ts'
 import { openSnapshots } from '../../src/stores/snapshots.ts'
 import { cleanEnv, openStdio, openWorld, runCli } from '../support/world.ts'
@@ -175,7 +175,7 @@ function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
   const locks = state.sub('locks')
   const projectLock = openLock(locks.at('project.db'))
   const auditLock = openLock(locks.at('audit.db'))
-  const db = openDatabase(state.at('handrail.db'), schema)
+  const db = openDatabase(state.at('handrail.db'), schema, schemaVersion)
   const audit = openAudit(state, auditLock)
   const approvals = openApprovals(db, () => undefined)
   const idempotency = openIdempotency(db, config.limits.idempotencyTtlMs)
