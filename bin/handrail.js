@@ -43,23 +43,33 @@ function load(path) {
   const module = { exports: {} }
   loaded.set(path, { module, script, cache })
   const outside = createRequire(path)
-  script.runInThisContext()(module.exports, (id) => (id.startsWith('./') ? load(join(dist, id)) : outside(id)), module, path, dist)
+  script.runInThisContext()(
+    module.exports,
+    (id) => (id.startsWith('./') ? load(join(dist, id)) : outside(id)),
+    module,
+    path,
+    dist,
+  )
   return module.exports
 }
 
+// Whoever reads our output may stop reading (`| head`): that is no fault.
+process.stdout.on('error', (fault) => process.exit(fault.code === 'EPIPE' ? 0 : 74))
+
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 load(file)
-  .main(process.argv.slice(2), version).then(
-  (code) => {
-    if (process.env.HANDRAIL_WRITE_CODE_CACHE)
-      for (const { script, cache } of loaded.values()) require('node:fs').writeFileSync(cache, script.createCachedData())
-    process.exitCode = code
-    // Nothing but a finished command gets here; a handle left open must not keep the process alive.
-    if (process.stdout.writableLength === 0) process.exit(code)
-    process.stdout.once('drain', () => process.exit(code))
-  },
-  (fault) => {
-    process.stderr.write(`${fault?.stack ?? fault}\n`)
-    process.exit(70)
-  },
-)
+  .main(process.argv.slice(2), version)
+  .then(
+    (code) => {
+      if (process.env.HANDRAIL_WRITE_CODE_CACHE)
+        for (const { script, cache } of loaded.values()) require('node:fs').writeFileSync(cache, script.createCachedData())
+      process.exitCode = code
+      // Nothing but a finished command gets here; a handle left open must not keep the process alive.
+      if (process.stdout.writableLength === 0) process.exit(code)
+      process.stdout.once('drain', () => process.exit(code))
+    },
+    (fault) => {
+      process.stderr.write(`${fault?.stack ?? fault}\n`)
+      process.exit(70)
+    },
+  )

@@ -26,11 +26,24 @@ interface Connection {
   close(): void
 }
 
+interface Driver {
+  DatabaseSync: new (path: string) => Connection
+}
+
 export function openConnection(path: string): Connection {
-  const builtin = process.getBuiltinModule?.('node:sqlite') as { DatabaseSync: new (path: string) => Connection } | undefined
-  const driver =
-    builtin ?? (createRequire(import.meta.url)('@photostructure/sqlite') as { DatabaseSync: new (path: string) => Connection })
+  const driver = builtinDriver() ?? (createRequire(import.meta.url)('@photostructure/sqlite') as Driver)
   return new driver.DatabaseSync(path)
+}
+
+/** Node's own SQLite where it has one, without its remark that it is young: the same API is used on every version. */
+function builtinDriver(): Driver | undefined {
+  const { emitWarning } = process
+  process.emitWarning = () => undefined
+  try {
+    return process.getBuiltinModule?.('node:sqlite') as Driver | undefined
+  } finally {
+    process.emitWarning = emitWarning
+  }
 }
 
 /** Opens a store and brings its tables up. `version` counts the schema; a store of a later version is left alone. */
