@@ -21,7 +21,8 @@ CREATE TABLE IF NOT EXISTS snapshots (
   undoes TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS snapshots_by_path ON snapshots (path, ts);
-CREATE INDEX IF NOT EXISTS snapshots_kept ON snapshots (path, ts) WHERE state = 'kept';
+CREATE INDEX IF NOT EXISTS snapshots_kept ON snapshots (path, ts, id) WHERE state = 'kept';
+CREATE INDEX IF NOT EXISTS snapshots_newest ON snapshots (ts, id) WHERE state = 'kept';
 CREATE INDEX IF NOT EXISTS snapshots_by_time ON snapshots (ts);
 CREATE INDEX IF NOT EXISTS snapshots_by_call ON snapshots (call);
 CREATE INDEX IF NOT EXISTS snapshots_by_session ON snapshots (session, ts);

@@ -221,40 +221,45 @@ function fromRow(row: Row): Snapshot {
 }
 
 const fewPaths = 64
+const firstPage = 2
 const page = 200
 
 /** Newest first under a path prefix. A few paths are merged from their own timelines; many are read off the common one. */
 function* newestFirst(db: Database, prefix: string): Generator<Snapshot> {
   const paths = prefix === '' ? undefined : pathsUnder(db, prefix)
-  if (paths) {
-    const heads = paths.map((path) => timeline(db, 'path = ?', path))
-    const next = heads.map((head) => head.next().value as Snapshot | undefined)
-    for (;;) {
-      let best = -1
-      next.forEach((snapshot, index) => {
-        const leader = next[best]
-        if (snapshot && (!leader || snapshot.timestamp > leader.timestamp)) best = index
-      })
-      const found = next[best]
-      if (!found) return
-      yield found
-      next[best] = heads[best]?.next().value as Snapshot | undefined
-    }
+  if (!paths) return yield* timeline(db, 'snapshots_newest', 'path >= ? AND path < ?', [prefix, `${prefix}\u{10ffff}`], page)
+  const heads = paths.map((path) => timeline(db, 'snapshots_kept', 'path = ?', [path], firstPage))
+  const next = heads.map((head) => head.next().value as Snapshot | undefined)
+  for (;;) {
+    let best = -1
+    next.forEach((snapshot, index) => {
+      if (snapshot && (best < 0 || isNewer(snapshot, next[best] as Snapshot))) best = index
+    })
+    const found = next[best]
+    if (!found) return
+    yield found
+    next[best] = heads[best]?.next().value as Snapshot | undefined
   }
-  for (const snapshot of timeline(db, '? IS NOT NULL', '')) if (snapshot.path.startsWith(prefix)) yield snapshot
 }
 
-function* timeline(db: Database, where: string, value: string): Generator<Snapshot> {
-  let before = Number.MAX_SAFE_INTEGER
-  for (;;) {
+function isNewer(a: Snapshot, b: Snapshot): boolean {
+  return a.timestamp > b.timestamp || (a.timestamp === b.timestamp && a.id > b.id)
+}
+
+/** One timeline, page by page along its index: the cost is that of what is taken, whatever lies behind. */
+function* timeline(db: Database, index: string, where: string, values: string[], first: number): Generator<Snapshot> {
+  let before: [number, string] = [Number.MAX_SAFE_INTEGER, '']
+  for (let size = first; ; size = page) {
     const rows = db.all<Row>(
-      `SELECT * FROM snapshots WHERE ${where} AND ts < ? AND state = 'kept' ORDER BY ts DESC, id DESC LIMIT ${page}`,
-      value,
-      before,
+      `SELECT * FROM snapshots INDEXED BY ${index} WHERE ${where} AND state = 'kept' AND (ts, id) < (?, ?)
+       ORDER BY ts DESC, id DESC LIMIT ${size}`,
+      ...values,
+      ...before,
     )
     for (const row of rows) yield fromRow(row)
-    if (rows.length < page) return
-    before = rows.at(-1)?.ts ?? 0
+    const last = rows.at(-1)
+    if (!last || rows.length < size) return
+    before = [last.ts, last.id]
   }
 }
 
@@ -265,8 +270,8 @@ function pathsUnder(db: Database, prefix: string): string[] | undefined {
   while (paths.length <= fewPaths) {
     const row: { path: string } | undefined =
       after === undefined
-        ? db.get('SELECT path FROM snapshots WHERE path >= ? ORDER BY path LIMIT 1', prefix)
-        : db.get('SELECT path FROM snapshots WHERE path > ? ORDER BY path LIMIT 1', after)
+        ? db.get(`SELECT path FROM snapshots WHERE path >= ? AND state = 'kept' ORDER BY path LIMIT 1`, prefix)
+        : db.get(`SELECT path FROM snapshots WHERE path > ? AND state = 'kept' ORDER BY path LIMIT 1`, after)
     if (!row?.path.startsWith(prefix)) return paths
     paths.push(row.path)
     after = row.path
