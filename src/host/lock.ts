@@ -25,7 +25,8 @@ export function openLock(path: string): Lock {
     connection.exec(`PRAGMA busy_timeout = ${long ? 10_000 : 0}`)
     patient = long
   }
-  connection.exec('PRAGMA busy_timeout = 0')
+  // Nothing is ever written to it, so the journal that taking the lock would create on disk can stay in memory.
+  connection.exec('PRAGMA busy_timeout = 10000; PRAGMA journal_mode = MEMORY; PRAGMA busy_timeout = 0')
   let line: Promise<unknown> = Promise.resolve()
   const take = async (signal: AbortSignal | undefined): Promise<void> => {
     const until = performance.now() + patienceMs

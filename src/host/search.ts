@@ -31,7 +31,7 @@ export interface Search {
 }
 
 const longestPreview = 400
-/** Larger files are no text anybody searches; both engines pass them over. */
+/** Larger files are no text anybody searches; our own reads pass them over, whatever is proposed. */
 const largestFile = 64 << 20
 /** How many hits are collected to be put in order before the first `most` are taken. */
 const hitsInOrder = 100_000
@@ -117,7 +117,6 @@ async function propose(
         '--max-columns=1',
         '--crlf',
         '--encoding=none',
-        `--max-filesize=${largestFile}`,
         ...(parts.root.mounts ? ['--one-file-system'] : []),
         ...parts.forbidden.map((name) => `--iglob=!**/${escapeGlob(name)}`),
         ...(isPlainGlob(asked.filePattern) ? [`--glob=${asked.filePattern}`] : []),

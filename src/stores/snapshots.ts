@@ -108,7 +108,7 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
       rows(`SELECT * FROM snapshots WHERE session = ? AND state != 'pending' AND kind != 'baseline' ORDER BY ts`, session),
     lastChange: () =>
       rows(
-        `SELECT * FROM snapshots s WHERE state = 'kept' AND kind != 'baseline' AND undone_by IS NULL
+        `SELECT * FROM snapshots s INDEXED BY snapshots_newest WHERE state = 'kept' AND kind != 'baseline' AND undone_by IS NULL
          AND NOT EXISTS (SELECT 1 FROM snapshots u WHERE u.undone_by = s.call) ORDER BY ts DESC LIMIT 1`,
       )[0],
     madeFolders: (id) => JSON.parse(db.get<Row>('SELECT * FROM snapshots WHERE id = ?', id)?.made_folders ?? '[]') as string[],

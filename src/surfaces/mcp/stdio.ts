@@ -5,7 +5,8 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { Runtime } from '../../contracts/runtime.ts'
 import { toWire } from './dialect.ts'
-import { createServer } from './server.ts'
+import { createAnswerer, createServer } from './server.ts'
+import { openShortWay } from './short-way.ts'
 
 /** Longest message taken in; a longer one is answered with an error and the next one is read as usual. */
 const longestMessage = 32 << 20
@@ -21,9 +22,11 @@ export function serveMcpStdio(
   output: Writable = process.stdout,
 ): Promise<void> {
   const session = `sess_${randomBytes(8).toString('hex')}`
+  const answer = createAnswerer(runtime, { surface: 'mcp-stdio', session: () => session })
   return new Promise((resolve) => {
     const transport = new LineTransport(input, output, resolve)
-    serveStdio(() => createServer(runtime, { surface: 'mcp-stdio', session: () => session }), {
+    transport.shortWay = openShortWay(answer, (message) => transport.send(message))
+    serveStdio(() => createServer(runtime, answer), {
       transport,
       onerror: (fault) => console.error('handrail: mcp:', fault.message),
     })
@@ -35,6 +38,8 @@ class LineTransport implements Transport {
   onclose?: () => void
   onerror?: (error: Error) => void
   onmessage?: (message: JSONRPCMessage) => void
+  /** Tried first; true where it has taken the message. */
+  shortWay?: (message: JSONRPCMessage) => boolean
   private readonly input: Readable
   private readonly output: Writable
   private readonly ended: () => void
@@ -47,6 +52,7 @@ class LineTransport implements Transport {
   private readonly open = new Set<string | number>()
   private outgoing = ''
   private flushing: Promise<void> | undefined
+  private draining: Promise<void> | undefined
 
   constructor(input: Readable, output: Writable, ended: () => void) {
     this.input = input
@@ -82,7 +88,12 @@ class LineTransport implements Transport {
     // Plain ASCII, which is most of it, goes out without being encoded.
     const encoding = Buffer.byteLength(text) === text.length ? 'latin1' : 'utf8'
     if (this.closed || text === '' || this.output.write(text, encoding)) return Promise.resolve()
-    return new Promise((resolve) => this.output.once('drain', resolve))
+    return (this.draining ??= new Promise((resolve) =>
+      this.output.once('drain', () => {
+        this.draining = undefined
+        resolve()
+      }),
+    ))
   }
 
   private readonly take = (chunk: Buffer): void => {
@@ -127,7 +138,11 @@ class LineTransport implements Transport {
     }
     if (isMessage(value)) {
       if ('method' in value && 'id' in value) this.open.add(value.id)
-      return this.onmessage?.(value)
+      // A cancelled request gets no answer, so none is waited for.
+      if ('method' in value && value.method === 'notifications/cancelled')
+        this.open.delete((value.params as { requestId?: string })?.requestId ?? '')
+      if (!this.shortWay?.(value)) this.onmessage?.(value)
+      return
     }
     const { id } = (typeof value === 'object' && value !== null ? value : {}) as { id?: unknown }
     this.refuse(
