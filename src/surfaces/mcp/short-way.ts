@@ -13,6 +13,13 @@ interface Request {
   }
 }
 
+export interface ShortWay {
+  /** True where it has taken the message. */
+  take(message: JSONRPCMessage): boolean
+  /** Told of every answer that goes out: the way opens once `initialize` has been answered. */
+  sent(message: JSONRPCMessage): void
+}
+
 /**
  * The short way for `tools/call` on a connection that opened with `initialize` (before 2026): the same answers without the
  * SDK's dispatcher, which costs more than a read itself. Everything else, and whatever looks unusual, goes the long way.
@@ -20,12 +27,13 @@ interface Request {
 export function openShortWay(
   answer: (call: ToolCall) => Promise<Record<string, unknown>>,
   send: (message: JSONRPCMessage) => Promise<void>,
-): (message: JSONRPCMessage) => boolean {
+): ShortWay {
   const running = new Map<string | number, AbortController>()
   let client: ToolCall['client']
+  let opening: string | number | undefined
   let open = false
 
-  const take = async ({ id, params = {} }: Request): Promise<void> => {
+  const perform = async ({ id, params = {} }: Request): Promise<void> => {
     const stop = new AbortController()
     running.set(id, stop)
     const token = params._meta?.['progressToken']
@@ -53,19 +61,25 @@ export function openShortWay(
     }
   }
 
-  return (message) => {
-    const request = message as unknown as Request
-    if (request.method === 'initialize') client = request.params?.clientInfo
-    else if (request.method === 'notifications/initialized') open = true
-    else if (request.method === 'notifications/cancelled') {
-      const stop = running.get(request.params?.requestId as string | number)
-      stop?.abort(new Error('cancelled'))
-      return stop !== undefined
-    } else if (open && request.method === 'tools/call' && isPlain(request) && !running.has(request.id)) {
-      void take(request)
-      return true
-    }
-    return false
+  return {
+    take(message) {
+      const request = message as unknown as Request
+      if (request.method === 'initialize') {
+        client = request.params?.clientInfo
+        opening = request.id
+      } else if (request.method === 'notifications/cancelled') {
+        const stop = running.get(request.params?.requestId as string | number)
+        stop?.abort(new Error('cancelled'))
+        return stop !== undefined
+      } else if (open && request.method === 'tools/call' && isPlain(request) && !running.has(request.id)) {
+        void perform(request)
+        return true
+      }
+      return false
+    },
+    sent(message) {
+      if (!open && opening !== undefined && 'result' in message && message.id === opening) open = true
+    },
   }
 }
 

@@ -6,7 +6,7 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { Runtime } from '../../contracts/runtime.ts'
 import { toWire } from './dialect.ts'
 import { createAnswerer, createServer } from './server.ts'
-import { openShortWay } from './short-way.ts'
+import { openShortWay, type ShortWay } from './short-way.ts'
 
 /** Longest message taken in; a longer one is answered with an error and the next one is read as usual. */
 const longestMessage = 32 << 20
@@ -38,8 +38,7 @@ class LineTransport implements Transport {
   onclose?: () => void
   onerror?: (error: Error) => void
   onmessage?: (message: JSONRPCMessage) => void
-  /** Tried first; true where it has taken the message. */
-  shortWay?: (message: JSONRPCMessage) => boolean
+  shortWay?: ShortWay
   private readonly input: Readable
   private readonly output: Writable
   private readonly ended: () => void
@@ -75,6 +74,7 @@ class LineTransport implements Transport {
   send(message: JSONRPCMessage): Promise<void> {
     if (this.closed) return Promise.resolve()
     this.outgoing += `${toWire(message)}\n`
+    this.shortWay?.sent(message)
     if (!('method' in message) && message.id !== undefined) this.open.delete(message.id)
     if (this.ending && this.open.size === 0) void this.flush().then(this.finish)
     if (this.outgoing.length >= largeAnswer) return this.flush()
@@ -141,7 +141,7 @@ class LineTransport implements Transport {
       // A cancelled request gets no answer, so none is waited for.
       if ('method' in value && value.method === 'notifications/cancelled')
         this.open.delete((value.params as { requestId?: string })?.requestId ?? '')
-      if (!this.shortWay?.(value)) this.onmessage?.(value)
+      if (!this.shortWay?.take(value)) this.onmessage?.(value)
       return
     }
     const { id } = (typeof value === 'object' && value !== null ? value : {}) as { id?: unknown }
