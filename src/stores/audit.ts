@@ -54,7 +54,8 @@ export function openAudit(folder: StateFolder, lock: Lock): AuditStore {
     clearTimeout(timer)
     timer = undefined
     if (waiting.length === 0) return
-    const batch = waiting
+    // A copy: what a repair adds to it must not pile up in `waiting` while the disk is full.
+    const batch = [...waiting]
     lock.holdNow(() => {
       let at = endOfLog(log, headFile, known, (entry) => batch.unshift(entry))
       const texts = batch.map((entry) => {
@@ -74,6 +75,18 @@ export function openAudit(folder: StateFolder, lock: Lock): AuditStore {
     })
   }
 
+  const write = (entry: AuditEntry, durable = false): void => {
+    const stamped = stamp(entry)
+    waiting.push(stamped)
+    try {
+      flush(durable)
+    } catch (cause) {
+      // What could not be written down is not done, so its line must not appear later.
+      waiting = waiting.filter((line) => line !== stamped)
+      throw cause
+    }
+  }
+
   /** Finds the end, repairing what a killed process left half done, and remembers it in `known`. */
   function endOfLog(file: LogFile, head: LogFile, last: End, tell: (entry: AuditEntry) => void): End {
     const size = file.size()
@@ -89,9 +102,9 @@ export function openAudit(folder: StateFolder, lock: Lock): AuditStore {
 
   return {
     note(entry) {
-      waiting.push(stamp(entry))
       // After a failed flush nobody may go on unrecorded: the next reader meets the same fault and is told.
-      if (stuck) return flush()
+      if (stuck) return write(entry)
+      waiting.push(stamp(entry))
       timer ??= setTimeout(() => {
         try {
           flush()
@@ -100,17 +113,7 @@ export function openAudit(folder: StateFolder, lock: Lock): AuditStore {
         }
       }, groupMs)
     },
-    write(entry, durable = false) {
-      const stamped = stamp(entry)
-      waiting.push(stamped)
-      try {
-        flush(durable)
-      } catch (cause) {
-        // What could not be written down is not done, so its line must not appear later.
-        waiting = waiting.filter((line) => line !== stamped)
-        throw cause
-      }
-    },
+    write,
     flush: () => flush(),
     verify: (onProgress) => {
       flush()
