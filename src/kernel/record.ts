@@ -51,13 +51,14 @@ export function recordable(tool: Pick<Tool, 'private'>, input: Record<string, un
   )
 }
 
-/** An input that did not fit the contract may hold anything anywhere: only its outline is kept. */
-export function outline(raw: unknown): unknown {
+/** An input that did not fit the contract may hold anything anywhere, in its names too: only its outline is kept. */
+export function outline(tool: Pick<Tool, 'input'>, raw: unknown): unknown {
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return kindOf(raw)
+  const { properties = {} } = tool.input as { properties?: object }
   return Object.fromEntries(
     Object.entries(raw)
       .slice(0, 20)
-      .map(([name, value]) => [/^[A-Za-z]{1,30}$/.test(name) ? name : `(a name of ${name.length} characters)`, kindOf(value)]),
+      .map(([name, value]) => [Object.hasOwn(properties, name) ? name : `(a name of ${name.length} characters)`, kindOf(value)]),
   )
 }
 

@@ -45,7 +45,7 @@ export function follow(audit: AuditPort, tool: Tool, raw: unknown, call: Call): 
     if (role === 'person') entry.role = role
     if (facts) entry.risk = facts.risk
     if (withInput) {
-      entry.input = facts ? recordable(tool, facts.light) : outline(raw)
+      entry.input = facts ? recordable(tool, facts.light) : outline(tool, raw)
       if (facts?.touches.length) entry.touches = scrubTouches(facts.touches)
     }
     return entry

@@ -831,6 +831,7 @@ const keys = (): Record<string, string> => ({
   gitlab: `glpat-${random(20)}`,
   slack: `xoxb-${random(12, '0123456789')}-${random(24)}`,
   aws: `AKIA${random(16, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567')}`,
+  awsOfLetters: `AKIA${random(16, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ')}`,
   google: `AIza${random(35)}`,
   npm: `npm_${random(36)}`,
   huggingface: `hf_${random(34)}`,
