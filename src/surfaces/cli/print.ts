@@ -1,4 +1,7 @@
 import type { LineDiff } from '../../contracts/diff.ts'
+import { block, diffRows, oneLine, plain } from '../../contracts/plain.ts'
+
+export { block, oneLine, plain }
 
 const colour = process.stdout.isTTY === true && process.env['NO_COLOR'] === undefined
 
@@ -12,31 +15,6 @@ export const dim = paint(2)
 export const red = paint(31)
 export const green = paint(32)
 export const yellow = paint(33)
-
-/** Everything that moves the cursor, changes the direction, or cannot be seen. */
-const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u3164\uffa0]/gu
-
-/** Text of others on one line, fit for a terminal: what cannot be seen is shown, not obeyed. */
-export function plain(text: string): string {
-  return text.replace(unseen, (character) => {
-    const code = character.codePointAt(0) ?? 0
-    if (character === '\r') return '␍'
-    if (character === '\n') return '␊'
-    if (character === '\t') return '  '
-    return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`
-  })
-}
-
-/** The same over several lines. */
-export function block(text: string): string {
-  return text.split('\n').map(plain).join('\n')
-}
-
-/** One line, cut to a width. */
-export function oneLine(text: string, width: number): string {
-  const line = plain(text.replace(/\s+/g, ' '))
-  return line.length > width ? `${line.slice(0, width - 1)}…` : line
-}
 
 export function say(text = ''): void {
   process.stdout.write(`${text}\n`)
@@ -59,12 +37,8 @@ const shownLines = 200
 
 /** A change as a person reads it: what goes away, what comes. */
 export function renderDiff(path: string, diff: LineDiff): string {
-  const rows = diff.hunks.flatMap((hunk) => {
-    // An empty file is one empty line to the diff; a person sees nothing there.
-    const gone = diff.hunks.length === 1 && hunk.linesOld.length === 1 && hunk.linesOld[0] === '' ? [] : hunk.linesOld
-    const head = dim(`@@ line ${hunk.startOld}: ${hunk.lenOld} out, ${hunk.lenNew} in @@`)
-    return [head, ...gone.map((line) => red(`- ${plain(line)}`)), ...hunk.linesNew.map((line) => green(`+ ${plain(line)}`))]
-  })
+  const paints = { place: dim, out: red, in: green }
+  const rows = diffRows(diff).map(({ kind, text }) => paints[kind](text))
   const more = rows.length - shownLines
   return [
     bold(plain(path)),

@@ -1,0 +1,62 @@
+import type { LineDiff } from './diff.ts'
+import type { Card } from './tool.ts'
+
+/** Everything that moves the cursor, changes the direction, or cannot be seen. */
+const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u3164\uffa0]/gu
+
+/** Text of others on one line, fit to be shown to a person: what cannot be seen is shown, not obeyed. */
+export function plain(text: string): string {
+  return text.replace(unseen, (character) => {
+    const code = character.codePointAt(0) ?? 0
+    if (character === '\r') return '␍'
+    if (character === '\n') return '␊'
+    if (character === '\t') return '  '
+    return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`
+  })
+}
+
+/** The same over several lines. */
+export function block(text: string): string {
+  return text.split('\n').map(plain).join('\n')
+}
+
+/** One line, cut to a width. */
+export function oneLine(text: string, width: number): string {
+  const line = plain(text.replace(/\s+/g, ' '))
+  return line.length > width ? `${line.slice(0, width - 1)}…` : line
+}
+
+export interface DiffRow {
+  kind: 'place' | 'out' | 'in'
+  text: string
+}
+
+/** A change as a person reads it: what goes away, what comes. */
+export function diffRows(diff: LineDiff): DiffRow[] {
+  return diff.hunks.flatMap((hunk) => {
+    // An empty file is one empty line to the diff; a person sees nothing there.
+    const gone = diff.hunks.length === 1 && hunk.linesOld.length === 1 && hunk.linesOld[0] === '' ? [] : hunk.linesOld
+    return [
+      { kind: 'place', text: `@@ line ${hunk.startOld}: ${hunk.lenOld} out, ${hunk.lenNew} in @@` } as const,
+      ...gone.map((line) => ({ kind: 'out', text: `- ${plain(line)}` }) as const),
+      ...hunk.linesNew.map((line) => ({ kind: 'in', text: `+ ${plain(line)}` }) as const),
+    ]
+  })
+}
+
+/** A card as plain text, and whether all of it could be shown within the limits given. */
+export function cardText(card: Card, most: { rows: number; width: number }): { text: string; whole: boolean } {
+  let whole = true
+  const cut = (line: string): string => {
+    if (line.length <= most.width) return line
+    whole = false
+    return `${line.slice(0, most.width)}… (${line.length - most.width} more characters)`
+  }
+  const lines = [
+    ...card.changes.flatMap(({ path, diff }) => [plain(path), ...diffRows(diff).map((row) => row.text)]),
+    ...(card.notes ?? []).map(plain),
+  ].map(cut)
+  const more = lines.length - most.rows
+  if (more > 0) whole = false
+  return { text: [...lines.slice(0, most.rows), ...(more > 0 ? [`… ${more} more lines`] : [])].join('\n'), whole }
+}
