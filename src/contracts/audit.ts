@@ -11,6 +11,7 @@ export interface AuditEntry {
     | 'session.opened'
     | 'session.note'
     | 'snapshot.pruned'
+    | 'settings.changed'
     | 'recovered'
   call?: string
   session?: string

@@ -2,7 +2,7 @@ import type { Risk } from './tool.ts'
 
 /** Who is asking, over which way in. The surface fills it in; nothing in it comes from the arguments of a call. */
 export interface Caller {
-  surface: 'mcp-stdio' | 'mcp-http' | 'cli'
+  surface: 'mcp-stdio' | 'mcp-http' | 'mcp-sse' | 'cli'
   /** Name and version the client gave of itself, for the record only. */
   client: string
   session: string
@@ -19,6 +19,10 @@ export interface CallOptions {
   approvalWaitMs?: number
   /** Called when a person is needed, so that a surface can show the card where the person is. */
   onApproval?: (approvalId: string) => void
+  /** The call reads a resource, for which there are tools that are not listed. */
+  asResource?: boolean
+  /** What the person answered to the question this call asks (see `asks` in the tool form). */
+  answer?: string
 }
 
 /** One call on the road. */

@@ -22,6 +22,10 @@ export const Config = Type.Object(
       description: 'Language of diagnostics.',
     }),
     readOnly: Type.Boolean({ default: false, description: 'Refuse every change.' }),
+    tools: Type.Array(Type.String({ minLength: 1 }), {
+      default: [],
+      description: 'Toolsets or tools to offer, so that the list an agent reads stays small. Empty: all.',
+    }),
     disabledTools: Type.Array(Type.String(), { default: [], description: 'Tools switched off by name.' }),
     policies: Type.Object(
       {
@@ -59,6 +63,11 @@ export const Config = Type.Object(
           type: 'string',
           default: 'R2',
           description: 'Risk from which a person is asked. `R1`: before every change. It cannot be set above R2.',
+        }),
+        askInEditor: Type.Boolean({
+          default: true,
+          description:
+            'Show approvals in the MCP client where it can. Off: only `handrail approvals` and the approvals page can answer.',
         }),
         sensitiveFiles: Type.Array(Type.String(), {
           default: [
@@ -107,6 +116,11 @@ export const Config = Type.Object(
           minimum: 1_000,
           default: 86_400_000,
           description: 'After this an unanswered question is denied, and an unused approval lapses.',
+        }),
+        requestsPerSecond: Type.Integer({
+          minimum: 1,
+          default: 2_000,
+          description: 'Requests a listener takes per second; more are told to wait.',
         }),
         maxConcurrent: Type.Integer({ minimum: 1, default: 16, description: 'Calls carried out at once.' }),
         maxQueued: Type.Integer({ minimum: 1, default: 1_024, description: 'Calls that may wait for their turn.' }),

@@ -1,5 +1,5 @@
 import type { Approval, ApprovalState, Decision } from './approval.ts'
-import type { AuditLine, AuditVerdict } from './audit.ts'
+import type { AuditEntry, AuditLine, AuditVerdict } from './audit.ts'
 import type { CallOptions, Caller } from './call.ts'
 import type { Config, Setting } from './config.ts'
 import type { Session, SessionNote } from './session.ts'
@@ -12,9 +12,15 @@ export interface Runtime {
   readonly version: string
   readonly config: Config
   readonly settings: readonly Setting[]
+  /** Where settings are read from, whether or not the files are there. */
+  readonly settingsFiles: readonly string[]
   /** What this system gives us, for `doctor`. */
   readonly means: { search: string; paths: string; sqlite: string }
   readonly tools: readonly Tool[]
+  /** Whether a tool can be called here, listed or not. */
+  offers(tool: string): boolean
+  /** Told when a change of the settings has changed the list of tools. */
+  onToolsChanged(listener: () => void): void
   call(
     name: string,
     input: unknown,
@@ -31,14 +37,15 @@ export interface Runtime {
     decide(id: string, decision: Decision): Approval
   }
   audit: {
+    note(entry: AuditEntry): void
     verify(onProgress?: (done: number, total: number) => void): AuditVerdict
     last(count: number, fits?: (line: AuditLine) => boolean): AuditLine[]
     lines(from?: number): Iterable<AuditLine>
     head(): { seq: number; hash: string }
   }
   snapshots(limit: number, prefix: string): Snapshot[]
-  /** The secret of this project's listener, made on first use; lives in a 0600 file. */
-  token(): { token: string; file: string }
+  /** A secret of this project, made on first use; lives in a 0600 file. One is for agents, the other for the person, and neither stands for the other. */
+  token(whose?: 'agent' | 'person'): { token: string; file: string }
   close(): Promise<void>
 }
 

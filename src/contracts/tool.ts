@@ -37,6 +37,8 @@ export interface Acting {
   readonly caller: { surface: string; client: string }
   /** Every tool that is switched on in this runtime. */
   readonly tools: readonly string[]
+  /** What the person answered, where the tool `asks` and the surface could put the question. */
+  readonly answer: string | undefined
   progress(done: number, total?: number, message?: string): void
   /**
    * Changes files, all or none: `content` null removes. Only paths declared as written in `touches` are let through;
@@ -83,13 +85,18 @@ export interface ToolForm<I extends object, O extends object, Use, In, Out> {
   verdict?: (input: In, output: Out) => { path: string; passed: boolean } | undefined
   /** Only in developer mode. */
   developer?: boolean
-  /** `person`: not offered to agents over any surface. */
-  audience?: 'agent' | 'person'
+  /** A question to the person. Where the client can show one, it is asked before the call and the answer comes with it. */
+  asks?: (input: In) => string
+  /** `person`: not offered to agents over any surface. `resource`: read by address, not listed among the tools. */
+  audience?: Audience
 }
+
+export type Audience = 'agent' | 'person' | 'resource'
 
 /** A tool as the kernel knows it: the form, bound to the slice of the host it may use. */
 export interface Tool {
   readonly name: string
+  readonly toolset: string
   readonly title: string
   readonly description: string
   readonly input: object
@@ -98,7 +105,8 @@ export interface Tool {
   readonly examples: readonly Example[]
   readonly private: readonly string[]
   readonly developer: boolean
-  readonly audience: 'agent' | 'person'
+  readonly audience: Audience
+  readonly asks: ((input: unknown) => string) | undefined
   /** `by input` where the arguments decide. */
   readonly floor: Risk | 'by input'
   readonly rehearsal: ((input: unknown) => { dry: boolean; same: readonly string[] }) | undefined
@@ -116,19 +124,20 @@ export interface Bindable<Use> {
   bind(use: Use): Tool
 }
 
-/** `const defineTool = toolsUsing<Files>()`: a tool can reach only the slice its toolset names. */
-export function toolsUsing<Use>() {
+/** `const defineTool = toolsUsing<Files>('files')`: a tool can reach only the slice its toolset names. */
+export function toolsUsing<Use>(toolset: string) {
   return function defineTool<I extends object, O extends object, In = Infer<I>, Out = Infer<O>>(
     form: ToolForm<I, O, Use, NoInfer<In>, NoInfer<Out>>,
   ): Bindable<Use> {
-    return { name: form.name, bind: (use) => bindForm(form as ToolForm<object, object, Use, unknown, unknown>, use) }
+    return { name: form.name, bind: (use) => bindForm(toolset, form as ToolForm<object, object, Use, unknown, unknown>, use) }
   }
 }
 
-function bindForm<Use>(form: ToolForm<object, object, Use, unknown, unknown>, use: Use): Tool {
+function bindForm<Use>(toolset: string, form: ToolForm<object, object, Use, unknown, unknown>, use: Use): Tool {
   const floor = form.risk
   return {
     name: form.name,
+    toolset,
     title: form.title,
     description: form.description,
     input: form.input,
@@ -138,6 +147,7 @@ function bindForm<Use>(form: ToolForm<object, object, Use, unknown, unknown>, us
     private: (form.private ?? []) as readonly string[],
     developer: form.developer ?? false,
     audience: form.audience ?? 'agent',
+    asks: form.asks,
     floor: typeof floor === 'function' ? 'by input' : floor,
     rehearsal: form.rehearsal,
     verdict: form.verdict,

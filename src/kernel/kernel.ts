@@ -13,6 +13,7 @@ import { openTurns } from './turns.ts'
 export interface Kernel {
   /** Tools that are switched on for agents. */
   readonly tools: readonly Tool[]
+  offers(name: string): boolean
   call(name: string, input: unknown, caller: Caller, options?: CallOptions): Promise<Performed>
 }
 
@@ -20,6 +21,12 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
   if (byName.size !== tools.length) throw new Error('two tools share a name')
   const policy = openPolicy(config)
+  const names = new Set(tools.flatMap((tool) => [tool.name, tool.toolset]))
+  const unknown = config.tools.find((name) => !names.has(name))
+  if (unknown !== undefined)
+    throw new ToolError('E_BAD_ARGS', `No such toolset or tool: ${unknown}`, {
+      hint: `Toolsets: ${[...new Set(tools.map((tool) => tool.toolset))].join(', ')}. \`handrail tools\` lists the tools.`,
+    })
   const offered = tools.filter((tool) => tool.audience === 'agent' && policy.offers(tool))
   const turns = openTurns(config.limits.maxConcurrent, config.limits.maxQueued)
   const road: Road = { ports, policy, turns, config, offered: offered.map((tool) => tool.name) }
@@ -28,9 +35,15 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
   let count = 0
   return {
     tools: offered,
+    offers(name) {
+      const tool = byName.get(name)
+      return tool !== undefined && tool.audience !== 'person' && policy.offers(tool)
+    },
     async call(name, input, caller, options = {}) {
       const tool = byName.get(name)
-      if (!tool || (tool.audience === 'person' && caller.role !== 'person'))
+      const closed =
+        (tool?.audience === 'person' && caller.role !== 'person') || (tool?.audience === 'resource' && !options.asResource)
+      if (!tool || closed)
         throw new ToolError('E_UNSUPPORTED', `No such tool: ${name.slice(0, 100)}`, {
           details: { tools: road.offered },
           hint: 'Choose one of the listed tools.',

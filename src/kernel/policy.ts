@@ -24,6 +24,8 @@ export function openPolicy(config: Config): Policy {
   const { policies } = config
   const developer = config.mode === 'developer'
   const disabled = new Set(config.disabledTools)
+  const picked = new Set(config.tools)
+  const isPicked = (tool: Tool): boolean => picked.size === 0 || picked.has(tool.toolset) || picked.has(tool.name)
   const hosts = new Set(policies.browserAllowedHosts.map((host) => host.toLowerCase()))
   const sensitive = policies.sensitiveFiles.map((glob) => compileGlobs([glob, `**/${glob}`], { nocase: true }))
 
@@ -46,8 +48,12 @@ export function openPolicy(config: Config): Policy {
   }
 
   return {
-    offers: (tool) => !disabled.has(tool.name) && (developer || !tool.developer),
+    offers: (tool) => !disabled.has(tool.name) && isPicked(tool) && (developer || !tool.developer),
     judge(tool, touches) {
+      if (tool.audience !== 'person' && !isPicked(tool))
+        throw new ToolError('E_TOOL_DISABLED', `${tool.name} is switched off`, {
+          hint: 'It is not among the toolsets and tools in the setting tools.',
+        })
       if (disabled.has(tool.name))
         throw new ToolError('E_TOOL_DISABLED', `${tool.name} is switched off`, {
           hint: 'It is listed in the setting disabledTools.',

@@ -40,6 +40,7 @@ export function powers({ road, tool, touches, call, trace, inputDigest }: Judged
     session: call.caller.session,
     caller: call.caller,
     tools: road.offered,
+    answer: call.options.answer,
     get signal() {
       return limit.signal()
     },

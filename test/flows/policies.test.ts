@@ -209,7 +209,7 @@ function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
   return { ...seat, approvals, audit: () => [...audit.lines()] }
 }
 
-const defineTool = toolsUsing<object>()
+const defineTool = toolsUsing<object>('test')
 const Anything = Type.Object({}, { additionalProperties: true })
 const form = { title: 'A test tool', description: 'For tests.', output: Anything, errors: [], examples: [] } as const
 

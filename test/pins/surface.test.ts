@@ -41,6 +41,7 @@ test('the tools and who may use them', () => {
     'get_runtime_info R0 agent',
     'ask_followup_question R0 agent',
     'attempt_completion R0 agent',
+    'read_audit R0 resource',
   ])
 })
 

@@ -34,4 +34,4 @@ export function lookingAtKept<T>(look: () => T): T {
   }
 }
 
-export const defineTool = toolsUsing<FileUse>()
+export const defineTool = toolsUsing<FileUse>('files')

@@ -1,15 +1,18 @@
 import Type from 'typebox'
-import { Ack, closed, named } from '../../contracts/shapes.ts'
+import { closed, named } from '../../contracts/shapes.ts'
 import { defineTool } from './use.ts'
 
 export const askFollowupQuestion = defineTool({
   name: 'ask_followup_question',
   title: 'Ask the person',
   description:
-    'Put a question to the person. It is kept with the session for them to read; the answer comes in the conversation, not in this reply.',
+    'Put a question to the person. Where the client can show it, the reply holds their answer; otherwise it is kept with the session and the answer comes in the conversation.',
   risk: 'R0',
   input: Type.Object({ question: Type.String({ minLength: 1 }) }, { ...named('ask_followup_question', 'request'), ...closed }),
-  output: Ack,
+  output: Type.Object(
+    { ack: Type.Boolean({ const: true }), answer: Type.Optional(Type.String({ description: 'What the person answered.' })) },
+    closed,
+  ),
   errors: [],
   examples: [
     {
@@ -19,8 +22,9 @@ export const askFollowupQuestion = defineTool({
     },
   ],
   private: ['question'],
+  asks: ({ question }) => question,
   execute({ question }, { note }, call) {
     note({ session: call.session, kind: 'question', text: question, at: Date.now() })
-    return { ack: true }
+    return { ack: true, ...(call.answer !== undefined && { answer: call.answer }) }
   },
 })

@@ -16,4 +16,4 @@ export interface SessionUse {
   note(note: SessionNote): void
 }
 
-export const defineTool = toolsUsing<SessionUse>()
+export const defineTool = toolsUsing<SessionUse>('session')

@@ -1,0 +1,29 @@
+import Type from 'typebox'
+import { ToolError } from '../../contracts/errors.ts'
+import { closed } from '../../contracts/shapes.ts'
+import { defineTool } from './use.ts'
+
+export const readAudit = defineTool({
+  name: 'read_audit',
+  title: 'Read the audit log',
+  description: 'The newest lines of the audit log, oldest first, or the one line with a number.',
+  risk: 'R0',
+  audience: 'resource',
+  input: Type.Object(
+    {
+      last: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, default: 50 })),
+      seq: Type.Optional(Type.Integer({ minimum: 1, description: 'The number of one line.' })),
+    },
+    closed,
+  ),
+  output: Type.Object({ lines: Type.Array(Type.Object({ seq: Type.Integer(), at: Type.String() })) }, closed),
+  errors: ['E_NOT_FOUND'],
+  examples: [],
+  execute({ last = 50, seq }, { audit }) {
+    if (seq === undefined) return { lines: audit.last(last) }
+    const lines = audit.last(1, (line) => line.seq === seq)
+    if (lines.length === 0)
+      throw new ToolError('E_NOT_FOUND', `The log has no line ${seq}`, { hint: 'handrail://audit shows the newest lines.' })
+    return { lines }
+  },
+})

@@ -1,0 +1,11 @@
+import type { AuditLine } from '../../contracts/audit.ts'
+import { toolsUsing } from '../../contracts/tool.ts'
+
+/** Looking at the log, and nothing else. */
+export interface RecordsUse {
+  audit: {
+    last(count: number, fits?: (line: AuditLine) => boolean): AuditLine[]
+  }
+}
+
+export const defineTool = toolsUsing<RecordsUse>('records')
