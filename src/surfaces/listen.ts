@@ -1,9 +1,28 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { isIP, type AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { ToolError } from '../contracts/errors.ts'
+import { oneLine } from '../contracts/plain.ts'
+import { openBucket } from './bucket.ts'
 
-export type Route = (request: IncomingMessage, response: ServerResponse) => void | Promise<void>
+/** One request that was let in. */
+export interface Visitor {
+  request: IncomingMessage
+  response: ServerResponse
+  /** Without the query. */
+  path: string
+  query: URLSearchParams
+  /** The whole body, within the limits; throws a `Refusal` where it is beyond them. */
+  body(): Promise<Buffer>
+}
+
+export interface Route {
+  methods: readonly string[]
+  /** Whose credential opens it. What `anyone` sees must not show or do anything that matters. */
+  for: 'anyone' | 'agent' | 'person'
+  visit(visitor: Visitor): void | Promise<void>
+}
 
 export interface Listening {
   url: string
@@ -12,57 +31,156 @@ export interface Listening {
 }
 
 export interface ListenOptions {
+  host: string
   port: number
+  /** Listen on an address that other machines can reach. */
+  allowRemote: boolean
+  /** Web pages, besides our own, that may talk to us: exact origins. */
+  allowOrigins: readonly string[]
+  requestsPerSecond: number
+  /** What an agent shows. */
   token: string
-  /** Behind the token. */
-  guarded: Record<string, Route>
-  /** For anybody on this machine: must not show or do anything that matters. */
-  open: Record<string, Route>
+  /** Whether the request carries a person's credential; an agent's token never counts as one. */
+  isPerson(request: IncomingMessage): boolean
+  /** By path; a key that ends in `/*` takes everything below it. */
+  routes: Record<string, Route>
 }
 
-/** The one listener: loopback only; Host, Origin and token are checked here, before any route sees the request. */
+/** An answer that is a no, thrown from anywhere while a request is looked at. */
+export class Refusal extends Error {
+  readonly status: number
+  /** Where to go instead, for a 303. */
+  readonly location: string | undefined
+  constructor(status: number, message: string, location?: string) {
+    super(message)
+    this.status = status
+    this.location = location
+  }
+}
+
+export const longestBody = 32 << 20
+/** All bodies that are being read, together. */
+const mostBodyBytes = 128 << 20
+/** What may wait for a client that does not read. */
+const mostUnread = 8 << 20
+const wrongTokensPerSecond = 10
+const needs = {
+  anyone: '',
+  agent: 'A bearer token is needed. It is in the file that `handrail serve` names.',
+  person:
+    "This is for the person: sign in with the link that `handrail approvals page` prints. An agent's token does not open it.",
+}
+const loopback = ['127.0.0.1', 'localhost', '[::1]']
+
+/** The one listener: Host, Origin, rate, credential and method are judged here, in this order, before any route sees the request. */
 export function listen(options: ListenOptions): Promise<Listening> {
-  let port = 0
+  const host = checkHost(options)
   const secret = hash(options.token)
-  const server = createServer(
-    { connectionsCheckingInterval: 1_000, headersTimeout: 10_000, requestTimeout: 120_000, maxHeaderSize: 16_384 },
-    (request, response) => {
-      response.setHeader('X-Content-Type-Options', 'nosniff')
-      response.setHeader('Cache-Control', 'no-store')
-      const refusal = refuse(request, port)
-      if (refusal) return answer(response, 403, { error: refusal })
-      const path = (request.url ?? '/').split('?')[0] as string
-      const open = Object.hasOwn(options.open, path) ? options.open[path] : undefined
-      if (open) return void open(request, response)
-      const route = Object.hasOwn(options.guarded, path) ? options.guarded[path] : undefined
-      if (!hasToken(request, secret)) {
-        response.setHeader('WWW-Authenticate', 'Bearer')
-        return answer(response, 401, { error: 'A bearer token is needed. It is in the file that `handrail serve` names.' })
+  const requests = openBucket(options.requestsPerSecond, 2 * options.requestsPerSecond)
+  const wrongTokens = openBucket(wrongTokensPerSecond, 5 * wrongTokensPerSecond)
+  const open = new Set<ServerResponse>()
+  let bodyBytes = 0
+  let names: string[] = []
+
+  const judge = (request: IncomingMessage, path: string): Route => {
+    const { origin } = request.headers
+    if (hostsOf(request).length !== 1 || !names.includes(request.headers.host ?? ''))
+      throw new Refusal(403, 'This Host is not served here.')
+    if (origin !== undefined && !options.allowOrigins.includes(origin) && !names.some((name) => origin === `http://${name}`))
+      throw new Refusal(403, 'This Origin is not served here.')
+    if (!requests.take()) throw new Refusal(429, 'Too many requests; wait a second.')
+    const route = find(options.routes, path)
+    if (route?.for !== 'anyone') {
+      const admitted = route?.for === 'person' ? options.isPerson(request) : hasToken(request, secret)
+      if (!admitted && !wrongTokens.take()) throw new Refusal(429, 'Too many wrong tokens; wait a second.')
+      const browses = request.headers.accept?.includes('text/html')
+      if (!admitted && route?.for === 'person' && browses)
+        throw new Refusal(303, 'This is for the person; sign in first.', '/sign-in')
+      if (!admitted) throw new Refusal(401, needs[route?.for ?? 'agent'])
+    }
+    if (!route) throw new Refusal(404, 'Nothing here.')
+    if (!route.methods.includes(request.method ?? '')) throw new Refusal(405, `Only ${route.methods.join(', ')} here.`)
+    return route
+  }
+
+  const readBody = async (request: IncomingMessage): Promise<Buffer> => {
+    if (request.headers['content-encoding'] !== undefined) throw new Refusal(415, 'Send the body as it is, not compressed.')
+    if (Number(request.headers['content-length'] ?? 0) > longestBody) throw tooLarge()
+    const pieces: Buffer[] = []
+    let size = 0
+    try {
+      for await (const piece of request as AsyncIterable<Buffer>) {
+        size += piece.length
+        bodyBytes += piece.length
+        if (size > longestBody) throw tooLarge()
+        if (bodyBytes > mostBodyBytes) throw new Refusal(503, 'Too much is being sent at once; try again.')
+        pieces.push(piece)
       }
-      if (!route) return answer(response, 404, { error: 'Nothing here.' })
-      void route(request, response)
+      return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
+    } catch (fault) {
+      throw fault instanceof Refusal ? fault : new Refusal(400, 'The body broke off.')
+    } finally {
+      bodyBytes -= size
+    }
+  }
+
+  const take = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    response.setHeader('X-Content-Type-Options', 'nosniff')
+    response.setHeader('Cache-Control', 'no-store')
+    const [path = '/', query = ''] = (request.url ?? '/').split('?', 2)
+    try {
+      const route = judge(request, path)
+      open.add(response)
+      response.once('close', () => open.delete(response))
+      await route.visit({ request, response, path, query: new URLSearchParams(query), body: () => readBody(request) })
+    } catch (thrown) {
+      turnAway(request, response, thrown)
+    }
+  }
+
+  const server = createServer(
+    {
+      connectionsCheckingInterval: 500,
+      headersTimeout: 5_000,
+      requestTimeout: 30_000,
+      keepAliveTimeout: 5_000,
+      maxHeaderSize: 16_384,
+      // Set once, for everything that is streamed later.
+      noDelay: true,
     },
+    (request, response) => void take(request, response),
   )
   server.maxConnections = 256
-  server.on('clientError', (_, socket) => socket.destroy())
+  server.on('clientError', (_, socket) => closeRaw(socket, '400 Bad Request'))
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex) => {
+    socket.on('error', () => socket.destroy())
+    try {
+      judge(request, (request.url ?? '/').split('?', 1)[0] as string)
+      closeRaw(socket, '426 Upgrade Required')
+    } catch (fault) {
+      closeRaw(socket, fault instanceof Refusal ? `${fault.status} Refused` : '500 Error')
+    }
+  })
+  // A client that does not read what it asked for is let go before it fills our memory.
+  const sweep = setInterval(() => {
+    for (const response of open) if (response.writableLength > mostUnread) response.destroy()
+  }, 250).unref()
+
   return new Promise((resolve, reject) => {
-    server.once('error', (cause: NodeJS.ErrnoException) =>
-      reject(
-        cause.code === 'EADDRINUSE'
-          ? new ToolError('E_CONFLICT', `Port ${options.port} is in use`, {
-              hint: 'Choose another with --port, or 0 for any free one.',
-              cause,
-            })
-          : cause,
-      ),
-    )
-    server.listen(options.port, '127.0.0.1', () => {
-      port = (server.address() as AddressInfo).port
+    server.once('error', (cause: NodeJS.ErrnoException) => {
+      clearInterval(sweep)
+      reject(startFault(cause, options))
+    })
+    server.listen(options.port, host, () => {
+      const { port } = server.address() as AddressInfo
+      const shown = isIP(host) === 6 ? `[${host}]` : host
+      names = [...new Set([...loopback, shown])].map((name) => `${name}:${port}`)
       resolve({
         port,
-        url: `http://127.0.0.1:${port}`,
+        url: `http://${shown}:${port}`,
         close: () =>
           new Promise((done) => {
+            clearInterval(sweep)
             server.close(() => done())
             server.closeAllConnections()
           }),
@@ -76,13 +194,56 @@ export function answer(response: ServerResponse, status: number, body: unknown):
   response.end(`${JSON.stringify(body)}\n`)
 }
 
-/** Names this listener answers to. Anything else is a page of somebody else talking to us through the browser. */
-function refuse(request: IncomingMessage, port: number): string | undefined {
-  const ours = [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`]
-  const { host, origin } = request.headers
-  if (host === undefined || !ours.includes(host)) return 'This Host is not served here.'
-  if (origin !== undefined && !ours.some((name) => origin === `http://${name}`)) return 'This Origin is not served here.'
-  return undefined
+function turnAway(request: IncomingMessage, response: ServerResponse, thrown: unknown): void {
+  const fault = thrown instanceof Refusal ? thrown : new Refusal(500, 'Handrail met an unexpected fault.')
+  if (fault !== thrown) console.error('handrail:', thrown)
+  if (response.headersSent) return void response.destroy()
+  if (fault.location !== undefined) response.setHeader('Location', fault.location)
+  if (fault.status === 401) response.setHeader('WWW-Authenticate', 'Bearer')
+  if (fault.status === 429 || fault.status === 503) response.setHeader('Retry-After', '1')
+  if (!request.complete) {
+    // The rest of the body is not read: the answer goes out, then the connection ends.
+    response.setHeader('Connection', 'close')
+    request.pause()
+    response.once('finish', () => setTimeout(() => request.destroy(), 250).unref())
+  }
+  answer(response, fault.status, { error: fault.message })
+}
+
+function checkHost({ host, allowRemote }: ListenOptions): string {
+  if (host === 'localhost') return '127.0.0.1'
+  if (host === '127.0.0.1' || host === '::1') return host
+  const refuse = (message: string, hint: string): ToolError => new ToolError('E_BAD_ARGS', message, { hint })
+  if (isIP(host) === 0)
+    throw refuse(`Not an address: ${oneLine(host, 80)}`, 'Give an IP address of this machine, e.g. 127.0.0.1.')
+  if (/^(0\.0\.0\.0|[0:]+)$/.test(host))
+    throw refuse('Handrail does not listen on every address', 'Name one address of this machine.')
+  if (!allowRemote)
+    throw refuse(
+      `${host} can be reached by other machines`,
+      'Add --allow-remote if that is what you want; the token goes over the wire unencrypted.',
+    )
+  return host
+}
+
+function startFault(cause: NodeJS.ErrnoException, { host, port }: ListenOptions): Error {
+  if (cause.code === 'EADDRINUSE')
+    return new ToolError('E_CONFLICT', `Port ${port} is in use`, {
+      hint: 'Choose another with --port, or 0 for any free one.',
+      cause,
+    })
+  if (cause.code === 'EADDRNOTAVAIL' || cause.code === 'EACCES')
+    return new ToolError('E_BAD_ARGS', `Cannot listen on ${host} port ${port}`, {
+      hint: 'Choose another --host or --port.',
+      cause,
+    })
+  return cause
+}
+
+function find(routes: Record<string, Route>, path: string): Route | undefined {
+  if (Object.hasOwn(routes, path)) return routes[path]
+  const above = `${path.slice(0, path.indexOf('/', 1) + 1)}*`
+  return above.length > 1 && Object.hasOwn(routes, above) ? routes[above] : undefined
 }
 
 function hasToken(request: IncomingMessage, secret: Buffer): boolean {
@@ -92,4 +253,17 @@ function hasToken(request: IncomingMessage, secret: Buffer): boolean {
 
 function hash(text: string): Buffer {
   return createHash('sha256').update(text).digest()
+}
+
+function hostsOf({ rawHeaders }: IncomingMessage): string[] {
+  return rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host')
+}
+
+function tooLarge(): Refusal {
+  return new Refusal(413, `A body may have ${longestBody} bytes.`)
+}
+
+function closeRaw(socket: Duplex, status: string): void {
+  if (socket.writable) socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy())
+  else socket.destroy()
 }

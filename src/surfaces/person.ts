@@ -1,0 +1,56 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+
+const linkMs = 10 * 60_000
+const cookieMs = 12 * 3_600_000
+const cookieName = 'handrail_person'
+
+/** A key for one sign-in, made by whoever can read the person's secret. */
+export function signInKey(secret: string): string {
+  return seal(secret, 'link', Date.now() + linkMs, randomBytes(12).toString('base64url'))
+}
+
+/** Tells the person from everybody else by a cookie that only a sign-in key buys. */
+export interface Doorman {
+  /** The cookie to set, where the key is good and was not used before. */
+  signIn(key: string): string | undefined
+  isPerson(request: IncomingMessage): boolean
+  /** Goes into every form, so that no other page can send one in the person's name. */
+  formToken(request: IncomingMessage): string
+}
+
+export function openDoorman(secret: string): Doorman {
+  const used = new Map<string, number>()
+  const cookieOf = ({ headers }: IncomingMessage): string =>
+    (headers.cookie ?? '')
+      .split(/; */)
+      .find((pair) => pair.startsWith(`${cookieName}=`))
+      ?.slice(cookieName.length + 1) ?? ''
+  return {
+    signIn(key) {
+      const now = Date.now()
+      for (const [old, until] of used) if (until < now) used.delete(old)
+      if (!isSealed(secret, 'link', key) || used.has(key)) return undefined
+      used.set(key, now + linkMs)
+      const value = seal(secret, 'cookie', now + cookieMs, randomBytes(12).toString('base64url'))
+      return `${cookieName}=${value}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${cookieMs / 1_000}`
+    },
+    isPerson: (request) => isSealed(secret, 'cookie', cookieOf(request)),
+    formToken: (request) =>
+      createHmac('sha256', secret)
+        .update(`form ${cookieOf(request)}`)
+        .digest('base64url'),
+  }
+}
+
+function seal(secret: string, use: 'link' | 'cookie', until: number, nonce: string): string {
+  const body = `${until.toString(36)}.${nonce}`
+  return `${body}.${createHmac('sha256', secret).update(`${use} ${body}`).digest('base64url')}`
+}
+
+function isSealed(secret: string, use: 'link' | 'cookie', text: string): boolean {
+  const [until = '', nonce = '', mark = ''] = text.slice(0, 200).split('.')
+  const good = Buffer.from(seal(secret, use, Number.parseInt(until, 36) || 0, nonce))
+  const given = Buffer.from(`${until}.${nonce}.${mark}`)
+  return good.length === given.length && timingSafeEqual(good, given) && Number.parseInt(until, 36) > Date.now()
+}
