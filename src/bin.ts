@@ -1,6 +1,8 @@
 import { leaves } from './config/load.ts'
+import { openLiveRuntime } from './live.ts'
 import { openRuntime } from './main.ts'
 import { runCli, type SettingFlag } from './surfaces/cli/run.ts'
+import { signInKey } from './surfaces/person.ts'
 
 /** The program: hands the command line what it needs from the other rooms. Heavy doors are opened only when used. */
 export function main(argv: string[], version: string): Promise<number> {
@@ -14,7 +16,10 @@ export function main(argv: string[], version: string): Promise<number> {
     {
       openRuntime,
       serveMcpStdio: async (runtime) => (await import('./surfaces/mcp/stdio.ts')).serveMcpStdio(runtime),
-      serveHttp: async (runtime, port) => (await import('./serve.ts')).serveHttp(runtime, port),
+      serveHttp: async (runtime, options) => (await import('./serve.ts')).serveHttp(runtime, options),
+      openLiveRuntime,
+      signInLink: (runtime, url) => `${url}/sign-in?key=${signInKey(runtime.token('person').token)}`,
+      toolListBytes: async (runtime) => (await import('./surfaces/mcp/dialect.ts')).listBytes(runtime.tools),
     },
     flags,
     version,

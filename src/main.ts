@@ -42,9 +42,10 @@ export function openRuntime(options: RuntimeOptions): Runtime {
 function wire(opened: Root, options: RuntimeOptions): Runtime {
   const environment = options.environment ?? process.env
   const userSettings = join(environment['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'handrail', 'config.json')
+  const projectSettings = join(opened.path, 'handrail.config.json')
   const { config, settings } = loadConfig({
     user: readSettingsFile(userSettings, userSettings),
-    project: readSettingsFile(join(opened.path, 'handrail.config.json'), 'handrail.config.json'),
+    project: readSettingsFile(projectSettings, 'handrail.config.json'),
     environment,
     flags: options.flags ?? {},
   })
@@ -123,6 +124,7 @@ function wire(opened: Root, options: RuntimeOptions): Runtime {
       },
       note: (note) => sessions.note(note),
     },
+    records: { audit },
   })
   const kernel = openKernel(tools, config, {
     audit,
@@ -156,12 +158,15 @@ function wire(opened: Root, options: RuntimeOptions): Runtime {
     version,
     config,
     settings,
+    settingsFiles: [userSettings, projectSettings],
     means: {
       search: search.engine,
       paths: projectRoot.means,
       sqlite: process.getBuiltinModule?.('node:sqlite') ? 'node:sqlite' : '@photostructure/sqlite',
     },
     tools: kernel.tools,
+    offers: kernel.offers,
+    onToolsChanged: () => undefined,
     call: kernel.call,
     openSession(session) {
       if (sessions.open(session))
@@ -202,14 +207,14 @@ function wire(opened: Root, options: RuntimeOptions): Runtime {
     },
     audit,
     snapshots: snapshots.list,
-    token() {
-      const file = join(projectRoot.path, '.handrail', 'token')
-      const found = state.read('token')?.toString('utf8').trim()
-      if (found) return { token: found, file }
+    token(whose = 'agent') {
+      const name = whose === 'agent' ? 'token' : 'person-token'
+      const file = join(projectRoot.path, '.handrail', name)
+      const kept = (): string | undefined => state.read(name)?.toString('utf8').trim() || undefined
+      const found = kept()
+      if (found !== undefined) return { token: found, file }
       const token = randomBytes(32).toString('base64url')
-      return state.create('token', Buffer.from(`${token}\n`))
-        ? { token, file }
-        : { token: state.read('token')?.toString('utf8').trim() ?? token, file }
+      return state.create(name, Buffer.from(`${token}\n`)) ? { token, file } : { token: kept() ?? token, file }
     },
     async close() {
       if (closed) return

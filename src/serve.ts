@@ -1,18 +1,51 @@
 import type { Runtime } from './contracts/runtime.ts'
 import { answer, listen, type Listening } from './surfaces/listen.ts'
-import { welcome } from './surfaces/welcome.ts'
-import { mcpRoute } from './surfaces/mcp/http.ts'
+import { mcpHttp } from './surfaces/mcp/http.ts'
+import { openHouse } from './surfaces/mcp/server.ts'
+import { mcpSse } from './surfaces/mcp/sse.ts'
+import { approvalPages } from './surfaces/page/approvals.ts'
+import { welcome } from './surfaces/page/welcome.ts'
+import { openDoorman } from './surfaces/person.ts'
+
+export interface ServeOptions {
+  host: string
+  port: number
+  allowRemote: boolean
+  allowOrigins: readonly string[]
+  /** Hidden: adds what the official conformance suite wants to find. */
+  conformance: boolean
+}
 
 /** Puts the HTTP surfaces behind the one listener. */
-export function serveHttp(runtime: Runtime, port: number): Promise<Listening> {
-  const { token } = runtime.token()
-  return listen({
-    port,
-    token,
-    open: {
+export async function serveHttp(runtime: Runtime, options: ServeOptions): Promise<Listening> {
+  const fixtures = options.conformance ? (await import('./surfaces/mcp/conformance.ts')).openFixtures : undefined
+  const house = openHouse(runtime, fixtures)
+  const doorman = openDoorman(runtime.token('person').token)
+  let url: string | undefined
+  const mcp = mcpHttp(house, () => url)
+  const listening = await listen({
+    ...options,
+    requestsPerSecond: runtime.config.limits.requestsPerSecond,
+    token: runtime.token().token,
+    isPerson: doorman.isPerson,
+    routes: {
       '/': welcome,
-      '/healthz': (_, response) => answer(response, 200, { ok: true, name: 'handrail', version: runtime.version }),
+      '/healthz': {
+        for: 'anyone',
+        methods: ['GET', 'HEAD'],
+        visit: ({ response }) => answer(response, 200, { ok: true, name: 'handrail', version: runtime.version }),
+      },
+      '/mcp': mcp.route,
+      ...mcpSse(house, () => url),
+      ...approvalPages(runtime, doorman),
     },
-    guarded: { '/mcp': mcpRoute(runtime) },
   })
+  url = listening.url
+  return {
+    ...listening,
+    async close() {
+      await mcp.close()
+      await listening.close()
+    },
+  }
 }

@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync, unwatchFile, watchFile } from 'node:fs'
 import { ToolError } from '../contracts/errors.ts'
 
 const largest = 1 << 20
@@ -23,5 +23,14 @@ export function readSettingsFile(path: string, name: string): { name: string; te
     return { name, text: readFileSync(fd, 'utf8') }
   } finally {
     closeSync(fd)
+  }
+}
+
+/** Looks at the files once a second; editors replace files rather than write to them, which a watched descriptor would miss. */
+export function watchSettings(paths: readonly string[], changed: () => void): () => void {
+  const look = (): void => changed()
+  for (const path of paths) watchFile(path, { interval: 1_000, persistent: false }, look)
+  return () => {
+    for (const path of paths) unwatchFile(path, look)
   }
 }

@@ -346,11 +346,18 @@ test('an agent can neither see nor answer questions, over HTTP with the token in
   try {
     const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
     const { url, tokenFile } = JSON.parse(line) as { url: string; tokenFile: string }
-    const headers = {
+    const headers: Record<string, string> = {
       Authorization: `Bearer ${readFileSync(tokenFile, 'utf8').trim()}`,
       'Content-Type': 'application/json',
       Accept: 'application/json, text/event-stream',
     }
+    const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+    const opened = await fetch(`${url}/mcp`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params: hello }),
+    })
+    headers['Mcp-Session-Id'] = opened.headers.get('mcp-session-id') ?? ''
     const call = async (name: string, input: object): Promise<string> => {
       const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: input } })
       return (await fetch(`${url}/mcp`, { method: 'POST', headers, body })).text()

@@ -5,6 +5,8 @@ export interface Option {
   /** What stands for the value in the help; none for a switch. */
   value?: string
   says: string
+  /** Not for people: left out of the help. */
+  hidden?: boolean
 }
 
 /** What a command is given: its words, its options, and a runtime opened on demand. */
@@ -13,14 +15,24 @@ export interface Invocation {
   options: Record<string, string | boolean | undefined>
   json: boolean
   open(): Runtime
+  /** For processes that stay: takes up changed settings without a restart. */
+  openLive(): Runtime
   doors: Doors
 }
 
 /** What the command line needs from outside its room; `bin.ts` hands it in. */
 export interface Doors {
   openRuntime(options: RuntimeOptions): Runtime
+  openLiveRuntime(options: RuntimeOptions): Runtime
   serveMcpStdio(runtime: Runtime): Promise<void>
-  serveHttp(runtime: Runtime, port: number): Promise<{ url: string; close(): Promise<void> }>
+  serveHttp(
+    runtime: Runtime,
+    options: { host: string; port: number; allowRemote: boolean; allowOrigins: readonly string[]; conformance: boolean },
+  ): Promise<{ url: string; close(): Promise<void> }>
+  /** A link that signs the person in, once, on the page served at an address. */
+  signInLink(runtime: Runtime, url: string): string
+  /** How many bytes the list of tools takes over MCP. */
+  toolListBytes(runtime: Runtime): Promise<number>
 }
 
 export interface Command {

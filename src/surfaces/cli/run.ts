@@ -55,12 +55,13 @@ export async function runCli(argv: string[], doors: Doors, flags: readonly Setti
       return 0
     }
     let runtime: Runtime | undefined
-    const open = (): Runtime =>
-      (runtime ??= doors.openRuntime({
-        project: String(options['project'] ?? process.env['HANDRAIL_PROJECT'] ?? '.'),
-        flags: Object.fromEntries(flags.map(({ flag }) => [flag, options[flag]])),
-      }))
-    return await command.run({ words, options, json, open, doors })
+    const wanted = {
+      project: String(options['project'] ?? process.env['HANDRAIL_PROJECT'] ?? '.'),
+      flags: Object.fromEntries(flags.map(({ flag }) => [flag, options[flag]])),
+    }
+    const open = (): Runtime => (runtime ??= doors.openRuntime(wanted))
+    const openLive = (): Runtime => (runtime ??= doors.openLiveRuntime(wanted))
+    return await command.run({ words, options, json, open, openLive, doors })
   } catch (thrown) {
     return report(asToolError(thrown), json)
   }
@@ -143,10 +144,12 @@ function help(command: Command, flags: readonly SettingFlag[]): string {
     const width = Math.max(...options.map((one) => one.left.length))
     return options.map((one) => `  ${one.left.padEnd(width)}  ${one.says}`)
   }
-  const own = [...(command.options ?? []), ...everywhere].map(({ name, value, says }) => ({
-    left: `--${name}${value ? ` ${value}` : ''}`,
-    says,
-  }))
+  const own = [...(command.options ?? []), ...everywhere]
+    .filter((option) => !option.hidden)
+    .map(({ name, value, says }) => ({
+      left: `--${name}${value ? ` ${value}` : ''}`,
+      says,
+    }))
   return [
     `${bold(`handrail ${command.name}`)}: ${command.summary}.`,
     '',

@@ -1,22 +1,52 @@
 import { errorTable, type ToolError } from '../../contracts/errors.ts'
 import type { Tool } from '../../contracts/tool.ts'
 
-/** What `tools/list` says of a tool. */
+const drawn = (path: string): { src: string; mimeType: string; sizes: string[] }[] => [
+  {
+    src: `data:image/svg+xml,${encodeURIComponent(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="${path}"/></svg>`)}`,
+    mimeType: 'image/svg+xml',
+    sizes: ['any'],
+  },
+]
+
+/** Small enough to travel with every list. */
+export const icons = {
+  handrail: drawn('M1 4h14v2H1zM3 6h1v8H3zM12 6h1v8h-1z'),
+  read: drawn('M2 1h9l3 3v11H2zM4 6h8v1H4zM4 9h8v1H4z'),
+  change: drawn('M11 1l4 4-9 9H2v-4z'),
+  person: drawn('M8 1a3 3 0 1 1 0 7 3 3 0 0 1 0-7zM2 15c0-7 12-7 12 0z'),
+}
+
+/** What `tools/list` says of a tool. A hint only: the kernel decides. */
 export function describeTool(tool: Tool): Record<string, unknown> {
+  const reads = tool.floor === 'R0'
   return {
     name: tool.name,
     title: tool.title,
     description: tool.description,
-    inputSchema: tool.input,
+    inputSchema: publishable(tool.input),
     outputSchema: tool.output,
     annotations: {
       title: tool.title,
-      readOnlyHint: tool.floor === 'R0',
-      destructiveHint: false,
-      idempotentHint: tool.floor === 'R0',
+      readOnlyHint: reads,
+      // What Handrail can undo destroys nothing.
+      destructiveHint: tool.floor === 'R2' || tool.floor === 'R3',
+      idempotentHint: reads,
       openWorldHint: false,
     },
+    icons: tool.asks ? icons.person : reads ? icons.read : icons.change,
   }
+}
+
+/** Claude Code silently drops a tool whose schema combines others at its root. The kernel still checks the whole contract. */
+export function publishable(schema: object): object {
+  const { oneOf: _, anyOf: __, allOf: ___, ...rest } = schema as Record<string, unknown>
+  return rest
+}
+
+/** How much of a model's attention the list of tools takes. */
+export function listBytes(tools: readonly Tool[]): number {
+  return Buffer.byteLength(JSON.stringify(tools.map(describeTool)))
 }
 
 const callKey = 'handrail/call'
@@ -43,8 +73,10 @@ export function toErrorResult(fault: ToolError): Record<string, unknown> {
 }
 
 export const instructions = [
-  'Handrail lets you work on one project folder. Paths are relative to its root, with forward slashes.',
-  'To change a file: write_to_file with dryRun: true, read the diff, then the same call with dryRun: false. For small edits use replace_in_file.',
-  'E_CONFLICT means the file changed: read it again and repeat the dry run. E_POLICY_VIOLATION with details.approvalId means a person must approve: tell them, then make exactly the same call again.',
+  'Handrail lets you work on one project folder. Paths are relative to its root, with forward slashes. Every change can be undone and is written down.',
+  'To change a file: make the dry run first (replace_in_file or write_to_file with dryRun: true), read the diff as a reviewer would, correct what you did not mean, then make the same call with dryRun: false. For a small edit use replace_in_file; it sends only what changes.',
+  'A dry run costs nothing and asks nobody: use it to see the effect instead of guessing it. It counts only for exactly the same arguments on the same state of the file.',
+  'E_CONFLICT: the file changed; read it again and repeat the dry run. E_POLICY_VIOLATION with details.approvalId: a person must agree; tell them, then make exactly the same call again. After a decline do something else; do not repeat it.',
+  'To take a change back: list_snapshots, restore_snapshot for the content, then write_to_file; or tell the person to run `handrail undo`.',
   `Errors are JSON {error:{code,message,hint}}; follow the hint. Codes: ${Object.keys(errorTable).join(', ')}.`,
 ].join('\n')

@@ -1,17 +1,169 @@
-import { createHash } from 'node:crypto'
-import { toNodeHandler } from '@modelcontextprotocol/node'
-import { createMcpHandler } from '@modelcontextprotocol/server'
-import type { Runtime } from '../../contracts/runtime.ts'
-import type { Route } from '../listen.ts'
-import { createAnswerer, createServer } from './server.ts'
+import { createHash, randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import {
+  createMcpHandler,
+  isJsonContentType,
+  isLegacyRequest,
+  type JSONRPCMessage,
+  type ServerEvent,
+} from '@modelcontextprotocol/server'
+import { answer, Refusal, type Route, type Visitor } from '../listen.ts'
+import { oneLine } from '../../contracts/plain.ts'
+import { parseJson } from '../json.ts'
+import { createServer, openDesk, type House } from './server.ts'
+import type { News } from './feed.ts'
+import { openSessions, type Sessions } from './sessions.ts'
 
-/** MCP over Streamable HTTP. Without a connection to tell visits apart, a client's name makes its session. */
-export function mcpRoute(runtime: Runtime): Route {
-  const session = (client: string): string => `sess_${createHash('sha256').update(`http ${client}`).digest('hex').slice(0, 16)}`
-  const answer = createAnswerer(runtime, { surface: 'mcp-http', session })
-  const handler = createMcpHandler(() => createServer(runtime, answer), {
-    maxRequestBodySize: 32 << 20,
-    onerror: (fault) => console.error('handrail: mcp:', fault.message),
+const mostInBatch = 100
+
+export interface McpHttp {
+  route: Route
+  close(): Promise<void>
+}
+
+/** MCP over Streamable HTTP at one address: 2026 without sessions, and the versions before it with them. */
+export function mcpHttp(house: House, page: () => string | undefined): McpHttp {
+  // Without a connection to tell visits apart, a client's name makes its session.
+  const desk = openDesk(house, { surface: 'mcp-http', session: (client) => sessionName(`http ${client}`), page })
+  const modern = createMcpHandler(() => createServer(house, desk, 'modern', false), {
+    legacy: 'reject',
+    onerror: complain,
+    bus: {
+      publish: () => undefined,
+      subscribe: (listener) => house.feed.follow((news) => listener(eventOf(news))),
+    },
   })
-  return toNodeHandler(handler, { onerror: (fault: Error) => console.error('handrail: mcp:', fault.message) }) as Route
+  const sessions = openSessions((transport) => {
+    const name = sessionName(transport.sessionId ?? '')
+    return createServer(house, openDesk(house, { surface: 'mcp-http', session: () => name, page }), 'legacy', true)
+  })
+
+  const visit = async (visitor: Visitor): Promise<void> => {
+    const { request, response } = visitor
+    const dropped = new AbortController()
+    response.once('close', () => response.writableFinished || dropped.abort())
+    const body = request.method === 'POST' ? await readMessage(visitor) : undefined
+    const web = toWebRequest(request, dropped.signal)
+    if (await isLegacyRequest(web, body)) await legacy(sessions, web, body, dropped.signal, response)
+    else await send(await modern.fetch(web, { parsedBody: body }), response)
+  }
+
+  return {
+    route: {
+      for: 'agent',
+      methods: ['POST', 'GET', 'DELETE'],
+      async visit(visitor) {
+        try {
+          await visit(visitor)
+        } catch (fault) {
+          if (!(fault instanceof Refusal) || visitor.response.headersSent) throw fault
+          refuse(visitor, fault)
+        }
+      },
+    },
+    async close() {
+      await modern.close()
+      await sessions.close()
+    },
+  }
+}
+
+/** The name a session has in the record; the id itself opens it and is not written down. */
+export function sessionName(secret: string): string {
+  return `sess_${createHash('sha256').update(secret).digest('hex').slice(0, 16)}`
+}
+
+async function legacy(
+  sessions: Sessions,
+  web: Request,
+  body: unknown,
+  dropped: AbortSignal,
+  response: ServerResponse,
+): Promise<void> {
+  const messages = [body].flat().filter((one) => typeof one === 'object' && one !== null) as {
+    id?: string | number
+    method?: string
+  }[]
+  const id = web.headers.get('mcp-session-id')
+  const opening = id === null && messages.some((message) => message.method === 'initialize')
+  const transport = opening ? await sessions.begin(randomUUID()) : sessions.find(id)
+  if (!transport && id !== null) throw new Refusal(404, 'This session has ended; begin a new one.')
+  if (!transport) throw new Refusal(400, 'No session: begin with initialize, or send the Mcp-Session-Id it returned.')
+  // Nothing that was sent over a broken connection can be taken up again, so whoever is gone has cancelled.
+  dropped.addEventListener('abort', () => {
+    for (const { id: requestId, method } of messages)
+      if (requestId !== undefined && method !== undefined) transport.onmessage?.(cancelled(requestId))
+  })
+  await send(await transport.handleRequest(web, { parsedBody: body }), response)
+}
+
+function cancelled(requestId: string | number): JSONRPCMessage {
+  return { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason: 'the connection was dropped' } }
+}
+
+/** The JSON in a request; what cannot be read is answered, and never reaches the protocol. */
+export async function readMessage({ request, body }: Visitor): Promise<unknown> {
+  if (!isJsonContentType(request.headers['content-type'] ?? null))
+    throw new Refusal(415, 'Content-Type must be application/json.')
+  const bytes = await body()
+  let message: unknown
+  try {
+    message = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch (fault) {
+    throw new Refusal(
+      400,
+      fault instanceof SyntaxError ? `Parse error: ${fault.message.slice(0, 100)}` : 'Parse error: not valid UTF-8',
+    )
+  }
+  if (typeof message !== 'object' || message === null) throw new Refusal(400, 'Not a JSON-RPC 2.0 message.')
+  if (Array.isArray(message) && (message.length === 0 || message.length > mostInBatch))
+    throw new Refusal(400, `A batch has 1 to ${mostInBatch} messages.`)
+  return message
+}
+
+const rpcCodes: Record<number, number> = { 400: -32700, 413: -32600, 415: -32600 }
+
+function refuse({ request, response }: Visitor, fault: Refusal): void {
+  if (!request.complete) {
+    response.setHeader('Connection', 'close')
+    request.pause()
+    response.once('finish', () => setTimeout(() => request.destroy(), 250).unref())
+  }
+  answer(response, fault.status, {
+    jsonrpc: '2.0',
+    id: null,
+    error: { code: rpcCodes[fault.status] ?? -32000, message: fault.message },
+  })
+}
+
+function toWebRequest(request: IncomingMessage, signal: AbortSignal): Request {
+  const headers = new Headers()
+  for (const [name, value] of Object.entries(request.headers)) if (typeof value === 'string') headers.set(name, value)
+  return new Request(`http://${request.headers.host}${request.url}`, { method: request.method ?? 'GET', headers, signal })
+}
+
+/** Streams go out as fast as they come: what a client does not read piles up in its response, where the listener counts it. */
+async function send(web: Response, response: ServerResponse): Promise<void> {
+  if (response.destroyed) return void web.body?.cancel().catch(() => undefined)
+  web.headers.forEach((value, name) => response.setHeader(name, value))
+  response.writeHead(web.status)
+  if (!web.body) return void response.end()
+  if (!web.headers.get('content-type')?.startsWith('text/event-stream')) return void response.end(await web.text())
+  response.flushHeaders()
+  const reader = web.body.getReader()
+  response.once('close', () => void reader.cancel().catch(() => undefined))
+  try {
+    for (let piece = await reader.read(); !piece.done && !response.destroyed; piece = await reader.read())
+      response.write(piece.value)
+  } finally {
+    response.end()
+  }
+}
+
+function eventOf(news: News): ServerEvent {
+  return news.kind === 'resource' ? { kind: 'resource_updated', uri: news.uri } : { kind: `${news.kind}_list_changed` }
+}
+
+function complain(fault: Error): void {
+  console.error('handrail: mcp:', oneLine(fault.message, 300))
 }

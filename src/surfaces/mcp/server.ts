@@ -1,76 +1,216 @@
-import { CLIENT_INFO_META_KEY, ProtocolError, ProtocolErrorCode, Server, type ServerContext } from '@modelcontextprotocol/server'
+import { randomBytes } from 'node:crypto'
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  CLIENT_INFO_META_KEY,
+  createRequestStateCodec,
+  inputRequired,
+  inputResponse,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type ServerContext,
+} from '@modelcontextprotocol/server'
 import type { Caller } from '../../contracts/call.ts'
-import { asToolError } from '../../contracts/errors.ts'
 import type { Runtime } from '../../contracts/runtime.ts'
-import { describeTool, instructions, toErrorResult, toResult } from './dialect.ts'
+import { openCaller, createAnswerer, type Answerer, type ToolCall, type Visit } from './answer.ts'
+import { reachOf, type Answered, type Pending, type Question } from './asking.ts'
+import { converse } from './converse.ts'
+import { describeTool, icons, instructions } from './dialect.ts'
+import { openFeed, type Feed } from './feed.ts'
+import { getPrompt, listPrompts } from './prompts.ts'
+import { fillTemplate, listResources, listTemplates, readResource } from './resources.ts'
 
-/** Where a connection's calls come from. The session is opened with its first call. */
-export interface Visit {
-  surface: Caller['surface']
-  session: (client: string) => string
+type OpenFixtures = typeof import('./conformance.ts').openFixtures
+
+/** What all connections of one process share. */
+export interface House {
+  runtime: Runtime
+  feed: Feed
+  /** Seals what goes through a client's hands. The key lives and dies with this process. */
+  seal: ReturnType<typeof createRequestStateCodec<Pending>>
+  /** What the official conformance suite wants to find; only behind a hidden flag. */
+  openFixtures?: OpenFixtures | undefined
 }
 
-/** One `tools/call`, as it came in. */
-export interface ToolCall {
-  name: string
-  input: unknown
-  client: { name?: string; version?: string } | undefined
-  signal: AbortSignal
-  /** Sends one step of progress; absent where the client did not ask for it. */
-  progress?: ((params: Record<string, unknown>) => void) | undefined
-}
-
-/** Answers calls: translates, and nothing else. Checking, asking and recording are the kernel's. */
-export function createAnswerer(runtime: Runtime, visit: Visit): (call: ToolCall) => Promise<Record<string, unknown>> {
-  const opened = new Set<string>()
-  return async ({ name, input, client: info, signal, progress }) => {
-    const client = `${info?.name ?? 'unknown'}/${info?.version ?? '?'}`.slice(0, 120)
-    const session = visit.session(client)
-    if (!opened.has(session)) {
-      runtime.openSession({ id: session, surface: visit.surface, client })
-      opened.add(session)
-    }
-    try {
-      const caller: Caller = { surface: visit.surface, client, session, role: 'agent' }
-      const { output, callId } = await runtime.call(name, input, caller, {
-        signal,
-        ...(progress && { onProgress: rising(progress) }),
-      })
-      return toResult(output, callId)
-    } catch (thrown) {
-      const fault = asToolError(thrown)
-      if (fault.code === 'E_UNSUPPORTED')
-        throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name.slice(0, 100)}`)
-      if (fault.code === 'E_INTERNAL') console.error('handrail:', fault.cause ?? fault)
-      return toErrorResult(fault)
-    }
+export function openHouse(runtime: Runtime, openFixtures?: OpenFixtures): House {
+  return {
+    runtime,
+    feed: openFeed(runtime),
+    seal: createRequestStateCodec<Pending>({ key: randomBytes(32), ttlSeconds: 900 }),
+    openFixtures,
   }
 }
 
-/** One MCP server on the runtime. */
-export function createServer(runtime: Runtime, answer: (call: ToolCall) => Promise<Record<string, unknown>>): Server {
+/** One caller's side of the house: who calls, and how calls are answered. */
+export interface Desk {
+  answer: Answerer
+  caller: (client: ToolCall['client']) => Caller
+}
+
+export function openDesk({ runtime }: House, visit: Visit): Desk {
+  return { answer: createAnswerer(runtime, visit), caller: openCaller(runtime, visit) }
+}
+
+/** One MCP server on the runtime. It lives for one request (2026 over HTTP) or one connection. */
+export function createServer(house: House, desk: Desk, era: 'legacy' | 'modern', lasting: boolean): Server {
+  const { runtime, seal } = house
   const server = new Server(
-    { name: 'handrail', title: 'Handrail', version: runtime.version },
-    { capabilities: { tools: {} }, instructions },
+    { name: 'handrail', title: 'Handrail', version: runtime.version, icons: icons.handrail },
+    {
+      capabilities: {
+        tools: { listChanged: true },
+        resources: { subscribe: true, listChanged: false },
+        prompts: { listChanged: house.openFixtures !== undefined },
+        completions: {},
+        logging: {},
+      },
+      instructions,
+      requestState: { verify: seal.verify },
+    },
   )
-  const tools = runtime.tools.map(describeTool)
-  server.setRequestHandler('tools/list', () => ({ tools }) as never)
+  const subscribed = new Set<string>()
+  const fixtures = house.openFixtures?.(server, announcer(house.feed), seal as never)
+  const client = (context: ServerContext): ToolCall['client'] => clientOf(server, context)
+
+  server.setRequestHandler(
+    'tools/list',
+    () => ({ tools: [...runtime.tools.map(describeTool), ...(fixtures?.tools ?? [])] }) as never,
+  )
   server.setRequestHandler('tools/call', async (request, context) => {
     const { name, arguments: input = {} } = request.params
-    return (await answer({
+    const fixture = fixtures?.call(name, input, context)
+    if (fixture) return (await fixture) as never
+    const call: ToolCall = {
       name,
       input,
-      client: clientOf(server, context),
+      client: client(context),
+      reach: reachOf(capabilitiesOf(server, context)),
       signal: context.mcpReq.signal,
       progress: progressOf(context),
-    })) as never
+      answered: answeredIn(context),
+    }
+    if (era === 'legacy') return (await converse(runtime, desk.answer, call, putting(context))) as never
+    const reply = await desk.answer(call)
+    return ('result' in reply ? reply.result : await toInputRequired(reply.question, seal, context)) as never
   })
+
+  server.setRequestHandler(
+    'resources/list',
+    () => ({ resources: [...listResources(runtime), ...(fixtures?.resources ?? [])] }) as never,
+  )
+  server.setRequestHandler(
+    'resources/templates/list',
+    () => ({ resourceTemplates: [...listTemplates(runtime), ...(fixtures?.templates ?? [])] }) as never,
+  )
+  server.setRequestHandler('resources/read', async ({ params: { uri } }, context) => {
+    const fixture = fixtures?.read(uri)
+    return (fixture ?? (await readResource(runtime, uri, desk.caller(client(context)), context.mcpReq.signal))) as never
+  })
+  server.setRequestHandler('prompts/list', () => ({ prompts: [...listPrompts(), ...(fixtures?.prompts ?? [])] }) as never)
+  server.setRequestHandler('prompts/get', async ({ params: { name, arguments: given = {} } }, context) => {
+    const fixture = await fixtures?.prompt(name, given, context)
+    return (fixture ?? getPrompt(name, given)) as never
+  })
+  server.setRequestHandler('completion/complete', async ({ params }, context) => {
+    const fixture = fixtures?.complete(params)
+    return (fixture ?? { completion: await complete(house, desk, params, client(context)) }) as never
+  })
+  if (era === 'legacy') {
+    server.setRequestHandler('resources/subscribe', ({ params: { uri } }) => {
+      if (subscribed.size >= 100) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Too many subscriptions')
+      subscribed.add(uri)
+      return {}
+    })
+    server.setRequestHandler('resources/unsubscribe', ({ params: { uri } }) => {
+      subscribed.delete(uri)
+      return {}
+    })
+  }
+  if (lasting) {
+    const stop = house.feed.follow((news) => {
+      const sending =
+        news.kind === 'tools'
+          ? server.sendToolListChanged()
+          : news.kind === 'prompts'
+            ? server.sendPromptListChanged()
+            : era === 'modern' || subscribed.has(news.uri)
+              ? server.sendResourceUpdated({ uri: news.uri })
+              : undefined
+      void sending?.catch(() => undefined)
+    })
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK has no other way to hear of it
+    server.onclose = stop
+  }
   return server
+}
+
+/** Suggestions for what a person types into a prompt or a resource address. */
+async function complete(
+  { runtime }: House,
+  desk: Desk,
+  { ref, argument }: { ref: { type: string; uri?: string; name?: string }; argument: { name: string; value: string } },
+  client: ToolCall['client'],
+): Promise<object> {
+  const all =
+    ref.type === 'ref/resource'
+      ? fillTemplate(runtime, ref.uri ?? '', argument.value)
+      : argument.name === 'path'
+        ? await pathsFrom(runtime, desk.caller(client), argument.value)
+        : []
+  return { values: all.slice(0, 100), total: all.length, hasMore: all.length > 100 }
+}
+
+/** Names in the folder that was typed so far. */
+async function pathsFrom(runtime: Runtime, caller: Caller, typed: string): Promise<string[]> {
+  const folder = typed.slice(0, typed.lastIndexOf('/') + 1)
+  try {
+    const { output } = await runtime.call('list_files', { path: folder || '.' }, caller)
+    const { entries } = output as { entries: string[] }
+    return entries.map((entry) => `${folder}${entry}`).filter((path) => path.startsWith(typed))
+  } catch {
+    return []
+  }
+}
+
+async function toInputRequired({ params, state }: Question, seal: House['seal'], context: ServerContext): Promise<object> {
+  const { mode: _, elicitationId: __, ...rest } = params
+  const ask = state.mode === 'url' ? inputRequired.elicitUrl(rest as never) : inputRequired.elicit(rest as never)
+  return inputRequired({ inputRequests: { person: ask }, requestState: await seal.mint(state, context) })
+}
+
+/** What a retried call brings back; the seal has been checked before we get here. */
+function answeredIn({ mcpReq }: ServerContext): Answered | undefined {
+  const state = mcpReq.requestState() as Pending | undefined
+  if (state === undefined) return undefined
+  const said = inputResponse(mcpReq.inputResponses, 'person')
+  return said.kind === 'elicit' ? { state, action: said.action, content: said.content } : { state, action: 'none' }
+}
+
+/** Asks back over the connection the call came on. */
+function putting(context: ServerContext) {
+  return async (params: Question['params'], signal: AbortSignal): Promise<Pick<Answered, 'action' | 'content'>> =>
+    (await context.mcpReq.send({ method: 'elicitation/create', params }, { signal, timeout: 3_600_000 })) as Pick<
+      Answered,
+      'action' | 'content'
+    >
+}
+
+function announcer({ tell }: Feed): Parameters<OpenFixtures>[1] {
+  return {
+    toolsChanged: () => tell({ kind: 'tools' }),
+    promptsChanged: () => tell({ kind: 'prompts' }),
+    resourceUpdated: (uri) => tell({ kind: 'resource', uri }),
+  }
 }
 
 function clientOf(server: Server, context: ServerContext): ToolCall['client'] {
   const envelope = context.mcpReq.envelope as Record<string, unknown> | undefined
   return (envelope?.[CLIENT_INFO_META_KEY] ?? server.getClientVersion()) as ToolCall['client']
+}
+
+function capabilitiesOf(server: Server, context: ServerContext): unknown {
+  const envelope = context.mcpReq.envelope as Record<string, unknown> | undefined
+  return envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities()
 }
 
 function progressOf(context: ServerContext): ToolCall['progress'] {
@@ -80,16 +220,4 @@ function progressOf(context: ServerContext): ToolCall['progress'] {
     void context.mcpReq
       .notify({ method: 'notifications/progress', params: { progressToken: token, ...params } as never })
       .catch(() => undefined)
-}
-
-/** Progress never goes back. */
-function rising(
-  send: (params: Record<string, unknown>) => void,
-): (done: number, total: number | undefined, message: string | undefined) => void {
-  let last = -1
-  return (done, total, message) => {
-    if (done <= last) return
-    last = done
-    send({ progress: done, ...(total !== undefined && { total }), ...(message !== undefined && { message }) })
-  }
 }

@@ -1,5 +1,8 @@
 import { ProtocolError, type JSONRPCMessage } from '@modelcontextprotocol/server'
-import type { ToolCall } from './server.ts'
+import type { Runtime } from '../../contracts/runtime.ts'
+import type { Answerer, ToolCall } from './answer.ts'
+import { reachOf, type Answered } from './asking.ts'
+import { converse, type Put } from './converse.ts'
 
 interface Request {
   id: string | number
@@ -8,6 +11,7 @@ interface Request {
     name?: unknown
     arguments?: unknown
     clientInfo?: ToolCall['client']
+    capabilities?: unknown
     requestId?: unknown
     _meta?: Record<string, unknown>
   }
@@ -24,30 +28,44 @@ export interface ShortWay {
  * The short way for `tools/call` on a connection that opened with `initialize` (before 2026): the same answers without the
  * SDK's dispatcher, which costs more than a read itself. Everything else, and whatever looks unusual, goes the long way.
  */
-export function openShortWay(
-  answer: (call: ToolCall) => Promise<Record<string, unknown>>,
-  send: (message: JSONRPCMessage) => Promise<void>,
-): ShortWay {
+export function openShortWay(runtime: Runtime, answer: Answerer, send: (message: JSONRPCMessage) => Promise<void>): ShortWay {
   const running = new Map<string | number, AbortController>()
+  const asked = new Map<string, (said: Pick<Answered, 'action' | 'content'>) => void>()
+  let questions = 0
   let client: ToolCall['client']
+  let reach = reachOf(undefined)
   let opening: string | number | undefined
   let open = false
+
+  /** Ids of our own questions cannot meet those of the SDK, which counts in numbers. */
+  const put: Put = (params, signal) =>
+    new Promise((resolve, reject) => {
+      const id = `handrail-${++questions}`
+      asked.set(id, resolve)
+      signal.addEventListener('abort', () => {
+        if (asked.delete(id)) void send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } })
+        reject(new Error('no answer'))
+      })
+      void send({ jsonrpc: '2.0', id, method: 'elicitation/create', params } as never)
+    })
 
   const perform = async ({ id, params = {} }: Request): Promise<void> => {
     const stop = new AbortController()
     running.set(id, stop)
     const token = params._meta?.['progressToken']
     try {
-      const result = await answer({
+      const call: ToolCall = {
         name: params.name as string,
         input: params.arguments ?? {},
         client,
+        reach,
         signal: stop.signal,
         ...(token !== undefined && {
           progress: (step) =>
             void send({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: token, ...step } } as never),
         }),
-      })
+      }
+      const result = await converse(runtime, answer, call, put)
       // A cancelled request gets no answer.
       if (!stop.signal.aborted) await send({ jsonrpc: '2.0', id, result } as never)
     } catch (fault) {
@@ -66,7 +84,13 @@ export function openShortWay(
       const request = message as unknown as Request
       if (request.method === 'initialize') {
         client = request.params?.clientInfo
+        reach = reachOf(request.params?.capabilities)
         opening = request.id
+      } else if (request.method === undefined) {
+        const heard = asked.get(String(request.id))
+        asked.delete(String(request.id))
+        heard?.(saidIn(message))
+        return heard !== undefined
       } else if (request.method === 'notifications/cancelled') {
         const stop = running.get(request.params?.requestId as string | number)
         stop?.abort(new Error('cancelled'))
@@ -81,6 +105,12 @@ export function openShortWay(
       if (!open && opening !== undefined && 'result' in message && message.id === opening) open = true
     },
   }
+}
+
+/** An error instead of an answer is nobody answering. */
+function saidIn(message: JSONRPCMessage): Pick<Answered, 'action' | 'content'> {
+  const { action, content } = ('result' in message ? message.result : {}) as { action?: unknown; content?: Answered['content'] }
+  return action === 'accept' || action === 'decline' || action === 'cancel' ? { action, content } : { action: 'none' }
 }
 
 /** A call with a name and, if any, arguments that are an object; nothing that belongs to a later protocol. */

@@ -5,7 +5,9 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { Runtime } from '../../contracts/runtime.ts'
 import { toWire } from './dialect.ts'
-import { createAnswerer, createServer } from './server.ts'
+import { oneLine } from '../../contracts/plain.ts'
+import { parseJson, TooDeep } from '../json.ts'
+import { createServer, openDesk, openHouse } from './server.ts'
 import { openShortWay, type ShortWay } from './short-way.ts'
 
 /** Longest message taken in; a longer one is answered with an error and the next one is read as usual. */
@@ -22,13 +24,14 @@ export function serveMcpStdio(
   output: Writable = process.stdout,
 ): Promise<void> {
   const session = `sess_${randomBytes(8).toString('hex')}`
-  const answer = createAnswerer(runtime, { surface: 'mcp-stdio', session: () => session })
+  const house = openHouse(runtime)
+  const desk = openDesk(house, { surface: 'mcp-stdio', session: () => session })
   return new Promise((resolve) => {
     const transport = new LineTransport(input, output, resolve)
-    transport.shortWay = openShortWay(answer, (message) => transport.send(message))
-    serveStdio(() => createServer(runtime, answer), {
+    transport.shortWay = openShortWay(runtime, desk.answer, (message) => transport.send(message))
+    serveStdio(({ era }) => createServer(house, desk, era, true), {
       transport,
-      onerror: (fault) => console.error('handrail: mcp:', fault.message),
+      onerror: (fault) => console.error('handrail: mcp:', oneLine(fault.message, 300)),
     })
   })
 }
@@ -131,9 +134,10 @@ class LineTransport implements Transport {
   private deliver(text: string): void {
     let value: unknown
     try {
-      value = JSON.parse(text)
-    } catch {
-      if (text.trim() !== '') this.refuse(-32700, 'Not valid JSON')
+      value = parseJson(text)
+    } catch (fault) {
+      if (fault instanceof TooDeep) this.refuse(-32700, fault.message, idIn(text.slice(0, 4_096)))
+      else if (text.trim() !== '') this.refuse(-32700, 'Not valid JSON')
       return
     }
     if (isMessage(value)) {

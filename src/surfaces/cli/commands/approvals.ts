@@ -7,20 +7,22 @@ import { ago, bold, green, oneLine, plain, red, renderDiff, say, table } from '.
 export const approvals: Command = {
   name: 'approvals',
   summary: 'See what waits for you, and answer',
-  usage: 'handrail approvals list|show ID|approve ID|deny ID [--note TEXT] --project DIR',
+  usage: 'handrail approvals list|show ID|approve ID|deny ID|page [--note TEXT] --project DIR',
   about: `A call that cannot be fully undone, or that changes a file which makes other programs run something, waits for a person. The
 answer holds for exactly that call on exactly the state of the files you saw; if a file changes in between, the call is refused.
-A note given with deny goes back to the agent word for word. Silence turns into no after a day.`,
+A note given with deny goes back to the agent word for word. Silence turns into no after a day. \`approvals page\`
+prints a link that signs you in, once, on the page of a running \`handrail serve\`.`,
   options: [
     { name: 'note', value: 'TEXT', says: 'Words for the agent.' },
     { name: 'all', says: 'List answered ones too.' },
+    { name: 'port', value: 'N', says: 'For page: the port of `handrail serve`. Default 4777.' },
   ],
   examples: [
     'handrail approvals list --project .',
     'handrail approvals show appr_… --project .',
     'handrail approvals deny appr_… --note "use the test script instead" --project .',
   ],
-  async run({ words, options, json, open }) {
+  async run({ words, options, json, open, doors }) {
     const [what = 'list', given] = words
     const runtime = open()
     try {
@@ -35,9 +37,14 @@ A note given with deny goes back to the agent word for word. Silence turns into 
           )
         return 0
       }
+      if (what === 'page') {
+        const link = doors.signInLink(runtime, `http://127.0.0.1:${Number(options['port'] ?? 4777)}`)
+        say(json ? JSON.stringify({ url: link }) : link)
+        return 0
+      }
       if (!['show', 'approve', 'deny'].includes(what))
         throw new ToolError('E_BAD_ARGS', `Unknown: approvals ${what}`, {
-          hint: 'approvals list, show ID, approve ID or deny ID.',
+          hint: 'approvals list, show ID, approve ID, deny ID or page.',
         })
       if (given === undefined)
         throw new ToolError('E_BAD_ARGS', 'Which approval?', { hint: '`handrail approvals list` shows their ids.' })

@@ -14,7 +14,7 @@ export const doctor: Command = {
   usage: 'handrail doctor --project DIR [--json]',
   about: 'Checks the system, the store, the audit log and the settings. Exit 0 when all is well, 1 when something is broken.',
   examples: ['handrail doctor --project .'],
-  async run({ open, json }) {
+  async run({ open, json, doors }) {
     const findings: Finding[] = []
     const add = (what: string, state: Finding['state'], says: string): void => void findings.push({ what, state, says })
     const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
@@ -24,11 +24,8 @@ export const doctor: Command = {
       const runtime = open()
       settings = [...runtime.settings]
       add('project', 'good', `${runtime.project}, ${runtime.config.mode} mode, ${runtime.tools.length} tools`)
-      add(
-        'tool list',
-        'good',
-        `${Buffer.byteLength(JSON.stringify(runtime.tools.map(({ name, description, input, output }) => ({ name, description, input, output }))))} bytes`,
-      )
+      const bytes = await doors.toolListBytes(runtime)
+      add('tool list', 'good', `${bytes} bytes over MCP, about ${Math.round(bytes / 4)} tokens; --tools makes it smaller`)
       add(
         'paths',
         runtime.means.paths === 'descriptors' ? 'good' : 'note',

@@ -5,28 +5,46 @@ import { bold, dim, say } from '../print.ts'
 
 export const serve: Command = {
   name: 'serve',
-  summary: 'Serve the project on a loopback port: MCP over HTTP, health',
+  summary: 'Serve the project on a loopback port: MCP over HTTP, the approvals page, health',
   usage: 'handrail serve --project DIR [--port N] [--mode user|developer] [--json]',
-  about: `Listens on 127.0.0.1 only. Every request needs the token, which is kept in a file only you can read.
+  about: `Listens on 127.0.0.1 only. Every request needs the token, which is kept in a file only you can read. MCP is at /mcp (Streamable
+HTTP, every version) and at /sse for clients from 2024. Approvals can be answered in a browser at /approvals, after signing in with
+the link it prints; an agent's token does not open that page.
 With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop it with Ctrl-C.`,
-  options: [{ name: 'port', value: 'N', says: 'Port to listen on; 0 takes any free one. Default 4777.' }],
+  options: [
+    { name: 'port', value: 'N', says: 'Port to listen on; 0 takes any free one. Default 4777.' },
+    { name: 'host', value: 'IP', says: 'Address to listen on. Default 127.0.0.1.' },
+    { name: 'allow-remote', says: 'Allow a --host that other machines can reach.' },
+    { name: 'allow-origin', value: 'URL', says: 'Web pages that may talk to it: origins, separated by commas.' },
+    { name: 'conformance', says: 'Adds what the MCP conformance suite wants to find.', hidden: true },
+  ],
   examples: ['handrail serve --project ./my-game', 'handrail serve --project ./my-game --port 0 --json'],
-  async run({ open, options, json, doors }) {
+  async run({ openLive, options, json, doors }) {
     const port = Number(options['port'] ?? 4777)
     if (!Number.isInteger(port) || port < 0 || port > 65_535)
       throw new ToolError('E_BAD_ARGS', `Not a port: ${String(options['port'])}`, { hint: 'Give a number from 0 to 65535.' })
-    const runtime = open()
+    const runtime = openLive()
     const { file } = runtime.token()
-    const listening = await doors.serveHttp(runtime, port)
+    const listening = await doors.serveHttp(runtime, {
+      port,
+      host: String(options['host'] ?? '127.0.0.1'),
+      allowRemote: options['allow-remote'] === true,
+      allowOrigins: String(options['allow-origin'] ?? '')
+        .split(',')
+        .map((origin) => origin.trim())
+        .filter(Boolean),
+      conformance: options['conformance'] === true,
+    })
     if (json) say(JSON.stringify({ url: listening.url, tokenFile: file, pid: process.pid }))
     else {
       say(
         `${bold('Handrail')} ${runtime.version} on ${bold(runtime.project)} (${runtime.config.mode} mode, ${runtime.tools.length} tools)`,
       )
       say()
-      say(`  MCP     ${listening.url}/mcp   ${dim('(Authorization: Bearer <token>)')}`)
-      say(`  token   ${file}`)
-      say(`  health  ${listening.url}/healthz`)
+      say(`  MCP        ${listening.url}/mcp   ${dim('(Authorization: Bearer <token>; older clients: /sse)')}`)
+      say(`  token      ${file}`)
+      say(`  approvals  ${doors.signInLink(runtime, listening.url)}   ${dim('(for you; works once, for ten minutes)')}`)
+      say(`  health     ${listening.url}/healthz`)
       say()
       const me = ownName()
       say('Next, in another terminal:')

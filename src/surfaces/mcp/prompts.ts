@@ -1,0 +1,53 @@
+import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
+
+interface Prompt {
+  name: string
+  title: string
+  description: string
+  arguments: { name: string; description: string; required: boolean }[]
+  says(given: Record<string, string>): string
+}
+
+const prompts: readonly Prompt[] = [
+  {
+    name: 'careful_change',
+    title: 'Change a file carefully',
+    description: 'Read, rehearse, look at the diff, then write: the way to change a file so that nothing is lost.',
+    arguments: [
+      { name: 'path', description: 'The file, relative to the project root.', required: true },
+      { name: 'task', description: 'What should be different afterwards.', required: true },
+    ],
+    says: ({ path, task }) =>
+      [
+        `Change \`${path}\` so that: ${task}`,
+        '',
+        '1. Read the file with read_file.',
+        '2. Make the change as a dry run: replace_in_file or write_to_file with dryRun: true.',
+        '3. Read the diff. If it holds anything you did not mean, correct the change and make the dry run again.',
+        '4. Make the same call with dryRun: false, and tell the person the snapshotId it returns: it is how they take it back.',
+        'If a call ends with E_POLICY_VIOLATION and an approvalId, a person has to agree: tell them and wait, then make exactly the same call again.',
+      ].join('\n'),
+  },
+  {
+    name: 'review_session',
+    title: 'Say what was changed',
+    description: 'A summary of what was changed in this project, from the record and not from memory.',
+    arguments: [],
+    says: () =>
+      'Read the resource handrail://audit (or call list_snapshots) and tell the person, file by file, what was changed, what was ' +
+      'declined, and which snapshot brings each earlier state back. Do not change anything.',
+  },
+]
+
+export function listPrompts(): object[] {
+  return prompts.map(({ name, title, description, arguments: given }) => ({ name, title, description, arguments: given }))
+}
+
+export function getPrompt(name: string, given: Record<string, string>): object {
+  const prompt = prompts.find((one) => one.name === name)
+  if (!prompt) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown prompt: ${name.slice(0, 100)}`)
+  const missing = prompt.arguments.filter((argument) => argument.required && !given[argument.name])
+  if (missing.length > 0)
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Missing arguments: ${missing.map((one) => one.name).join(', ')}`)
+  return { description: prompt.description, messages: [{ role: 'user', content: { type: 'text', text: prompt.says(given) } }] }
+}

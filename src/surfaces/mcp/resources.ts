@@ -1,0 +1,115 @@
+import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from '@modelcontextprotocol/server'
+import type { Caller } from '../../contracts/call.ts'
+import { asToolError } from '../../contracts/errors.ts'
+import type { Runtime } from '../../contracts/runtime.ts'
+
+/** One kind of address: how it is listed, which tool reads it, and what may be filled in. Reading goes the road of any call. */
+interface Kind {
+  tool: string
+  address: RegExp
+  list: { uri: string } | { uriTemplate: string }
+  says: { name: string; title: string; description: string; mimeType: string }
+  input(found: string): Record<string, unknown>
+  /** The text of what was read. */
+  text(output: Record<string, unknown>): string
+  /** What a template's variable may be, by what was typed of it. */
+  fill?(runtime: Runtime, typed: string): string[]
+}
+
+const json = (value: unknown): string => JSON.stringify(value, null, 1)
+
+const kinds: readonly Kind[] = [
+  {
+    tool: 'read_audit',
+    address: /^handrail:\/\/audit$/,
+    list: { uri: 'handrail://audit' },
+    says: {
+      name: 'audit',
+      title: 'Audit log',
+      description: 'The newest 50 lines of what was asked, decided and done in this project.',
+      mimeType: 'application/json',
+    },
+    input: () => ({ last: 50 }),
+    text: ({ lines }) => json(lines),
+  },
+  {
+    tool: 'read_audit',
+    address: /^handrail:\/\/audit\/(\d{1,15})$/,
+    list: { uriTemplate: 'handrail://audit/{seq}' },
+    says: {
+      name: 'audit line',
+      title: 'One line of the audit log',
+      description: 'A line by its number.',
+      mimeType: 'application/json',
+    },
+    input: (seq) => ({ seq: Number(seq) }),
+    text: ({ lines }) => json((lines as unknown[])[0]),
+    fill: (runtime, typed) =>
+      runtime.audit
+        .last(100, ({ seq }) => String(seq).startsWith(typed))
+        .map(({ seq }) => String(seq))
+        .reverse(),
+  },
+  {
+    tool: 'list_snapshots',
+    address: /^handrail:\/\/snapshots$/,
+    list: { uri: 'handrail://snapshots' },
+    says: {
+      name: 'snapshots',
+      title: 'Kept states of files',
+      description: 'The newest 50 states kept of files that were changed, any of which can be brought back.',
+      mimeType: 'application/json',
+    },
+    input: () => ({ limit: 50 }),
+    text: ({ snapshots }) => json(snapshots),
+  },
+  {
+    tool: 'restore_snapshot',
+    address: /^handrail:\/\/snapshots\/(snap_[0-9A-Za-z_]{1,60})$/,
+    list: { uriTemplate: 'handrail://snapshots/{id}' },
+    says: {
+      name: 'snapshot',
+      title: 'One kept state of a file',
+      description: 'The content of a file as it was.',
+      mimeType: 'text/plain',
+    },
+    input: (snapshotId) => ({ snapshotId }),
+    text: ({ content }) => content as string,
+    fill: (runtime, typed) =>
+      runtime
+        .snapshots(1_000, '')
+        .map(({ id }) => id)
+        .filter((id) => id.startsWith(typed)),
+  },
+]
+
+const offered = (runtime: Runtime): Kind[] => kinds.filter(({ tool }) => runtime.offers(tool))
+
+export function listResources(runtime: Runtime): object[] {
+  return offered(runtime).flatMap(({ list, says }) => ('uri' in list ? [{ ...list, ...says }] : []))
+}
+
+export function listTemplates(runtime: Runtime): object[] {
+  return offered(runtime).flatMap(({ list, says }) => ('uriTemplate' in list ? [{ ...list, ...says }] : []))
+}
+
+export async function readResource(runtime: Runtime, uri: string, caller: Caller, signal: AbortSignal): Promise<object> {
+  for (const kind of offered(runtime)) {
+    const found = kind.address.exec(uri)
+    if (!found) continue
+    try {
+      const { output } = await runtime.call(kind.tool, kind.input(found[1] ?? ''), caller, { signal, asResource: true })
+      return { contents: [{ uri, mimeType: kind.says.mimeType, text: kind.text(output as Record<string, unknown>) }] }
+    } catch (thrown) {
+      const fault = asToolError(thrown)
+      if (fault.code === 'E_NOT_FOUND' || fault.code === 'E_BAD_ARGS') throw new ResourceNotFoundError(uri)
+      throw new ProtocolError(ProtocolErrorCode.InternalError, fault.message, fault.toBody().error)
+    }
+  }
+  throw new ResourceNotFoundError(uri.slice(0, 1_000))
+}
+
+export function fillTemplate(runtime: Runtime, template: string, typed: string): string[] {
+  const kind = offered(runtime).find(({ list }) => 'uriTemplate' in list && list.uriTemplate === template)
+  return kind?.fill?.(runtime, typed) ?? []
+}

@@ -1,0 +1,74 @@
+import { randomUUID } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
+import { isSpecType, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/server'
+import { answer, Refusal, type Route } from '../listen.ts'
+import { readMessage, sessionName } from './http.ts'
+import { createServer, openDesk, type House } from './server.ts'
+
+const mostStreams = 64
+const heartbeatMs = 15_000
+
+/** MCP as it was first spoken over HTTP (2024-11-05): a stream at `/sse`, messages posted to the address it names. */
+export function mcpSse(house: House, page: () => string | undefined): { '/sse': Route; '/messages': Route } {
+  const streams = new Map<string, EventStream>()
+  return {
+    '/sse': {
+      for: 'agent',
+      methods: ['GET'],
+      async visit({ response }) {
+        if (streams.size >= mostStreams) throw new Refusal(503, 'Too many streams are open.')
+        const id = randomUUID()
+        const stream = new EventStream(response, `/messages?sessionId=${id}`)
+        streams.set(id, stream)
+        response.once('close', () => streams.delete(id))
+        const session = sessionName(id)
+        const desk = openDesk(house, { surface: 'mcp-sse', session: () => session, page })
+        await createServer(house, desk, 'legacy', true).connect(stream)
+      },
+    },
+    '/messages': {
+      for: 'agent',
+      methods: ['POST'],
+      async visit(visitor) {
+        const stream = streams.get(visitor.query.get('sessionId') ?? '')
+        if (!stream) throw new Refusal(404, 'No such stream; open /sse first.')
+        const message = await readMessage(visitor)
+        if (!isSpecType.JSONRPCMessage(message)) throw new Refusal(400, 'Not a JSON-RPC 2.0 message.')
+        stream.onmessage?.(message)
+        answer(visitor.response, 202, { ok: true })
+      },
+    },
+  }
+}
+
+/** One client's stream of events. */
+class EventStream implements Transport {
+  onclose?: () => void
+  onerror?: (error: Error) => void
+  onmessage?: (message: JSONRPCMessage) => void
+  private readonly response: ServerResponse
+  private readonly endpoint: string
+
+  constructor(response: ServerResponse, endpoint: string) {
+    this.response = response
+    this.endpoint = endpoint
+  }
+
+  async start(): Promise<void> {
+    const beat = setInterval(() => this.response.write(': still here\n\n'), heartbeatMs).unref()
+    this.response.once('close', () => {
+      clearInterval(beat)
+      this.onclose?.()
+    })
+    this.response.writeHead(200, { 'Content-Type': 'text/event-stream' })
+    this.response.write(`event: endpoint\ndata: ${this.endpoint}\n\n`)
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    this.response.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`)
+  }
+
+  async close(): Promise<void> {
+    this.response.end()
+  }
+}
