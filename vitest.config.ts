@@ -21,7 +21,7 @@ export default defineConfig({
       {
         extends: true,
         // Real servers, real processes, real kills: one process per file.
-        test: { name: 'whole', include: ['test/flows/**/*.test.ts', 'test/attacks/**/*.test.ts'], pool: 'forks', maxWorkers: 2, sequence: { groupOrder: 1 } },
+        test: { name: 'whole', include: ['test/flows/**/*.test.ts', 'test/attacks/**/*.test.ts', 'test/conformance/**/*.test.ts'], pool: 'forks', maxWorkers: 2, sequence: { groupOrder: 1 } },
       },
     ],
   },

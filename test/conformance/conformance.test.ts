@@ -1,0 +1,160 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { cleanEnv, program, repository, runCli } from '../support/world.ts'
+import { production } from './production.ts'
+import { openProxy } from './proxy.ts'
+
+// The official suite of the protocol's authors against the real program over HTTP, in both eras.
+
+const here = join(repository, 'test', 'conformance')
+const suite = join(repository, '.cache', 'conformance', 'node_modules', '@modelcontextprotocol', 'conformance')
+const lookedFor = spawnSync(process.execPath, [join(here, 'install.mjs'), '--check'], { encoding: 'utf8' })
+const missing = lookedFor.status === 0 ? undefined : lookedFor.stderr.trim()
+if (missing) console.warn(missing)
+
+type Revision = keyof typeof production
+const revisions = Object.keys(production) as Revision[]
+/** Some scenarios give an answer half a second, which a busy machine can miss. */
+const patience = { retry: 1 }
+const requiredCount: Record<Revision, number> = { '2025-11-25': 30, '2026-07-28': 37 }
+
+interface Check {
+  id: string
+  status: 'SUCCESS' | 'FAILURE' | 'WARNING' | 'SKIPPED' | 'INFO'
+  errorMessage?: string
+  details?: Record<string, unknown>
+}
+
+/** The scenarios a revision requires of a server, as the suite itself has them frozen. */
+function required(revision: Revision): string[] {
+  const [, server = ''] =
+    /^server:\n((?: {2}- .+\n)+)/m.exec(readFileSync(join(suite, 'requirements', `${revision}.yaml`), 'utf8')) ?? []
+  return [...server.matchAll(/ {2}- (.+)/g)].map((match) => match[1] as string)
+}
+
+interface Serving {
+  /** Every check the suite made, by scenario. */
+  judge(revision: Revision): Promise<Map<string, Check[]>>
+  project: string
+  close(): Promise<void>
+}
+
+async function serve(...flags: string[]): Promise<Serving> {
+  const base = realpathSync(mkdtempSync(join(tmpdir(), 'handrail-conformance-')))
+  const project = join(base, 'project')
+  mkdirSync(project)
+  const children: ChildProcess[] = []
+  const start = (args: string[], cwd: string): ChildProcess & { log(): string } => {
+    const child = spawn(process.execPath, args, { cwd, env: cleanEnv(base), stdio: ['ignore', 'pipe', 'pipe'] })
+    children.push(child)
+    let log = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (log += text))
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text))
+    return Object.assign(child, { log: () => log })
+  }
+  const stop = async (): Promise<void> => {
+    for (const child of children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)) {
+      const ended = once(child, 'exit')
+      child.kill()
+      const late = setTimeout(() => child.kill('SIGKILL'), 5_000)
+      await ended
+      clearTimeout(late)
+    }
+    rmSync(base, { recursive: true, force: true })
+  }
+  try {
+    const server = start([program, 'serve', '--project', project, '--port', '0', '--json', ...flags], base)
+    const [ready] = (await Promise.race([
+      once(createInterface(server.stdout as NodeJS.ReadableStream), 'line'),
+      once(server, 'exit').then(() => [undefined]),
+    ])) as [string | undefined]
+    if (ready === undefined) throw new Error(`handrail serve ${flags.join(' ')} ended: ${server.log()}`)
+    const { url, tokenFile } = JSON.parse(ready) as { url: string; tokenFile: string }
+    const proxy = await openProxy(new URL(url), readFileSync(tokenFile, 'utf8').trim())
+    return {
+      project,
+      async judge(revision) {
+        const out = mkdtempSync(join(base, `${revision}-`))
+        const node20 = ['--import', pathToFileURL(join(here, 'node-20.mjs')).href]
+        const wanted = ['--url', `${proxy.url}/mcp`, '--requirements', revision, '--output-dir', out]
+        const run = start([...node20, join(suite, 'dist', 'index.js'), 'server', ...wanted], base)
+        await once(run, 'close')
+        if (server.exitCode !== null) throw new Error(`handrail serve died on the way:\n${server.log()}`)
+        if (!run.log().includes('=== SUMMARY ===')) throw new Error(`the suite did not finish:\n${run.log()}`)
+        // A scenario that broke down leaves a folder with nothing in it.
+        const finished = readdirSync(out).filter((folder) => existsSync(join(out, folder, 'checks.json')))
+        return new Map(
+          finished.map((folder) => [
+            folder.replace(/^server-(.*)-\d{4}-\d\d-\d\dT.*$/, '$1'),
+            JSON.parse(readFileSync(join(out, folder, 'checks.json'), 'utf8')) as Check[],
+          ]),
+        )
+      },
+      async close() {
+        await proxy.close()
+        await stop()
+        if (server.exitCode !== 0) throw new Error(`handrail serve did not end well:\n${server.log()}`)
+      },
+    }
+  } catch (cause) {
+    await stop()
+    throw cause
+  }
+}
+
+/** What did not succeed: `scenario:check` and what the suite says of it. A scenario that shows nothing is a complaint too. */
+function complaints(scenarios: string[], seen: Map<string, Check[]>): Map<string, string> {
+  return new Map(
+    scenarios.flatMap((scenario) => {
+      const checks = seen.get(scenario) ?? []
+      if (checks.length === 0) return [[scenario, 'did not run']]
+      return checks
+        .filter(({ status }) => status !== 'SUCCESS' && status !== 'INFO')
+        .map(({ id, status, errorMessage = '' }) => [`${scenario}:${id}`, `${status} ${errorMessage}`])
+    }) as [string, string][],
+  )
+}
+
+describe.skipIf(missing)('with the fixtures', () => {
+  let serving: Serving
+  beforeAll(async () => {
+    serving = await serve('--conformance')
+  })
+  afterAll(() => serving?.close())
+
+  test.each(revisions)('everything %s requires is there', patience, async (revision) => {
+    const scenarios = required(revision)
+    expect(scenarios).toHaveLength(requiredCount[revision])
+    expect(complaints(scenarios, await serving.judge(revision))).toEqual(new Map())
+  })
+})
+
+describe.skipIf(missing)('as it ships', () => {
+  let serving: Serving
+  beforeAll(async () => {
+    serving = await serve()
+  })
+  afterAll(() => serving?.close())
+
+  test.each(revisions)('what of %s needs no fixtures is there', patience, async (revision) => {
+    const { scenarios, excused } = production[revision]
+    const seen = await serving.judge(revision)
+    const left = complaints(scenarios, seen)
+    const stale = Object.keys(excused).filter((check) => !left.delete(check))
+    expect(left).toEqual(new Map())
+    expect(stale).toEqual([])
+    const listed = seen.get('tools-list')?.find((check) => check.id === 'tools-list')?.details?.['tools'] as string[]
+    expect(listed).toContain('read_file')
+    expect(listed.filter((name) => name.startsWith('test_'))).toEqual([])
+  })
+
+  test('the help does not speak of the fixtures', async () => {
+    expect((await runCli(serving.project, ['serve', '--help'])).out).not.toContain('conformance')
+  })
+})
