@@ -119,7 +119,7 @@ export const Config = Type.Object(
         }),
         requestsPerSecond: Type.Integer({
           minimum: 1,
-          default: 2_000,
+          default: 5_000,
           description: 'Requests a listener takes per second; more are told to wait.',
         }),
         maxConcurrent: Type.Integer({ minimum: 1, default: 16, description: 'Calls carried out at once.' }),

@@ -1,0 +1,189 @@
+import { ToolError } from './errors.ts'
+
+/** One field of an entry as JSON and TOML both can hold it. */
+export type EntryValue = string | number | boolean | string[] | Record<string, string>
+export type Entry = Record<string, EntryValue>
+export type Platform = 'darwin' | 'linux' | 'win32'
+
+/** How a client starts Handrail. */
+export interface Start {
+  command: string
+  args: string[]
+}
+
+/** A program that can use Handrail over MCP: where its settings are and what goes in. `handrail init` and the guide come from this. */
+export interface Client {
+  name: string
+  title: string
+  /** One file in every project, or one of the user for all of them. */
+  scope: 'project' | 'user'
+  /** The first whose variables are all set counts. `~` is the home folder; a relative path lies in the project. */
+  files: Record<Platform, readonly string[]>
+  format: 'json' | 'toml'
+  /** What holds the servers, by name, at the top of the file. */
+  key: string
+  stdio(start: Start): Entry
+  /** Where the client can speak HTTP. The token is never written: the client takes it from the environment when it can. */
+  http?(url: string): Entry
+  /** The client takes headers only as they stand in the file, so a person has to put the token in. */
+  tokenByHand?: true
+  /** What a new entry gets besides; from then on these fields are the user's. */
+  extras?: Entry
+  /** What the client would replace inside a text, so that a path holding it would become another path. */
+  expands?: RegExp
+  /** What to do once the file is written. */
+  next: string
+}
+
+/** The variable from which clients take the token of `handrail serve`. */
+export const tokenVariable = 'HANDRAIL_TOKEN'
+
+const onEverySystem = (...files: string[]): Client['files'] => ({ darwin: files, linux: files, win32: files })
+const bearer = (token: string): Record<string, string> => ({ Authorization: `Bearer ${token}` })
+const braces = /\$\{/
+
+export const clients: readonly Client[] = [
+  {
+    name: 'claude-desktop',
+    title: 'Claude Desktop',
+    scope: 'user',
+    files: {
+      darwin: ['~/Library/Application Support/Claude/claude_desktop_config.json'],
+      linux: ['$XDG_CONFIG_HOME/Claude/claude_desktop_config.json', '~/.config/Claude/claude_desktop_config.json'],
+      win32: ['$APPDATA/Claude/claude_desktop_config.json', '~/AppData/Roaming/Claude/claude_desktop_config.json'],
+    },
+    format: 'json',
+    key: 'mcpServers',
+    stdio: ({ command, args }) => ({ command, args }),
+    next: 'Quit Claude Desktop and start it again.',
+  },
+  {
+    name: 'claude-code',
+    title: 'Claude Code',
+    scope: 'project',
+    files: onEverySystem('.mcp.json'),
+    format: 'json',
+    key: 'mcpServers',
+    stdio: ({ command, args }) => ({ type: 'stdio', command, args }),
+    http: (url) => ({ type: 'http', url, headers: bearer(`\${${tokenVariable}}`) }),
+    expands: braces,
+    next: 'Start `claude` in the project and let it use the server when it asks.',
+  },
+  {
+    name: 'cursor',
+    title: 'Cursor',
+    scope: 'project',
+    files: onEverySystem('.cursor/mcp.json'),
+    format: 'json',
+    key: 'mcpServers',
+    stdio: ({ command, args }) => ({ type: 'stdio', command, args }),
+    http: (url) => ({ url, headers: bearer(`\${env:${tokenVariable}}`) }),
+    expands: braces,
+    next: 'Switch the server on in Cursor: Settings, MCP.',
+  },
+  {
+    name: 'vscode',
+    title: 'VS Code',
+    scope: 'project',
+    files: onEverySystem('.vscode/mcp.json'),
+    format: 'json',
+    key: 'servers',
+    stdio: ({ command, args }) => ({ type: 'stdio', command, args }),
+    http: (url) => ({ type: 'http', url, headers: bearer(`\${env:${tokenVariable}}`) }),
+    expands: braces,
+    next: 'Open .vscode/mcp.json in VS Code, press Start above the entry and trust it.',
+  },
+  {
+    name: 'cline',
+    title: 'Cline',
+    scope: 'user',
+    files: onEverySystem(
+      '$CLINE_MCP_SETTINGS_PATH',
+      '$CLINE_DATA_DIR/settings/cline_mcp_settings.json',
+      '~/.cline/data/settings/cline_mcp_settings.json',
+    ),
+    format: 'json',
+    key: 'mcpServers',
+    stdio: ({ command, args }) => ({ type: 'stdio', command, args }),
+    http: (url) => ({ type: 'streamableHttp', url, headers: bearer('THE-TOKEN') }),
+    tokenByHand: true,
+    extras: { timeout: 60, disabled: false, autoApprove: [] },
+    expands: braces,
+    next: 'Look at MCP Servers in Cline; it reads the file again by itself.',
+  },
+  {
+    name: 'gemini',
+    title: 'Gemini CLI',
+    scope: 'project',
+    files: onEverySystem('.gemini/settings.json'),
+    format: 'json',
+    key: 'mcpServers',
+    stdio: ({ command, args }) => ({ command, args }),
+    http: (url) => ({ httpUrl: url, headers: bearer(`\${${tokenVariable}}`) }),
+    expands: /\$[\w{]/,
+    next: 'Start `gemini` in the project; `/mcp` shows the server. A folder it does not trust keeps its settings off.',
+  },
+  {
+    name: 'codex',
+    title: 'Codex',
+    scope: 'user',
+    files: onEverySystem('$CODEX_HOME/config.toml', '~/.codex/config.toml'),
+    format: 'toml',
+    key: 'mcp_servers',
+    stdio: ({ command, args }) => ({ command, args }),
+    http: (url) => ({ url, bearer_token_env_var: tokenVariable }),
+    next: 'Start `codex`; `/mcp` shows the server.',
+  },
+]
+
+/** Every field that stands for how the server is reached; the others of an entry are left as they are. */
+export function ownFields(client: Client): string[] {
+  const fields = { ...client.stdio({ command: '', args: [] }), ...client.http?.('') }
+  return Object.keys(fields)
+}
+
+/** What `cmd /c` would not pass on as it stands. */
+const cmdSyntax = /[&|<>^%!"\r\n]/
+
+/** The command a client starts: this installation where it is given, else the published package. */
+export function serverStart(
+  client: Client,
+  platform: string,
+  args: readonly string[],
+  installation?: { node: string; program: string },
+): Start {
+  const throughCmd = platform === 'win32' && !installation
+  const odd = args.find((text) => client.expands?.test(text) || (throughCmd && cmdSyntax.test(text)))
+  if (odd !== undefined)
+    throw new ToolError('E_UNSUPPORTED', `${client.title} would not pass this on as it stands: ${odd}`, {
+      details: { text: odd },
+      hint: client.expands?.test(odd)
+        ? 'It would put the value of a variable in its place. Rename the folder, or give a link to it as --project.'
+        : 'The command line of Windows gives these signs a meaning. Use --local, which does without it.',
+    })
+  if (installation) return { command: installation.node, args: [installation.program, 'mcp', ...args] }
+  const npx = ['-y', 'handrail', 'mcp', ...args]
+  return throughCmd ? { command: 'cmd', args: ['/c', 'npx', ...npx] } : { command: 'npx', args: npx }
+}
+
+/** A change of a client's settings file, worked out but not made. */
+export interface ConfigChange {
+  file: string
+  /** Where the bytes are: not the same where a link stands in the file's place. */
+  realFile: string
+  /** Nothing where there is no file yet. */
+  before: string | undefined
+  after: string
+}
+
+/** The settings files of clients on this machine. Nothing is written but by `write`. */
+export interface ClientConfigs {
+  locate(client: Client, project: string): string
+  /** A whole settings file with this entry and nothing else. */
+  snippet(client: Client, name: string, entry: Entry): string
+  /** With the entry put in, or taken out where none is given. `within` is the folder a link must not lead out of. */
+  propose(request: { client: Client; file: string; name: string; entry?: Entry; within?: string }): ConfigChange
+  /** All or nothing. Refuses where the file changed since it was read. */
+  write(change: ConfigChange): void
+  mustBeFolder(path: string): void
+}
