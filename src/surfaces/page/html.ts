@@ -45,7 +45,8 @@ export function sendPage(response: ServerResponse, status: number, title: string
     'Content-Security-Policy':
       "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
     'X-Frame-Options': 'DENY',
-    'Referrer-Policy': 'no-referrer',
+    // Not `no-referrer`: with that, browsers send our own forms with `Origin: null`, which the listener refuses.
+    'Referrer-Policy': 'same-origin',
     ...(again !== undefined && { Refresh: String(again) }),
   })
   response.end(
