@@ -19,6 +19,8 @@ const bundle = await rolldown({
   input: { handrail: join(root, 'src/bin.ts') },
   platform: 'node',
   external: ['@photostructure/sqlite', '@vscode/ripgrep'],
+  // Its main file asks for its parts in a way no bundler follows; the other one is plain modules.
+  resolve: { alias: { 'jsonc-parser': join(root, 'node_modules/jsonc-parser/lib/esm/main.js') } },
   logLevel: 'warn',
 })
 await bundle.write({
