@@ -1,4 +1,6 @@
-import { leaves } from './config/load.ts'
+import { homedir } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { leaves, loadConfig } from './config/load.ts'
 import { openLiveRuntime } from './live.ts'
 import { openRuntime } from './main.ts'
 import { runCli, type SettingFlag } from './surfaces/cli/run.ts'
@@ -20,6 +22,14 @@ export function main(argv: string[], version: string): Promise<number> {
       openLiveRuntime,
       signInLink: (runtime, url) => `${url}/sign-in?key=${signInKey(runtime.token('person').token)}`,
       toolListBytes: async (runtime) => (await import('./surfaces/mcp/dialect.ts')).listBytes(runtime.tools),
+      openClientConfigs: async () =>
+        (await import('./host/client-config.ts')).openClientConfigs({
+          platform: process.platform,
+          home: process.env['HOME'] || homedir(),
+          environment: process.env,
+        }),
+      checkSettings: (given) => void loadConfig({ flags: given }),
+      installation: { node: process.execPath, program: fileURLToPath(new URL('../bin/handrail.js', import.meta.url)) },
     },
     flags,
     version,

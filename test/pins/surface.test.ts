@@ -61,6 +61,7 @@ test('published input schemas have no combinator at the root, which some clients
 
 test('the commands others rely on', () => {
   expect(commands.map((command) => command.name)).toEqual([
+    'init',
     'mcp',
     'serve',
     'call',

@@ -1,3 +1,4 @@
+import type { ClientConfigs } from '../../contracts/clients.ts'
 import type { Runtime, RuntimeOptions } from '../../contracts/runtime.ts'
 
 export interface Option {
@@ -33,6 +34,12 @@ export interface Doors {
   signInLink(runtime: Runtime, url: string): string
   /** How many bytes the list of tools takes over MCP. */
   toolListBytes(runtime: Runtime): Promise<number>
+  /** The settings files of other programs on this machine, for `init`. */
+  openClientConfigs(): Promise<ClientConfigs>
+  /** Throws where a setting's flag has a value it cannot have. */
+  checkSettings(flags: Record<string, string | boolean | undefined>): void
+  /** This very copy of Handrail: what runs it, and the file it is started from. */
+  installation: { node: string; program: string }
 }
 
 export interface Command {

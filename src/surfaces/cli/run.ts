@@ -6,6 +6,7 @@ import { approvals } from './commands/approvals.ts'
 import { audit } from './commands/audit.ts'
 import { call } from './commands/call.ts'
 import { doctor } from './commands/doctor.ts'
+import { init } from './commands/init.ts'
 import { mcp } from './commands/mcp.ts'
 import { serve } from './commands/serve.ts'
 import { sessions } from './commands/sessions.ts'
@@ -14,7 +15,7 @@ import { tools } from './commands/tools.ts'
 import { undo } from './commands/undo.ts'
 import { bold, dim, plain, red, say, warn } from './print.ts'
 
-export const commands: readonly Command[] = [mcp, serve, call, tools, approvals, undo, snapshots, audit, sessions, doctor]
+export const commands: readonly Command[] = [init, mcp, serve, call, tools, approvals, undo, snapshots, audit, sessions, doctor]
 
 /** A setting as the command line knows it. */
 export interface SettingFlag {
@@ -133,6 +134,7 @@ function overview(): string {
     ...commands.map((one) => `  ${one.name.padEnd(width)}  ${one.summary}`),
     '',
     bold('Start here'),
+    '  handrail init cursor --project ./my-project  let your agent in; also claude-code, vscode, …',
     '  handrail serve --project ./my-project        run it',
     '  handrail doctor --project ./my-project       see what works here',
     '  handrail COMMAND --help                      learn one command',

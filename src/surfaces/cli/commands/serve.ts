@@ -1,6 +1,6 @@
-import { relative } from 'node:path'
 import { ToolError } from '../../../contracts/errors.ts'
 import type { Command } from '../command.ts'
+import { ownName } from '../own-name.ts'
 import { bold, dim, say } from '../print.ts'
 
 export const serve: Command = {
@@ -63,12 +63,4 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
     await runtime.close()
     return 0
   },
-}
-
-/** How this program was called, so that what it suggests can be typed as it stands. */
-function ownName(): string {
-  const [, script = 'handrail'] = process.argv
-  if (!script.endsWith('.js')) return 'handrail'
-  const near = relative(process.cwd(), script)
-  return `node ${near.startsWith('..') ? script : near}`
 }

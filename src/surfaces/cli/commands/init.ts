@@ -1,0 +1,190 @@
+import { resolve } from 'node:path'
+import { clients, serverStart, tokenVariable, type Client, type ConfigChange, type Entry } from '../../../contracts/clients.ts'
+import { ToolError } from '../../../contracts/errors.ts'
+import type { Command, Invocation, Option } from '../command.ts'
+import { confirm } from '../confirm.ts'
+import { forShell, ownName } from '../own-name.ts'
+import { bold, dim, green, plain, red, say, warn } from '../print.ts'
+import { unifiedDiff } from '../unified.ts'
+
+const options: Option[] = [
+  { name: 'yes', says: 'Do not ask.' },
+  { name: 'print', says: 'Only print what belongs in the file; nothing is read or written.' },
+  { name: 'remove', says: 'Take the entry out again.' },
+  { name: 'name', value: 'NAME', says: 'What the client calls the server. Default "handrail".' },
+  { name: 'local', says: 'Start this very copy of Handrail instead of the published package: for a clone.' },
+  {
+    name: 'http',
+    value: 'URL',
+    says: 'Connect to a running `handrail serve` instead of starting one, e.g. http://127.0.0.1:4777/mcp.',
+  },
+  { name: 'config', value: 'FILE', says: "The client's settings file, where it is not in its usual place." },
+]
+
+export const init: Command = {
+  name: 'init',
+  summary: "Put Handrail into your agent's settings: shows the change, asks, writes",
+  usage: `handrail init ${clients.map((client) => client.name).join('|')} --project DIR [options]`,
+  about: `Finds the client's settings file, shows the change as a diff and asks. Only the entry of Handrail is touched: other servers,
+comments, order and the file's mode stay as they are, and running it twice changes nothing. --remove takes the entry out again.
+A file that cannot be read is left alone; --print shows what to put in by hand.
+
+${clients.map(({ name, title, files, scope }) => `  ${name.padEnd(15)} ${title}: ${files.linux.at(-1)}${scope === 'project' ? ' in the project' : ''}`).join('\n')}
+
+Settings given here (--mode developer, --read-only, …) go into the entry. With --http the client takes the token from the variable
+${tokenVariable}; it is never written. Where the file is yours and not the project's, an entry stands for one project: give each its own
+--name.`,
+  options,
+  examples: [
+    'handrail init claude-code --project .',
+    'handrail init claude-desktop --project ~/notes --name notes --read-only',
+    'handrail init codex --print --project .',
+    'handrail init cursor --remove --project .',
+  ],
+  async run(invocation) {
+    const request = read(invocation)
+    const { client, name, project } = request
+    const configs = await invocation.doors.openClientConfigs()
+    const file = request.config ?? configs.locate(client, project)
+    if (request.print) {
+      const snippet = configs.snippet(client, name, request.entry as Entry)
+      if (invocation.json) say(JSON.stringify({ client: client.name, file, name, snippet }))
+      else process.stdout.write(snippet)
+      return 0
+    }
+    if (request.entry) configs.mustBeFolder(project)
+    const within = request.config === undefined && client.scope === 'project' ? project : undefined
+    const change = configs.propose({
+      client,
+      file,
+      name,
+      ...(request.entry && { entry: request.entry }),
+      ...(within !== undefined && { within }),
+    })
+    const changed = change.before === undefined ? change.after !== '' : change.before !== change.after
+    const diff = changed ? unifiedDiff(change.realFile, change.before, change.after) : ''
+    const report = (written: boolean, hint?: string): void =>
+      say(JSON.stringify({ client: client.name, file, name, changed, written, diff, ...(hint !== undefined && { hint }) }))
+    if (!changed) {
+      if (invocation.json) report(false)
+      else say(request.entry ? `Already there: ${plain(name)} in ${plain(file)}` : `Not there: ${plain(name)} in ${plain(file)}`)
+      return 0
+    }
+    if (!invocation.json) {
+      show(change, diff)
+      if (request.fromClone) say(dim('This is a clone: --local starts it instead of the published package.'))
+    }
+    const yes = request.yes || (await confirm(request.entry ? 'Write this?' : 'Take it out?'))
+    if (!yes) {
+      const hint =
+        yes === undefined ? 'Nobody is at this terminal to confirm: add --yes to write it, or put it in by hand.' : undefined
+      if (invocation.json) report(false, hint)
+      else warn(`Nothing was written.${hint === undefined ? '' : `\n${dim('→')} ${hint}`}`)
+      return 1
+    }
+    configs.write(change)
+    if (invocation.json) report(true)
+    else conclude(request, file)
+    return 0
+  },
+}
+
+interface Request {
+  client: Client
+  name: string
+  project: string
+  /** Nothing where it is to be taken out. */
+  entry: Entry | undefined
+  config: string | undefined
+  print: boolean
+  yes: boolean
+  /** The entry starts the published package although a clone is at hand. */
+  fromClone: boolean
+}
+
+/** The command line as a request, refused where its parts do not go together. */
+function read({ words, options: given, doors }: Invocation): Request {
+  const known = `There are: ${clients.map((one) => one.name).join(', ')}.`
+  const [wanted, ...more] = words
+  const client = clients.find((one) => one.name === wanted)
+  if (!client) throw bad(wanted === undefined ? 'Which client?' : `No such client: ${wanted}`, known)
+  if (more.length) throw bad(`One client at a time, not also ${more.join(', ')}`, known)
+  const text = (option: string): string | undefined => (typeof given[option] === 'string' ? given[option] : undefined)
+  const name = text('name') ?? 'handrail'
+  if (!/^[A-Za-z0-9][\w-]{0,62}$/.test(name))
+    throw bad(`Not a name a client takes: ${name}`, 'Letters, digits, - and _, up to 63 of them, and no sign first.')
+  const [remove, print] = [given['remove'] === true, given['print'] === true]
+  if (remove && print) throw bad('--remove and --print do not go together', '--remove shows what it would take out, and asks.')
+  const project = resolve(text('project') ?? process.env['HANDRAIL_PROJECT'] ?? '.')
+  return {
+    client,
+    name,
+    project,
+    entry: remove ? undefined : entryFor(client, project, given, doors, print),
+    config: text('config') === undefined ? undefined : resolve(text('config') as string),
+    print,
+    yes: given['yes'] === true,
+    fromClone: !remove && given['local'] !== true && given['http'] === undefined && ownName().startsWith('node '),
+  }
+}
+
+function entryFor(
+  client: Client,
+  project: string,
+  given: Invocation['options'],
+  doors: Invocation['doors'],
+  print: boolean,
+): Entry {
+  const own = [...options.map((option) => option.name), 'project', 'json', 'help']
+  const settings = Object.entries(given).filter(([flag, value]) => !own.includes(flag) && value !== undefined)
+  doors.checkSettings(Object.fromEntries(settings))
+  const url = given['http']
+  if (typeof url !== 'string') {
+    const args = ['--project', project, ...settings.map(([flag, value]) => `--${flag}=${String(value)}`)]
+    return client.stdio(serverStart(client, process.platform, args, given['local'] === true ? doors.installation : undefined))
+  }
+  if (given['local'] === true || settings.length)
+    throw bad('With --http the client starts nothing', 'Give settings to `handrail serve`, and leave --local out.')
+  if (!client.http)
+    throw new ToolError('E_UNSUPPORTED', `${client.title} takes no server with a token over HTTP from its settings file`, {
+      hint: 'Leave --http out: it then starts Handrail itself.',
+    })
+  if (client.tokenByHand && !print)
+    throw new ToolError('E_UNSUPPORTED', `${client.title} cannot take the token from a variable, and init writes no token`, {
+      hint: 'Leave --http out, or add --print and put the token in by hand.',
+    })
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw bad(`Not an HTTP address: ${url}`, '`handrail serve` prints it, e.g. http://127.0.0.1:4777/mcp.')
+  return client.http(url)
+}
+
+function show({ file, realFile, before }: ConfigChange, diff: string): void {
+  if (file !== realFile) say(dim(`${plain(file)} is a link to ${plain(realFile)}`))
+  else if (before === undefined) say(dim('A new file:'))
+  const paint = { '+': green, '-': red, '@': dim } as Record<string, (text: string) => string>
+  for (const line of diff.trimEnd().split('\n')) {
+    const colour = /^(---|\+\+\+) /.test(line) ? bold : (paint[line[0] ?? ''] ?? String)
+    say(colour(plain(line.replace(/\r$/, ''))))
+  }
+}
+
+function conclude({ client, name, project, entry, config }: Request, file: string): void {
+  if (!entry) {
+    say(`${green('Taken out')}: ${name} from ${plain(file)}`)
+    return
+  }
+  say(`${green('Written')}: ${name} in ${plain(file)}`)
+  say(`${dim('→')} ${client.next}`)
+  if ('headers' in entry || 'bearer_token_env_var' in entry)
+    say(`${dim('→')} Start it with the token in ${tokenVariable}; \`handrail serve\` says which file holds it.`)
+  if (client.scope === 'project' && config === undefined)
+    say(dim('  The file names a folder of this machine: keep it out of version control where others share the project.'))
+  const words = ['init', client.name, '--remove', '--project', project]
+  if (name !== 'handrail') words.push('--name', name)
+  if (config !== undefined) words.push('--config', config)
+  say(`${dim('→')} To take it back: ${ownName()} ${words.map(forShell).join(' ')}`)
+}
+
+function bad(message: string, hint: string): ToolError {
+  return new ToolError('E_BAD_ARGS', message, { hint })
+}
