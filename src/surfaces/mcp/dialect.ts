@@ -25,7 +25,7 @@ export function describeTool(tool: Tool): Record<string, unknown> {
     title: tool.title,
     description: tool.description,
     inputSchema: publishable(tool.input),
-    outputSchema: tool.output,
+    outputSchema: publishable(tool.output),
     annotations: {
       title: tool.title,
       readOnlyHint: reads,
@@ -38,9 +38,12 @@ export function describeTool(tool: Tool): Record<string, unknown> {
   }
 }
 
-/** Claude Code silently drops a tool whose schema combines others at its root. The kernel still checks the whole contract. */
+/**
+ * A schema as clients can take it. Claude Code silently drops a tool whose schema combines others at its root; Gemini CLI compiles a schema
+ * with an `$id` once and stops checking from then on. The kernel still checks the whole contract.
+ */
 export function publishable(schema: object): object {
-  const { oneOf: _, anyOf: __, allOf: ___, ...rest } = schema as Record<string, unknown>
+  const { $id: _, oneOf: __, anyOf: ___, allOf: ____, ...rest } = schema as Record<string, unknown>
   return rest
 }
 
