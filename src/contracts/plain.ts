@@ -1,8 +1,9 @@
 import type { LineDiff } from './diff.ts'
 import type { Card } from './tool.ts'
 
-/** Everything that moves the cursor, changes the direction, or cannot be seen. */
-const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u3164\uffa0]/gu
+/** Everything that moves the cursor, changes the direction, cannot be seen, or looks like a space and is none. */
+const unseen =
+  /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3164\uffa0]/gu
 
 /** Text of others on one line, fit to be shown to a person: what cannot be seen is shown, not obeyed. */
 export function plain(text: string): string {
@@ -10,7 +11,7 @@ export function plain(text: string): string {
     const code = character.codePointAt(0) ?? 0
     if (character === '\r') return '␍'
     if (character === '\n') return '␊'
-    if (character === '\t') return '  '
+    if (character === '\t') return '⇥ '
     return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`
   })
 }
@@ -38,10 +39,15 @@ export function diffRows(diff: LineDiff): DiffRow[] {
     const gone = diff.hunks.length === 1 && hunk.linesOld.length === 1 && hunk.linesOld[0] === '' ? [] : hunk.linesOld
     return [
       { kind: 'place', text: `@@ line ${hunk.startOld}: ${hunk.lenOld} out, ${hunk.lenNew} in @@` } as const,
-      ...gone.map((line) => ({ kind: 'out', text: `- ${plain(line)}` }) as const),
-      ...hunk.linesNew.map((line) => ({ kind: 'in', text: `+ ${plain(line)}` }) as const),
+      ...gone.map((line) => ({ kind: 'out', text: `- ${toItsEnd(line)}` }) as const),
+      ...hunk.linesNew.map((line) => ({ kind: 'in', text: `+ ${toItsEnd(line)}` }) as const),
     ]
   })
+}
+
+/** A line with its last blanks to be seen. */
+function toItsEnd(line: string): string {
+  return plain(line).replace(/ +$/, (blanks) => '·'.repeat(blanks.length))
 }
 
 /** A card as plain text, and whether all of it could be shown within the limits given. */

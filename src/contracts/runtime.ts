@@ -15,10 +15,12 @@ export interface Runtime {
   /** Where settings are read from, whether or not the files are there. */
   readonly settingsFiles: readonly string[]
   /** What this system gives us, for `doctor`. */
-  readonly means: { search: string; paths: string; sqlite: string }
+  readonly means: { search: string; paths: string; sqlite: string; browser(): Promise<{ there: boolean; says: string }> }
   readonly tools: readonly Tool[]
   /** Whether a tool can be called here, listed or not. */
   offers(tool: string): boolean
+  /** Whether the contract and the switches would let this input through; says nothing of paths, risk or consent. */
+  accepts(tool: string, input: unknown): boolean
   /** Told when a change of the settings has changed the list of tools. */
   onToolsChanged(listener: () => void): void
   call(

@@ -49,13 +49,17 @@ async function standing(ports: Ports, limits: Config['limits'], question: Questi
   if (known?.stateDigest === stateDigest) return known
   if (known?.state === 'approved' && ports.approvals.move(known.id, 'approved', 'void')) throw worldMoved(known)
   if (known?.state === 'pending') ports.approvals.move(known.id, 'pending', 'void')
+  const card = await tool.card(input)
+  // While the card was made, the same call may have asked: one change is one question.
+  const meanwhile = ports.approvals.about(inputDigest, caller.session)
+  if (meanwhile?.state === 'pending' && meanwhile.stateDigest === stateDigest) return meanwhile
   const approval = ports.approvals.ask(
     {
       tool: tool.name,
       risk,
       inputDigest,
       stateDigest,
-      card: await tool.card(input),
+      card,
       input: recordable(tool, question.light),
       session: caller.session,
       surface: caller.surface,

@@ -3,6 +3,7 @@ import type { CallOptions, Caller } from '../contracts/call.ts'
 import type { Config } from '../contracts/config.ts'
 import { ToolError } from '../contracts/errors.ts'
 import type { Tool } from '../contracts/tool.ts'
+import { checkInput } from './check.ts'
 import { perform, type Performed } from './pipeline.ts'
 import { openPolicy } from './policy.ts'
 import type { Ports } from './ports.ts'
@@ -14,6 +15,7 @@ export interface Kernel {
   /** Tools that are switched on for agents. */
   readonly tools: readonly Tool[]
   offers(name: string): boolean
+  accepts(name: string, input: unknown): boolean
   call(name: string, input: unknown, caller: Caller, options?: CallOptions): Promise<Performed>
 }
 
@@ -38,6 +40,16 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
     offers(name) {
       const tool = byName.get(name)
       return tool !== undefined && tool.audience !== 'person' && policy.offers(tool)
+    },
+    accepts(name, input) {
+      const tool = byName.get(name)
+      if (!tool || !policy.offers(tool)) return false
+      try {
+        checkInput(tool, input)
+        return true
+      } catch {
+        return false
+      }
     },
     async call(name, input, caller, options = {}) {
       const tool = byName.get(name)

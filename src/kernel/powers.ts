@@ -11,12 +11,12 @@ export function powers({ road, tool, touches, call, trace, inputDigest }: Judged
   let lines = 0
 
   /** One change as the journal takes it: declared, counted, and made for the state that was judged. */
-  const plan = ({ path: given, content, undoes }: FileChange) => {
+  const plan = ({ path: given, content, binary, undoes }: FileChange) => {
     const path = ports.world.normal(given)
     const declared = touches.some((touch) => 'path' in touch && touch.access === 'write' && touch.path === path)
     if (!declared || !Object.hasOwn(states, path))
       throw new Error(`${tool.name} tried to change ${path}, which it had not declared`)
-    lines += linesChanged(ports.world.read(path), content)
+    lines += binary ? 1 : linesChanged(ports.world.read(path), content)
     return {
       path,
       expect: states[path] ?? null,
@@ -45,6 +45,7 @@ export function powers({ road, tool, touches, call, trace, inputDigest }: Judged
       return limit.signal()
     },
     progress: (done, total, message) => call.options.onProgress?.(done, total, message),
+    attach: (attachment) => call.options.onAttachment?.(attachment),
     change: async (changes) => commit(changes),
     async changeOnce(changes, answer) {
       const { key } = trace

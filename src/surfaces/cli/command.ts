@@ -50,6 +50,8 @@ export interface Command {
   about: string
   options?: Option[]
   examples: string[]
+  /** Which of its words may name the project instead of --project. */
+  projectWord?: number
   /** Resolves to the exit code. */
   run(invocation: Invocation): Promise<number>
 }

@@ -13,9 +13,23 @@ import { sessions } from './commands/sessions.ts'
 import { snapshots } from './commands/snapshots.ts'
 import { tools } from './commands/tools.ts'
 import { undo } from './commands/undo.ts'
+import { webgal } from './commands/webgal.ts'
 import { bold, dim, plain, red, say, warn } from './print.ts'
 
-export const commands: readonly Command[] = [init, mcp, serve, call, tools, approvals, undo, snapshots, audit, sessions, doctor]
+export const commands: readonly Command[] = [
+  init,
+  mcp,
+  serve,
+  call,
+  tools,
+  approvals,
+  undo,
+  snapshots,
+  audit,
+  sessions,
+  webgal,
+  doctor,
+]
 
 /** A setting as the command line knows it. */
 export interface SettingFlag {
@@ -57,7 +71,7 @@ export async function runCli(argv: string[], doors: Doors, flags: readonly Setti
     }
     let runtime: Runtime | undefined
     const wanted = {
-      project: String(options['project'] ?? process.env['HANDRAIL_PROJECT'] ?? '.'),
+      project: String(options['project'] ?? words[command.projectWord ?? -1] ?? process.env['HANDRAIL_PROJECT'] ?? '.'),
       flags: Object.fromEntries(flags.map(({ flag }) => [flag, options[flag]])),
     }
     const open = (): Runtime => (runtime ??= doors.openRuntime(wanted))

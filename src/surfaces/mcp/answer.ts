@@ -2,8 +2,9 @@ import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import type { CallOptions, Caller } from '../../contracts/call.ts'
 import { asToolError, type ToolError } from '../../contracts/errors.ts'
 import type { Runtime } from '../../contracts/runtime.ts'
+import type { Attachment } from '../../contracts/tool.ts'
 import { digest } from '../../kernel/digest.ts'
-import { askApproval, askQuestion, wordsOf, type Answered, type Question, type Reach } from './asking.ts'
+import { askApproval, askQuestion, longestNote, wordsOf, type Answered, type Question, type Reach } from './asking.ts'
 import { toErrorResult, toResult } from './dialect.ts'
 
 /** Where a connection's calls come from. The session is opened with its first call. */
@@ -36,8 +37,7 @@ const mostAsked = 2
 const mostRemembered = 10_000
 
 /** Answers calls: translates, and carries questions to the person. Checking, deciding and recording are the kernel's. */
-export function createAnswerer(runtime: Runtime, visit: Visit): Answerer {
-  const open = openCaller(runtime, visit)
+export function createAnswerer(runtime: Runtime, visit: Visit, open: (client: ToolCall['client']) => Caller): Answerer {
   const outstanding = new Set<string>()
   const asked = new Map<string, number>()
 
@@ -46,14 +46,15 @@ export function createAnswerer(runtime: Runtime, visit: Visit): Answerer {
     return { question }
   }
 
-  /** Carries the person's answer to where decisions are kept. */
+  /** Carries the person's answer to where decisions are kept. What is not exactly what the form asked for decides nothing. */
   const settle = ({ state, action, content }: Answered, client: string): void => {
     const id = state.approval
     if (id === undefined || action === 'none' || (state.mode === 'url' && action === 'accept')) return
-    const decision = action === 'accept' ? content?.['decision'] : action
+    const decision = action === 'accept' ? decisionIn(content) : action
     if (decision !== 'approve' && decision !== 'decline') return void asked.set(id, mostAsked)
+    // Whoever switched the asking off does not want it answered either.
+    if (!runtime.config.policies.askInEditor || runtime.approvals.get(id)?.state !== 'pending') return
     const note = wordsOf({ state, action, content }, 'note')
-    if (runtime.approvals.get(id)?.state !== 'pending') return
     runtime.approvals.decide(id, { approve: decision === 'approve', by: `person@${client}`, ...(note !== undefined && { note }) })
   }
 
@@ -77,21 +78,27 @@ export function createAnswerer(runtime: Runtime, visit: Visit): Answerer {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Invalid or expired requestState', {
         reason: 'invalid_request_state',
       })
-    const options: CallOptions = { signal, ...(progress && { onProgress: rising(progress) }) }
+    const attachments: Attachment[] = []
+    const options: CallOptions = {
+      signal,
+      onAttachment: (attachment) => void attachments.push(attachment),
+      ...(progress && { onProgress: rising(progress) }),
+    }
     const tool = runtime.tools.find((one) => one.name === name)
+    const canAsk = reach.form || (reach.url && visit.page?.() !== undefined)
     try {
-      const question = tool?.asks && given.form && !answered ? questionIn(tool.asks, input) : undefined
+      const mayAsk = tool?.asks && given.form && !answered && runtime.accepts(name, input)
+      const question = mayAsk ? tool.asks?.(input) : undefined
       if (question !== undefined) return put(askQuestion(question, about()))
       if (answered) settle(answered, caller.client)
       const answer = wordsOf(answered, 'answer')
       const watching = answered?.state.mode === 'url' && answered.action === 'accept'
-      const canAsk = reach.form || (reach.url && visit.page?.() !== undefined)
       const { output, callId } = await runtime.call(name, input, caller, {
         ...options,
-        ...(canAsk && !watching && { approvalWaitMs: 0 }),
+        ...((canAsk || answered) && !watching && { approvalWaitMs: 0 }),
         ...(answer !== undefined && { answer }),
       })
-      return { result: toResult(output, callId) }
+      return { result: toResult(output, callId, attachments) }
     } catch (thrown) {
       if (thrown instanceof ProtocolError) throw thrown
       const fault = asToolError(thrown)
@@ -122,10 +129,10 @@ function unknownTool(name: string): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name.slice(0, 100)}`)
 }
 
-/** The question in an input that nobody has checked yet; a wrong one goes on to the kernel, which says what is wrong. */
-function questionIn(asks: (input: unknown) => unknown, input: unknown): string | undefined {
-  const question = asks(input ?? {})
-  return typeof question === 'string' && question.trim() !== '' ? question : undefined
+/** The decision in a form that was filled in as it was asked for, and in no other. */
+function decisionIn(content: Record<string, unknown> | undefined): unknown {
+  const { decision, note = '', ...more } = content ?? {}
+  return Object.keys(more).length === 0 && typeof note === 'string' && note.length <= longestNote ? decision : undefined
 }
 
 function remember(set: Set<string>, value: string): void {

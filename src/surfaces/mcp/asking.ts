@@ -38,6 +38,8 @@ export function reachOf(capabilities: unknown): Reach {
   }
 }
 
+export const longestNote = 1_000
+
 /** Nobody is asked to approve what they cannot see whole. */
 const shown = { rows: 400, width: 1_000 }
 
@@ -59,7 +61,7 @@ export function askApproval(approval: Approval, about: string, reach: Reach, pag
               type: 'string',
               title: 'Note for the agent',
               description: 'Optional; goes back word for word.',
-              maxLength: 1_000,
+              maxLength: longestNote,
             },
           },
           required: ['decision'],

@@ -15,6 +15,7 @@ const lookMs = 200
 export async function converse(runtime: Runtime, answer: Answerer, call: ToolCall, put: Put): Promise<Record<string, unknown>> {
   const reply = await answer(call)
   if ('result' in reply) return reply.result
+  call.signal.throwIfAborted()
   const { params, state } = reply.question
   const settled = new AbortController()
   const limit = AbortSignal.timeout(Math.max(1, runtime.config.limits.approvalWaitMs))

@@ -1,5 +1,5 @@
 import { errorTable, type ToolError } from '../../contracts/errors.ts'
-import type { Tool } from '../../contracts/tool.ts'
+import type { Attachment, Tool } from '../../contracts/tool.ts'
 
 const drawn = (path: string): { src: string; mimeType: string; sizes: string[] }[] => [
   {
@@ -54,9 +54,18 @@ export function listBytes(tools: readonly Tool[]): number {
 
 const callKey = 'handrail/call'
 
-/** A good answer: structured for clients that read it, and the same JSON as text for those that do not. */
-export function toResult(output: unknown, callId: string): Record<string, unknown> {
-  return { content: [{ type: 'text', text: JSON.stringify(output) }], structuredContent: output, _meta: { [callKey]: callId } }
+/** A good answer: structured for clients that read it, the same JSON as text for those that do not, and pictures as pictures. */
+export function toResult(output: unknown, callId: string, attachments: readonly Attachment[] = []): Record<string, unknown> {
+  const pictures = attachments.map(({ mimeType, bytes }) => ({
+    type: 'image',
+    mimeType,
+    data: Buffer.from(bytes).toString('base64'),
+  }))
+  return {
+    content: [{ type: 'text', text: JSON.stringify(output) }, ...pictures],
+    structuredContent: output,
+    _meta: { [callKey]: callId },
+  }
 }
 
 /** A message as it goes over the wire. Where it is an answer of ours, its text *is* the JSON of its structured content and is not made twice. */

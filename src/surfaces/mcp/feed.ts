@@ -46,10 +46,10 @@ export function openFeed(runtime: Runtime): Feed {
   }
 }
 
-/** Reading the log writes a line of its own; that one is no news, or a reader who follows it would never come to rest. */
+/** Reads are written down too, but are no news, or a reader who follows the log would never come to rest. */
 function present(runtime: Runtime, seen: { line: number; snapshot: string }): { line: number; snapshot: string } {
   try {
-    const line = runtime.audit.last(1, ({ tool }) => tool !== 'read_audit')[0]?.seq ?? 0
+    const line = runtime.audit.last(1, ({ event }) => event !== 'call.read')[0]?.seq ?? 0
     return { line, snapshot: runtime.snapshots(1, '')[0]?.id ?? '' }
   } catch {
     return seen

@@ -121,7 +121,11 @@ export async function readMessage({ request, body }: Visitor): Promise<unknown> 
   return message
 }
 
-const rpcCodes: Record<number, number> = { 400: -32700, 413: -32600, 415: -32600 }
+/** What could not be read at all, what is no message, and everything else that is refused. */
+function rpcCode({ status, message }: Refusal): number {
+  if (message.startsWith('Parse error')) return -32700
+  return [400, 413, 415].includes(status) ? -32600 : -32000
+}
 
 function refuse({ request, response }: Visitor, fault: Refusal): void {
   if (!request.complete) {
@@ -132,7 +136,7 @@ function refuse({ request, response }: Visitor, fault: Refusal): void {
   answer(response, fault.status, {
     jsonrpc: '2.0',
     id: null,
-    error: { code: rpcCodes[fault.status] ?? -32000, message: fault.message },
+    error: { code: rpcCode(fault), message: fault.message },
   })
 }
 

@@ -29,6 +29,24 @@ const prompts: readonly Prompt[] = [
       ].join('\n'),
   },
   {
+    name: 'write_scene',
+    title: 'Write a WebGAL scene',
+    description: 'Write or change a scene so that the engine really runs it: look, write as a dry run, check, preview.',
+    arguments: [
+      { name: 'path', description: 'The scene, e.g. game/scene/start.txt.', required: true },
+      { name: 'task', description: 'What happens in it.', required: true },
+    ],
+    says: ({ path, task }) =>
+      [
+        `Write the WebGAL scene \`${path}\`: ${task}`,
+        '',
+        '1. Read the resource handrail://webgal/commands and call list_project_resources: use only commands and files that exist.',
+        '2. Write the scene with write_to_file as a dry run, and give the same text to validate_script as content.',
+        '3. Correct every error and make the dry run again; then write it with dryRun: false.',
+        '4. Call validate_script with the path, then preview_scene, and tell the person the address it returns.',
+      ].join('\n'),
+  },
+  {
     name: 'review_session',
     title: 'Say what was changed',
     description: 'A summary of what was changed in this project, from the record and not from memory.',

@@ -81,6 +81,19 @@ const kinds: readonly Kind[] = [
         .map(({ id }) => id)
         .filter((id) => id.startsWith(typed)),
   },
+  {
+    tool: 'webgal_reference',
+    address: /^handrail:\/\/webgal\/commands$/,
+    list: { uri: 'handrail://webgal/commands' },
+    says: {
+      name: 'webgal commands',
+      title: 'WebGAL command reference',
+      description: 'Every command of the WebGAL script language with its arguments. Read it before writing a scene.',
+      mimeType: 'text/markdown',
+    },
+    input: () => ({}),
+    text: ({ text }) => text as string,
+  },
 ]
 
 const offered = (runtime: Runtime): Kind[] => kinds.filter(({ tool }) => runtime.offers(tool))

@@ -48,7 +48,8 @@ export interface Desk {
 }
 
 export function openDesk({ runtime }: House, visit: Visit): Desk {
-  return { answer: createAnswerer(runtime, visit), caller: openCaller(runtime, visit) }
+  const caller = openCaller(runtime, visit)
+  return { answer: createAnswerer(runtime, visit, caller), caller }
 }
 
 /** One MCP server on the runtime. It lives for one request (2026 over HTTP) or one connection. */

@@ -20,6 +20,8 @@ interface Request {
 export interface ShortWay {
   /** True where it has taken the message. */
   take(message: JSONRPCMessage): boolean
+  /** The other side can answer nothing any more: whoever waits for a person through it waits in vain. */
+  hangUp(): void
   /** Told of every answer that goes out: the way opens once `initialize` has been answered. */
   sent(message: JSONRPCMessage): void
 }
@@ -31,6 +33,7 @@ export interface ShortWay {
 export function openShortWay(runtime: Runtime, answer: Answerer, send: (message: JSONRPCMessage) => Promise<void>): ShortWay {
   const running = new Map<string | number, AbortController>()
   const asked = new Map<string, (said: Pick<Answered, 'action' | 'content'>) => void>()
+  let gone = false
   let questions = 0
   let client: ToolCall['client']
   let reach = reachOf(undefined)
@@ -40,6 +43,7 @@ export function openShortWay(runtime: Runtime, answer: Answerer, send: (message:
   /** Ids of our own questions cannot meet those of the SDK, which counts in numbers. */
   const put: Put = (params, signal) =>
     new Promise((resolve, reject) => {
+      if (gone) return resolve({ action: 'none' })
       const id = `handrail-${++questions}`
       asked.set(id, resolve)
       signal.addEventListener('abort', () => {
@@ -100,6 +104,11 @@ export function openShortWay(runtime: Runtime, answer: Answerer, send: (message:
         return true
       }
       return false
+    },
+    hangUp() {
+      gone = true
+      for (const heard of asked.values()) heard({ action: 'none' })
+      asked.clear()
     },
     sent(message) {
       if (!open && opening !== undefined && 'result' in message && message.id === opening) open = true

@@ -163,6 +163,7 @@ class LineTransport implements Transport {
   /** The other side has said all it will: what it asked is still answered, within reason. */
   private readonly drain = (): void => {
     this.ending = true
+    this.shortWay?.hangUp()
     if (this.open.size === 0) this.finish()
     else setTimeout(this.finish, patienceMs).unref()
   }

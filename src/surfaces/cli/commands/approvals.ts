@@ -84,7 +84,7 @@ function describe(approval: Approval): string {
     ...approval.card.changes.map((change) => renderDiff(change.path, change.diff)),
     ...(approval.card.notes ?? []).map(plain),
     ...(approval.decidedBy
-      ? [`${approval.state} by ${approval.decidedBy}${approval.note ? `: ${plain(approval.note)}` : ''}`]
+      ? [`${approval.state} by ${plain(approval.decidedBy)}${approval.note ? `: ${plain(approval.note)}` : ''}`]
       : []),
   ].join('\n')
 }

@@ -41,6 +41,8 @@ export const doctor: Command = {
           : 'ripgrep is not installed for this system: the slower built-in search is used',
       )
       add('store', 'good', `SQLite through ${runtime.means.sqlite}`)
+      const browser = await runtime.means.browser()
+      add('browser', browser.there ? 'good' : 'note', browser.says)
       add('commands', 'note', 'no tool of this version runs commands; nothing is confined because nothing is run')
       const verdict = runtime.audit.verify()
       add(
