@@ -43,6 +43,8 @@ const { status } = spawnSync(
 if (status !== 0) process.exit(1)
 const lock = JSON.parse(readFileSync(join(temp, 'package-lock.json'), 'utf8'))
 rmSync(temp, { recursive: true })
+// npm may leave in the lock what it tried on the way and then does not install.
+for (const [path, entry] of Object.entries(lock.packages)) if (entry.extraneous) delete lock.packages[path]
 let added = 0
 for (const [path, entry] of Object.entries(lock.packages))
   for (const [name, version] of Object.entries(entry.optionalDependencies ?? {})) {

@@ -7,6 +7,7 @@ import { root, setup } from './setup.mjs'
 setup()
 // What cannot be had is said there, and its tests are skipped.
 spawnSync(process.execPath, [join(root, 'test', 'conformance', 'install.mjs')], { stdio: ['ignore', 2, 2] })
+spawnSync(process.execPath, [join(root, 'scripts', 'browser.mjs')], { stdio: ['ignore', 2, 2] })
 const report = join(root, '.cache', 'tests.json')
 rmSync(report, { force: true })
 const { status } = spawnSync(join(root, 'node_modules', '.bin', 'vitest'), ['run', ...process.argv.slice(2)], {

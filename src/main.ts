@@ -15,6 +15,7 @@ import { findRipgrep, openSearch } from './host/search.ts'
 import { readSettingsFile } from './host/settings-file.ts'
 import { openStateFolder } from './host/state-folder.ts'
 import { closeRoot, openRoot, type Root } from './host/walk.ts'
+import { openWeb } from './host/web.ts'
 import { openKernel } from './kernel/kernel.ts'
 import { scrub } from './kernel/record.ts'
 import { openApprovals } from './stores/approvals.ts'
@@ -30,16 +31,28 @@ const { version } = createRequire(import.meta.url)('../package.json') as { versi
 
 /** Wires the rooms. The only file that sees them all. */
 export function openRuntime(options: RuntimeOptions): Runtime {
+  const opened: (() => unknown)[] = []
+  const close = async (): Promise<void> => {
+    for (const one of opened.splice(0).toReversed()) await one()
+  }
+  const keep: Keep = (one) => {
+    opened.push(() => one.close())
+    return one
+  }
   const projectRoot = openRoot(options.project)
+  opened.push(() => closeRoot(projectRoot))
   try {
-    return wire(projectRoot, options)
+    return { ...wire(projectRoot, options, keep), close }
   } catch (fault) {
-    closeRoot(projectRoot)
+    for (const one of opened.toReversed()) void one()
     throw fault
   }
 }
 
-function wire(opened: Root, options: RuntimeOptions): Runtime {
+/** Remembers to close what was opened, the last first. */
+type Keep = <T extends { close(): unknown }>(one: T) => T
+
+function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 'close'> {
   const environment = options.environment ?? process.env
   const userSettings = join(environment['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'handrail', 'config.json')
   const projectSettings = join(opened.path, 'handrail.config.json')
@@ -54,15 +67,15 @@ function wire(opened: Root, options: RuntimeOptions): Runtime {
   const rules = pathRules(policies.forbiddenDirs, sandboxWithin(projectRoot, config))
   const files = judgedFiles(projectRoot, rules, limits.maxReadBytes)
 
-  const state = openStateFolder(projectRoot)
+  const state = keep(openStateFolder(projectRoot))
   const locks = state.sub('locks')
-  const projectLock = openLock(locks.file('project.db'))
-  const auditLock = openLock(locks.file('audit.db'))
+  const projectLock = keep(openLock(locks.file('project.db')))
+  const auditLock = keep(openLock(locks.file('audit.db')))
   const openingLock = openLock(locks.file('opening.db'))
   // The very first open changes the file's mode, which two processes must not do at once.
-  const db = openingLock.holdNow(() => openDatabase(state.file('handrail.db'), schema, schemaVersion))
+  const db = keep(openingLock.holdNow(() => openDatabase(state.file('handrail.db'), schema, schemaVersion)))
   openingLock.close()
-  const audit = openAudit(state, auditLock)
+  const audit = keep(openAudit(state, auditLock))
   const snapshots = openSnapshots(state.sub('snapshots'), db)
   const approvals = openApprovals(db, (lapsed) =>
     audit.note({
@@ -85,7 +98,7 @@ function wire(opened: Root, options: RuntimeOptions): Runtime {
     retention: limits.snapshotRetention,
     onDropped: (call) => idempotency.forget(call),
   })
-  const regex = openRegexEngine()
+  const regex = keep(openRegexEngine())
   const search = openSearch({
     root: projectRoot,
     rules,
@@ -95,8 +108,16 @@ function wire(opened: Root, options: RuntimeOptions): Runtime {
     timeoutMs: limits.searchTimeoutMs,
     ripgrep: findRipgrep(),
   })
+  const web = keep(
+    openWeb({
+      files,
+      preview: config.preview,
+      allowedHosts: policies.browserAllowedHosts,
+      timeoutMs: limits.browserTimeoutMs,
+      environment,
+    }),
+  )
 
-  let closed = false
   const recover = (): void => {
     for (const { id, path, landed } of journal.recover())
       audit.write(
@@ -121,10 +142,22 @@ function wire(opened: Root, options: RuntimeOptions): Runtime {
         maxReadBytes: limits.maxReadBytes,
         version,
         mode: config.mode,
+        browser: {
+          allowedHosts: policies.browserAllowedHosts,
+          timeoutMs: limits.browserTimeoutMs,
+          screenshotDir: config.browser.screenshotDir,
+        },
       },
       note: (note) => sessions.note(note),
     },
     records: { audit },
+    webgal: { files, lang: config.lang, extraCommands: config.webgalCommands, preview: web.preview },
+    browser: {
+      files,
+      pages: web.pages,
+      screenshotDir: config.browser.screenshotDir,
+      timeoutMs: limits.browserTimeoutMs,
+    },
   })
   const kernel = openKernel(tools, config, {
     audit,
@@ -163,9 +196,11 @@ function wire(opened: Root, options: RuntimeOptions): Runtime {
       search: search.engine,
       paths: projectRoot.means,
       sqlite: process.getBuiltinModule?.('node:sqlite') ? 'node:sqlite' : '@photostructure/sqlite',
+      browser: web.about,
     },
     tools: kernel.tools,
     offers: kernel.offers,
+    accepts: kernel.accepts,
     onToolsChanged: () => undefined,
     call: kernel.call,
     openSession(session) {
@@ -215,16 +250,6 @@ function wire(opened: Root, options: RuntimeOptions): Runtime {
       if (found !== undefined) return { token: found, file }
       const token = randomBytes(32).toString('base64url')
       return state.create(name, Buffer.from(`${token}\n`)) ? { token, file } : { token: kept() ?? token, file }
-    },
-    async close() {
-      if (closed) return
-      closed = true
-      regex.close()
-      audit.close()
-      db.close()
-      projectLock.close()
-      auditLock.close()
-      closeRoot(projectRoot)
     },
   }
 }

@@ -15,14 +15,16 @@ export const rooms = {
 /** Rooms whose sub-folders are siblings that never import each other. */
 export const siblings = ['toolsets', 'surfaces'] as const
 
-/** Modules only one room may touch, so that there is one way to the disk, to a process and to the database. */
-export const keys: Record<string, keyof typeof rooms> = {
+/** Modules only some rooms may touch, so that there is one way to the disk, to a process and to the database. */
+export const keys: Record<string, keyof typeof rooms | readonly (keyof typeof rooms)[]> = {
   'node:fs': 'host',
   'node:fs/promises': 'host',
   'node:child_process': 'host',
   'node:worker_threads': 'host',
-  'node:net': 'surfaces',
-  'node:http': 'surfaces',
+  // Callers come in through surfaces; the host serves and confines pages.
+  'node:net': ['surfaces', 'host'],
+  'node:http': ['surfaces', 'host'],
+  'playwright-core': 'host',
   '@photostructure/sqlite': 'host',
   '@modelcontextprotocol/server': 'surfaces',
 }

@@ -1,4 +1,4 @@
-import type { Risk } from './tool.ts'
+import type { Attachment, Risk } from './tool.ts'
 
 /** Who is asking, over which way in. The surface fills it in; nothing in it comes from the arguments of a call. */
 export interface Caller {
@@ -13,6 +13,8 @@ export interface Caller {
 export interface CallOptions {
   signal?: AbortSignal
   onProgress?: (done: number, total: number | undefined, message: string | undefined) => void
+  /** Called with what the call shows beside its answer, before it answers. */
+  onAttachment?: (attachment: Attachment) => void
   /** A plan or a router may raise the risk; nothing may lower it. */
   raisedRisk?: Risk
   /** How long to wait for a person inside this call, at most. */

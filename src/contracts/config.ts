@@ -21,6 +21,10 @@ export const Config = Type.Object(
       default: 'ZH',
       description: 'Language of diagnostics.',
     }),
+    webgalCommands: Type.Array(Type.String({ minLength: 1 }), {
+      default: [],
+      description: 'Commands that a derivative WebGAL engine adds, so that scripts may use them.',
+    }),
     readOnly: Type.Boolean({ default: false, description: 'Refuse every change.' }),
     tools: Type.Array(Type.String({ minLength: 1 }), {
       default: [],
@@ -131,6 +135,37 @@ export const Config = Type.Object(
         }),
         searchTimeoutMs: Type.Integer({ minimum: 100, default: 20_000, description: 'Longest a search may take.' }),
         regexTimeoutMs: Type.Integer({ minimum: 10, default: 2_000, description: 'Longest one replacement may take.' }),
+        browserTimeoutMs: Type.Integer({
+          minimum: 1_000,
+          default: 30_000,
+          description: 'Longest a page may take to load or settle.',
+        }),
+      },
+      closed,
+    ),
+    preview: Type.Object(
+      {
+        engine: Type.String({
+          default: '',
+          description:
+            'Folder of the WebGAL engine that plays the game. Empty: the one in the project, else the package webgal-engine.',
+        }),
+        terre: Type.Enum(['auto', 'always', 'never'], {
+          type: 'string',
+          default: 'auto',
+          description: 'Preview in a running WebGAL Terre: where it has this project open, always, or never.',
+        }),
+        terrePort: Type.Integer({ minimum: 1, default: 3001, description: 'Port of WebGAL Terre.' }),
+      },
+      closed,
+    ),
+    browser: Type.Object(
+      {
+        screenshotDir: Type.String({
+          minLength: 1,
+          default: 'screenshots',
+          description: 'Folder of the project that pictures of pages are put into (developer mode).',
+        }),
       },
       closed,
     ),

@@ -19,6 +19,8 @@ export interface Card {
 export interface FileChange {
   path: string
   content: Uint8Array | null
+  /** A picture or the like: one thing to look at, not lines. */
+  binary?: true
   /** Snapshots this change takes back. */
   undoes?: readonly string[]
 }
@@ -27,6 +29,12 @@ export interface Written {
   path: string
   snapshotId: string
   bytes: number
+}
+
+/** Something a call leaves beside its answer, for surfaces that can show it. */
+export interface Attachment {
+  mimeType: string
+  bytes: Uint8Array
 }
 
 /** What a tool may do while it runs. Writing is a power of the call, limited to what the tool declared in `touches`. */
@@ -40,6 +48,8 @@ export interface Acting {
   /** What the person answered, where the tool `asks` and the surface could put the question. */
   readonly answer: string | undefined
   progress(done: number, total?: number, message?: string): void
+  /** Shows something beside the answer, where the surface can; the answer must do without it. */
+  attach?(attachment: Attachment): void
   /**
    * Changes files, all or none: `content` null removes. Only paths declared as written in `touches` are let through;
    * both sides of every change are kept, and the ids of the new states come back in the same order.

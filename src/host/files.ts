@@ -21,6 +21,8 @@ export interface Files {
   /** Like `read`, but nothing where there is no such file. */
   peek(path: string): Buffer | undefined
   readText(path: string, maxBytes?: number): string
+  /** A stretch of a file of any size: `choose` is told the size and says from where to where (exclusive). */
+  readPart(path: string, choose: (size: number) => { start: number; end: number }): { size: number; bytes: Buffer }
   isFolder(path: string): boolean
   list(path: string): Entry[]
   /** Every file and folder below, depth first, names sorted; links are never followed, forbidden names never entered. */
@@ -43,6 +45,15 @@ export function judgedFiles(root: Root, rules: PathRules, maxBytes: number): Fil
       }
     },
     readText: (path, limit) => decodeText(files.read(path, limit), path),
+    readPart(path, choose) {
+      let size = 0
+      const bytes = readOpened(root, splitPath(path, rules), (fd, found) => {
+        size = found
+        const { start, end } = choose(found)
+        return readAll(fd, Math.max(0, Math.min(end, found) - start), start)
+      })
+      return { size, bytes }
+    },
     isFolder(path) {
       try {
         openFolder(root, splitPath(path, rules)).close()
@@ -75,13 +86,19 @@ export function judgedFiles(root: Root, rules: PathRules, maxBytes: number): Fil
 }
 
 function readJudged(root: Root, names: readonly string[], limit: number): Buffer {
+  return readOpened(root, names, (fd, size) => {
+    if (size > limit) throw tooLarge(names.join('/'), size, limit)
+    return readAll(fd, size)
+  })
+}
+
+function readOpened(root: Root, names: readonly string[], read: (fd: number, size: number) => Buffer): Buffer {
   if (names.length === 0) throw new ToolError('E_IO', 'Is a folder, not a file: .', { hint: 'Name a file inside it.' })
   const folder = openFolder(root, names.slice(0, -1), { asked: names })
   try {
     const { fd, stat } = openFile(root, folder, names)
     try {
-      if (stat.size > limit) throw tooLarge(names.join('/'), stat.size, limit)
-      return readAll(fd, stat.size)
+      return read(fd, stat.size)
     } finally {
       closeSync(fd)
     }
@@ -92,11 +109,11 @@ function readJudged(root: Root, names: readonly string[], limit: number): Buffer
   }
 }
 
-function readAll(fd: number, size: number): Buffer {
+function readAll(fd: number, size: number, from = 0): Buffer {
   const buffer = Buffer.allocUnsafe(size)
   let filled = 0
   while (filled < size) {
-    const count = readSync(fd, buffer, filled, size - filled, filled)
+    const count = readSync(fd, buffer, filled, size - filled, from + filled)
     if (count === 0) break
     filled += count
   }

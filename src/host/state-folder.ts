@@ -41,6 +41,8 @@ export interface StateFolder {
   link(from: string, to: string): boolean
   remove(name: string): void
   openLog(name: string): LogFile
+  /** Lets go of this folder and of those opened inside it. */
+  close(): void
 }
 
 /** A file that only grows, with positioned reads and writes for its head. */
@@ -83,6 +85,7 @@ function openSub(base: string, name: string, descriptors: boolean): StateFolder 
 
 function folderAt(own: string, fd: number, descriptors: boolean): StateFolder {
   const at = (name: string): string => `${own}/${name}`
+  const inside: StateFolder[] = []
   const put = (name: string, content: Uint8Array): void => {
     const file = openSync(at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
     try {
@@ -109,7 +112,15 @@ function folderAt(own: string, fd: number, descriptors: boolean): StateFolder {
       guarded(name, () => closeSync(openSync(at(name), O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)))
       return at(name)
     },
-    sub: (name) => openSub(own, name, descriptors),
+    sub(name) {
+      const folder = openSub(own, name, descriptors)
+      inside.push(folder)
+      return folder
+    },
+    close() {
+      for (const folder of inside) folder.close()
+      closeSync(fd)
+    },
     has: (name) => existsSync(at(name)),
     names: () => guarded('.', () => readdirSync(own)),
     read(name) {

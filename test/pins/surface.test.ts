@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { errorTable } from '../../src/contracts/errors.ts'
 import { catalogue } from '../../src/toolsets/index.ts'
+import { describeTool } from '../../src/surfaces/mcp/dialect.ts'
 import { commands } from '../../src/surfaces/cli/run.ts'
 import { repository } from '../support/world.ts'
 
@@ -42,6 +43,14 @@ test('the tools and who may use them', () => {
     'ask_followup_question R0 agent',
     'attempt_completion R0 agent',
     'read_audit R0 resource',
+    'list_project_resources R0 agent',
+    'validate_script R0 agent',
+    'preview_scene R0 agent',
+    'generate_character_profile R1 agent',
+    'scene_graph R0 agent',
+    'project_report R0 agent',
+    'webgal_reference R0 resource',
+    'browser_action by input agent',
   ])
 })
 
@@ -56,7 +65,8 @@ test('tool, file, contract and page carry the same name', () => {
 })
 
 test('published input schemas have no combinator at the root, which some clients drop in silence', () => {
-  for (const tool of catalogue()) for (const word of ['oneOf', 'anyOf', 'allOf']) expect(tool.input).not.toHaveProperty(word)
+  for (const tool of catalogue())
+    for (const word of ['oneOf', 'anyOf', 'allOf']) expect(describeTool(tool)['inputSchema']).not.toHaveProperty(word)
 })
 
 test('the commands others rely on', () => {
@@ -71,14 +81,22 @@ test('the commands others rely on', () => {
     'snapshots',
     'audit',
     'sessions',
+    'webgal',
     'doctor',
   ])
 })
 
 test('the package has no install scripts and few runtime dependencies', () => {
-  const { scripts, dependencies, optionalDependencies } = JSON.parse(
+  const { scripts, dependencies, optionalDependencies, peerDependenciesMeta } = JSON.parse(
     readFileSync(join(repository, 'package.json'), 'utf8'),
   ) as Record<string, Record<string, string>>
   expect(Object.keys(scripts ?? {}).filter((name) => /^(pre|post)?install$/.test(name))).toEqual([])
-  expect(Object.keys({ ...dependencies, ...optionalDependencies })).toEqual(['@photostructure/sqlite', '@vscode/ripgrep'])
+  // playwright-core drives a browser; it cannot be bundled, and everything but looking at pages works without it.
+  expect(Object.keys({ ...dependencies, ...optionalDependencies })).toEqual([
+    '@photostructure/sqlite',
+    '@vscode/ripgrep',
+    'playwright-core',
+  ])
+  // 63 MB that only a preview needs, and only where the project has no engine of its own: never downloaded unasked.
+  expect(peerDependenciesMeta).toEqual({ 'webgal-engine': { optional: true } })
 })

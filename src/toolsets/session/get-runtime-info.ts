@@ -59,6 +59,7 @@ export const getRuntimeInfo = defineTool({
       projectRoot: facts.projectRoot,
       snapshotRetention: facts.snapshotRetention,
       sandbox: { forbiddenDirs: facts.forbiddenDirs, maxReadBytes: facts.maxReadBytes, textEncoding: 'utf-8' as const },
+      ...(call.tools.includes('browser_action') && { browser: { enabled: true as const, ...facts.browser } }),
       tools: [...call.tools],
       server: { name: 'handrail', version: facts.version },
     }

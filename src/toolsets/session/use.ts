@@ -9,6 +9,8 @@ export interface RuntimeFacts {
   maxReadBytes: number
   version: string
   mode: string
+  /** What the browser tools may do, where they are on. */
+  browser: { allowedHosts: string[]; timeoutMs: number; screenshotDir: string }
 }
 
 export interface SessionUse {

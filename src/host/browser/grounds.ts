@@ -1,0 +1,42 @@
+/** Where a page may go: an exact host, as the address bar would show it, and a port. Everything it loads is judged by this. */
+export interface Grounds {
+  mayReach(host: string, port: number): boolean
+}
+
+/** Every port of the named hosts. Names are compared whole: `localhost.evil` and `x.localhost` are other hosts. */
+export function hostsOnly(hosts: readonly string[]): Grounds {
+  const known = new Set(hosts.map((host) => bracketed(host.toLowerCase())))
+  return { mayReach: (host) => known.has(host.toLowerCase()) }
+}
+
+/** One server on this machine and nothing else. */
+export function portOnly(port: number): Grounds {
+  return { mayReach: (host, asked) => asked === port && loopbackNames.includes(host) }
+}
+
+export const loopbackNames: readonly string[] = ['localhost', '127.0.0.1', '[::1]']
+
+/** Whether a page may be sent to this address: http(s) on the grounds, without a name and password in it. */
+export function mayOpen(address: string, grounds: Grounds): boolean {
+  let url: URL
+  try {
+    url = new URL(address)
+  } catch {
+    return false
+  }
+  return (
+    (url.protocol === 'http:' || url.protocol === 'https:') &&
+    url.username === '' &&
+    url.password === '' &&
+    grounds.mayReach(url.hostname, portOf(url))
+  )
+}
+
+export function portOf(url: URL): number {
+  return url.port === '' ? (url.protocol === 'https:' || url.protocol === 'wss:' ? 443 : 80) : Number(url.port)
+}
+
+/** IPv6 addresses the way URLs write them. */
+function bracketed(host: string): string {
+  return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
+}

@@ -1,0 +1,113 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Browser as Driver } from 'playwright-core'
+import { ToolError } from '../../contracts/errors.ts'
+import { chromiumFlags } from './flags.ts'
+
+/** A running Chromium. */
+export interface Chromium {
+  readonly driver: Driver
+  close(): Promise<void>
+}
+
+/** Variables a Chromium may see of ours. */
+const passed = ['PATH', 'LANG', 'LC_ALL', 'LD_LIBRARY_PATH', 'FONTCONFIG_FILE', 'FONTCONFIG_PATH', 'SystemRoot', 'windir']
+
+/**
+ * Waits for our end, or for us to be done with the browser: its stdin closes even when we are killed. Then whatever is left of
+ * the browser's process group goes, and its folder.
+ */
+const keeperScript = `cat >/dev/null
+[ -f "$0/group" ] && kill -KILL -- "-$(cat "$0/group")" 2>/dev/null
+tries=0
+while [ -e "$0" ] && [ "$tries" -lt 50 ]; do rm -rf -- "$0" 2>/dev/null; tries=$((tries + 1)); sleep 0.1; done`
+
+/** Leaves the number of its process group in the folder, then becomes the browser. */
+const starterScript = 'echo $$ > "$0/group"; exec "$@"'
+
+export async function launchChromium(file: string, timeoutMs: number): Promise<Chromium> {
+  // Loaded here and not before: it takes a fifth of a second.
+  const { chromium } = createRequire(import.meta.url)('playwright-core') as typeof import('playwright-core')
+  const home = mkdtempSync(join(tmpdir(), `handrail-chromium-${process.pid}-`))
+  const [profile, artifactsDir, temporary] = ['profile', 'artifacts', 'tmp'].map((name) => join(home, name)) as [
+    string,
+    string,
+    string,
+  ]
+  for (const folder of [profile, artifactsDir, temporary]) mkdirSync(folder)
+  const keeper = process.platform === 'win32' ? undefined : keepWatch(home)
+  const flags = chromiumFlags({ profile, asRoot: isRoot() })
+  const env: Record<string, string> = { HOME: home, TMPDIR: temporary, TEMP: temporary, XDG_RUNTIME_DIR: temporary }
+  for (const name of passed) if (process.env[name] !== undefined) env[name] = process.env[name]
+  const leave = async (): Promise<void> => {
+    keeper?.ref()
+    keeper?.stdin?.end()
+    if (keeper?.pid !== undefined && keeper.exitCode === null && keeper.signalCode === null) await once(keeper, 'exit')
+    // Where there is no keeper, or somebody ended it.
+    await rm(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }).catch(() => undefined)
+  }
+  try {
+    const options = {
+      executablePath: keeper ? '/bin/sh' : file,
+      args: keeper ? ['-c', starterScript, home, file, ...flags] : flags,
+      ignoreDefaultArgs: true as const,
+      env,
+      // Downloads and traces of the driver; without it they get a folder of their own that outlives us.
+      artifactsDir,
+      timeout: timeoutMs,
+      handleSIGINT: false,
+      handleSIGTERM: false,
+      handleSIGHUP: false,
+    }
+    // The driver makes no folder of its own where it is given one; the default context is never used.
+    const context = await chromium.launchPersistentContext(profile, options)
+    const driver = context.browser()
+    if (!driver) throw new Error('the driver gives no browser')
+    return {
+      driver,
+      async close() {
+        await context.close().catch(() => undefined)
+        await leave()
+      },
+    }
+  } catch (cause) {
+    await leave()
+    throw new ToolError('E_PREVIEW_FAIL', `Chromium did not start: ${firstLine(cause)}`, {
+      details: { chromium: file },
+      hint: isRoot()
+        ? 'Try it by hand, or name another one in HANDRAIL_CHROMIUM.'
+        : 'Where it says that there is no usable sandbox, allow user namespaces, or name another Chromium in HANDRAIL_CHROMIUM.',
+      cause,
+    })
+  }
+}
+
+/** Chromium refuses its own sandbox to root; then ours, a page that can reach nothing, is the one there is. */
+export function isRoot(): boolean {
+  return process.getuid?.() === 0
+}
+
+function keepWatch(home: string): ChildProcess {
+  const keeper = spawn('/bin/sh', ['-c', keeperScript, home], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    // A group of its own: a Ctrl-C meant for us must not end it first.
+    detached: true,
+    env: { PATH: '/usr/bin:/bin' },
+    cwd: '/',
+  })
+  keeper.on('error', () => undefined)
+  keeper.stdin?.on('error', () => undefined)
+  keeper.unref()
+  ;(keeper.stdin as unknown as { unref?: () => void } | null)?.unref?.()
+  return keeper
+}
+
+function firstLine(cause: unknown): string {
+  const text = cause instanceof Error ? cause.message : String(cause)
+  return /No usable sandbox[^\n]*|error while loading shared libraries[^\n]*/.exec(text)?.[0] ?? text.split('\n', 1)[0] ?? ''
+}

@@ -1,0 +1,62 @@
+import { ToolError } from '../../contracts/errors.ts'
+import type { Browser, Visit } from './browser.ts'
+import type { Grounds } from './grounds.ts'
+
+/** One page for each session, kept for what it does next. */
+export interface Pages {
+  /** The page of a session, opened where there is none yet. */
+  open(session: string): Promise<Visit>
+  /** The page that is open already. */
+  current(session: string): Promise<Visit>
+  close(): Promise<void>
+}
+
+const idleMs = 300_000
+const mostPages = 8
+
+export function openPages(browser: Browser, grounds: Grounds): Pages {
+  const kept = new Map<string, { visit: Promise<Visit>; idle: NodeJS.Timeout }>()
+
+  const leave = async (session: string): Promise<void> => {
+    const page = kept.get(session)
+    if (!page) return
+    kept.delete(session)
+    clearTimeout(page.idle)
+    await page.visit.then(
+      (visit) => visit.close(),
+      () => undefined,
+    )
+  }
+  const keep = (session: string, visit: Promise<Visit>): Promise<Visit> => {
+    clearTimeout(kept.get(session)?.idle)
+    kept.delete(session)
+    // Last in line: the one at the front has been quiet the longest.
+    kept.set(session, { visit, idle: setTimeout(() => void leave(session), idleMs).unref() })
+    const [oldest] = kept.keys()
+    if (kept.size > mostPages && oldest !== undefined) void leave(oldest)
+    return visit
+  }
+  const living = async (session: string): Promise<Visit | undefined> => {
+    const visit = kept.get(session)?.visit
+    const open = await visit?.catch(() => undefined)
+    if (visit && open && !open.page.isClosed()) return keep(session, visit)
+    if (visit && kept.get(session)?.visit === visit) await leave(session)
+    return undefined
+  }
+
+  return {
+    async open(session) {
+      return (await living(session)) ?? keep(session, kept.get(session)?.visit ?? browser.open(grounds))
+    },
+    async current(session) {
+      const visit = await living(session)
+      if (visit) return visit
+      throw new ToolError('E_PREVIEW_FAIL', 'No page is open in this session', {
+        hint: 'Open one first: action "open" with a url. A page that is not used for five minutes is closed.',
+      })
+    },
+    async close() {
+      await Promise.all([...kept.keys()].map(leave))
+    },
+  }
+}

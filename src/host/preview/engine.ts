@@ -1,0 +1,117 @@
+import { closeSync, fstatSync, openSync, readFileSync, readSync, realpathSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, isAbsolute, join, resolve, sep } from 'node:path'
+import { ToolError } from '../../contracts/errors.ts'
+import type { Files } from '../files.ts'
+
+/** The program that plays a game: `index.html` and what it loads. */
+export interface Engine {
+  /** Where it comes from, for people. */
+  readonly about: string
+  readPart: Files['readPart']
+}
+
+/** What an exported game has besides `game/`; nothing else of the project is shown as part of an engine. */
+const ofAnExport = /^(index\.html|manifest\.json|webgal-engine\.json|(assets|icons)\/.+)$/
+
+/** The project's own engine, else the one the settings name, else the package, as the project or Handrail has it. */
+export function findEngine(files: Files, game: string, setting: string): Engine {
+  const beside = besideGame(game)
+  if (hasFile(files, `${beside}index.html`) && isFolder(files, `${beside}assets`)) return ownEngine(files, beside)
+  if (setting !== '') {
+    const folder = isAbsolute(setting) ? setting : join(files.root, setting)
+    if (isEngine(folder)) return folderEngine(folder, `the setting preview.engine (${setting})`)
+    throw noEngine(`preview.engine names no WebGAL engine: ${setting}`)
+  }
+  const found = packaged(join(files.root, 'package.json')) ?? packaged(import.meta.url)
+  if (found !== undefined) return folderEngine(found, 'the package webgal-engine')
+  throw noEngine('There is no WebGAL engine to show the game with')
+}
+
+function noEngine(message: string): ToolError {
+  return new ToolError('E_PREVIEW_FAIL', message, {
+    hint: 'Run `npm install webgal-engine` in the project, or set preview.engine to the folder of an engine (the one with index.html and assets/), or start WebGAL Terre.',
+  })
+}
+
+/** The folder a game lies in, as the start of a path: there an exported game has its engine. */
+export function besideGame(game: string): string {
+  return game.slice(0, game.lastIndexOf('/') + 1)
+}
+
+function ownEngine(files: Files, beside: string): Engine {
+  return {
+    about: 'the engine in the project',
+    readPart(path, choose) {
+      if (!ofAnExport.test(path)) throw notFound(path)
+      return files.readPart(beside + path, choose)
+    },
+  }
+}
+
+/** The folder of the package, where it is what it says it is: a link to some other folder is not. */
+function packaged(from: string): string | undefined {
+  try {
+    const about = realpathSync(createRequire(from).resolve('webgal-engine/package.json'))
+    const { name } = JSON.parse(readFileSync(about, 'utf8')) as { name?: unknown }
+    const folder = join(dirname(about), 'dist')
+    return name === 'webgal-engine' && isEngine(folder) ? folder : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isEngine(folder: string): boolean {
+  try {
+    return statSync(join(folder, 'index.html')).isFile() && statSync(join(folder, 'assets')).isDirectory()
+  } catch {
+    return false
+  }
+}
+
+/** Reads inside one folder. Package managers fill it with hard links, so unlike in the project a second name is no reason to refuse. */
+function folderEngine(folder: string, about: string): Engine {
+  const root = realpathSync(folder)
+  return {
+    about,
+    readPart(path, choose) {
+      let fd: number | undefined
+      try {
+        const real = realpathSync(resolve(root, path))
+        if (!real.startsWith(root + sep)) throw notFound(path)
+        fd = openSync(real, 'r')
+        const stat = fstatSync(fd)
+        if (!stat.isFile()) throw notFound(path)
+        const { start, end } = choose(stat.size)
+        const bytes = Buffer.allocUnsafe(Math.max(0, Math.min(end, stat.size) - start))
+        const filled = readSync(fd, bytes, 0, bytes.length, start)
+        return { size: stat.size, bytes: bytes.subarray(0, filled) }
+      } catch (fault) {
+        throw fault instanceof ToolError ? fault : notFound(path)
+      } finally {
+        if (fd !== undefined) closeSync(fd)
+      }
+    },
+  }
+}
+
+function notFound(path: string): ToolError {
+  return new ToolError('E_NOT_FOUND', `Not part of the engine: ${path}`, { hint: 'Check the engine.' })
+}
+
+function hasFile(files: Files, path: string): boolean {
+  try {
+    files.readPart(path, () => ({ start: 0, end: 0 }))
+    return true
+  } catch {
+    return false
+  }
+}
+
+function isFolder(files: Files, path: string): boolean {
+  try {
+    return files.isFolder(path)
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,85 @@
+import { homedir } from 'node:os'
+import { oneLine } from '../../contracts/plain.ts'
+import { ToolError } from '../../contracts/errors.ts'
+import type { Browser } from '../browser/browser.ts'
+import type { Files } from '../files.ts'
+import { findEngine } from './engine.ts'
+import { lookAt, type Seen } from './look.ts'
+import { servePreview, type PreviewServer } from './serve.ts'
+import { findTerre, type Terre } from './terre.ts'
+
+export interface Wanted {
+  /** The folder of the project that the engine knows as `game`. */
+  game: string
+  /** Relative to the scenes of the game, with its ending. */
+  scene: string
+  line: number
+  signal?: AbortSignal
+}
+
+export interface Preview {
+  /** Where a person can see the scene, and what was seen of it where there is a browser to look with. */
+  show(wanted: Wanted): Promise<Seen & { url: string }>
+  close(): Promise<void>
+}
+
+export interface PreviewSettings {
+  engine: string
+  terre: 'auto' | 'always' | 'never'
+  terrePort: number
+}
+
+/** One preview for the whole runtime, served from when it is first needed until the runtime is closed. */
+export function openPreview(parts: {
+  files: Files
+  settings: PreviewSettings
+  browser: Browser
+  timeoutMs: number
+  environment: Readonly<Record<string, string | undefined>>
+}): Preview {
+  const { files, settings, browser, timeoutMs, environment } = parts
+  const serving = new Map<string, Promise<PreviewServer>>()
+  let closed = false
+
+  const server = (game: string): Promise<PreviewServer> => {
+    if (closed) throw new ToolError('E_PREVIEW_FAIL', 'This runtime is closed', { hint: 'Start Handrail again.' })
+    const running = serving.get(game) ?? servePreview(files, findEngine(files, game, settings.engine), game)
+    serving.set(game, running)
+    return running
+  }
+  const terre = async (game: string): Promise<Terre | undefined> => {
+    if (settings.terre === 'never') return undefined
+    const found =
+      game === 'game'
+        ? await findTerre(files, environment['HOME'] || homedir(), settings.terrePort)
+        : { why: `Terre has its games in a folder named game, not in ${game}` }
+    if (!('why' in found)) return found
+    if (settings.terre === 'auto') return undefined
+    throw new ToolError('E_PREVIEW_FAIL', `The preview should come from WebGAL Terre, but ${found.why}`, {
+      hint: 'Start Terre and open this game in it, or set preview.terre to auto or never.',
+    })
+  }
+
+  return {
+    async show({ game, scene, line, signal }) {
+      const place = `#scene=${encodeURIComponent(scene.replace(/\.txt$/i, '')).replaceAll('%2F', '/')}${line > 1 ? `&line=${line}` : ''}`
+      const editor = await terre(game)
+      const logs: string[] = []
+      // Looked at by number: under another name of this machine somebody else might answer. Told by the contract's name for it.
+      const page = editor ? editor.url : `http://127.0.0.1:${(await server(game)).port}/preview`
+      await editor?.push(scene, line).catch((cause: unknown) => {
+        logs.push(`Terre did not take the jump: ${oneLine(cause instanceof Error ? cause.message : String(cause), 200)}`)
+      })
+      const why = browser.missing()
+      const seen: Seen =
+        why === undefined
+          ? await lookAt(browser, { url: page + place, scene, line, timeoutMs, signal, bare: editor !== undefined })
+          : { missing: [], logs: [`not looked at: ${why}`] }
+      return { url: editor ? page : page.replace('127.0.0.1', 'localhost') + place, missing: seen.missing, logs: [...logs, ...seen.logs] }
+    },
+    async close() {
+      closed = true
+      await Promise.allSettled([...serving.values()].map(async (one) => (await one).close()))
+    },
+  }
+}

@@ -1,0 +1,172 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { ToolError } from '../../contracts/errors.ts'
+import type { Files } from '../files.ts'
+import { besideGame, type Engine } from './engine.ts'
+import { withJumpScript } from './jump-script.ts'
+import { mediaType } from './media-types.ts'
+
+export interface PreviewServer {
+  readonly port: number
+  close(): Promise<void>
+}
+
+/** A no, with its number. */
+class Refusal extends Error {
+  readonly status: number
+  constructor(status: number, message: string) {
+    super(message)
+    this.status = status
+  }
+}
+
+const piece = 1 << 20
+const largestPage = 4 << 20
+
+/** The engine with the game laid over it, on a port of its own: nothing here holds a token, and nothing can be changed through it. */
+export function servePreview(files: Files, engine: Engine, game: string): Promise<PreviewServer> {
+  const beside = besideGame(game)
+  let names: string[] = []
+
+  const judge = (request: IncomingMessage): void => {
+    const { host = '', origin, 'sec-fetch-site': site, 'sec-fetch-mode': mode } = request.headers
+    const hosts = request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host')
+    if (hosts.length !== 1 || !names.includes(host)) throw new Refusal(403, 'This Host is not served here.')
+    if (origin !== undefined && !names.some((name) => origin === `http://${name}`))
+      throw new Refusal(403, 'This Origin is not served here.')
+    if (site === 'cross-site' && mode !== 'navigate') throw new Refusal(403, 'Not for other pages.')
+  }
+
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    response.setHeader('Cache-Control', 'no-store')
+    response.setHeader('X-Content-Type-Options', 'nosniff')
+    response.setHeader('Cross-Origin-Resource-Policy', 'same-origin')
+    response.setHeader('Referrer-Policy', 'no-referrer')
+    try {
+      judge(request)
+      if (request.method !== 'GET' && request.method !== 'HEAD') throw new Refusal(405, 'Only GET and HEAD here.')
+      const path = pathOf(request)
+      if (path === '' || path === 'preview' || path === 'index.html') return sendPage(request, response, engine)
+      // Its cache would show yesterday's game.
+      if (path === 'webgal-serviceworker.js') throw new Refusal(404, 'Nothing here.')
+      await sendFile(request, response, path, (choose) => {
+        if (path.startsWith('game/')) return files.readPart((game === '' ? '' : `${game}/`) + path.slice('game/'.length), choose)
+        if (path.startsWith('lib/')) return files.readPart(beside + path, choose)
+        return engine.readPart(path, choose)
+      })
+    } catch (thrown) {
+      turnAway(request, response, thrown)
+    }
+  }
+
+  const server = createServer({ headersTimeout: 5_000, requestTimeout: 10_000, keepAliveTimeout: 5_000 }, (request, response) => {
+    void answer(request, response)
+  })
+  server.maxConnections = 256
+  server.on('clientError', (_, socket) => socket.destroy())
+  // The script in the page stands in for the editor; nobody else has business here.
+  server.on('upgrade', (_: IncomingMessage, socket: Duplex) => {
+    socket.on('error', () => socket.destroy())
+    socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n')
+  })
+  return new Promise((done, reject) => {
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      server.unref()
+      const { port } = server.address() as AddressInfo
+      names = ['localhost', '127.0.0.1', '[::1]'].map((name) => `${name}:${port}`)
+      done({
+        port,
+        close: () =>
+          new Promise((closed) => {
+            server.close(() => closed())
+            server.closeAllConnections()
+          }),
+      })
+    })
+  })
+}
+
+function pathOf(request: IncomingMessage): string {
+  try {
+    return decodeURIComponent((request.url ?? '/').split(/[?#]/, 1)[0] as string).replace(/^\/+/, '')
+  } catch {
+    throw new Refusal(400, 'This is no address.')
+  }
+}
+
+function sendPage(request: IncomingMessage, response: ServerResponse, engine: Engine): void {
+  const { bytes } = engine.readPart('index.html', () => ({ start: 0, end: largestPage }))
+  const page = Buffer.from(withJumpScript(bytes.toString('utf8')))
+  response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8', 'Content-Length': page.length })
+  response.end(request.method === 'HEAD' ? undefined : page)
+}
+
+/** A file of any size, piece by piece, or the part of it that was asked for: players of sound and film ask for parts. */
+async function sendFile(
+  request: IncomingMessage,
+  response: ServerResponse,
+  path: string,
+  read: (choose: Parameters<Files['readPart']>[1]) => { size: number; bytes: Buffer },
+): Promise<void> {
+  let range: { start: number; end: number } | undefined | 'none'
+  const first = read((size) => {
+    range = rangeOf(request.headers.range, size)
+    const { start, end } = typeof range === 'object' ? range : { start: 0, end: size }
+    return { start, end: request.method === 'HEAD' || range === 'none' ? start : Math.min(end, start + piece) }
+  })
+  response.setHeader('Content-Type', mediaType(path))
+  response.setHeader('Accept-Ranges', 'bytes')
+  if (range === 'none') {
+    response.writeHead(416, { 'Content-Range': `bytes */${first.size}` })
+    return void response.end()
+  }
+  const part = range as { start: number; end: number } | undefined
+  const { start, end } = part ?? { start: 0, end: first.size }
+  response.writeHead(part ? 206 : 200, {
+    'Content-Length': end - start,
+    ...(part && { 'Content-Range': `bytes ${start}-${end - 1}/${first.size}` }),
+  })
+  if (request.method === 'HEAD') return void response.end()
+  let next = first.bytes
+  for (let at = start; ;) {
+    at += next.length
+    const room = response.write(next)
+    if (at >= end) break
+    if (!room) await drained(response)
+    if (response.destroyed) return
+    next = read(() => ({ start: at, end: Math.min(end, at + piece) })).bytes
+    // It became shorter while it was sent: a broken answer says so, a padded one would not.
+    if (next.length === 0) return void response.destroy()
+  }
+  response.end()
+}
+
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const ready = (): void => {
+      response.off('drain', ready).off('close', ready)
+      resolve()
+    }
+    response.on('drain', ready).on('close', ready)
+  })
+}
+
+function rangeOf(asked: string | undefined, size: number): { start: number; end: number } | undefined | 'none' {
+  const [, from = '', to = ''] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(asked ?? '') ?? []
+  if (from === '' && to === '') return undefined
+  const start = from === '' ? Math.max(0, size - Number(to)) : Number(from)
+  const end = from === '' || to === '' ? size : Math.min(size, Number(to) + 1)
+  return start < end ? { start, end } : 'none'
+}
+
+function turnAway(request: IncomingMessage, response: ServerResponse, thrown: unknown): void {
+  if (response.headersSent) return void response.destroy()
+  const status =
+    thrown instanceof Refusal ? thrown.status : !(thrown instanceof ToolError) ? 500 : thrown.code === 'E_DENY_PATH' ? 403 : 404
+  // A file that is not there keeps its type: a script of another type would be a second complaint about the same thing.
+  const type = thrown instanceof Refusal ? 'text/plain; charset=utf-8' : mediaType((request.url ?? '').split('?', 1)[0] as string)
+  response.writeHead(status, { 'Content-Type': type })
+  response.end(thrown instanceof Refusal && request.method !== 'HEAD' ? thrown.message : undefined)
+}

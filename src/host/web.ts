@@ -1,0 +1,62 @@
+import type { Browser } from './browser/browser.ts'
+import type { Pages } from './browser/pages.ts'
+import type { Files } from './files.ts'
+import type { Preview, PreviewSettings } from './preview/preview.ts'
+
+/** Pages: those we serve and those we look at. Nothing of it is loaded before it is used, so that starting up costs nothing. */
+export interface Web {
+  preview: Pick<Preview, 'show'>
+  pages: Pick<Pages, 'open' | 'current'>
+  /** Which browser there is, or why there is none. */
+  about(): Promise<{ there: boolean; says: string }>
+  close(): Promise<void>
+}
+
+interface Opened {
+  browser: Browser
+  preview: Preview
+  pages: Pages
+}
+
+export function openWeb(parts: {
+  files: Files
+  preview: PreviewSettings
+  allowedHosts: readonly string[]
+  timeoutMs: number
+  environment: Readonly<Record<string, string | undefined>>
+}): Web {
+  const { files, environment, timeoutMs } = parts
+  let opened: Promise<Opened> | undefined
+  const load = async (): Promise<Opened> => {
+    const [{ openBrowser }, { hostsOnly }, { openPages }, { openPreview }] = await Promise.all([
+      import('./browser/browser.ts'),
+      import('./browser/grounds.ts'),
+      import('./browser/pages.ts'),
+      import('./preview/preview.ts'),
+    ])
+    const browser = openBrowser(environment)
+    return {
+      browser,
+      preview: openPreview({ files, settings: parts.preview, browser, timeoutMs, environment }),
+      pages: openPages(browser, hostsOnly(parts.allowedHosts)),
+    }
+  }
+  const open = (): Promise<Opened> => (opened ??= load())
+  return {
+    preview: { show: async (wanted) => (await open()).preview.show(wanted) },
+    pages: {
+      open: async (session) => (await open()).pages.open(session),
+      current: async (session) => (await open()).pages.current(session),
+    },
+    async about() {
+      const { browser } = await open()
+      return { there: browser.missing() === undefined, says: browser.about() }
+    },
+    async close() {
+      const all = await opened
+      await all?.pages.close()
+      await all?.preview.close()
+      await all?.browser.close()
+    },
+  }
+}

@@ -1,0 +1,13 @@
+import { toolsUsing } from '../../contracts/tool.ts'
+import type { Files } from '../../host/files.ts'
+import type { Pages } from '../../host/browser/pages.ts'
+
+/** The slice of the house the browser tools may use: one confined page for each session. */
+export interface BrowserUse {
+  pages: Pick<Pages, 'open' | 'current'>
+  files: Files
+  screenshotDir: string
+  timeoutMs: number
+}
+
+export const defineTool = toolsUsing<BrowserUse>('browser')

@@ -1,0 +1,420 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, symlinkSync } from 'node:fs'
+import { createServer, request, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { basename, dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { openBrowser } from '../../src/host/browser/browser.ts'
+import { portOnly } from '../../src/host/browser/grounds.ts'
+import { openRuntime } from '../../src/main.ts'
+import { footprint, noBrowser, whatIsLeft } from '../support/chromium.ts'
+import { proves } from '../support/proof.ts'
+import { fakeEngine, tinyGame } from '../support/tiny-game.ts'
+import { openStdio, openWorld, type World } from '../support/world.ts'
+
+interface Shown {
+  url: string
+  logs: string[]
+  firstErrorLine?: number
+}
+
+const show = (world: World, input: object): Promise<Shown> => world.call<Shown>('preview_scene', input)
+
+/** Everything the engine shows in words, read from the page itself. */
+async function wordsAt(url: string, wanted: string): Promise<string> {
+  const browser = openBrowser(process.env)
+  try {
+    return await browser.withPage(portOnly(Number(new URL(url).port)), { timeoutMs: 50_000 }, async (visit) => {
+      await visit.go(url, 30_000)
+      const read = (): Promise<string> => visit.page.evaluate(`document.body.innerText.replace(/\\s+/g, '')`) as Promise<string>
+      for (let tries = 0; tries < 150 && !(await read()).includes(wanted); tries++) await visit.page.waitForTimeout(100)
+      return read()
+    })
+  } finally {
+    await browser.close()
+  }
+}
+
+describe.skipIf(noBrowser !== undefined)('with a real browser and the real engine', () => {
+  proves(
+    'webgal.preview',
+    'the page stands at the scene and line, with its words on it, and no start screen or language picker before it',
+    async () => {
+      await using world = await openWorld({ files: tinyGame })
+      const { url, logs, firstErrorLine } = await show(world, { scenePath: 'game/scene/start.txt', line: 3 })
+      expect(url).toMatch(/^http:\/\/localhost:\d+\/preview#scene=start&line=3$/)
+      expect(logs).toEqual([])
+      expect(firstErrorLine).toBeUndefined()
+      const words = await wordsAt(url, 'lovely')
+      expect(words).toContain('Yukino')
+      // Every letter stands there three times: its outline, its shadow, itself.
+      expect(words).toMatch(/The.*sea.*breeze.*is.*lovely\./)
+      expect(words).not.toMatch(/first|fourth/)
+      expect(words).not.toMatch(/PRESSTHESCREEN|LANGUAGESELECT/)
+    },
+  )
+
+  test('missing files are named, with the first line that asks for one: not a comment, not the same name elsewhere', async () => {
+    await using world = await openWorld({
+      files: {
+        ...tinyGame,
+        'game/scene/broken.txt': [
+          '; changeBg:gone.png; changeFigure:sea.png',
+          'changeBg:sea.png -next;',
+          ':gone.png is only spoken of.;',
+          'changeFigure:sea.png -next;',
+          'changeBg:gone.png -next;',
+          'changeBg:gone.png -next;',
+          ':The end.;',
+        ].join('\n'),
+      },
+    })
+    const { logs, firstErrorLine } = await show(world, { scenePath: 'broken' })
+    expect(logs).toContain('missing asset game/figure/sea.png')
+    expect(logs).toContain('missing asset game/background/gone.png')
+    expect(logs.join()).not.toContain('game/background/sea.png')
+    expect(firstErrorLine).toBe(4)
+  })
+
+  test('a line behind a choice cannot be reached, and that is said', async () => {
+    await using world = await openWorld({
+      files: { ...tinyGame, 'game/scene/fork.txt': ':One.;\nchoose:Left:start.txt|Right:deep/two.txt;\n:Three.;\n:Four.;\n' },
+    })
+    const { logs } = await show(world, { scenePath: 'fork', line: 4 })
+    expect(logs.join()).toMatch(/stopped at line [123] of fork\.txt: a choice, an input or an error holds it there/)
+  })
+
+  test('a second call uses the same server and the same browser; closing leaves nothing', async () => {
+    await using world = await openWorld({ files: { ...tinyGame, ...fakeEngine('older') } })
+    const first = await show(world, { scenePath: 'deep/two', line: 2 })
+    const { homes } = footprint()
+    const second = await show(world, {})
+    expect(new URL(second.url).port).toBe(new URL(first.url).port)
+    expect(footprint().homes).toEqual(homes)
+    expect(homes).toHaveLength(1)
+    await world.runtime.close()
+    expect(await whatIsLeft()).toEqual({ homes: [], processes: [] })
+    await expect(fetch(first.url)).rejects.toThrow('fetch failed')
+  })
+
+  test('two runtimes at once do not know of each other', async () => {
+    await using one = await openWorld({ files: { ...tinyGame, ...fakeEngine('older') } })
+    await using other = await openWorld({ files: { ...tinyGame, ...fakeEngine('newer') } })
+    const [first, second] = await Promise.all([show(one, { line: 2 }), show(other, { line: 3 })])
+    expect(first.logs).toEqual([])
+    expect(second.logs).toEqual([])
+    expect(new URL(first.url).port).not.toBe(new URL(second.url).port)
+  })
+
+  for (const protocol of ['older', 'newer'] as const)
+    test(`an engine in the project itself is used, over the ${protocol} protocol, and follows the address`, async () => {
+      await using world = await openWorld({ files: { ...tinyGame, ...fakeEngine(protocol) } })
+      const { url, logs } = await show(world, { scenePath: 'scene/deep/two.txt', line: 2 })
+      expect(url).toMatch(/#scene=deep\/two&line=2$/)
+      expect(logs).toEqual([])
+      const browser = openBrowser(process.env)
+      try {
+        await browser.withPage(portOnly(Number(new URL(url).port)), { timeoutMs: 30_000 }, async ({ page, go }) => {
+          await go(url, 10_000)
+          await page.waitForFunction("document.title === 'deep/two.txt:2'")
+          await page.evaluate("location.hash = 'scene=start.txt&line=4'")
+          await page.waitForFunction("document.title === 'start.txt:4'")
+        })
+      } finally {
+        await browser.close()
+      }
+    })
+
+  test('a page that hangs is E_TIMEOUT, and the next one is shown', async () => {
+    const hang = 'if (location.hash.includes("deep")) while (true);'
+    await using world = await openWorld({
+      files: { ...tinyGame, ...fakeEngine('older', hang) },
+      flags: { 'browser-timeout-ms': '8000' },
+    })
+    expect((await show(world, {})).logs).toEqual([])
+    expect((await world.fault('preview_scene', { scenePath: 'deep/two' })).code).toBe('E_TIMEOUT')
+    expect((await show(world, {})).logs).toEqual([])
+  })
+
+  test('what a hostile game asks for outside is refused and said', async () => {
+    const evil = `fetch('http://169.254.169.254/latest').catch(() => 0); new WebSocket('ws://127.0.0.1:1/x'); throw new Error('do as I say')`
+    await using world = await openWorld({ files: { ...tinyGame, ...fakeEngine('older', evil) } })
+    const { logs } = await show(world, {})
+    expect(logs).toContain('refused: the page asked for http://169.254.169.254, which is not part of the preview')
+    expect(logs).toContain('refused: the page asked for ws://127.0.0.1:1, which is not part of the preview')
+    expect(logs).toContain('page error: do as I say')
+  })
+
+  test('a killed process leaves no browser and no folder behind', async () => {
+    await using world = await openWorld({ files: { ...tinyGame, ...fakeEngine('older') } })
+    const peer = await openStdio(world.project)
+    const { logs } = (await peer.call('preview_scene', {})) as unknown as Shown
+    expect(logs).toEqual([])
+    expect(footprint(peer.pid).processes.length).toBeGreaterThan(3)
+    process.kill(peer.pid, 'SIGKILL')
+    expect(await whatIsLeft(peer.pid)).toEqual({ homes: [], processes: [] })
+    await peer[Symbol.asyncDispose]()
+  })
+})
+
+test('without a browser the address is given, and why nobody looked', async () => {
+  await using world = await openWorld({ files: { ...tinyGame, ...fakeEngine('older') } })
+  const runtime = openRuntime({ project: world.project, environment: { HANDRAIL_CHROMIUM: '/nowhere/chromium' } })
+  try {
+    const { output } = await runtime.call(
+      'preview_scene',
+      {},
+      { surface: 'cli', client: 'test', session: 'sess_x', role: 'agent' },
+    )
+    const { url, logs } = output as Shown
+    expect(logs).toEqual(['not looked at: HANDRAIL_CHROMIUM names no program: /nowhere/chromium'])
+    expect((await fetch(url)).status).toBe(200)
+  } finally {
+    await runtime.close()
+  }
+})
+
+proves('vector.preview', 'what cannot be shown, and why', async () => {
+  await using world = await openWorld({ files: tinyGame, flags: { engine: 'nowhere' } })
+  const missing = await world.fault('preview_scene', { scenePath: 'game/scene/strat.txt' })
+  expect(missing.code).toBe('E_PREVIEW_FAIL')
+  expect(missing.hint).toBe('Did you mean start.txt?')
+  for (const scenePath of ['http://evil.example/x', 'file:///etc/passwd', 'javascript:alert(1)', '//evil.example/x'])
+    expect((await world.fault('preview_scene', { scenePath })).code).toBe('E_POLICY_VIOLATION')
+  expect((await world.fault('preview_scene', { scenePath: '../../secret' })).code).toBe('E_DENY_PATH')
+  expect((await world.fault('preview_scene', { line: 99 })).code).toBe('E_BAD_ARGS')
+})
+
+proves('errors.preview-fail', 'without an engine, or without the Terre that is asked for', async () => {
+  await using world = await openWorld({ files: tinyGame, flags: { engine: 'nowhere' } })
+  const engine = await world.fault('preview_scene', {})
+  expect(engine.code).toBe('E_PREVIEW_FAIL')
+  expect(engine.hint).toContain('webgal-engine')
+  await world.reopen({ terre: 'always', 'terre-port': '1' })
+  const terre = await world.fault('preview_scene', {})
+  expect(terre.code).toBe('E_PREVIEW_FAIL')
+  expect(terre.message).toContain('no Terre answers on port 1')
+})
+
+/** A request as it is written, without the courtesies of `fetch`. */
+function ask(
+  port: number,
+  path: string,
+  headers: Record<string, string> = {},
+  method = 'GET',
+): Promise<{ status: number; body: string; headers: IncomingMessage['headers'] }> {
+  return new Promise((resolve, reject) => {
+    request({ host: '127.0.0.1', port, path, method, headers: { Host: `127.0.0.1:${port}`, ...headers } }, (answer) => {
+      let body = ''
+      answer.setEncoding('latin1').on('data', (text: string) => (body += text))
+      answer.once('end', () => resolve({ status: answer.statusCode ?? 0, body, headers: answer.headers }))
+    })
+      .once('error', reject)
+      .end()
+  })
+}
+
+describe('the preview server', () => {
+  const serve = async (files: Record<string, string | Buffer> = {}): Promise<{ world: World; port: number }> => {
+    const world = await openWorld({ files: { ...tinyGame, ...fakeEngine('older'), ...files } })
+    const runtime = openRuntime({ project: world.project, environment: { HANDRAIL_CHROMIUM: '/nowhere' } })
+    const close = world.runtime.close
+    world.runtime.close = async () => {
+      await runtime.close()
+      await close()
+    }
+    const caller = { surface: 'cli', client: 'test', session: 'sess_x', role: 'agent' } as const
+    const { output } = await runtime.call('preview_scene', {}, caller)
+    return { world, port: Number(new URL((output as Shown).url).port) }
+  }
+
+  test('answers its own names only, reads only, and says no to other pages', async () => {
+    const { world, port } = await serve()
+    await using _ = world
+    const status = async (...given: [Record<string, string>?, string?]): Promise<number> =>
+      (await ask(port, '/preview', ...given)).status
+    for (const host of ['localhost', '127.0.0.1', '[::1]']) expect(await status({ Host: `${host}:${port}` })).toBe(200)
+    for (const host of ['evil.example', `evil.example:${port}`, '127.0.0.1', `localhost.:${port}`, `127.0.0.1:${port + 1}`])
+      expect(await status({ Host: host })).toBe(403)
+    expect(await status({ Origin: `http://localhost:${port}` })).toBe(200)
+    for (const origin of ['http://evil.example', 'null', `http://localhost:${port + 1}`])
+      expect(await status({ Origin: origin })).toBe(403)
+    expect(await status({ 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'no-cors' })).toBe(403)
+    expect(await status({ 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'navigate' })).toBe(200)
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) expect(await status({}, method)).toBe(405)
+    const upgrade = { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Key': 'x', 'Sec-WebSocket-Version': '13' }
+    expect((await ask(port, '/api/webgalsync', upgrade)).status).toBe(404)
+  })
+
+  test('files with their types, whole and in parts, never cached and never guessed', async () => {
+    const { world, port } = await serve({
+      'game/bgm/a.mp3': Buffer.from('0123456789'),
+      'game/video/long.mp4': Buffer.alloc(3_500_000, 7),
+    })
+    await using _ = world
+    const whole = await ask(port, '/game/bgm/a.mp3')
+    expect(whole).toMatchObject({ status: 200, body: '0123456789' })
+    expect(whole.headers).toMatchObject({
+      'content-type': 'audio/mpeg',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'accept-ranges': 'bytes',
+    })
+    const part = (range: string) => ask(port, '/game/bgm/a.mp3', { Range: range })
+    expect(await part('bytes=2-4')).toMatchObject({ status: 206, body: '234', headers: { 'content-range': 'bytes 2-4/10' } })
+    expect(await part('bytes=7-')).toMatchObject({ status: 206, body: '789' })
+    expect(await part('bytes=-2')).toMatchObject({ status: 206, body: '89' })
+    expect(await part('bytes=5-900')).toMatchObject({ status: 206, body: '56789' })
+    expect(await part('bytes=10-')).toMatchObject({ status: 416, headers: { 'content-range': 'bytes */10' } })
+    expect(await part('lines=1-2')).toMatchObject({ status: 200, body: '0123456789' })
+    expect((await ask(port, '/game/video/long.mp4')).body).toHaveLength(3_500_000)
+    expect((await ask(port, '/game/video/long.mp4', {}, 'HEAD')).headers['content-length']).toBe('3500000')
+    expect((await ask(port, '/game/video/long.mp4', { Range: 'bytes=1000000-3400000' })).body).toHaveLength(2_400_001)
+  })
+
+  test('nothing but the game and the engine, no way out, no list of a folder', async () => {
+    const { world, port } = await serve({
+      'secret.txt': 'canary',
+      '.env': 'canary',
+      'game/.env': 'canary',
+      'game/.git/config': 'canary',
+      'src/code.js': 'canary',
+      'handrail.config.json': '{}',
+    })
+    await using _ = world
+    symlinkSync('/etc/passwd', world.path('game/background/link.png'))
+    mkdirSync(join(world.base, 'outside'))
+    symlinkSync(join(world.base, 'outside'), world.path('game/vocal'))
+    const out = ['/secret.txt', '/.env', '/src/code.js', '/handrail.config.json', '/.handrail/token', '/package.json']
+    const climbing = [
+      '/game/../secret.txt',
+      '/game/%2e%2e/secret.txt',
+      '/game/..%2fsecret.txt',
+      '/assets/../secret.txt',
+      '/game/..\\secret.txt',
+      '/game/%00',
+      '/%',
+    ]
+    const hidden = [
+      '/game/.env',
+      '/game/.git/config',
+      '/game/background/link.png',
+      '/game/vocal/x.wav',
+      '//etc/passwd',
+      '/game//etc/passwd',
+    ]
+    const folders = ['/game/', '/game/scene', '/game/scene/', '/assets/', '/lib/']
+    for (const path of [...out, ...climbing, ...hidden, ...folders]) {
+      const { status, body } = await ask(port, path)
+      expect([path, status >= 400 && status < 500]).toEqual([path, true])
+      expect(body).not.toMatch(/canary|root:|start\.txt/)
+    }
+  })
+})
+
+/** As much of Terre as a caller can see: its list, a game's files, and its socket. */
+async function fakeTerre(
+  games: string,
+  knows: 'newer' | 'older' | 'both',
+): Promise<{ port: number; said: unknown[]; close(): void }> {
+  const said: unknown[] = []
+  const { readFileSync } = await import('node:fs')
+  const server = createServer((asked, answer) => {
+    if (asked.url === '/api/manageGame/gameList') return void answer.end(JSON.stringify([{ dir: 'other' }, { dir: 'mine' }]))
+    const game = /^\/games\/(\w+)\/(.*?)(?:[?#].*)?$/.exec(asked.url ?? '')
+    try {
+      const path = join(games, game?.[1] ?? '', game?.[2] || 'index.html')
+      answer.setHeader(
+        'Content-Type',
+        path.endsWith('.html') ? 'text/html' : path.endsWith('.js') ? 'text/javascript' : 'text/plain',
+      )
+      answer.end(readFileSync(path))
+    } catch {
+      answer.writeHead(404).end()
+    }
+  })
+  server.on('upgrade', (asked: IncomingMessage, socket) => {
+    const wanted = asked.headers['sec-websocket-protocol']
+    socket.on('error', () => socket.destroy())
+    if (wanted !== undefined && knows === 'older') return void socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')
+    const accept = createHash('sha1')
+      .update(`${asked.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+      .digest('base64')
+    const protocol = wanted === undefined || knows !== 'newer' ? '' : `Sec-WebSocket-Protocol: ${wanted}\r\n`
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n${protocol}Sec-WebSocket-Accept: ${accept}\r\n\r\n`,
+    )
+    socket.on('data', (frame: Buffer) => {
+      if ((frame[0] as number) !== 0x81) return
+      const long = ((frame[1] as number) & 0x7f) === 126
+      const size = long ? frame.readUInt16BE(2) : (frame[1] as number) & 0x7f
+      const at = long ? 4 : 2
+      const mask = frame.subarray(at, at + 4)
+      const body = frame.subarray(at + 4, at + 4 + size).map((byte, index) => byte ^ (mask[index % 4] as number))
+      said.push(JSON.parse(Buffer.from(body).toString('utf8')))
+    })
+  })
+  await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
+  return { port: (server.address() as AddressInfo).port, said, close: () => server.close().closeAllConnections() }
+}
+
+describe('a running Terre', () => {
+  for (const knows of ['newer', 'older', 'both'] as const)
+    test(`is used where it has this very project, and is told the scene (it knows ${knows === 'both' ? 'no protocol by name' : `the ${knows} protocol`})`, async () => {
+      await using world = await openWorld({ files: { ...tinyGame, ...fakeEngine('older') } })
+      const games = join(world.base, 'config', 'games')
+      mkdirSync(games, { recursive: true })
+      symlinkSync(world.project, join(games, 'mine'))
+      const terre = await fakeTerre(games, knows)
+      const home = join(world.base, 'home')
+      mkdirSync(join(home, '.webgal_terre'), { recursive: true })
+      symlinkSync(games, join(home, '.webgal_terre', 'games'))
+      const runtime = openRuntime({
+        project: world.project,
+        environment: { HOME: home, HANDRAIL_TERRE_PORT: String(terre.port), PATH: process.env['PATH'] },
+      })
+      try {
+        const caller = { surface: 'cli', client: 'test', session: 'sess_x', role: 'agent' } as const
+        const { output } = await runtime.call('preview_scene', { scenePath: 'deep/two', line: 2 }, caller)
+        expect((output as Shown).url).toBe(`http://localhost:${terre.port}/games/mine/`)
+        if (noBrowser === undefined) expect((output as Shown).logs).toEqual([])
+        expect(terre.said).toMatchObject([
+          knows === 'newer'
+            ? { kind: 'request', type: 'preview.command.sync-scene', payload: { sceneName: 'deep/two.txt', sentenceId: 2 } }
+            : { event: 'message', data: { command: 0, sceneMsg: { scene: 'deep/two.txt', sentence: 2 } } },
+        ])
+      } finally {
+        await runtime.close()
+        terre.close()
+      }
+    })
+
+  test('with a game of the same name elsewhere is not this project', async () => {
+    await using world = await openWorld({ files: { ...tinyGame, ...fakeEngine('older') } })
+    await using other = await openWorld({ files: { ...tinyGame, 'game/config.txt': 'Game_name:Other;\n' } })
+    const terre = await fakeTerre(dirname(other.project), 'newer')
+    expect(basename(other.project)).toBe('project')
+    const open = (mode: string) =>
+      openRuntime({
+        project: world.project,
+        environment: {
+          HOME: world.base,
+          HANDRAIL_TERRE_PORT: String(terre.port),
+          HANDRAIL_TERRE: mode,
+          HANDRAIL_CHROMIUM: '/nowhere',
+        },
+      })
+    const caller = { surface: 'cli', client: 'test', session: 'sess_x', role: 'agent' } as const
+    const [auto, always] = [open('auto'), open('always')]
+    try {
+      const { output } = await auto.call('preview_scene', {}, caller)
+      expect((output as Shown).url).toMatch(/^http:\/\/localhost:\d+\/preview#scene=start$/)
+      await expect(always.call('preview_scene', {}, caller)).rejects.toMatchObject({ code: 'E_PREVIEW_FAIL' })
+      expect(terre.said).toEqual([])
+    } finally {
+      await auto.close()
+      await always.close()
+      terre.close()
+    }
+  })
+})
