@@ -5,7 +5,6 @@ interface Requirement {
   later?: string
 }
 
-const webgal = 'the WebGAL toolset'
 const processes = 'processes under control'
 const agent = 'the agent and the Studio'
 
@@ -21,9 +20,9 @@ export const requirements = {
   'errors.too-large': { source: '000 §0.2', says: 'E_TOO_LARGE' },
   'errors.encoding': { source: '000 §0.2', says: 'E_ENCODING' },
   'errors.parse-fail': { source: '000 §0.2', says: 'E_PARSE_FAIL' },
-  'errors.lint-fail': { source: '000 §0.2', says: 'E_LINT_FAIL', later: webgal },
+  'errors.lint-fail': { source: '000 §0.2', says: 'E_LINT_FAIL' },
   'errors.conflict': { source: '000 §0.2', says: 'E_CONFLICT: the content changed' },
-  'errors.preview-fail': { source: '000 §0.2', says: 'E_PREVIEW_FAIL', later: webgal },
+  'errors.preview-fail': { source: '000 §0.2', says: 'E_PREVIEW_FAIL' },
   'errors.timeout': { source: '000 §0.2', says: 'E_TIMEOUT' },
   'errors.policy': { source: '000 §0.2', says: 'E_POLICY_VIOLATION: not allowed' },
   'errors.disabled': { source: '000 §0.2', says: 'E_TOOL_DISABLED' },
@@ -82,10 +81,9 @@ export const requirements = {
   'webgal.resources': {
     source: '000 §2.1',
     says: 'list_project_resources lists backgrounds, figures, bgm, vocals, scenes',
-    later: webgal,
   },
-  'webgal.validate': { source: '000 §2.2', says: 'validate_script checks syntax and resources', later: webgal },
-  'webgal.preview': { source: '000 §2.3', says: 'preview_scene opens a local preview', later: webgal },
+  'webgal.validate': { source: '000 §2.2', says: 'validate_script checks syntax and resources' },
+  'webgal.preview': { source: '000 §2.3', says: 'preview_scene opens a local preview' },
   'snapshots.order': { source: '000 §2.4', says: 'snapshots come newest first, ties by id descending' },
   'snapshots.filter': { source: '000 §2.4', says: 'path filters by prefix, letter case matters' },
   'snapshots.limit': { source: '000 §2.4', says: 'limit applies after the filter; negative or NaN becomes 50' },
@@ -106,14 +104,13 @@ export const requirements = {
   'webgal.character': {
     source: '000 §2.7',
     says: 'generate_character_profile writes a character by the project’s convention',
-    later: webgal,
   },
   // §3 talking to the person
   'ask.ack': { source: '000 §3.1', says: 'ask_followup_question answers {ack:true}' },
   'completion.ack': { source: '000 §3.2', says: 'attempt_completion answers {ack:true}' },
   // §4 developer mode
   'command.run': { source: '000 §4.1', says: 'execute_command runs an allowed script', later: processes },
-  'browser.act': { source: '000 §4.2', says: 'browser_action opens, clicks and takes pictures on local hosts', later: webgal },
+  'browser.act': { source: '000 §4.2', says: 'browser_action opens, clicks and takes pictures on local hosts' },
   // §6 policies and modes
   'policy.file': { source: '000 §6', says: 'a local policy file with contractVersion, mode and policies is read' },
   'policy.sandbox-root': { source: '000 §6', says: 'sandboxRoot is in force' },
@@ -129,9 +126,8 @@ export const requirements = {
   'compat.languages': {
     source: '000 §7',
     says: 'diagnostics are Chinese by default, English by environment variable',
-    later: webgal,
   },
-  'compat.binaries': { source: '000 §7', says: 'binary resources are only checked for existence', later: webgal },
+  'compat.binaries': { source: '000 §7', says: 'binary resources are only checked for existence' },
   // §8 test vectors
   'vector.dry-run': { source: '000 §8', says: 'write_to_file dryRun=true returns diff' },
   'vector.write': { source: '000 §8', says: 'write_to_file dryRun=false returns snapshotId' },
@@ -139,9 +135,8 @@ export const requirements = {
   'vector.validate': {
     source: '000 §8',
     says: 'validate_script: missing semicolon, unknown command, missing resource',
-    later: webgal,
   },
-  'vector.preview': { source: '000 §8', says: 'preview_scene: no preview, non-local address', later: webgal },
+  'vector.preview': { source: '000 §8', says: 'preview_scene: no preview, non-local address' },
   // §9 safety and privacy
   'privacy.local': { source: '000 §9', says: 'nothing outside the project root is looked at, nothing is uploaded' },
   'privacy.keys': { source: '000 §9', says: 'API keys stay local and can be cleared', later: agent },

@@ -1,13 +1,17 @@
 import type { Tool } from '../contracts/tool.ts'
+import { browser, type BrowserUse } from './browser/index.ts'
 import { files, type FileUse } from './files/index.ts'
 import { records, type RecordsUse } from './records/index.ts'
 import { session, type SessionUse } from './session/index.ts'
+import { webgal, type WebgalUse } from './webgal/index.ts'
 
 /** What each toolset may use of the house. */
 export interface Uses {
   files: FileUse
   session: SessionUse
   records: RecordsUse
+  webgal: WebgalUse
+  browser: BrowserUse
 }
 
 /** Every tool there is, bound to its slice. The list is written out, so that it can be read and searched. */
@@ -16,10 +20,18 @@ export function allTools(use: Uses): Tool[] {
     ...files.map((tool) => tool.bind(use.files)),
     ...session.map((tool) => tool.bind(use.session)),
     ...records.map((tool) => tool.bind(use.records)),
+    ...webgal.map((tool) => tool.bind(use.webgal)),
+    ...browser.map((tool) => tool.bind(use.browser)),
   ]
 }
 
 /** The same tools as descriptions only, for generated contracts and docs: nothing in it can be carried out. */
 export function catalogue(): Tool[] {
-  return allTools({ files: undefined as never, session: undefined as never, records: undefined as never })
+  return allTools({
+    files: undefined as never,
+    session: undefined as never,
+    records: undefined as never,
+    webgal: undefined as never,
+    browser: undefined as never,
+  })
 }

@@ -25,10 +25,14 @@ proves('runtime.no-secrets', 'neither the token nor the environment is in it', a
 })
 
 proves('runtime.conditional', 'no execution and no browser where no such tool is on', async () => {
-  await using world = await openWorld({ flags: { mode: 'developer' } })
+  await using world = await openWorld()
   const info = await world.call('get_runtime_info', {})
   expect(info).not.toHaveProperty('execution')
   expect(info).not.toHaveProperty('browser')
+  await using developer = await openWorld({ flags: { mode: 'developer' } })
+  expect(await developer.call('get_runtime_info', {})).toMatchObject({
+    browser: { enabled: true, allowedHosts: ['localhost', '127.0.0.1'] },
+  })
 })
 
 proves('runtime.tools', 'exactly the tools that are offered', async () => {

@@ -1,0 +1,117 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { interleave, median, timed } from './measure.mjs'
+import { repository } from './servers.mjs'
+import { row } from './table.mjs'
+
+const require = createRequire(import.meta.url)
+
+/** Lines as games have them: about six in ten are dialogue. */
+function script(lines) {
+  const kinds = [
+    (n) => `changeBg:night/${n % 40}.png -next;`,
+    (n) => `changeFigure:mara/${n % 60}.png -left -next;`,
+    (n) => `bgm:waves.mp3 -volume=${n % 100};`,
+    (n) => `setTransform:{"position":{"x":${n % 300},"y":0}} -target=fig-left -duration=500;`,
+    (n) => `choose:Go on:part${n}|Stay:here${n % 50};`,
+    (n) => `label:part${n};`,
+    (n) => `setVar:count=${n};`,
+  ]
+  const talk = [
+    'Mara:The lamp has been dark for three nights now.;',
+    ':She counts the waves and loses count.;',
+    '雪乃:海风真舒服呢，我们再走一会儿吧。;',
+  ]
+  return Array.from({ length: lines }, (_, n) => (n % 10 < 6 ? talk[n % 3] : kinds[n % 7](n))).join('\n')
+}
+
+/** `validate_script` with everything it does, beside the bare parse of webgal-parser; `project_report` beside reading and parsing alone. */
+export async function webgal(bench) {
+  const project = join(bench.temp, 'webgal')
+  const game = join(project, 'game')
+  for (let n = 0; n < 60; n++) put(join(game, 'figure/mara', `${n}.png`), '')
+  for (let n = 0; n < 40; n++) put(join(game, 'background/night', `${n}.png`), '')
+  put(join(game, 'bgm/waves.mp3'), '')
+  const { openRuntime } = require(join(dirname(dirname(bench.program)), 'dist', 'handrail.cjs'))
+  const runtime = openRuntime({ project, environment: {}, flags: {} })
+  const call = (tool, input) =>
+    runtime.call(tool, input, { surface: 'cli', client: 'bench', session: 'bench', role: 'person' }).then(({ output }) => output)
+  try {
+    const rows = []
+    for (const [lines, rounds, target] of [
+      [5_000, 9, 1],
+      [50_000, 2, 1 / 20],
+    ]) {
+      const content = script(lines)
+      const parse = oracle()
+      if ((await call('validate_script', { content })).valid !== true) throw new Error('the sample is not valid')
+      const found = await interleave(rounds, {
+        ours: () => timed(() => call('validate_script', { content })),
+        other: () => timed(() => parse(content)),
+      })
+      rows.push(
+        row({
+          part: 'webgal',
+          what: `validate_script, ${lines.toLocaleString('en')} lines`,
+          unit: 'ms',
+          ...found,
+          against: 'webgal-parser',
+          target,
+        }),
+      )
+    }
+    for (let n = 0; n < 1_000; n++) put(join(game, 'scene', `s${n}.txt`), script(100))
+    const parseScene = await ownParser(bench)
+    const folder = join(game, 'scene')
+    const readAndParse = () => {
+      for (const name of readdirSync(folder)) parseScene(readFileSync(join(folder, name), 'utf8'))
+    }
+    const found = await interleave(9, { ours: () => timed(() => call('project_report', {})), other: () => timed(readAndParse) })
+    const note = `read and parse alone: ${median(found.other).toFixed(0)} ms`
+    rows.push(
+      row({
+        part: 'webgal',
+        what: 'project_report, 1,000 scenes of 100 lines',
+        unit: 'ms',
+        ...found,
+        against: 'read + parse',
+        target: 2,
+        note,
+      }),
+    )
+    return rows
+  } finally {
+    await runtime.close()
+  }
+}
+
+function put(file, text) {
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, text)
+}
+
+function oracle() {
+  const { default: SceneParser, ADD_NEXT_ARG_LIST, SCRIPT_CONFIG } = require('webgal-parser')
+  const parser = new SceneParser(
+    () => undefined,
+    (name) => name,
+    ADD_NEXT_ARG_LIST,
+    SCRIPT_CONFIG,
+  )
+  return (text) => parser.parse(text, 'scene', 'scene')
+}
+
+/** Our own parser, bundled for this. */
+async function ownParser(bench) {
+  const { rolldown } = await import('rolldown')
+  const made = await rolldown({
+    input: join(repository, 'src/toolsets/webgal/grammar/parse.ts'),
+    platform: 'node',
+    logLevel: 'warn',
+  })
+  const file = join(bench.temp, 'parse.cjs')
+  await made.write({ file, format: 'cjs', minify: true })
+  await made.close()
+  return require(file).parseScene
+}

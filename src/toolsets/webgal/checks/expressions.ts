@@ -1,0 +1,31 @@
+import type { Finding } from '../finding.ts'
+
+/** A value that holds `{variable}` is known only while the game runs. */
+export function isOpen(value: string | number | boolean): boolean {
+  return typeof value === 'string' && /(?<!\\)\{[^{}":]*\}/.test(value)
+}
+
+const strings = /"[^"]*"|'[^']*'|`[^`]*`/g
+
+/** The engine takes an expression it cannot work out for false, and says nothing. */
+export function checkExpression(expression: string, line: number): Finding | undefined {
+  const bare = expression.replace(strings, '0')
+  if (/(?<![=!<>])=(?!=)/.test(bare)) return { line, code: 'single-equals', about: { expression } }
+  const depth = [...bare].reduce((open, sign) => (open < 0 ? open : open + (sign === '(' ? 1 : sign === ')' ? -1 : 0)), 0)
+  return depth !== 0 || /["'`]/.test(bare) ? { line, code: 'broken-expression', about: { expression } } : undefined
+}
+
+const name = /[\p{L}_$][\p{L}\p{N}_$]*(?:\.[\p{L}\p{N}_$]+)*/gu
+const notVariables = new Set(['true', 'false', 'null', 'undefined', 'random', 'NaN', 'Infinity'])
+
+/** Variables an expression looks at. What stands right of a comparison may be a bare word and does not count. */
+export function variablesIn(expression: string): string[] {
+  const bare = expression.replace(strings, ' ').replace(/[=!<>]=?=?\s*[\p{L}_$][\p{L}\p{N}_$]*(?!\s*[(.])/gu, ' ')
+  return [...bare.matchAll(name)].map(([found]) => found).filter((found) => !notVariables.has(found) && !found.startsWith('$'))
+}
+
+/** Variables a text shows as `{name}`. */
+export function variablesShown(text: string): string[] {
+  if (!text.includes('{')) return []
+  return [...text.matchAll(/(?<!\\)\{([\p{L}_][\p{L}\p{N}_]*)\}/gu)].map(([, found]) => found as string)
+}

@@ -1,0 +1,92 @@
+import Type from 'typebox'
+import { ToolError } from '../../contracts/errors.ts'
+import { closed, named } from '../../contracts/shapes.ts'
+import { lineDiff } from '../../contracts/diff.ts'
+import type { Files } from '../../host/files.ts'
+import { openGame } from './game.ts'
+import { defineTool } from './use.ts'
+
+interface Character {
+  name: string
+  imageFile: string
+  defaultExpression?: string
+}
+
+/** Where a project keeps its characters: a list, one object each, in the order they came. */
+const fileOf = (files: Files): string => `${openGame(files).root || '.'}/characters.json`
+
+export const generateCharacterProfile = defineTool({
+  name: 'generate_character_profile',
+  title: 'Write a character down',
+  description:
+    'Add a character to game/characters.json: a name, a picture in game/figure, and optionally a default expression. The same name with other data is a conflict.',
+  risk: 'R1',
+  input: Type.Object(
+    {
+      name: Type.String({ minLength: 1 }),
+      imageFile: Type.String({ minLength: 1 }),
+      defaultExpression: Type.Optional(Type.String()),
+    },
+    { ...named('generate_character_profile', 'request'), ...closed },
+  ),
+  output: Type.Object({ success: Type.Boolean() }, { ...named('generate_character_profile', 'response'), ...closed }),
+  errors: ['E_DENY_PATH', 'E_CONFLICT', 'E_NOT_FOUND', 'E_PARSE_FAIL', 'E_ENCODING', 'E_IO'],
+  examples: [
+    {
+      says: 'a first character',
+      given: { 'game/figure/mara.png': '' },
+      input: { name: 'Mara', imageFile: 'mara.png' },
+      output: { success: true },
+    },
+  ],
+  touches: (_, { files }) => [{ path: fileOf(files), access: 'write' }],
+  card(input, { files }) {
+    const path = fileOf(files)
+    const before = textOf(files, path)
+    return { title: `Write ${input.name} down`, changes: [{ path, diff: lineDiff(before, withCharacter(before, path, input)) }] }
+  },
+  async execute(input, { files }, call) {
+    const game = openGame(files)
+    const at = game.find('figure', input.imageFile)
+    if (at.is !== 'there')
+      throw new ToolError('E_NOT_FOUND', `No such picture in game/figure: ${input.imageFile}`, {
+        details: { imageFile: input.imageFile, ...('nearest' in at && { nearest: at.nearest }) },
+        hint: 'nearest' in at ? `The nearest is ${at.nearest}.` : 'list_project_resources shows what is there.',
+      })
+    const path = fileOf(files)
+    const before = textOf(files, path)
+    const after = withCharacter(before, path, input)
+    if (after !== before) await call.change([{ path, content: Buffer.from(after) }])
+    return { success: true }
+  },
+})
+
+function textOf(files: Files, path: string): string {
+  return files.peek(path) === undefined ? '' : files.readText(path)
+}
+
+function withCharacter(text: string, path: string, { name, imageFile, defaultExpression }: Character): string {
+  const characters = parse(text, path)
+  const wanted = { name, imageFile, ...(defaultExpression !== undefined && { defaultExpression }) }
+  const known = characters.find((one) => one.name === name)
+  if (known && (known.imageFile !== imageFile || known.defaultExpression !== defaultExpression))
+    throw new ToolError('E_CONFLICT', `${name} is already written down with other data`, {
+      details: { path, known },
+      hint: `Change ${path} by hand, or use another name.`,
+    })
+  return known ? text : `${JSON.stringify([...characters, wanted], null, 2)}\n`
+}
+
+function parse(text: string, path: string): Character[] {
+  if (text.trim() === '') return []
+  try {
+    const found: unknown = JSON.parse(text)
+    if (Array.isArray(found)) return found as Character[]
+  } catch {
+    // Said below.
+  }
+  throw new ToolError('E_PARSE_FAIL', `${path} does not hold a list of characters`, {
+    details: { path },
+    hint: 'Correct the file, or move it away.',
+  })
+}

@@ -1,0 +1,145 @@
+import { commands } from './commands.ts'
+import { foldLines } from './fold.ts'
+
+export interface Argument {
+  key: string
+  value: string | number | boolean
+  /** As it stands in the text, without the hyphen. */
+  raw: string
+}
+
+export interface Statement {
+  /** 1-based; a statement over several lines has an end below its line. */
+  line: number
+  endLine: number
+  /** `comment` also for a blank line; `say` for all dialogue. */
+  command: string
+  /** What stands before the colon, exactly; the whole body where there is none. */
+  head: string
+  hasColon: boolean
+  /** Who speaks, where a speaker is named; `''` is narration. */
+  speaker: string | undefined
+  content: string
+  args: Argument[]
+  comment: string
+  hasSemicolon: boolean
+  /** The statement as one text. */
+  text: string
+}
+
+/** Which heads are commands. */
+export type CommandNames = ReadonlySet<string>
+
+/** What the engine knows. */
+export const engineCommands: CommandNames = new Set(Object.keys(commands).filter((name) => !commands[name]?.parserOnly))
+
+/** Statements of a scene, one a line unless folded, as the engine reads them. Linear in the length of the text. */
+export function parseScene(text: string, names: CommandNames = engineCommands): Statement[] {
+  return foldLines(text).map(({ text: body, line, endLine }) => parseStatement(body, line, endLine, names))
+}
+
+export function parseStatement(text: string, line: number, endLine: number, names: CommandNames): Statement {
+  const end = endOfBody(text, 0)
+  const hasSemicolon = end < text.length
+  const raw = hasSemicolon ? text.slice(0, end) : text
+  const body = raw.includes('\\;') ? raw.replaceAll('\\;', ';') : raw
+  const comment = hasSemicolon ? text.slice(end + 1, endOfBody(text, end + 1)).trim() : ''
+  if (body.trim() === '')
+    return {
+      line,
+      endLine,
+      command: 'comment',
+      head: '',
+      hasColon: false,
+      speaker: undefined,
+      content: comment,
+      args: none,
+      comment: '',
+      hasSemicolon,
+      text,
+    }
+  const colon = body.indexOf(':')
+  const hasColon = colon >= 0
+  const head = hasColon ? body.slice(0, colon) : body
+  const rest = hasColon ? body.slice(colon + 1) : body
+  const command = names.has(head) ? head : 'say'
+  const dash = rest.indexOf(' -')
+  return {
+    line,
+    endLine,
+    command,
+    head,
+    hasColon,
+    speaker: command === 'say' && hasColon && head !== 'say' ? head : undefined,
+    content: (dash < 0 ? rest : rest.slice(0, dash)).trim(),
+    args: dash < 0 ? none : parseArguments(rest.slice(dash)),
+    comment,
+    hasSemicolon,
+    text,
+  }
+}
+
+/** Where the statement ends: at the first semicolon that has no backslash before it. */
+function endOfBody(text: string, from: number): number {
+  for (let at = text.indexOf(';', from); at >= 0; at = text.indexOf(';', at + 1)) {
+    if (at === 0 || text.charCodeAt(at - 1) !== 0x5c) return at
+  }
+  return text.length
+}
+
+const none: Argument[] = []
+const voice = /.(?:ogg|mp3|wav)/i
+
+function parseArguments(text: string): Argument[] {
+  const found: Argument[] = []
+  for (const raw of text.split(' -')) {
+    if (raw === '') continue
+    const equals = raw.indexOf('=')
+    const key = (equals < 0 ? raw : raw.slice(0, equals)).trim()
+    if (voice.test(key)) found.push({ key: 'vocal', value: raw, raw })
+    else found.push({ key, value: equals < 0 ? true : valueOf(raw.slice(equals + 1).trim()), raw })
+  }
+  return found
+}
+
+function valueOf(text: string): string | number | boolean {
+  if (text === 'true' || text === 'false') return text === 'true'
+  return Number.isNaN(Number(text)) ? text : Number(text)
+}
+
+/** Parts of a text at a sign that has no backslash before it. */
+export function splitUnescaped(text: string, sign: string): string[] {
+  const parts: string[] = []
+  let from = 0
+  for (let at = text.indexOf(sign); at >= 0; at = text.indexOf(sign, at + 1)) {
+    if (at > 0 && text.charCodeAt(at - 1) === 0x5c) continue
+    parts.push(text.slice(from, at))
+    from = at + 1
+  }
+  return [...parts, text.slice(from)]
+}
+
+export interface Choice {
+  /** What the player reads. */
+  words: string
+  /** A scene file where it has a dot, else a label; empty where there is none. */
+  target: string
+  /** Shown only when, and can be taken only when. */
+  show: string | undefined
+  enable: string | undefined
+}
+
+/** The options of `choose`, read as the engine does: conditions end at the first `->`, and only the first two parts after it count. */
+export function parseChoices(content: string): Choice[] {
+  return splitUnescaped(content, '|').map((option) => {
+    const [first = '', second] = option.split('->', 2)
+    const conditions = second === undefined ? '' : first
+    const [words = '', target = ''] = splitUnescaped(second ?? first, ':')
+    return {
+      words: words.trim(),
+      target: target.trim(),
+      show: /\((.*)\)/.exec(conditions)?.[1],
+      enable: /\[(.*)\]/.exec(conditions)?.[1],
+    }
+  })
+}

@@ -1,0 +1,19 @@
+import { generateCharacterProfile } from './generate-character-profile.ts'
+import { listProjectResources } from './list-project-resources.ts'
+import { previewScene } from './preview-scene.ts'
+import { projectReport } from './project-report.ts'
+import { sceneGraph } from './scene-graph.ts'
+import { validateScript } from './validate-script.ts'
+import { webgalReference } from './webgal-reference.ts'
+
+/** Writing scenes that the WebGAL engine really runs. */
+export const webgal = [
+  listProjectResources,
+  validateScript,
+  previewScene,
+  generateCharacterProfile,
+  sceneGraph,
+  projectReport,
+  webgalReference,
+]
+export type { WebgalUse } from './use.ts'

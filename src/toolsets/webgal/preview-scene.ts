@@ -1,0 +1,89 @@
+import Type from 'typebox'
+import { ToolError } from '../../contracts/errors.ts'
+import { closed, named } from '../../contracts/shapes.ts'
+import { referencesOf } from './checks/resources.ts'
+import { openGame, type Game } from './game.ts'
+import { parseScene } from './grammar/parse.ts'
+import { nearest } from './nearest.ts'
+import { defineTool } from './use.ts'
+
+export const previewScene = defineTool({
+  name: 'preview_scene',
+  title: 'Preview a scene',
+  description:
+    'Show a scene in the real WebGAL engine. Answers the address a person can open, what went wrong while it was played (missing pictures and sounds, errors of the page), and the first line that failed. scenePath such as "game/scene/beach.txt" or "beach"; without it the start scene. line goes to that line of the scene.',
+  risk: 'R0',
+  input: Type.Object(
+    {
+      scenePath: Type.Optional(Type.String({ description: 'Optional. If omitted, use current start scene' })),
+      line: Type.Optional(Type.Integer({ minimum: 1, description: 'The line of the scene to go to, from 1' })),
+    },
+    { ...named('preview_scene', 'request'), ...closed },
+  ),
+  output: Type.Object(
+    {
+      url: Type.String({ pattern: '^https?://(localhost|127\\.0\\.0\\.1)(:[0-9]+)?(/.*)?$' }),
+      logs: Type.Optional(Type.Array(Type.String())),
+      firstErrorLine: Type.Optional(Type.Integer({ minimum: 1 })),
+    },
+    { ...named('preview_scene', 'response'), ...closed },
+  ),
+  errors: ['E_PREVIEW_FAIL', 'E_TIMEOUT', 'E_POLICY_VIOLATION', 'E_DENY_PATH', 'E_BAD_ARGS'],
+  examples: [],
+  touches: ({ scenePath }, { files }) => [{ path: sceneOf(scenePath, openGame(files)).path, access: 'read' }],
+  async execute({ scenePath, line = 1 }, { files, preview }, call) {
+    const game = openGame(files)
+    const { name, path } = sceneOf(scenePath, game)
+    const text = game.sceneText(name)
+    if (text === undefined) throw noScene(name, path, game)
+    const lines = text.split('\n').length
+    if (line > lines)
+      throw new ToolError('E_BAD_ARGS', `${path} has ${lines} lines, so there is no line ${line}`, {
+        hint: 'Lines are counted from 1.',
+      })
+    const { url, logs, missing } = await preview.show({ game: game.root, scene: name, line, signal: call.signal })
+    const failed = firstNaming(text, new Set(missing))
+    return { url, logs, ...(failed !== undefined && { firstErrorLine: failed }) }
+  },
+})
+
+/** The scene that is meant: `game/scene/x.txt`, `scene/x.txt`, `x.txt` and `x` are the same. */
+function sceneOf(given: string | undefined, { root }: Game): { name: string; path: string } {
+  const asked = (given ?? 'start').replace(/^(\.\/)+/, '')
+  if (/^[a-z][a-z0-9+.-]*:/i.test(asked) || asked.startsWith('//'))
+    throw new ToolError('E_POLICY_VIOLATION', `Only scenes of this project can be previewed: ${asked.slice(0, 200)}`, {
+      hint: 'Give a scene such as "game/scene/start.txt"; addresses are not opened.',
+    })
+  const folder = root === '' ? 'scene/' : `${root}/scene/`
+  const below = [folder, 'game/scene/', 'scene/'].find((start) => asked.startsWith(start)) ?? ''
+  const name = asked.slice(below.length).replace(/(\.txt)?$/i, (ending) => ending || '.txt')
+  return { name, path: folder + name }
+}
+
+function noScene(name: string, path: string, game: Game): ToolError {
+  const scenes = game.scenes()
+  const near = nearest(name, scenes, Math.max(2, Math.floor(name.length / 3)))
+  const shown = scenes.slice(0, 10).join(', ')
+  return new ToolError('E_PREVIEW_FAIL', `There is no scene ${path}`, {
+    details: { path, ...(near !== undefined && { nearest: near }) },
+    hint: near === undefined ? (shown === '' ? 'The game has no scenes yet.' : `Scenes: ${shown}.`) : `Did you mean ${near}?`,
+  })
+}
+
+/** The first line that names one of the files, as the engine would ask for it. A comment names nothing. */
+function firstNaming(text: string, missing: ReadonlySet<string>): number | undefined {
+  if (missing.size === 0) return undefined
+  return parseScene(text).find((statement) =>
+    referencesOf(statement).some(({ folder, name }) => missing.has(asAsked(folder, name))),
+  )?.line
+}
+
+/** What the engine asks for, in the way the preview writes it down. */
+function asAsked(folder: string, name: string): string {
+  const path = new URL(`game/${folder}/${name}`, 'http://game/').pathname.slice(1)
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return path
+  }
+}

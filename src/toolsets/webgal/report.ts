@@ -1,0 +1,106 @@
+import { misread } from './checks/heads.ts'
+import type { Finding } from './finding.ts'
+import type { Game } from './game.ts'
+import { folders } from './grammar/commands.ts'
+import type { Statement } from './grammar/parse.ts'
+import { validateScene, type Language } from './validate.ts'
+
+export interface Report {
+  scenes: number
+  lines: number
+  words: number
+  findings: { scene: string; finding: Finding }[]
+  /** Scenes that could not be read as text. */
+  unreadable: string[]
+  /** Files no scene names. */
+  unused: string[]
+  characters: { name: string; lines: number; words: number }[]
+}
+
+/** One look at every scene. `step` is told how far it is. */
+export function reportOn(game: Game, language: Language, step: (done: number, total: number) => void): Report {
+  const report: Report = { scenes: 0, lines: 0, words: 0, findings: [], unreadable: [], unused: [], characters: [] }
+  const spoken = new Map<string, { lines: number; words: number }>()
+  const scenes = game.scenes()
+  for (const [index, name] of scenes.entries()) {
+    const text = game.sceneText(name)
+    if (text === undefined) report.unreadable.push(name)
+    else {
+      const { findings, statements } = validateScene(text, game, language)
+      report.scenes++
+      for (const finding of findings) report.findings.push({ scene: name, finding })
+      const other = new Set(findings.filter(({ code }) => misread.has(code)).map(({ line }) => line))
+      count(
+        statements.filter(({ line }) => !other.has(line)),
+        report,
+        spoken,
+      )
+    }
+    if (index % 50 === 0) step(index, scenes.length)
+  }
+  const below = game.root === '' ? '' : `${game.root}/`
+  const config = game.config()
+  for (const folder of folders)
+    if (folder !== 'scene' && folder !== 'animation')
+      for (const file of game.filesOf(folder))
+        if (!game.wasFound(`${below}${folder}/${file}`) && !config.includes(file) && !isPart(file))
+          report.unused.push(`${folder}/${file}`)
+  report.characters = [...spoken]
+    .map(([name, { lines, words }]) => ({ name, lines, words }))
+    .toSorted((one, other) => other.lines - one.lines || (one.name < other.name ? -1 : 1))
+  return report
+}
+
+/** Files that other files name: parts of Live2D and Spine models, notes for people. */
+function isPart(file: string): boolean {
+  return /\.(?:moc3?|mtn|motion3?\.json|exp3?\.json|physics3?\.json|atlas|skel|md|txt|gitkeep)$/i.test(file) || file.includes('/')
+}
+
+function count(statements: readonly Statement[], report: Report, spoken: Map<string, { lines: number; words: number }>): void {
+  let speaker = ''
+  for (const { command, speaker: named, content, args } of statements) {
+    if (command !== 'comment') report.lines++
+    if (command !== 'say') continue
+    const given = args.find(({ key }) => key === 'speaker')?.value
+    if (named !== undefined) speaker = named.trim()
+    else if (typeof given === 'string') speaker = given
+    const words = wordsIn(content)
+    report.words += words
+    if (speaker === '') continue
+    const sum = spoken.get(speaker) ?? { lines: 0, words: 0 }
+    spoken.set(speaker, { lines: sum.lines + 1, words: sum.words + words })
+  }
+}
+
+/** Words of alphabets and single signs of Chinese, Japanese and Korean, as writers count. */
+function wordsIn(text: string): number {
+  let words = 0
+  let inside = false
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (isSign(code)) {
+      words++
+      inside = false
+      continue
+    }
+    const letter = isLetter(code)
+    if (letter && !inside) words++
+    // An apostrophe or a hyphen inside a word does not end it.
+    inside = letter || (inside && (code === 0x27 || code === 0x2d || code === 0x2019))
+  }
+  return words
+}
+
+function isSign(code: number): boolean {
+  return (
+    (code >= 0x3040 && code <= 0x30ff) ||
+    (code >= 0x3400 && code <= 0x9fff) ||
+    (code >= 0xac00 && code <= 0xd7a3) ||
+    (code >= 0xf900 && code <= 0xfaff)
+  )
+}
+
+function isLetter(code: number): boolean {
+  if (code < 0x80) return (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a) || (code >= 0x30 && code <= 0x39)
+  return code >= 0xc0 && code < 0x2000 && code !== 0xd7 && code !== 0xf7
+}

@@ -1,0 +1,15 @@
+import { toolsUsing } from '../../contracts/tool.ts'
+import type { Files } from '../../host/files.ts'
+import type { Preview } from '../../host/preview/preview.ts'
+
+/** The slice of the house the WebGAL tools may use. */
+export interface WebgalUse {
+  files: Files
+  /** Language of diagnostics. */
+  lang: 'ZH' | 'EN'
+  /** Commands that a derivative engine adds. */
+  extraCommands: readonly string[]
+  preview: Pick<Preview, 'show'>
+}
+
+export const defineTool = toolsUsing<WebgalUse>('webgal')

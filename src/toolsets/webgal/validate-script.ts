@@ -1,0 +1,44 @@
+import Type from 'typebox'
+import { ToolError } from '../../contracts/errors.ts'
+import { closed, named } from '../../contracts/shapes.ts'
+import { scriptText } from './encoding.ts'
+import { inWords } from './finding.ts'
+import { openGame } from './game.ts'
+import { Diagnostic } from './shapes.ts'
+import { defineTool } from './use.ts'
+import { languageWith, validateScene } from './validate.ts'
+
+export const validateScript = defineTool({
+  name: 'validate_script',
+  title: 'Check a WebGAL script',
+  description:
+    'Check a scene: commands that silently turn into dialogue, arguments, JSON, resources, scenes, labels, variables. Give path or content, not both. valid is false only for what the engine would misread or fail on; the rest is advice.',
+  risk: 'R0',
+  input: Type.Object(
+    { path: Type.Optional(Type.String()), content: Type.Optional(Type.String()) },
+    { ...named('validate_script', 'request'), ...closed, oneOf: [{ required: ['path'] }, { required: ['content'] }] },
+  ),
+  output: Type.Object(
+    { valid: Type.Boolean(), diagnostics: Type.Array(Diagnostic) },
+    { ...named('validate_script', 'response'), ...closed },
+  ),
+  errors: ['E_PARSE_FAIL', 'E_LINT_FAIL', 'E_NOT_FOUND', 'E_DENY_PATH', 'E_ENCODING', 'E_TOO_LARGE', 'E_IO'],
+  examples: [
+    {
+      says: 'a scene that is fine',
+      input: { content: ':The sea is calm tonight.;\nend;\n' },
+      output: { valid: true, diagnostics: [] },
+    },
+  ],
+  private: ['content'],
+  touches: ({ path }) => (path === undefined ? [] : [{ path, access: 'read' }]),
+  verdict: ({ path }, { valid }) => (path === undefined ? undefined : { path, passed: valid }),
+  execute({ path, content }, { files, lang, extraCommands }) {
+    if (content !== undefined && Buffer.byteLength(content) > files.maxBytes)
+      throw new ToolError('E_TOO_LARGE', `The script has more than ${files.maxBytes} bytes`, { hint: 'Split the scene.' })
+    const text = path === undefined ? (content ?? '') : scriptText(files.read(path), path)
+    const game = openGame(files, path === undefined ? undefined : files.normal(path))
+    const { valid, findings } = validateScene(text, game, languageWith(extraCommands))
+    return { valid, diagnostics: findings.map((finding) => inWords(finding, lang)) }
+  },
+})
