@@ -32,6 +32,8 @@ const group = (content, more = {}) => `<g${attributes(more)}>${content}</g>`
 const path = (d, fill, more = {}) => `<path d="${d}" fill="${fill}"${attributes(more)}/>`
 const line = (d, stroke, width, more = {}) =>
   path(d, 'none', { stroke, 'stroke-width': width, 'stroke-linecap': 'round', 'stroke-linejoin': 'round', ...more })
+/** One thing for each of the places in 'x,y x,y'; what else is given with a comma comes along, and the index last. */
+const each = (places, make) => places.split(' ').map((place, index) => make(...place.split(',').map(Number), index))
 /** Points are pairs, or text as in 'x,y x,y'. */
 const polygon = (points, fill, more) =>
   path(`M${typeof points === 'string' ? points : points.map((point) => point.map(short).join(',')).join(' ')}Z`, fill, more)
@@ -337,12 +339,7 @@ function cliff(sheet, light, seed) {
     swell(roll, sea + 12, 1080, 90, light.wave),
     glitter(roll, sunX, sea + 3, 1000, 150, light.glint),
     light.ship ? group(ship(sheet), { transform: 'translate(422 500) scale(.5)' }) : '',
-    ...[
-      [560, 250, 22],
-      [640, 300, 15],
-      [480, 320, 13],
-      [1420, 250, 16],
-    ].map(([x, y, size]) => gull(x, y, size, light.gulls)),
+    ...each('560,250,22 640,300,15 480,320,13 1420,250,16', (x, y, size) => gull(x, y, size, light.gulls)),
     // the rock, cut into faces that look towards the sun or away from it
     path(land, sheet.between(740, 620, 1500, 1080, `0 ${light.rock[0]}`, `.4 ${light.rock[1]}`, `1 ${light.rock[2]}`)),
     group(
@@ -414,12 +411,9 @@ function cottage(sheet, { house: [wall, side, roof, window], rim, tower: { metal
     line(`M${x + 16},${y}v40M${x},${y + 20}h32`, metal, 3),
   ]
   return [
-    ...[
-      [1450, 380, 15],
-      [1462, 352, 20],
-      [1482, 318, 26],
-      [1510, 282, 32],
-    ].map(([x, y, size], index) => ellipse(x, y, size * 1.2, size * 0.8, '#ffffff', { opacity: 0.3 - index * 0.06 })),
+    ...each('1450,380,15 1462,352,20 1482,318,26 1510,282,32', (x, y, size, index) =>
+      ellipse(x, y, size * 1.2, size * 0.8, '#ffffff', { opacity: 0.3 - index * 0.06 }),
+    ),
     box(1432, 404, 34, 80, side),
     box(1426, 398, 46, 14, roof),
     polygon('1290,520 1500,512 1500,606 1290,612', wall),
@@ -624,13 +618,7 @@ function beach(sheet) {
     group(bell, { transform: 'translate(170 0)' }),
     group(boat, { transform: 'translate(160 148) scale(.82)' }),
     // shells and footprints
-    ...[
-      [300, 930],
-      [370, 960],
-      [450, 945],
-      [520, 985],
-      [600, 968],
-    ].map(([x, y]) => ellipse(x, y, 18, 7, '#3b3a6c', { opacity: 0.5 })),
+    ...each('300,930 370,960 450,945 520,985 600,968', (x, y) => ellipse(x, y, 18, 7, '#3b3a6c', { opacity: 0.5 })),
     path('M740,930a22,18 0 0 1 44,0l-22,12Z', '#f2dcd8'),
     line('M762,940l-14,-18M762,940v-24M762,940l14,-18', '#b58fa0', 2),
     ...[0, 72, 144, 216, 288].map((turn) => line('M1420,930v-20', '#d98f86', 11, { transform: `rotate(${turn + 10} 1420 930)` })),
@@ -806,11 +794,7 @@ function night(sheet) {
     line('M-10,800H1930', '#1a1533', 16),
     line('M-10,796H1930', '#e0a860', 4, { opacity: 0.8 }),
     ...[0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((index) => box(90 + index * 192, 800, 14, 280, '#1a1533')),
-    ...[
-      [520, 250],
-      [610, 290],
-      [1150, 200],
-    ].map(([x, y]) => gull(x, y, 16, '#e9e4f5')),
+    ...each('520,250 610,290 1150,200', (x, y) => gull(x, y, 16, '#e9e4f5')),
   )
 }
 
@@ -843,14 +827,7 @@ function maraHead(sheet, glad) {
       ),
       ellipse(270, 402, 26, 15, '#f2806e', { opacity: 0.42 }),
       ellipse(410, 402, 26, 15, '#f2806e', { opacity: 0.42 }),
-      ...[
-        [258, 386],
-        [272, 380],
-        [284, 388],
-        [398, 388],
-        [410, 380],
-        [424, 386],
-      ].map(([x, y]) => circle(x, y, 2.6, '#c9775a', { opacity: 0.8 })),
+      ...each('258,386 272,380 284,388 398,388 410,380 424,386', (x, y) => circle(x, y, 2.6, '#c9775a', { opacity: 0.8 })),
       eye(292),
       eye(388),
       line(glad ? 'M268,308Q288,294 312,304' : 'M268,312Q290,300 312,308', '#4a2a3a', 6),
@@ -1026,13 +1003,7 @@ function keeper(sheet) {
       'M266,318C262,420 296,494 370,506C444,494 478,420 474,318C466,352 440,366 412,360C396,350 344,350 328,360C300,366 274,352 266,318Z',
       beard,
     ),
-    ...[
-      [300, 400, 316, 450],
-      [336, 420, 344, 478],
-      [404, 420, 396, 478],
-      [440, 400, 424, 450],
-      [370, 424, 370, 488],
-    ].map(([x1, y1, x2, y2]) =>
+    ...each('300,400,316,450 336,420,344,478 404,420,396,478 440,400,424,450 370,424,370,488', (x1, y1, x2, y2) =>
       line(`M${x1},${y1}Q${(x1 + x2) / 2 - 6},${(y1 + y2) / 2} ${x2},${y2}`, '#a9a2b6', 4, { opacity: 0.6 }),
     ),
     path('M370,354C348,340 316,350 304,378C330,382 352,380 370,370C388,380 410,382 436,378C424,350 392,340 370,354Z', '#ffffff'),
@@ -1357,11 +1328,16 @@ const asked = process.argv.slice(2)
 const wanted = (all) => Object.entries(all).filter(([name]) => !asked.length || asked.some((word) => name.includes(word)))
 
 for (const [name, make] of wanted(sounds)) keep(name, wav(make()))
-if (wanted(pictures).length)
-  await withPage(async (inPage) => {
-    for (const [name, [size, quality, draw]] of wanted(pictures)) {
-      const sheet = new Sheet(size)
-      draw(sheet)
-      keep(name, Buffer.from(await inPage(rasterise, String(sheet), ...size, quality), 'base64'))
-    }
-  })
+const drawAll = async (inPage) => {
+  for (const [name, [size, quality, draw]] of wanted(pictures)) {
+    const sheet = new Sheet(size)
+    draw(sheet)
+    keep(name, Buffer.from(await inPage(rasterise, String(sheet), ...size, quality), 'base64'))
+  }
+}
+try {
+  if (wanted(pictures).length) await withPage(drawAll)
+} catch (cause) {
+  process.stderr.write(`${cause.message}\n`)
+  process.exitCode = 1
+}

@@ -242,6 +242,12 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
     },
     audit,
     snapshots: snapshots.list,
+    spend(word, until) {
+      const spent = state.sub('spent')
+      for (const name of spent.names()) if (Number(name.split('-', 1)[0]) < Date.now()) spent.remove(name)
+      if (spent.names().some((name) => name.slice(name.indexOf('-') + 1) === word)) return false
+      return spent.create(`${until}-${word}`, Buffer.alloc(0))
+    },
     token(whose = 'agent') {
       const name = whose === 'agent' ? 'token' : 'person-token'
       const file = join(projectRoot.path, '.handrail', name)

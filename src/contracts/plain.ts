@@ -47,7 +47,9 @@ export function diffRows(diff: LineDiff): DiffRow[] {
 
 /** A line with its last blanks to be seen. */
 function toItsEnd(line: string): string {
-  return plain(line).replace(/ +$/, (blanks) => '·'.repeat(blanks.length))
+  const shown = plain(line)
+  const end = shown.trimEnd().length
+  return end === shown.length ? shown : shown.slice(0, end) + '·'.repeat(shown.length - end)
 }
 
 /** A card as plain text, and whether all of it could be shown within the limits given. */

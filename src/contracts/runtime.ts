@@ -48,6 +48,8 @@ export interface Runtime {
   snapshots(limit: number, prefix: string): Snapshot[]
   /** A secret of this project, made on first use; lives in a 0600 file. One is for agents, the other for the person, and neither stands for the other. */
   token(whose?: 'agent' | 'person'): { token: string; file: string }
+  /** Marks a word as used until a time, for every process on the project; false where it was used before. */
+  spend(word: string, until: number): boolean
   close(): Promise<void>
 }
 

@@ -10,7 +10,7 @@ type Answer = { lines: number[][] } | { text: string; count: number } | { invali
 /** Runs JavaScript patterns in a thread of its own, which is ended when a pattern takes too long: no pattern can hang the process. */
 export interface RegexEngine {
   /** For each text, the numbers of the lines that match. */
-  find(source: string, flags: string, texts: string[], most: number, timeoutMs: number): Promise<number[][]>
+  find(source: string, flags: string, texts: string[], most: number, timeoutMs: number, signal?: AbortSignal): Promise<number[][]>
   replace(source: string, flags: string, text: string, by: string, timeoutMs: number): Promise<{ text: string; count: number }>
   close(): void
 }
@@ -66,12 +66,15 @@ export function openRegexEngine(): RegexEngine {
   let worker: Worker | undefined
   let line: Promise<unknown> = Promise.resolve()
 
-  const ask = (job: Job, timeoutMs: number): Promise<Answer> => {
-    const turn = line.then(() => one(job, timeoutMs))
+  const ask = (job: Job, timeoutMs: number, signal?: AbortSignal): Promise<Answer> => {
+    const turn = line.then(() => {
+      signal?.throwIfAborted()
+      return one(job, timeoutMs, signal)
+    })
     line = turn.catch(() => undefined)
     return turn
   }
-  const one = (job: Job, timeoutMs: number): Promise<Answer> =>
+  const one = (job: Job, timeoutMs: number, signal?: AbortSignal): Promise<Answer> =>
     new Promise((resolve, reject) => {
       const thread = (worker ??= new Worker(`(${program.toString()})()`, {
         eval: true,
@@ -80,6 +83,7 @@ export function openRegexEngine(): RegexEngine {
       thread.ref()
       const finish = (keep: boolean): void => {
         clearTimeout(timer)
+        signal?.removeEventListener('abort', onAbort)
         thread.off('message', onMessage)
         thread.off('error', onError)
         if (keep) thread.unref()
@@ -97,6 +101,12 @@ export function openRegexEngine(): RegexEngine {
           }),
         )
       }, timeoutMs)
+      // Whoever asked is gone: nobody else waits behind a pattern that nobody wants any more.
+      const onAbort = (): void => {
+        finish(false)
+        reject(signal?.reason as Error)
+      }
+      signal?.addEventListener('abort', onAbort)
       const onMessage = (answer: Answer): void => {
         finish(true)
         resolve(answer)
@@ -120,8 +130,8 @@ export function openRegexEngine(): RegexEngine {
     })
 
   return {
-    async find(source, flags, texts, most, timeoutMs) {
-      const answer = await ask({ kind: 'find', source, flags, texts, most }, timeoutMs)
+    async find(source, flags, texts, most, timeoutMs, signal) {
+      const answer = await ask({ kind: 'find', source, flags, texts, most }, timeoutMs, signal)
       if ('invalid' in answer) throw invalid(source, answer.invalid)
       return (answer as { lines: number[][] }).lines
     },

@@ -292,6 +292,7 @@ async function scanInNode(
       batch.map((one) => one.text),
       asked.most - matches.length,
       Math.max(1, until - performance.now()),
+      asked.signal,
     )
     batch.forEach((one, index) => addLines(matches, one.path, one.text, lines[index] ?? [], asked.most))
   }

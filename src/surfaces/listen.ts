@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream'
 import { ToolError } from '../contracts/errors.ts'
 import { oneLine } from '../contracts/plain.ts'
 import { openBucket } from './bucket.ts'
+import { openLines } from './lines.ts'
 
 /** One request that was let in. */
 export interface Visitor {
@@ -61,8 +62,11 @@ export class Refusal extends Error {
 export const longestBody = 32 << 20
 /** All bodies that are being read, together. */
 const mostBodyBytes = 128 << 20
-/** What may wait for a client that does not read. */
+/** What may wait for a client that does not read, and for all of them together. */
 const mostUnread = 8 << 20
+const mostUnreadTogether = 64 << 20
+/** How long a client may leave what it asked for unread. */
+const stalledMs = 10_000
 const wrongTokensPerSecond = 10
 const needs = {
   anyone: '',
@@ -78,7 +82,9 @@ export function listen(options: ListenOptions): Promise<Listening> {
   const secret = hash(options.token)
   const requests = openBucket(options.requestsPerSecond, 2 * options.requestsPerSecond)
   const wrongTokens = openBucket(wrongTokensPerSecond, 5 * wrongTokensPerSecond)
-  const open = new Set<ServerResponse>()
+  const open = new Map<ServerResponse, { sent: number; since: number }>()
+  const lines = openLines()
+  const origins = options.allowOrigins.filter(isOrigin)
   let bodyBytes = 0
   let names: string[] = []
 
@@ -86,7 +92,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
     const { origin } = request.headers
     if (hostsOf(request).length !== 1 || !names.includes(request.headers.host ?? ''))
       throw new Refusal(403, 'This Host is not served here.')
-    if (origin !== undefined && !options.allowOrigins.includes(origin) && !names.some((name) => origin === `http://${name}`))
+    if (origin !== undefined && !origins.includes(origin) && !names.some((name) => origin === `http://${name}`))
       throw new Refusal(403, 'This Origin is not served here.')
     if (!requests.take()) throw new Refusal(429, 'Too many requests; wait a second.')
     const route = find(options.routes, path)
@@ -106,17 +112,19 @@ export function listen(options: ListenOptions): Promise<Listening> {
   const readBody = async (request: IncomingMessage): Promise<Buffer> => {
     if (request.headers['content-encoding'] !== undefined) throw new Refusal(415, 'Send the body as it is, not compressed.')
     if (Number(request.headers['content-length'] ?? 0) > longestBody) throw tooLarge()
-    const pieces: Buffer[] = []
+    // One buffer that grows: a million pieces of one byte must not become a million objects.
+    let buffer = Buffer.allocUnsafe(4_096)
     let size = 0
     try {
       for await (const piece of request as AsyncIterable<Buffer>) {
-        size += piece.length
         bodyBytes += piece.length
+        size += piece.length
         if (size > longestBody) throw tooLarge()
         if (bodyBytes > mostBodyBytes) throw new Refusal(503, 'Too much is being sent at once; try again.')
-        pieces.push(piece)
+        if (size > buffer.length) buffer = Buffer.concat([buffer], Math.max(size, 2 * buffer.length))
+        piece.copy(buffer, size - piece.length)
       }
-      return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces)
+      return buffer.subarray(0, size)
     } catch (fault) {
       throw fault instanceof Refusal ? fault : new Refusal(400, 'The body broke off.')
     } finally {
@@ -128,10 +136,18 @@ export function listen(options: ListenOptions): Promise<Listening> {
     response.setHeader('X-Content-Type-Options', 'nosniff')
     response.setHeader('Cache-Control', 'no-store')
     const [path = '/', query = ''] = (request.url ?? '/').split('?', 2)
+    const { socket } = request
+    const entered = lines.enter(socket)
+    // At once where nobody is in front: an answer must not come later than it could.
+    const leave = entered instanceof Promise ? await entered : entered
+    open.set(response, { sent: socket.bytesWritten, since: Date.now() })
+    response.once('close', () => {
+      open.delete(response)
+      leave()
+    })
+    if (socket.destroyed) return void response.destroy()
     try {
       const route = judge(request, path)
-      open.add(response)
-      response.once('close', () => open.delete(response))
       await route.visit({ request, response, path, query: new URLSearchParams(query), body: () => readBody(request) })
     } catch (thrown) {
       turnAway(request, response, thrown)
@@ -151,7 +167,12 @@ export function listen(options: ListenOptions): Promise<Listening> {
     (request, response) => void take(request, response),
   )
   server.maxConnections = 256
-  server.on('clientError', (_, socket) => closeRaw(socket, '400 Bad Request'))
+  server.on('clientError', (_, socket) => {
+    const answering = [...open.keys()].some((response) => response.socket === socket && response.headersSent)
+    // Not into the middle of an answer that is under way.
+    if (answering) socket.destroy()
+    else closeRaw(socket, '400 Bad Request')
+  })
   server.on('upgrade', (request: IncomingMessage, socket: Duplex) => {
     socket.on('error', () => socket.destroy())
     try {
@@ -161,9 +182,17 @@ export function listen(options: ListenOptions): Promise<Listening> {
       closeRaw(socket, fault instanceof Refusal ? `${fault.status} Refused` : '500 Error')
     }
   })
-  // A client that does not read what it asked for is let go before it fills our memory.
+  // A client that does not read what it asked for is let go before it fills our memory, or when it has stood still for long.
   const sweep = setInterval(() => {
-    for (const response of open) if (response.writableLength > mostUnread) response.destroy()
+    const now = Date.now()
+    let together = 0
+    for (const [response, seen] of open) {
+      const sent = response.socket?.bytesWritten ?? 0
+      if (response.writableLength === 0 || sent !== seen.sent) Object.assign(seen, { sent, since: now })
+      together += response.writableLength
+      if (response.writableLength > mostUnread || now - seen.since > stalledMs) response.destroy()
+      else if (together > mostUnreadTogether) response.destroy()
+    }
   }, 250).unref()
 
   return new Promise((resolve, reject) => {
@@ -216,14 +245,25 @@ function checkHost({ host, allowRemote }: ListenOptions): string {
   const refuse = (message: string, hint: string): ToolError => new ToolError('E_BAD_ARGS', message, { hint })
   if (isIP(host) === 0)
     throw refuse(`Not an address: ${oneLine(host, 80)}`, 'Give an IP address of this machine, e.g. 127.0.0.1.')
-  if (/^(0\.0\.0\.0|[0:]+)$/.test(host))
-    throw refuse('Handrail does not listen on every address', 'Name one address of this machine.')
+  if (isEveryAddress(host)) throw refuse('Handrail does not listen on every address', 'Name one address of this machine.')
   if (!allowRemote)
     throw refuse(
       `${host} can be reached by other machines`,
       'Add --allow-remote if that is what you want; the token goes over the wire unencrypted.',
     )
   return host
+}
+
+/** Any way to write the address that stands for all of them; one with a zone is not taken at all. */
+function isEveryAddress(host: string): boolean {
+  if (isIP(host) === 4) return host === '0.0.0.0'
+  const address = `http://[${host}]/`
+  return !URL.canParse(address) || ['[::]', '[::ffff:0:0]'].includes(new URL(address).hostname)
+}
+
+/** Exact origins only: `null` and `*` are everybody. */
+function isOrigin(text: string): boolean {
+  return URL.canParse(text) && new URL(text).origin === text && /^https?:/.test(text)
 }
 
 function startFault(cause: NodeJS.ErrnoException, { host, port }: ListenOptions): Error {

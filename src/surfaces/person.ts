@@ -19,8 +19,8 @@ export interface Doorman {
   formToken(request: IncomingMessage): string
 }
 
-export function openDoorman(secret: string): Doorman {
-  const used = new Map<string, number>()
+/** `spend` marks a word as used until a time, for every process on the project; false where it was used before. */
+export function openDoorman(secret: string, spend: (word: string, until: number) => boolean): Doorman {
   const cookieOf = ({ headers }: IncomingMessage): string =>
     (headers.cookie ?? '')
       .split(/; */)
@@ -29,9 +29,7 @@ export function openDoorman(secret: string): Doorman {
   return {
     signIn(key) {
       const now = Date.now()
-      for (const [old, until] of used) if (until < now) used.delete(old)
-      if (!isSealed(secret, 'link', key) || used.has(key)) return undefined
-      used.set(key, now + linkMs)
+      if (!isSealed(secret, 'link', key) || !spend(key.split('.')[1] as string, now + linkMs)) return undefined
       const value = seal(secret, 'cookie', now + cookieMs, randomBytes(12).toString('base64url'))
       return `${cookieName}=${value}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${cookieMs / 1_000}`
     },
@@ -48,8 +46,11 @@ function seal(secret: string, use: 'link' | 'cookie', until: number, nonce: stri
   return `${body}.${createHmac('sha256', secret).update(`${use} ${body}`).digest('base64url')}`
 }
 
+const sealed = /^[0-9a-z]{1,12}\.[\w-]{16}\.[\w-]{43}$/
+
 function isSealed(secret: string, use: 'link' | 'cookie', text: string): boolean {
-  const [until = '', nonce = '', mark = ''] = text.slice(0, 200).split('.')
+  if (!sealed.test(text)) return false
+  const [until = '', nonce = '', mark = ''] = text.split('.')
   const good = Buffer.from(seal(secret, use, Number.parseInt(until, 36) || 0, nonce))
   const given = Buffer.from(`${until}.${nonce}.${mark}`)
   return good.length === given.length && timingSafeEqual(good, given) && Number.parseInt(until, 36) > Date.now()

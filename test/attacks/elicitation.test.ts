@@ -525,24 +525,19 @@ describe.for(ways)('a form, over %s', (way) => {
       ...[
         {},
         null,
-        [],
         ['approve'],
         'approve',
         { decision: 'APPROVE' },
         { decision: 'approve ' },
         { decision: true },
-        { decision: 1 },
         { decision: ['approve'] },
-        { decision: { approve: true } },
-        { decision: null },
         { Decision: 'approve' },
         { note: 'approve' },
         { decision: 'approve', note: 'x'.repeat(1_001) },
-        { decision: 'approve', note: 'x'.repeat(2_000_000) },
         { decision: 'approve', note: 7 },
         { decision: 'approve', note: { toString: 'x' } },
       ].map((content) => ({ action: 'accept', content })),
-      ...['ACCEPT', 'approve', 'yes', '', 7, null, ['accept']].map((action) => ({ action, content: yes.content })),
+      ...['ACCEPT', 'approve', null, ['accept']].map((action) => ({ action, content: yes.content })),
       { content: yes.content },
       yes.content,
       {},
@@ -1195,18 +1190,6 @@ describe.for(modern)('G04 a requestState nobody here made, over %s', (way) => {
     expect(codeOf(await asked.answer(yes)), 'the true one still counts').toBe('ok')
   })
 
-  test('made by another process on the same project', async () => {
-    const wire = await house.wire(way)
-    const path = house.place()
-    const asked = await change(wire, path)
-    await using other = await openServe(house.world.project)
-    for (const stranger of modern) {
-      await using strange = await openWire(stranger, house.world.project, other)
-      expect((await retry(strange, 'write_to_file', changing(path), asked.form?.state)).error).toMatchObject(refusedState)
-    }
-    expect([house.world.read(path), approvalOf(house, path).state]).toEqual([before, 'pending'])
-  })
-
   test('answers without a requestState are no answers', async () => {
     const wire = await house.wire(way)
     const path = house.place()
@@ -1246,6 +1229,19 @@ describe.for(modern)('G04 a requestState nobody here made, over %s', (way) => {
       expect([inputResponses, house.world.read(path), approvalOf(house, path).state]).toEqual([inputResponses, before, 'pending'])
     }
   })
+})
+
+test('G04 a requestState made by another process on the same project', async () => {
+  await using other = await openServe(house.world.project)
+  await using stdio = await openWire('stdio 2026', house.world.project, other)
+  await using http = await openWire('http 2026', house.world.project, other)
+  for (const way of modern) {
+    const path = house.place()
+    const asked = await change(await house.wire(way), path)
+    for (const stranger of [stdio, http])
+      expect((await retry(stranger, 'write_to_file', changing(path), asked.form?.state)).error).toMatchObject(refusedState)
+    expect([house.world.read(path), approvalOf(house, path).state]).toEqual([before, 'pending'])
+  }
 })
 
 test.for(ways)('G05 no spelling of the policy file can be written, and nobody is even asked, over %s', async (way) => {

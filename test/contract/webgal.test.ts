@@ -271,7 +271,7 @@ test('the route map: ways, endings, what is never reached, what is missing, what
       'game/scene/lost.txt': 'changeScene:go.txt;\n',
     },
   })
-  const map = await world.call<Record<string, unknown>>('scene_graph', { format: 'svg' })
+  const map = await world.call('scene_graph', { format: 'svg' })
   expect(map).toMatchObject({
     start: 'start.txt',
     missing: [{ from: 'start.txt', line: 4, target: 'gone.txt' }],
@@ -287,7 +287,7 @@ test('the report: every diagnostic, unused files, who says how much', async () =
   await using world = await openWorld({
     files: { ...files, 'game/scene/talk.txt': 'Mara:One two three.;\n:narration;\nMara:你好;\ngo on;\nchangeBG:beach.jpg;\n' },
   })
-  const report = await world.call<Record<string, unknown>>('project_report', {})
+  const report = await world.call('project_report', {})
   expect(report).toMatchObject({
     valid: false,
     scenes: 3,

@@ -75,7 +75,11 @@ export function openPreview(parts: {
         why === undefined
           ? await lookAt(browser, { url: page + place, scene, line, timeoutMs, signal, bare: editor !== undefined })
           : { missing: [], logs: [`not looked at: ${why}`] }
-      return { url: editor ? page : page.replace('127.0.0.1', 'localhost') + place, missing: seen.missing, logs: [...logs, ...seen.logs] }
+      return {
+        url: editor ? page : page.replace('127.0.0.1', 'localhost') + place,
+        missing: seen.missing,
+        logs: [...logs, ...seen.logs],
+      }
     },
     async close() {
       closed = true

@@ -4,7 +4,16 @@ import { asToolError, type ToolError } from '../../contracts/errors.ts'
 import type { Runtime } from '../../contracts/runtime.ts'
 import type { Attachment } from '../../contracts/tool.ts'
 import { digest } from '../../kernel/digest.ts'
-import { askApproval, askQuestion, longestNote, wordsOf, type Answered, type Question, type Reach } from './asking.ts'
+import {
+  askApproval,
+  askQuestion,
+  longestNote,
+  longestQuestion,
+  wordsOf,
+  type Answered,
+  type Question,
+  type Reach,
+} from './asking.ts'
 import { toErrorResult, toResult } from './dialect.ts'
 
 /** Where a connection's calls come from. The session is opened with its first call. */
@@ -89,7 +98,8 @@ export function createAnswerer(runtime: Runtime, visit: Visit, open: (client: To
     try {
       const mayAsk = tool?.asks && given.form && !answered && runtime.accepts(name, input)
       const question = mayAsk ? tool.asks?.(input) : undefined
-      if (question !== undefined) return put(askQuestion(question, about()))
+      // A question nobody would read is not put; the tool says why.
+      if (question !== undefined && question.length <= longestQuestion) return put(askQuestion(question, about()))
       if (answered) settle(answered, caller.client)
       const answer = wordsOf(answered, 'answer')
       const watching = answered?.state.mode === 'url' && answered.action === 'accept'

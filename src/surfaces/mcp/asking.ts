@@ -39,6 +39,7 @@ export function reachOf(capabilities: unknown): Reach {
 }
 
 export const longestNote = 1_000
+export const longestQuestion = 10_000
 
 /** Nobody is asked to approve what they cannot see whole. */
 const shown = { rows: 400, width: 1_000 }
@@ -81,7 +82,7 @@ export function askQuestion(question: string, about: string): Question {
   return {
     state: { about, nonce: nonce(), mode: 'form' },
     params: {
-      message: block(question.slice(0, 10_000)),
+      message: block(question),
       requestedSchema: {
         type: 'object',
         properties: { answer: { type: 'string', title: 'Your answer', maxLength: 10_000 } },

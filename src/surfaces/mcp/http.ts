@@ -27,6 +27,7 @@ export function mcpHttp(house: House, page: () => string | undefined): McpHttp {
   const desk = openDesk(house, { surface: 'mcp-http', session: (client) => sessionName(`http ${client}`), page })
   const modern = createMcpHandler(() => createServer(house, desk, 'modern', false), {
     legacy: 'reject',
+    maxSubscriptions: 64,
     onerror: complain,
     bus: {
       publish: () => undefined,
@@ -86,7 +87,8 @@ async function legacy(
   }[]
   const id = web.headers.get('mcp-session-id')
   const opening = id === null && messages.some((message) => message.method === 'initialize')
-  const transport = opening ? await sessions.begin(randomUUID()) : sessions.find(id)
+  const opened = randomUUID()
+  const transport = opening ? await sessions.begin(opened) : sessions.find(id)
   if (!transport && id !== null) throw new Refusal(404, 'This session has ended; begin a new one.')
   if (!transport) throw new Refusal(400, 'No session: begin with initialize, or send the Mcp-Session-Id it returned.')
   // Nothing that was sent over a broken connection can be taken up again, so whoever is gone has cancelled.
@@ -94,7 +96,10 @@ async function legacy(
     for (const { id: requestId, method } of messages)
       if (requestId !== undefined && method !== undefined) transport.onmessage?.(cancelled(requestId))
   })
-  await send(await transport.handleRequest(web, { parsedBody: body }), response)
+  const answered = await transport.handleRequest(web, { parsedBody: body })
+  // A greeting that is refused has begun nothing.
+  if (opening && answered.status >= 400) await sessions.end(transport.sessionId ?? opened)
+  await send(answered, response)
 }
 
 function cancelled(requestId: string | number): JSONRPCMessage {
@@ -116,12 +121,22 @@ export async function readMessage({ request, body }: Visitor): Promise<unknown> 
     )
   }
   if (typeof message !== 'object' || message === null) throw new Refusal(400, 'Not a JSON-RPC 2.0 message.')
+  if (bytes.length > mostKept && [message].flat().some(isKept))
+    throw new Refusal(413, `What a client says of itself, and what it follows, may have ${mostKept} bytes.`)
   if (Array.isArray(message) && (message.length === 0 || message.length > mostInBatch))
     throw new Refusal(400, `A batch has 1 to ${mostInBatch} messages.`)
   return message
 }
 
 /** What could not be read at all, what is no message, and everything else that is refused. */
+/** What stays with us after the message is answered: who a client is, what it can do, what it follows. */
+const mostKept = 65_536
+function isKept(message: unknown): boolean {
+  const { method, params } = (message ?? {}) as { method?: unknown; params?: { _meta?: unknown } }
+  if (method === 'tools/call') return JSON.stringify(params?._meta ?? null).length > mostKept
+  return typeof method === 'string' && method !== 'completion/complete'
+}
+
 function rpcCode({ status, message }: Refusal): number {
   if (message.startsWith('Parse error')) return -32700
   return [400, 413, 415].includes(status) ? -32600 : -32000
@@ -149,7 +164,7 @@ function toWebRequest(request: IncomingMessage, signal: AbortSignal): Request {
 /** Streams go out as fast as they come: what a client does not read piles up in its response, where the listener counts it. */
 async function send(web: Response, response: ServerResponse): Promise<void> {
   if (response.destroyed) return void web.body?.cancel().catch(() => undefined)
-  web.headers.forEach((value, name) => response.setHeader(name, value))
+  web.headers.forEach((value, name) => name === 'connection' || response.setHeader(name, value))
   response.writeHead(web.status)
   if (!web.body) return void response.end()
   if (!web.headers.get('content-type')?.startsWith('text/event-stream')) return void response.end(await web.text())

@@ -118,6 +118,7 @@ export function createServer(house: House, desk: Desk, era: 'legacy' | 'modern',
   })
   if (era === 'legacy') {
     server.setRequestHandler('resources/subscribe', ({ params: { uri } }) => {
+      if (uri.length > 1_000) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'The address is too long')
       if (subscribed.size >= 100) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Too many subscriptions')
       subscribed.add(uri)
       return {}

@@ -5,6 +5,7 @@ import { Refusal } from '../listen.ts'
 export interface Sessions {
   begin(id: string): Promise<WebStandardStreamableHTTPServerTransport>
   find(id: string | null): WebStandardStreamableHTTPServerTransport | undefined
+  end(id: string): Promise<void>
   close(): Promise<void>
 }
 
@@ -45,6 +46,7 @@ export function openSessions(serve: (transport: { sessionId?: string }) => Serve
       sessions.set(id, { transport, server, usedAt: Date.now() })
       return transport
     },
+    end,
     find(id) {
       const session = sessions.get(id ?? '')
       if (session) session.usedAt = Date.now()

@@ -1,6 +1,10 @@
 import Type from 'typebox'
+import { ToolError } from '../../contracts/errors.ts'
 import { closed, named } from '../../contracts/shapes.ts'
 import { defineTool } from './use.ts'
+
+/** More than anybody would read in a form. */
+const longest = 10_000
 
 export const askFollowupQuestion = defineTool({
   name: 'ask_followup_question',
@@ -13,7 +17,7 @@ export const askFollowupQuestion = defineTool({
     { ack: Type.Boolean({ const: true }), answer: Type.Optional(Type.String({ description: 'What the person answered.' })) },
     closed,
   ),
-  errors: [],
+  errors: ['E_TOO_LARGE'],
   examples: [
     {
       says: 'a choice between routes',
@@ -24,6 +28,10 @@ export const askFollowupQuestion = defineTool({
   private: ['question'],
   asks: ({ question }) => question,
   execute({ question }, { note }, call) {
+    if (question.length > longest)
+      throw new ToolError('E_TOO_LARGE', `A question may have ${longest} characters; this one has ${question.length}`, {
+        hint: 'Ask about one thing at a time; put long text into a file.',
+      })
     note({ session: call.session, kind: 'question', text: question, at: Date.now() })
     return { ack: true, ...(call.answer !== undefined && { answer: call.answer }) }
   },
