@@ -20,8 +20,8 @@ export default defineConfig({
       },
       {
         extends: true,
-        // Real servers, real processes, real kills: one process per file.
-        test: { name: 'whole', include: ['test/flows/**/*.test.ts', 'test/attacks/**/*.test.ts', 'test/conformance/**/*.test.ts'], pool: 'forks', maxWorkers: 2, sequence: { groupOrder: 1 } },
+        // Real servers, real processes, real kills: one process per file. A machine that stood still for a moment gets a second chance.
+        test: { name: 'whole', include: ['test/flows/**/*.test.ts', 'test/attacks/**/*.test.ts', 'test/conformance/**/*.test.ts'], pool: 'forks', maxWorkers: 2, retry: 1, sequence: { groupOrder: 1 } },
       },
     ],
   },

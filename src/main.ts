@@ -13,7 +13,7 @@ import { pathRules } from './host/paths.ts'
 import { openRegexEngine } from './host/regex.ts'
 import { findRipgrep, openSearch } from './host/search.ts'
 import { readSettingsFile } from './host/settings-file.ts'
-import { openStateFolder } from './host/state-folder.ts'
+import { openStateFolder, type StateFolder } from './host/state-folder.ts'
 import { closeRoot, openRoot, type Root } from './host/walk.ts'
 import { openWeb } from './host/web.ts'
 import { openKernel } from './kernel/kernel.ts'
@@ -118,6 +118,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
     }),
   )
 
+  let spentFolder: StateFolder | undefined
   const recover = (): void => {
     for (const { id, path, landed } of journal.recover())
       audit.write(
@@ -243,7 +244,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
     audit,
     snapshots: snapshots.list,
     spend(word, until) {
-      const spent = state.sub('spent')
+      const spent = (spentFolder ??= state.sub('spent'))
       for (const name of spent.names()) if (Number(name.split('-', 1)[0]) < Date.now()) spent.remove(name)
       if (spent.names().some((name) => name.slice(name.indexOf('-') + 1) === word)) return false
       return spent.create(`${until}-${word}`, Buffer.alloc(0))

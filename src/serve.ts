@@ -20,7 +20,7 @@ export interface ServeOptions {
 export async function serveHttp(runtime: Runtime, options: ServeOptions): Promise<Listening> {
   const fixtures = options.conformance ? (await import('./surfaces/mcp/conformance.ts')).openFixtures : undefined
   const house = openHouse(runtime, fixtures)
-  const doorman = openDoorman(runtime.token('person').token, runtime.spend)
+  const doorman = openDoorman(runtime.token('person').token, (word, until) => runtime.spend(word, until))
   let url: string | undefined
   const mcp = mcpHttp(house, () => url)
   const listening = await listen({
