@@ -1002,7 +1002,8 @@ test('H09 many clients that ask and never read are let go too: what waits for al
     socket.write(ask)
   }
   try {
-    await eventually('their connections', () => (socketsOf(serving) > idle + 80 ? true : undefined))
+    await Promise.all(wires.map(({ socket }) => eventually('its connection', () => (socket.connecting ? undefined : true))))
+    await settled(serving)
     // Six megabytes each.
     await eventually('the end of half of them', () => (socketsOf(serving) <= idle + 45 ? true : undefined), 25_000)
     await answersHonestly(serving)

@@ -809,9 +809,7 @@ test.skipIf(!chromium)(
     expect(await tab.run('document.cookie')).toBe('')
 
     // Another program on this machine, the same site to a browser: the cookie goes along, and still nothing happens.
-    const requests: string[] = []
     const neighbour = createServer((request, response) => {
-      requests.push(request.url ?? '')
       response.setHeader('Content-Type', 'text/html')
       response.end(
         request.url === '/frame'

@@ -132,6 +132,12 @@ proves(
       'get_runtime_info',
       'ask_followup_question',
       'attempt_completion',
+      'list_project_resources',
+      'validate_script',
+      'preview_scene',
+      'generate_character_profile',
+      'scene_graph',
+      'project_report',
     ])
     for (const tool of tools)
       expect(tool).toMatchObject({
