@@ -3,6 +3,9 @@ import type { Socket } from 'node:net'
 /** Requests of one connection that are looked at together; the others wait behind them and cost nothing yet. */
 const together = 8
 
+/** More than this behind an answer that does not end is no client of ours. */
+const mostWaiting = 1_024
+
 /** The way out, to be taken once. */
 type Leave = () => void
 
@@ -27,6 +30,7 @@ export function openLines(): { enter(socket: Socket): Leave | Promise<Leave> } {
           line.waiting.shift()?.()
         }
       }
+      if (line.waiting.length >= mostWaiting) socket.destroy()
       return line.inside < together ? step() : new Promise((resolve) => line.waiting.push(() => resolve(step())))
     },
   }

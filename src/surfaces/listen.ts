@@ -186,7 +186,8 @@ export function listen(options: ListenOptions): Promise<Listening> {
   const sweep = setInterval(() => {
     const now = Date.now()
     let together = 0
-    for (const [response, seen] of open) {
+    // Those that moved last come first, so that it is the ones that stand still who go.
+    for (const [response, seen] of [...open].toSorted(([, one], [, other]) => other.since - one.since)) {
       const sent = response.socket?.bytesWritten ?? 0
       if (response.writableLength === 0 || sent !== seen.sent) Object.assign(seen, { sent, since: now })
       together += response.writableLength
