@@ -1,3 +1,4 @@
+import { isWebAddress } from '../contracts/address.ts'
 import type { Config } from '../contracts/config.ts'
 import { ToolError } from '../contracts/errors.ts'
 import { compileGlobs } from '../contracts/glob.ts'
@@ -35,7 +36,7 @@ export function openPolicy(config: Config): Policy {
         details: { command: touch.command, allowed: policies.allowedCommands },
         hint: 'Only the scripts in policies.allowedCommands may be run.',
       })
-    if ('url' in touch && !isAllowedUrl(touch.url, hosts))
+    if ('url' in touch && !isWebAddress(touch.url, ({ hostname }) => hosts.has(hostname.toLowerCase())))
       throw new ToolError('E_POLICY_VIOLATION', `Address not allowed: ${touch.url.slice(0, 200)}`, {
         details: { allowed: [...hosts] },
         hint: 'Only http(s) addresses on policies.browserAllowedHosts may be opened.',
@@ -94,19 +95,4 @@ export function openPolicy(config: Config): Policy {
 export function highest(...given: (Risk | undefined)[]): Risk {
   const known = given.map((risk) => (risk === undefined ? 0 : risks.includes(risk) ? risks.indexOf(risk) : 2))
   return risks[Math.max(0, ...known)] as Risk
-}
-
-function isAllowedUrl(text: string, hosts: ReadonlySet<string>): boolean {
-  let url: URL
-  try {
-    url = new URL(text)
-  } catch {
-    return false
-  }
-  return (
-    (url.protocol === 'http:' || url.protocol === 'https:') &&
-    url.username === '' &&
-    url.password === '' &&
-    hosts.has(url.hostname.toLowerCase())
-  )
 }

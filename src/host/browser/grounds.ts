@@ -1,3 +1,5 @@
+import { isWebAddress } from '../../contracts/address.ts'
+
 /** Where a page may go: an exact host, as the address bar would show it, and a port. Everything it loads is judged by this. */
 export interface Grounds {
   mayReach(host: string, port: number): boolean
@@ -18,18 +20,7 @@ export const loopbackNames: readonly string[] = ['localhost', '127.0.0.1', '[::1
 
 /** Whether a page may be sent to this address: http(s) on the grounds, without a name and password in it. */
 export function mayOpen(address: string, grounds: Grounds): boolean {
-  let url: URL
-  try {
-    url = new URL(address)
-  } catch {
-    return false
-  }
-  return (
-    (url.protocol === 'http:' || url.protocol === 'https:') &&
-    url.username === '' &&
-    url.password === '' &&
-    grounds.mayReach(url.hostname, portOf(url))
-  )
+  return isWebAddress(address, (url) => grounds.mayReach(url.hostname, portOf(url)))
 }
 
 export function portOf(url: URL): number {
