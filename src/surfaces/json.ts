@@ -1,25 +1,28 @@
 /** Deeper nesting than any contract has; beyond it, code that walks a value could run out of stack. */
 const deepest = 200
+/** More values than any message has; parsing and checking them would hold everybody up for seconds. */
+const mostValues = 100_000
 
-export class TooDeep extends SyntaxError {}
+/** JSON that is well formed and still beyond what is read. */
+export class TooMuchJson extends SyntaxError {}
 
-/** JSON as it comes from outside: parsed, and no deeper than anything here can handle. Throws a SyntaxError. */
+/** JSON as it comes from outside: parsed, and no more of it than anything here can handle. Throws a SyntaxError. */
 export function parseJson(text: string): unknown {
-  if (depthOf(text) > deepest) throw new TooDeep(`JSON nested deeper than ${deepest}`)
+  weigh(text)
   return JSON.parse(text)
 }
 
-/** How deep brackets nest; strings, which are most of a message, are jumped over. */
-function depthOf(text: string): number {
+/** Counts brackets and commas before anything is made of them; strings, which are most of a message, are jumped over. */
+function weigh(text: string): void {
   let depth = 0
-  let most = 0
+  let values = 0
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index)
     if (code === 0x22) index = endOfString(text, index)
-    else if (code === 0x5b || code === 0x7b) most = Math.max(most, ++depth)
     else if (code === 0x5d || code === 0x7d) depth--
+    else if (code === 0x2c && ++values > mostValues) throw new TooMuchJson(`JSON with more than ${mostValues} values`)
+    else if ((code === 0x5b || code === 0x7b) && ++depth > deepest) throw new TooMuchJson(`JSON nested deeper than ${deepest}`)
   }
-  return most
 }
 
 function endOfString(text: string, start: number): number {

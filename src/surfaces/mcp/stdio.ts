@@ -6,7 +6,7 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { Runtime } from '../../contracts/runtime.ts'
 import { toWire } from './dialect.ts'
 import { oneLine } from '../../contracts/plain.ts'
-import { parseJson, TooDeep } from '../json.ts'
+import { parseJson, TooMuchJson } from '../json.ts'
 import { createServer, openDesk, openHouse } from './server.ts'
 import { openShortWay, type ShortWay } from './short-way.ts'
 
@@ -136,7 +136,7 @@ class LineTransport implements Transport {
     try {
       value = parseJson(text)
     } catch (fault) {
-      if (fault instanceof TooDeep) this.refuse(-32700, fault.message, idIn(text.slice(0, 4_096)))
+      if (fault instanceof TooMuchJson) this.refuse(-32700, fault.message, idIn(text.slice(0, 4_096)))
       else if (text.trim() !== '') this.refuse(-32700, 'Not valid JSON')
       return
     }
