@@ -21,7 +21,7 @@ type Asked = Pick<Approval, 'tool' | 'risk' | 'inputDigest' | 'stateDigest' | 'c
 export interface ApprovalStore {
   ask(asked: Asked, ttlMs: number): Approval
   get(id: string): Approval | undefined
-  /** The question about exactly this call that counts for this session: its own no, else the newest that is open or answered with yes. */
+  /** The question about exactly this call that counts for this session: its own no, else a yes, else the newest that is open. */
   about(inputDigest: string, session: string): Approval | undefined
   list(state?: ApprovalState): Approval[]
   /** False where it was not pending any more: a decision is final. It counts only if it could be recorded. */
@@ -75,7 +75,7 @@ export function openApprovals(db: Database, onLapsed: (approval: Approval) => vo
       one(
         `SELECT * FROM approvals WHERE input_digest = ? AND expires_at > ?
          AND (state IN ('pending', 'approved') OR (state = 'denied' AND session = ?))
-         ORDER BY state = 'denied' DESC, created_at DESC LIMIT 1`,
+         ORDER BY state = 'denied' DESC, state = 'approved' DESC, created_at DESC LIMIT 1`,
         inputDigest,
         Date.now(),
         session,
