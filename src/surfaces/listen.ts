@@ -65,8 +65,8 @@ const mostBodyBytes = 128 << 20
 /** What may wait for a client that does not read, and for all of them together. */
 const mostUnread = 8 << 20
 const mostUnreadTogether = 64 << 20
-/** How long a client may leave what it asked for unread. */
-const stalledMs = 10_000
+/** How long nothing at all may move on a connection while an answer waits on it; Node looks twice, so it takes up to double. */
+const stalledMs = 8_000
 const wrongTokensPerSecond = 10
 const needs = {
   anyone: '',
@@ -182,7 +182,12 @@ export function listen(options: ListenOptions): Promise<Listening> {
       closeRaw(socket, fault instanceof Refusal ? `${fault.status} Refused` : '500 Error')
     }
   })
-  // A client that does not read what it asked for is let go before it fills our memory, or when it has stood still for long.
+  // Node tells a connection on which nothing moves from one that is slow: only what stands still comes here.
+  server.setTimeout(stalledMs, (socket) => {
+    const answers = [...open.keys()].filter((response) => response.socket === socket)
+    if (answers.length === 0 || answers.some((response) => response.writableLength > 0)) socket.destroy()
+  })
+  // A client that does not read what it asked for is let go before it fills our memory.
   const sweep = setInterval(() => {
     const now = Date.now()
     let together = 0
@@ -191,8 +196,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
       const sent = response.socket?.bytesWritten ?? 0
       if (response.writableLength === 0 || sent !== seen.sent) Object.assign(seen, { sent, since: now })
       together += response.writableLength
-      if (response.writableLength > mostUnread || now - seen.since > stalledMs) response.destroy()
-      else if (together > mostUnreadTogether) response.destroy()
+      if (response.writableLength > mostUnread || together > mostUnreadTogether) response.destroy()
     }
   }, 250).unref()
 
@@ -224,6 +228,14 @@ export function answer(response: ServerResponse, status: number, body: unknown):
   response.end(`${JSON.stringify(body)}\n`)
 }
 
+/** The rest of a body that came too far is not read: the answer goes out, then the connection ends. */
+export function leaveUnread(request: IncomingMessage, response: ServerResponse): void {
+  if (request.complete) return
+  response.setHeader('Connection', 'close')
+  request.pause()
+  response.once('finish', () => setTimeout(() => request.destroy(), 250).unref())
+}
+
 function turnAway(request: IncomingMessage, response: ServerResponse, thrown: unknown): void {
   const fault = thrown instanceof Refusal ? thrown : new Refusal(500, 'Handrail met an unexpected fault.')
   if (fault !== thrown) console.error('handrail:', thrown)
@@ -231,12 +243,7 @@ function turnAway(request: IncomingMessage, response: ServerResponse, thrown: un
   if (fault.location !== undefined) response.setHeader('Location', fault.location)
   if (fault.status === 401) response.setHeader('WWW-Authenticate', 'Bearer')
   if (fault.status === 429 || fault.status === 503) response.setHeader('Retry-After', '1')
-  if (!request.complete) {
-    // The rest of the body is not read: the answer goes out, then the connection ends.
-    response.setHeader('Connection', 'close')
-    request.pause()
-    response.once('finish', () => setTimeout(() => request.destroy(), 250).unref())
-  }
+  leaveUnread(request, response)
   answer(response, fault.status, { error: fault.message })
 }
 

@@ -7,7 +7,7 @@ import {
   type JSONRPCMessage,
   type ServerEvent,
 } from '@modelcontextprotocol/server'
-import { answer, Refusal, type Route, type Visitor } from '../listen.ts'
+import { answer, leaveUnread, Refusal, type Route, type Visitor } from '../listen.ts'
 import { oneLine } from '../../contracts/plain.ts'
 import { parseJson } from '../json.ts'
 import { createServer, openDesk, type House } from './server.ts'
@@ -128,7 +128,6 @@ export async function readMessage({ request, body }: Visitor): Promise<unknown> 
   return message
 }
 
-/** What could not be read at all, what is no message, and everything else that is refused. */
 /** What stays with us after the message is answered: who a client is, what it can do, what it follows. */
 const mostKept = 65_536
 function isKept(message: unknown): boolean {
@@ -137,17 +136,14 @@ function isKept(message: unknown): boolean {
   return typeof method === 'string' && method !== 'completion/complete'
 }
 
+/** What could not be read at all, what is no message, and everything else that is refused. */
 function rpcCode({ status, message }: Refusal): number {
   if (message.startsWith('Parse error')) return -32700
   return [400, 413, 415].includes(status) ? -32600 : -32000
 }
 
 function refuse({ request, response }: Visitor, fault: Refusal): void {
-  if (!request.complete) {
-    response.setHeader('Connection', 'close')
-    request.pause()
-    response.once('finish', () => setTimeout(() => request.destroy(), 250).unref())
-  }
+  leaveUnread(request, response)
   answer(response, fault.status, {
     jsonrpc: '2.0',
     id: null,
