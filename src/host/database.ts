@@ -63,6 +63,7 @@ export function openDatabase(path: string, schema: string, version: number): Dat
           hint: 'Use that newer Handrail, or move .handrail away to start afresh.',
         },
       )
+    if (found > 0 && found < version) addColumns(connection, schema)
     connection.exec(schema)
     if (found < version) connection.exec(`PRAGMA user_version = ${version}`)
   } catch (cause) {
@@ -116,6 +117,29 @@ export function openDatabase(path: string, schema: string, version: number): Dat
       connection.close()
     },
   }
+}
+
+/** Brings the tables of an older store up: what a new one would have and they have not is added, empty. */
+function addColumns(store: Connection, schema: string): void {
+  const fresh = openConnection(':memory:')
+  try {
+    fresh.exec(schema)
+    for (const { name: table } of fresh.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table'`).all() as Named[]) {
+      const there = new Set(columnsOf(store, table).map((column) => column.name))
+      for (const { name, type } of there.size ? columnsOf(fresh, table) : [])
+        if (!there.has(name)) store.exec(`ALTER TABLE ${table} ADD COLUMN ${name} ${type}`)
+    }
+  } finally {
+    fresh.close()
+  }
+}
+
+interface Named {
+  name: string
+}
+
+function columnsOf(connection: Connection, table: string): (Named & { type: string })[] {
+  return connection.prepare(`PRAGMA table_info(${table})`).all() as (Named & { type: string })[]
 }
 
 /** A failed commit may have rolled back by itself already. */

@@ -3,60 +3,149 @@ import {
   constants,
   fchmodSync,
   fchownSync,
-  fsyncSync,
+  fstatSync,
   lstatSync,
+  mkdirSync,
   openSync,
   renameSync,
   rmdirSync,
+  symlinkSync,
   unlinkSync,
   writeSync,
   type Stats,
 } from 'node:fs'
 import { ToolError } from '../contracts/errors.ts'
-import { fileFault, ioFault, judgeFile, openFolder, type Root } from './walk.ts'
+import { eachByItself, type Flush } from './flush.ts'
+import { fileFault, ioFault, judgeFile, openFile, openFolder, type Folder, type Root } from './walk.ts'
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
+const allBits = 0o777
 
-/** Puts content in a file's place, all or nothing and durable: temporary file beside it, flush, rename, flush the folder. Mode and owner stay. */
-export function placeFile(
-  root: Root,
-  names: readonly string[],
-  content: Uint8Array,
-  temporary: string,
-): { madeFolders: string[] } {
-  const madeFolders: string[] = []
-  const folder = openFolder(root, names.slice(0, -1), { make: (made) => madeFolders.push(made), asked: names })
-  const name = names.at(-1) as string
-  try {
-    const before = statIfThere(folder.at(name))
-    if (before) judgeFile(before, names)
-    writeTemporary(folder.at(temporary), content, before)
+/** How something is put in place, where it is not a plain file that keeps its mode. */
+export interface How {
+  form?: 'file' | 'link'
+  /** Permission bits, and no others; without them all bits of the file that is replaced, or what the system gives a new one. */
+  mode?: number
+  /** Links and files with a second name may be replaced or removed too; the other name keeps its content. */
+  anyName?: boolean
+  flush?: Flush
+}
+
+/** What came of it: folders made on the way, and the permission bits the file system really gave. */
+export interface Placed {
+  madeFolders: string[]
+  mode: number
+}
+
+/** Puts content (or a link) in a name's place, all or nothing and durable: temporary file beside it, flush, rename, flush the folder. Owner stays. */
+export function placeFile(root: Root, names: readonly string[], content: Uint8Array, temporary: string, how: How = {}): Placed {
+  return making(root, names, (folder) => {
+    const mode = writeTemporary(folder, names, content, temporary, how)
+    moveIn(folder, names, temporary, how)
+    return mode
+  })
+}
+
+/** The first half of `placeFile`: the content lies beside its place, under the temporary name. */
+export function layBeside(root: Root, names: readonly string[], content: Uint8Array, temporary: string, how: How = {}): Placed {
+  return making(root, names, (folder) => writeTemporary(folder, names, content, temporary, how))
+}
+
+/** The second half of `placeFile`. */
+export function moveInto(root: Root, names: readonly string[], temporary: string, how: How = {}): void {
+  within(root, names, (folder) => moveIn(folder, names, temporary, how))
+}
+
+/** Makes a folder that must not be there yet, and those that lead to it. */
+export function makeFolder(root: Root, names: readonly string[], mode: number, flush: Flush = eachByItself): Placed {
+  return making(root, names, (folder) => {
+    mkdirSync(folder.at(lastOf(names)), 0o700)
+    const given = setFolderMode(root, names, mode, flush)
+    flush.one(folder.fd)
+    return given
+  })
+}
+
+/** Removes a file or, where any name may go, a link. */
+export function removeFile(root: Root, names: readonly string[], { anyName = false, flush = eachByItself }: How = {}): void {
+  within(root, names, (folder) => {
+    judge(lstatSync(folder.at(lastOf(names))), names, anyName)
+    unlinkSync(folder.at(lastOf(names)))
+    flush.one(folder.fd)
+  })
+}
+
+/** Removes a folder, which must be empty by now. */
+export function removeFolder(root: Root, names: readonly string[], flush: Flush = eachByItself): void {
+  within(root, names, (folder) => {
     try {
-      renameSync(folder.at(temporary), folder.at(name))
+      rmdirSync(folder.at(lastOf(names)))
     } catch (cause) {
-      unlinkSync(folder.at(temporary))
-      throw cause
+      if (!['ENOTEMPTY', 'EEXIST'].includes((cause as NodeJS.ErrnoException).code ?? '')) throw cause
+      throw new ToolError('E_CONFLICT', `${names.join('/')} is not empty`, {
+        details: { path: names.join('/') },
+        hint: 'Something in it is not part of this change. Look at the folder again.',
+        cause,
+      })
     }
-    fsyncSync(folder.fd)
-    return { madeFolders }
+    flush.one(folder.fd)
+  })
+}
+
+/** Removes a folder where it is empty, and gives the bits it had. */
+export function removeIfEmpty(root: Root, names: readonly string[]): { mode: number } | undefined {
+  try {
+    return within(root, names, (parent) => {
+      const { mode } = lstatSync(parent.at(lastOf(names)))
+      rmdirSync(parent.at(lastOf(names)))
+      return { mode: mode & allBits }
+    })
+  } catch {
+    // Not empty, or gone already: it stays as it is.
+    return undefined
+  }
+}
+
+/** Sets a folder's permission bits; setgid and sticky bits it has stay, none is added. Gives the bits it has then. */
+export function setFolderMode(root: Root, names: readonly string[], mode: number, flush: Flush = eachByItself): number {
+  const folder = openFolder(root, names)
+  try {
+    return setMode(folder.fd, (fstatSync(folder.fd).mode & 0o7000) | (mode & allBits), flush)
   } catch (cause) {
-    for (const made of madeFolders.toReversed()) removeEmptyFolder(root, made.split('/'))
-    throw cause instanceof ToolError ? cause : ioFault(names, cause)
+    throw fileFault(names, cause)
   } finally {
     folder.close()
   }
 }
 
-function writeTemporary(path: string, content: Uint8Array, like: Stats | undefined): void {
-  const mode = like ? like.mode & 0o7777 : 0o666
+/** Sets a file's permission bits in place. Undefined, and nothing done, where another name would get them too. */
+export function setFileMode(root: Root, names: readonly string[], mode: number, flush: Flush = eachByItself): number | undefined {
+  return within(root, names, (folder) => {
+    if (lstatSync(folder.at(lastOf(names))).nlink > 1) return undefined
+    const { fd } = openFile(root, folder, names)
+    try {
+      return setMode(fd, mode & allBits, flush)
+    } finally {
+      closeSync(fd)
+    }
+  })
+}
+
+/** Takes away a temporary file that a killed process left beside its target. */
+export function sweepTemporary(root: Root, names: readonly string[], temporary: string): void {
+  try {
+    within(root, names, (folder) => unlinkSync(folder.at(temporary)))
+  } catch {
+    // It never came to be.
+  }
+}
+
+/** Writes a file that must not exist yet; nothing of it is left where that fails. */
+export function writeNew(path: string, content: Uint8Array, mode: number, finish: (fd: number) => void = () => undefined): void {
   const fd = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode)
   try {
     for (let done = 0; done < content.byteLength;) done += writeSync(fd, content, done)
-    if (like) {
-      if (process.getuid?.() === 0) fchownSync(fd, like.uid, like.gid)
-      fchmodSync(fd, mode)
-    }
-    fsyncSync(fd)
+    finish(fd)
   } catch (cause) {
     unlinkSync(path)
     throw cause
@@ -65,47 +154,74 @@ function writeTemporary(path: string, content: Uint8Array, like: Stats | undefin
   }
 }
 
-/** Removes a regular file, and then the folders given (deepest last) where they are empty. */
-export function removeFile(root: Root, names: readonly string[], folders: readonly string[] = []): void {
+const lastOf = (names: readonly string[]): string => names.at(-1) as string
+
+/** Acts in the folder a path lies in. */
+function within<T>(root: Root, names: readonly string[], act: (folder: Folder) => T): T {
   const folder = openFolder(root, names.slice(0, -1), { asked: names })
-  const name = names.at(-1) as string
   try {
-    judgeFile(lstatSync(folder.at(name)), names)
-    unlinkSync(folder.at(name))
-    fsyncSync(folder.fd)
+    return act(folder)
   } catch (cause) {
     throw fileFault(names, cause)
   } finally {
     folder.close()
   }
-  for (const path of folders.toReversed()) removeEmptyFolder(root, path.split('/'))
 }
 
-function removeEmptyFolder(root: Root, names: string[]): void {
+/** Acts in the folder a path lies in, made where it is missing; a failure takes those folders back. */
+function making(root: Root, names: readonly string[], act: (folder: Folder) => number): Placed {
+  const madeFolders: string[] = []
+  const folder = openFolder(root, names.slice(0, -1), { make: (made) => madeFolders.push(made), asked: names })
   try {
-    const parent = openFolder(root, names.slice(0, -1))
-    try {
-      rmdirSync(parent.at(names.at(-1) as string))
-    } finally {
-      parent.close()
-    }
-  } catch {
-    // Not empty, or gone already: it stays as it is.
+    return { mode: act(folder), madeFolders }
+  } catch (cause) {
+    for (const made of madeFolders.toReversed()) removeIfEmpty(root, made.split('/'))
+    throw cause instanceof ToolError ? cause : ioFault(names, cause)
+  } finally {
+    folder.close()
   }
 }
 
-/** Takes away a temporary file that a killed process left beside its target. */
-export function sweepTemporary(root: Root, names: readonly string[], temporary: string): void {
-  try {
-    const folder = openFolder(root, names.slice(0, -1))
-    try {
-      unlinkSync(folder.at(temporary))
-    } finally {
-      folder.close()
-    }
-  } catch {
-    // It never came to be.
+function writeTemporary(folder: Folder, names: readonly string[], content: Uint8Array, temporary: string, how: How): number {
+  const before = statIfThere(folder.at(lastOf(names)))
+  if (before) judge(before, names, how.anyName)
+  if (how.form === 'link') {
+    symlinkSync(Buffer.from(content), folder.at(temporary))
+    return allBits
   }
+  const like = before?.isFile() ? before : undefined
+  const bits = how.mode === undefined ? like && like.mode & 0o7777 : how.mode & allBits
+  let given = 0
+  writeNew(folder.at(temporary), content, (bits ?? 0o666) & allBits, (fd) => {
+    if (like && process.getuid?.() === 0) fchownSync(fd, like.uid, like.gid)
+    if (bits !== undefined) fchmodSync(fd, bits)
+    given = fstatSync(fd).mode & allBits
+    ;(how.flush ?? eachByItself).one(fd)
+  })
+  return given
+}
+
+function moveIn(folder: Folder, names: readonly string[], temporary: string, { anyName, flush = eachByItself }: How): void {
+  const name = lastOf(names)
+  try {
+    const before = statIfThere(folder.at(name))
+    if (before) judge(before, names, anyName)
+    renameSync(folder.at(temporary), folder.at(name))
+  } catch (cause) {
+    unlinkSync(folder.at(temporary))
+    throw cause
+  }
+  flush.one(folder.fd)
+}
+
+function setMode(fd: number, mode: number, flush: Flush): number {
+  fchmodSync(fd, mode)
+  flush.one(fd)
+  return fstatSync(fd).mode & allBits
+}
+
+function judge(stat: Stats, names: readonly string[], anyName = false): void {
+  if (!anyName || !(stat.isFile() || stat.isSymbolicLink())) judgeFile(stat, names)
 }
 
 function statIfThere(path: string): Stats | undefined {

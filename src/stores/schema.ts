@@ -1,5 +1,5 @@
-/** Counts the changes of the schema below; each one is additive. */
-export const schemaVersion = 1
+/** Counts the changes of the schema below; each one is additive: new tables, new indexes, new columns that may be null. */
+export const schemaVersion = 2
 
 /** The whole store in one place. */
 export const schema = `
@@ -18,7 +18,9 @@ CREATE TABLE IF NOT EXISTS snapshots (
   state TEXT NOT NULL,
   temporary TEXT,
   made_folders TEXT,
-  undoes TEXT
+  undoes TEXT,
+  form TEXT,
+  mode INTEGER
 ) STRICT;
 CREATE INDEX IF NOT EXISTS snapshots_by_path ON snapshots (path, ts);
 CREATE INDEX IF NOT EXISTS snapshots_kept ON snapshots (path, ts, id) WHERE state = 'kept';

@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { ToolError } from '../contracts/errors.ts'
-import { snapshotIdPattern, type Snapshot } from '../contracts/snapshot.ts'
+import { formOf, snapshotIdPattern, type Form, type Snapshot } from '../contracts/snapshot.ts'
 import type { Database } from '../host/database.ts'
 import { sha256 } from '../host/files.ts'
+import { flushFor, type Flush } from '../host/flush.ts'
+import { writeNew } from '../host/place.ts'
 import type { StateFolder } from '../host/state-folder.ts'
+import { ioFault } from '../host/walk.ts'
 
 const idForm = new RegExp(snapshotIdPattern)
 
@@ -24,9 +27,30 @@ export interface Row {
   temporary: string | null
   made_folders: string | null
   undoes: string | null
+  form: Form | null
+  mode: number | null
+}
+
+/** What a pending change needs to be finished or taken back by somebody else. */
+export interface Plan {
+  temporary: string
+  undoes: readonly string[]
+  /** Folders that come into being with it. */
+  madeFolders: readonly string[]
+}
+
+/** New states on their way in: all contents first, then `flush.all()`, then the rows. */
+export interface Intake {
+  flush: Flush
+  mint(): { id: string; timestamp: number }
+  /** Stores content and its description; the row is the caller's to insert. */
+  keep(snapshot: Snapshot, content: Buffer): void
+  /** Ids of what was stored, half stored included. */
+  readonly kept: readonly string[]
 }
 
 export interface SnapshotStore {
+  /** States of files only: what an agent can open. */
   list(limit: number, prefix: string): Snapshot[]
   get(id: string): Snapshot | undefined
   latest(path: string): Snapshot | undefined
@@ -37,16 +61,21 @@ export interface SnapshotStore {
   /** The newest change that was not taken back and is not itself a taking back. */
   lastChange(): Snapshot | undefined
   madeFolders(id: string): string[]
-  /** Stores content and its description; the row is the caller's to insert. */
-  keep(snapshot: Snapshot, content: Buffer | null): void
+  /** Folders that came into being with the file whose state this is, looked up back to its creation. */
+  madeWith(id: string): string[]
+  /** The caller holds the project's lock until the rows are in. */
+  takeIn(count: number): Intake
+  /** The content of a state whose row may not be there yet. */
+  stored(snapshot: Pick<Snapshot, 'id' | 'sha256'>): Buffer
   forget(id: string): void
-  insert(snapshot: Snapshot, state: Row['state'], plan?: { temporary: string; undoes: readonly string[] }): void
+  /** Takes away the two files of a state; its row, where it has one, stays. */
+  discard(id: string): void
+  insert(snapshot: Snapshot, state: Row['state'], plan?: Plan): void
   pending(): Row[]
-  /** The change has landed: its state counts, and what it takes back is taken back. */
-  settle(id: string, madeFolders: string[]): void
+  /** The change has landed: its state counts, with the mode it really got, and what it takes back is taken back. */
+  settle(id: string, mode?: number): void
   /** Drops the oldest states of a file beyond the limit, never its original; returns the ids dropped. */
   prune(path: string, most: number): string[]
-  mint(path: string): { id: string; timestamp: number }
 }
 
 /** A timeline of states per file: `<id>.txt` holds the content (one copy however many states share it), `<id>.meta.json` describes it. */
@@ -68,7 +97,7 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
       const found: Snapshot[] = []
       for (const snapshot of newestFirst(db, prefix)) {
         if (found.length >= limit) break
-        if (healthy(snapshot)) found.push(snapshot)
+        if (formOf(snapshot) === 'file' && healthy(snapshot)) found.push(snapshot)
       }
       return found
     },
@@ -77,30 +106,24 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
     content(id) {
       if (!idForm.test(id))
         throw new ToolError('E_BAD_ARGS', 'Not a snapshot id', { hint: 'Ids look like snap_20251101T093210_ab12cd34.' })
-      const gone = (): ToolError =>
-        new ToolError('E_NOT_FOUND', `No such snapshot: ${id}`, {
-          details: { snapshotId: id },
-          hint: 'list_snapshots shows what is kept; old states are dropped by limits.snapshotRetention.',
-        })
-      const broken = (why: string): ToolError =>
-        new ToolError('E_PARSE_FAIL', `Snapshot ${id} is damaged: ${why}`, {
-          details: { snapshotId: id },
-          hint: 'Choose a neighbouring snapshot of the same file.',
-        })
-      const text = folder.read(`${id}.txt`)
+      const content = folder.read(`${id}.txt`)
       const described = folder.read(`${id}.meta.json`)
-      if (!text || !described) throw gone()
+      if (!content || !described) throw gone(id)
       let meta: { path?: unknown; sha256?: unknown; contentHash?: unknown }
       try {
         meta = JSON.parse(described.toString('utf8')) as typeof meta
       } catch {
-        throw broken('its description cannot be read')
+        throw broken(id, 'its description cannot be read')
       }
       const row = db.get<Row>('SELECT * FROM snapshots WHERE id = ?', id)
-      if (!row) throw gone()
-      if (meta.path !== row.path || meta.sha256 !== row.sha256) throw broken('its description was changed')
-      if (sha256(text) !== row.sha256) throw broken('its content was changed')
-      return text
+      if (!row) throw gone(id)
+      if (meta.path !== row.path || meta.sha256 !== row.sha256) throw broken(id, 'its description was changed')
+      return intact(content, row)
+    },
+    stored(snapshot) {
+      const content = folder.read(`${snapshot.id}.txt`)
+      if (!content) throw gone(snapshot.id)
+      return intact(content, snapshot)
     },
     ofCall: (call) =>
       rows(`SELECT * FROM snapshots WHERE call = ? AND state != 'pending' AND kind != 'baseline' ORDER BY ts`, call),
@@ -112,48 +135,37 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
          AND NOT EXISTS (SELECT 1 FROM snapshots u WHERE u.undone_by = s.call) ORDER BY ts DESC LIMIT 1`,
       )[0],
     madeFolders: (id) => JSON.parse(db.get<Row>('SELECT * FROM snapshots WHERE id = ?', id)?.made_folders ?? '[]') as string[],
-    keep(snapshot, content) {
-      if (content === null || snapshot.sha256 === null) return
-      const twin = db.get<Row>(
-        `SELECT * FROM snapshots WHERE sha256 = ? AND state != 'dropped' ORDER BY ts DESC LIMIT 1`,
-        snapshot.sha256,
-      )
-      const shared = twin !== undefined && folder.has(`${twin.id}.txt`) && folder.link(`${twin.id}.txt`, `${snapshot.id}.txt`)
-      if (!shared) folder.create(`${snapshot.id}.txt`, content)
-      folder.create(`${snapshot.id}.meta.json`, Buffer.from(JSON.stringify(describe(snapshot))))
+    madeWith(id) {
+      for (let at: string | null = id; at !== null; at = store.get(at)?.before ?? null) {
+        const made = store.madeFolders(at)
+        if (made.length) return made
+      }
+      return []
+    },
+    takeIn(count) {
+      const flush = flushFor(count, folder.at('.'))
+      const kept: string[] = []
+      return { flush, mint: openMint(db), keep: openKeep(folder, db, flush, kept), kept }
     },
     forget(id) {
       db.run('DELETE FROM snapshots WHERE id = ?', id)
+      store.discard(id)
+    },
+    discard(id) {
       folder.remove(`${id}.meta.json`)
       folder.remove(`${id}.txt`)
     },
-    insert: (s, state, plan) =>
-      void db.run(
-        `INSERT INTO snapshots (id, path, ts, sha256, bytes, kind, call, session, idem_key, before_id, state, temporary, undoes)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-        s.id,
-        s.path,
-        s.timestamp,
-        s.sha256,
-        s.bytes,
-        s.kind,
-        s.call,
-        s.session,
-        s.idempotencyKey,
-        s.before,
-        state,
-        plan?.temporary ?? null,
-        plan?.undoes.length ? JSON.stringify(plan.undoes) : null,
-      ),
+    insert: (snapshot, state, plan) => insertRow(db, 'INSERT', snapshot, state, plan),
     pending: () => db.all<Row>(`SELECT * FROM snapshots WHERE state = 'pending' ORDER BY ts`),
-    settle(id, madeFolders) {
-      const made = madeFolders.length ? JSON.stringify(madeFolders) : null
-      db.run(`UPDATE snapshots SET state = 'kept', temporary = NULL, made_folders = ? WHERE id = ?`, made, id)
+    settle(id, mode) {
+      const bits = mode ?? null
+      db.run(`UPDATE snapshots SET state = 'kept', temporary = NULL, mode = coalesce(?, mode) WHERE id = ?`, bits, id)
       const row = db.get<Row>('SELECT * FROM snapshots WHERE id = ?', id)
       for (const undone of JSON.parse(row?.undoes ?? '[]') as string[]) {
         // What an undone undo had taken back stands again.
         db.run(
-          'UPDATE snapshots SET undone_by = NULL WHERE undone_by = (SELECT call FROM snapshots WHERE id = ?) AND path = ?',
+          `UPDATE snapshots INDEXED BY snapshots_by_path SET undone_by = NULL
+           WHERE undone_by = (SELECT call FROM snapshots WHERE id = ?) AND path = ?`,
           undone,
           row?.path ?? '',
         )
@@ -171,24 +183,104 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
       const dropped = beyond.map((row) => row.id).filter((id) => id !== original?.id)
       for (const id of dropped) {
         db.run(`UPDATE snapshots SET state = 'dropped' WHERE id = ?`, id)
-        folder.remove(`${id}.meta.json`)
-        folder.remove(`${id}.txt`)
+        store.discard(id)
       }
       return dropped
-    },
-    mint() {
-      const newest = db.get<{ ts: number | null }>('SELECT max(ts) AS ts FROM snapshots')?.ts ?? 0
-      const timestamp = Math.max(Date.now(), newest + 1)
-      const clock = new Date(timestamp).toISOString().replace(/[-:]|\.\d+Z$/g, '')
-      return { id: `snap_${clock}_${randomBytes(4).toString('hex')}`, timestamp }
     },
   }
   return store
 }
 
+/** Times rise by one at least, also past the clock, so that they alone give the order; ids of one mint never meet. */
+function openMint(db: Database): Intake['mint'] {
+  let newest = db.get<{ ts: number | null }>('SELECT max(ts) AS ts FROM snapshots')?.ts ?? 0
+  let mark = randomBytes(4).readUInt32BE()
+  return () => {
+    newest = Math.max(Date.now(), newest + 1)
+    mark = (mark + 1) % 2 ** 32
+    const clock = new Date(newest).toISOString().replace(/[-:]|\.\d+Z$/g, '')
+    return { id: `snap_${clock}_${mark.toString(16).padStart(8, '0')}`, timestamp: newest }
+  }
+}
+
+/** Stores a state's two files. Equal contents are one file under several names. */
+function openKeep(folder: StateFolder, db: Database, flush: Flush, kept: string[]): Intake['keep'] {
+  const twins = new Map<string, string>()
+  const create = (name: string, content: Buffer): void => {
+    if (!flush.together) return void folder.create(name, content)
+    try {
+      writeNew(folder.at(name), content, 0o600)
+    } catch (cause) {
+      throw ioFault(['.handrail', 'snapshots', name], cause)
+    }
+  }
+  const twinOf = (hash: string): string | undefined => {
+    const known = twins.get(hash)
+    if (known !== undefined) return known
+    // The newest: where a file can have no more names, a copy was begun.
+    const row = db.get<{ id: string }>(
+      `SELECT id FROM snapshots WHERE sha256 = ? AND state != 'dropped' ORDER BY rowid DESC LIMIT 1`,
+      hash,
+    )
+    return row && folder.has(`${row.id}.txt`) ? row.id : undefined
+  }
+  return (snapshot, content) => {
+    const hash = snapshot.sha256 as string
+    kept.push(snapshot.id)
+    const twin = twinOf(hash)
+    const shared = twin !== undefined && folder.link(`${twin}.txt`, `${snapshot.id}.txt`)
+    if (!shared) create(`${snapshot.id}.txt`, content)
+    twins.set(hash, shared ? twin : snapshot.id)
+    create(`${snapshot.id}.meta.json`, Buffer.from(JSON.stringify(describe(snapshot))))
+  }
+}
+
+function insertRow(db: Database, verb: 'INSERT' | 'INSERT OR IGNORE', s: Snapshot, state: Row['state'], plan?: Plan): void {
+  db.run(
+    `${verb} INTO snapshots
+     (id, path, ts, sha256, bytes, kind, call, session, idem_key, before_id, state, temporary, undoes, made_folders, form, mode)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    s.id,
+    s.path,
+    s.timestamp,
+    s.sha256,
+    s.bytes,
+    s.kind,
+    s.call,
+    s.session,
+    s.idempotencyKey ?? null,
+    s.before,
+    state,
+    plan?.temporary ?? null,
+    plan?.undoes.length ? JSON.stringify(plan.undoes) : null,
+    plan?.madeFolders.length ? JSON.stringify(plan.madeFolders) : null,
+    s.form ?? null,
+    s.mode ?? null,
+  )
+}
+
+function intact(content: Buffer, { id, sha256: hash }: Pick<Snapshot, 'id' | 'sha256'>): Buffer {
+  if (sha256(content) !== hash) throw broken(id, 'its content was changed')
+  return content
+}
+
+function gone(id: string): ToolError {
+  return new ToolError('E_NOT_FOUND', `No such snapshot: ${id}`, {
+    details: { snapshotId: id },
+    hint: 'list_snapshots shows what is kept; old states are dropped by limits.snapshotRetention.',
+  })
+}
+
+function broken(id: string, why: string): ToolError {
+  return new ToolError('E_PARSE_FAIL', `Snapshot ${id} is damaged: ${why}`, {
+    details: { snapshotId: id },
+    hint: 'Choose a neighbouring snapshot of the same file.',
+  })
+}
+
 /** What `.meta.json` says: the contract's fields first, then what it takes to rebuild the index from the files alone. */
 function describe(snapshot: Snapshot): Record<string, unknown> {
-  const { id, path, timestamp, sha256: hash, idempotencyKey, bytes, kind, call, session, before } = snapshot
+  const { id, path, timestamp, sha256: hash, idempotencyKey, bytes, kind, call, session, before, form, mode } = snapshot
   return {
     id,
     path,
@@ -201,10 +293,13 @@ function describe(snapshot: Snapshot): Record<string, unknown> {
     call,
     session,
     before,
+    form,
+    mode,
   }
 }
 
-function fromRow(row: Row): Snapshot {
+/** Also a pending one, as recovery needs it. */
+export function fromRow(row: Row): Snapshot {
   return {
     id: row.id,
     path: row.path,
@@ -217,6 +312,8 @@ function fromRow(row: Row): Snapshot {
     idempotencyKey: row.idem_key,
     before: row.before_id,
     undoneBy: row.undone_by,
+    form: row.form,
+    mode: row.mode,
   }
 }
 
@@ -289,20 +386,7 @@ function rebuildIndex(folder: StateFolder, db: Database): void {
       try {
         const meta = JSON.parse(folder.read(name)?.toString('utf8') ?? '') as Snapshot & { sha256: string }
         if (!idForm.test(meta.id) || typeof meta.path !== 'string') continue
-        db.run(
-          `INSERT OR IGNORE INTO snapshots (id, path, ts, sha256, bytes, kind, call, session, idem_key, before_id, state)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'kept')`,
-          meta.id,
-          meta.path,
-          meta.timestamp,
-          meta.sha256,
-          meta.bytes,
-          meta.kind,
-          meta.call,
-          meta.session,
-          meta.idempotencyKey ?? null,
-          meta.before,
-        )
+        insertRow(db, 'INSERT OR IGNORE', meta, 'kept')
       } catch {
         continue
       }

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { closed, named } from '../../contracts/shapes.ts'
 import { ToolError } from '../../contracts/errors.ts'
-import { snapshotIdPattern } from '../../contracts/snapshot.ts'
+import { formOf, snapshotIdPattern } from '../../contracts/snapshot.ts'
 import { decodeText } from '../../host/files.ts'
 import { defineTool, lookingAtKept } from './use.ts'
 
@@ -28,9 +28,12 @@ export const restoreSnapshot = defineTool({
   examples: [],
   execute({ snapshotId }, { files, kept }) {
     const content = lookingAtKept(() => kept.content(snapshotId))
-    const path = kept.get(snapshotId)?.path
-    if (path === undefined)
-      throw new ToolError('E_NOT_FOUND', `No such snapshot: ${snapshotId}`, { hint: 'list_snapshots shows what is kept.' })
+    const snapshot = kept.get(snapshotId)
+    if (!snapshot || formOf(snapshot) !== 'file')
+      throw new ToolError('E_NOT_FOUND', `No such snapshot of a file: ${snapshotId}`, {
+        hint: 'list_snapshots shows what is kept.',
+      })
+    const { path } = snapshot
     // A state kept under looser rules is not shown under stricter ones.
     return { path: files.normal(path), content: decodeText(content, path) }
   },

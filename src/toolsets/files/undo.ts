@@ -1,9 +1,12 @@
+import { isUtf8 } from 'node:buffer'
 import Type from 'typebox'
-import { lineDiff } from '../../contracts/diff.ts'
+import { lineDiff, type LineDiff } from '../../contracts/diff.ts'
 import { ToolError } from '../../contracts/errors.ts'
 import { closed, DiffShape } from '../../contracts/shapes.ts'
-import type { Snapshot } from '../../contracts/snapshot.ts'
-import { sha256 } from '../../host/files.ts'
+import { formOf, sameMode, sameState, type Snapshot } from '../../contracts/snapshot.ts'
+import type { FileChange } from '../../contracts/tool.ts'
+import { contentAt, standingAt, type Standing } from '../../host/standing.ts'
+import { closeRoot, openRoot, type Root } from '../../host/walk.ts'
 import { defineTool, type FileUse } from './use.ts'
 
 const Target = Type.Object(
@@ -42,18 +45,14 @@ export const undo = defineTool({
   touches: (input, use) =>
     plan(input, use).map(({ path }) => ({ path, access: input.dryRun ? ('read' as const) : ('write' as const) })),
   async execute(input, use, call) {
-    const steps = plan(input, use)
-    const changes = steps.map((step) => prepare(step, use))
-    if (!input.dryRun)
-      await call.change(
-        changes.map(({ path, after }, index) => ({ path, content: after, undoes: steps[index]?.takesBack ?? [] })),
-      )
+    const backs = lookingAtProject(use, (root) => plan(input, use).map((step) => prepare(step, use, root)))
+    if (!input.dryRun) await call.change(backs.map((back) => back.change))
     return {
       applied: !input.dryRun,
-      changes: changes.map(({ path, before, after }) => ({
-        path,
-        becomes: after === null ? ('removed' as const) : ('restored' as const),
-        diff: lineDiff(before.toString('utf8'), after?.toString('utf8') ?? ''),
+      changes: backs.map(({ change, diff }) => ({
+        path: change.path,
+        becomes: change.content === null ? ('removed' as const) : ('restored' as const),
+        diff,
       })),
     }
   },
@@ -61,14 +60,14 @@ export const undo = defineTool({
 
 interface Step {
   path: string
-  /** The state the file must still be in. */
+  /** The state the path must still be in. */
   from: Snapshot
-  /** The state it goes back to; null is "no such file". */
-  to: string | null
+  /** The state it goes back to; undefined is "nothing there". */
+  to: Snapshot | undefined
   takesBack: string[]
 }
 
-/** One step per file: from the newest state among those taken back to the one before the oldest. */
+/** One step per path: from the newest state among those taken back to the one before the oldest. */
 function plan(input: { snapshot?: string; call?: string; session?: string; last?: boolean }, { kept }: FileUse): Step[] {
   const chosen = choose(input, kept).filter((snapshot) => snapshot.undoneBy === null)
   if (chosen.length === 0)
@@ -77,10 +76,11 @@ function plan(input: { snapshot?: string; call?: string; session?: string; last?
   return [...byPath.values()].map((states) => {
     states.forEach((state, index) => {
       const previous = states[index - 1]
-      if (previous && kept.get(state.before ?? '')?.sha256 !== previous.sha256) throw between(state.path)
+      if (previous && !sameState(kept.get(state.before ?? ''), previous)) throw between(state.path)
     })
     const [oldest, newest] = [states[0] as Snapshot, states.at(-1) as Snapshot]
-    return { path: newest.path, from: newest, to: oldest.before, takesBack: states.map((state) => state.id) }
+    const to = oldest.before === null ? undefined : (kept.get(oldest.before) ?? gone(oldest.before))
+    return { path: newest.path, from: newest, to, takesBack: states.map((state) => state.id) }
   })
 }
 
@@ -102,17 +102,87 @@ function choose(
   return last ? (last.call === null ? [last] : kept.ofCall(last.call)) : []
 }
 
-function prepare(step: Step, { files, kept }: FileUse): { path: string; before: Buffer; after: Buffer | null } {
-  const now = files.peek(step.path)
-  const hash = now === undefined ? null : sha256(now)
-  if (hash !== step.from.sha256) {
-    const wrote = step.from.sha256 === null ? '' : kept.content(step.from.id).toString('utf8')
-    throw new ToolError('E_CONFLICT', `${step.path} changed since Handrail wrote it; undoing would lose that change`, {
-      details: { path: step.path, changedSince: lineDiff(wrote, now?.toString('utf8') ?? '') },
-      hint: 'Keep the later change, or bring the older state back by hand with restore_snapshot and write_to_file.',
-    })
+/** A step as the call carries it out, and what a person sees of it. */
+interface Back {
+  change: FileChange
+  diff: LineDiff
+}
+
+function prepare(step: Step, { files, kept }: FileUse, root: Root): Back {
+  const names = step.path.split('/')
+  const now = standingAt(root, names)
+  const before = now ? contentAt(root, names) : nothing
+  if (!sameState(now, step.from)) {
+    if (formOf(step.from) === 'file') mustBeInReach(files, step.path)
+    throw changedSince(step, now, () => difference(wrote(step, kept), before))
   }
-  return { path: step.path, before: now ?? Buffer.alloc(0), after: step.to === null ? null : kept.content(step.to) }
+  const after = step.to ? kept.content(step.to.id) : null
+  return {
+    change: {
+      path: step.path,
+      content: after,
+      // Links, folders and what is no text are one thing to look at each.
+      ...(!(isText(now, before) && isText(step.to, after ?? nothing)) && { binary: true }),
+      form: formOf(step.to ?? step.from),
+      // Bits that are right stay as they are, the special ones with them.
+      ...(typeof step.to?.mode === 'number' &&
+        !(now?.form === formOf(step.to) && now.mode === step.to.mode) && { mode: step.to.mode }),
+      undoes: step.takesBack,
+    },
+    diff: difference(before, after ?? nothing),
+  }
+}
+
+const nothing = Buffer.alloc(0)
+
+const wrote = ({ from }: Step, kept: FileUse['kept']): Buffer => (from.sha256 === null ? nothing : kept.content(from.id))
+
+const isText = (state: Pick<Snapshot, 'form'> | undefined, bytes: Buffer): boolean =>
+  (state?.form ?? 'file') === 'file' && isUtf8(bytes) && !bytes.includes(0)
+
+/** What is no text has no lines to show. */
+function difference(before: Buffer, after: Buffer): LineDiff {
+  const lines = [before, after].every((bytes) => isUtf8(bytes) && !bytes.includes(0))
+  return lines ? lineDiff(before.toString('utf8'), after.toString('utf8')) : { type: 'line', hunks: [] }
+}
+
+/** The project, held open while it is looked at. Which paths may be used, and which mounts entered, the road judges. */
+function lookingAtProject<T>({ files }: FileUse, look: (root: Root) => T): T {
+  const root: Root = { ...openRoot(files.root), mounts: undefined }
+  try {
+    return look(root)
+  } finally {
+    closeRoot(root)
+  }
+}
+
+/** A file that was swapped for something no tool may touch is refused as such, not shown. */
+function mustBeInReach(files: FileUse['files'], path: string): void {
+  try {
+    files.readPart(path, () => ({ start: 0, end: 0 }))
+  } catch (fault) {
+    if (!(fault instanceof ToolError) || fault.code !== 'E_NOT_FOUND') throw fault
+  }
+}
+
+function changedSince({ path, from }: Step, now: Standing | undefined, diff: () => LineDiff): ToolError {
+  const bits = now && from.sha256 !== null && !sameMode(now, from)
+  return new ToolError('E_CONFLICT', `${path} changed since Handrail wrote it; undoing would lose that change`, {
+    details: {
+      path,
+      changedSince: diff(),
+      ...(bits && { mode: { wrote: from.mode?.toString(8), found: now.mode.toString(8) } }),
+      ...(now && from.sha256 !== null && now.form !== formOf(from) && { form: { wrote: formOf(from), found: now.form } }),
+    },
+    hint: 'Keep the later change, or bring the older state back by hand with restore_snapshot and write_to_file.',
+  })
+}
+
+function gone(id: string): never {
+  throw new ToolError('E_NOT_FOUND', `The state to go back to is no longer kept: ${id}`, {
+    details: { snapshotId: id },
+    hint: '`handrail snapshots` shows what is kept.',
+  })
 }
 
 function between(path: string): ToolError {
@@ -124,6 +194,10 @@ function between(path: string): ToolError {
 
 function groupByPath(snapshots: Snapshot[]): Map<string, Snapshot[]> {
   const groups = new Map<string, Snapshot[]>()
-  for (const snapshot of snapshots) groups.set(snapshot.path, [...(groups.get(snapshot.path) ?? []), snapshot])
+  for (const snapshot of snapshots) {
+    const group = groups.get(snapshot.path)
+    if (group) group.push(snapshot)
+    else groups.set(snapshot.path, [snapshot])
+  }
   return groups
 }
