@@ -1,4 +1,6 @@
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 
 export interface ProcessOptions {
   file: string
@@ -9,41 +11,57 @@ export interface ProcessOptions {
   signal?: AbortSignal
   timeoutMs: number
   /** What it reads from stdin; nothing by default. */
-  input?: string
+  input?: string | Buffer
   /** Called with each piece of output; `stop` ends the process, which then counts as ended well. */
   onOutput: (chunk: Buffer) => void | 'stop'
+  /** Called with each piece of stderr; by default its beginning is kept as `errors`. */
+  onErrors?: (chunk: Buffer) => void
+  /** Called once it runs, with a way to end it; what is said there comes back as `ended`. */
+  onStarted?: (pid: number, end: (why: string) => void) => void
+  /** One more pipe, number 3, that the process may write facts to. */
+  onFacts?: (chunk: Buffer) => void
+  /** A variable every process of the tree carries unless it takes pains to lose it: strays are found and killed by it. */
+  mark?: string
 }
 
 export interface ProcessEnd {
-  /** Exit code; null where it was ended by us. */
+  /** Exit code; null where it was ended by us or by a signal. */
   code: number | null
+  /** The signal that ended it, where it was not ours. */
+  killedBy: string | null
   stopped: boolean
   timedOut: boolean
+  /** Why `end` was called. */
+  ended: string | undefined
   errors: string
 }
 
 const errorBytes = 8_192
+/** What must be killed where we exit ourselves. */
+const alive = new Set<() => void>()
+process.once('exit', () => alive.forEach((kill) => kill()))
 
-/** The one place that starts processes: argument lists only, no shell, no inherited environment, the whole group killed at the end. */
+/** How long its pipes may stay open after it is gone; a stray that holds them is not waited for. */
+const lingerMs = 500
+
+/**
+ * The one place that starts processes: argument lists only, no shell, no login, no inherited environment. Its end, the deadline,
+ * a cancelled call and our own exit kill the whole group; with `mark`, what left the group too.
+ */
 export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
   return new Promise((resolve, reject) => {
     const child = spawn(options.file, options.args, {
       cwd: options.cwd,
-      env: options.env,
-      stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+      env: { ...options.env, ...(options.mark !== undefined && { [markName]: options.mark }) },
+      stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe', ...(options.onFacts ? ['pipe' as const] : [])],
       detached: true,
       shell: false,
     })
     let stopped = false
     let timedOut = false
+    let ended: string | undefined
     let errors = ''
-    const kill = (): void => {
-      try {
-        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
-      } catch {
-        child.kill('SIGKILL')
-      }
-    }
+    const kill = (): void => killTree(child, options.mark)
     const timer = setTimeout(() => {
       timedOut = true
       kill()
@@ -52,8 +70,7 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
       stopped = true
       kill()
     }
-    const onExit = (): void => kill()
-    process.once('exit', onExit)
+    alive.add(kill)
     if (options.signal?.aborted) onAbort()
     options.signal?.addEventListener('abort', onAbort, { once: true })
     // It may end before it has read everything.
@@ -64,20 +81,104 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
       kill()
     })
     child.stderr?.on('data', (chunk: Buffer) => {
-      if (errors.length < errorBytes) errors += chunk.toString('utf8').slice(0, errorBytes - errors.length)
+      if (options.onErrors) options.onErrors(chunk)
+      else if (errors.length < errorBytes) errors += chunk.toString('utf8').slice(0, errorBytes - errors.length)
     })
+    const facts = child.stdio[3]
+    if (facts && 'on' in facts) facts.on('data', (chunk: Buffer) => options.onFacts?.(chunk))
+    if (child.pid !== undefined)
+      options.onStarted?.(child.pid, (why) => {
+        ended ??= why
+        kill()
+      })
     const finish = (): void => {
       clearTimeout(timer)
-      process.removeListener('exit', onExit)
+      alive.delete(kill)
       options.signal?.removeEventListener('abort', onAbort)
     }
     child.once('error', (cause) => {
       finish()
       reject(cause)
     })
-    child.once('close', (code) => {
+    child.once('exit', () => {
+      // What it left running goes with it, and whoever holds its pipes is not waited for.
+      kill()
+      const linger = setTimeout(() => child.stdio.forEach((stream) => stream?.destroy()), lingerMs)
+      child.once('close', () => clearTimeout(linger))
+    })
+    child.once('close', (code, signal) => {
       finish()
-      resolve({ code, stopped, timedOut, errors })
+      const ours = stopped || timedOut || ended !== undefined
+      resolve({ code: ours ? null : code, killedBy: ours ? null : signal, stopped, timedOut, ended, errors })
     })
   })
+}
+
+const markName = 'HANDRAIL_MARK'
+
+function killTree(child: ChildProcess, mark: string | undefined): void {
+  try {
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+  } catch {
+    // The group is gone already.
+  }
+  if (mark !== undefined) killMarked(mark)
+}
+
+/** Whoever carries the mark in its environment, wherever it has moved to. Again until nobody is found: they may be forking. */
+export function killMarked(mark: string): void {
+  const wanted = `${markName}=${mark}`
+  for (let round = 0; round < 20; round++) {
+    const found = everyProcess().filter((pid) => environmentOf(pid).includes(wanted))
+    if (found.length === 0) return
+    for (const pid of found) {
+      try {
+        process.kill(pid, 'SIGKILL')
+      } catch {
+        // It went by itself.
+      }
+    }
+  }
+}
+
+function everyProcess(): number[] {
+  try {
+    return readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number)
+      .filter((pid) => pid !== process.pid)
+  } catch {
+    return []
+  }
+}
+
+function environmentOf(pid: number): string[] {
+  try {
+    if (/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))) return []
+    return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0')
+  } catch {
+    return []
+  }
+}
+
+/** Waits until a process is gone, as far as it can still do anything. */
+export async function gone(pid: number): Promise<void> {
+  for (let wait = 0.5; existsSync(`/proc/${pid}`); wait = Math.min(wait * 2, 50)) {
+    try {
+      if (/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))) return
+    } catch {
+      return
+    }
+    await pause(wait)
+  }
+}
+
+/** Names one run of a process for good: numbers are used again, start times are not. */
+export function processName(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    return `${pid}-${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? ''}`
+  } catch {
+    return undefined
+  }
 }
