@@ -16,3 +16,6 @@ export function foldName(name: string): string {
 export function foldPath(path: string): string {
   return path.split('/').map(foldName).join('/')
 }
+
+/** The cookie that tells the person from everybody else; no server of an agent gets to see it. */
+export const personCookie = 'handrail_person'

@@ -1,9 +1,9 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { personCookie } from '../contracts/names.ts'
 
 const linkMs = 10 * 60_000
 const cookieMs = 12 * 3_600_000
-const cookieName = 'handrail_person'
 
 /** A key for one sign-in, made by whoever can read the person's secret. */
 export function signInKey(secret: string): string {
@@ -24,14 +24,14 @@ export function openDoorman(secret: string, spend: (word: string, until: number)
   const cookieOf = ({ headers }: IncomingMessage): string =>
     (headers.cookie ?? '')
       .split(/; */)
-      .find((pair) => pair.startsWith(`${cookieName}=`))
-      ?.slice(cookieName.length + 1) ?? ''
+      .find((pair) => pair.startsWith(`${personCookie}=`))
+      ?.slice(personCookie.length + 1) ?? ''
   return {
     signIn(key) {
       const now = Date.now()
       if (!isSealed(secret, 'link', key) || !spend(key.split('.')[1] as string, now + linkMs)) return undefined
       const value = seal(secret, 'cookie', now + cookieMs, randomBytes(12).toString('base64url'))
-      return `${cookieName}=${value}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${cookieMs / 1_000}`
+      return `${personCookie}=${value}; HttpOnly; SameSite=Strict; Path=/; Max-Age=${cookieMs / 1_000}`
     },
     isPerson: (request) => isSealed(secret, 'cookie', cookieOf(request)),
     formToken: (request) =>

@@ -1,0 +1,208 @@
+import { isUtf8 } from 'node:buffer'
+import { lstatSync, readdirSync, type Stats } from 'node:fs'
+import { ToolError } from '../../contracts/errors.ts'
+import type { Effect, Leftover } from '../../contracts/stage.ts'
+import type { PathRules } from '../paths.ts'
+import { deepest, splitPath } from '../paths.ts'
+import { standingAt, type Standing } from '../standing.ts'
+import type { Root } from '../walk.ts'
+
+/** Both sides of one path: as the project has it, and as the program left it. */
+export interface Difference {
+  path: string
+  before: Standing | undefined
+  after: Standing | undefined
+}
+
+/** Everything a program changed on its stage, and what no commit takes over. */
+export interface Differences {
+  changed: Difference[]
+  leftover: Leftover[]
+}
+
+export interface Sides {
+  /** The project. */
+  lower: Root
+  /** The overlay's own folder. */
+  upper: Root
+  rules: PathRules
+  /** The names in some folders as they stand on the stage: `./folder/name`. */
+  look(folders: readonly string[]): Promise<Buffer[]>
+  /** When the program started: what changed in the project after that was changed by somebody else. */
+  since: bigint
+  /** Permission bits of the overlay that had to be changed to read it. */
+  were: ReadonlyMap<string, number>
+}
+
+/** The bytes of a path on each side. */
+export interface Contents {
+  before(path: string): Buffer
+  after(path: string): Buffer
+}
+
+/** Reads off an overlay what was done on it, exactly: files made, changed, removed, permission bits, links, folders. */
+export async function differences(sides: Sides): Promise<Differences> {
+  const found: Differences = { changed: [], leftover: [] }
+  const both = compareFolder(sides, [], found, true)
+  if (both.length) {
+    const left = new Set((await sides.look(both)).map((name) => name.toString('utf8').slice(2)))
+    // A folder may have been removed and made anew, which no name in it shows: what is no longer there was removed.
+    for (const folder of both)
+      for (const name of namesIn(sides.lower, folder))
+        if (!left.has(`${folder}/${name}`)) removed(sides, [...folder.split('/'), name], found)
+  }
+  found.changed.sort((a, b) => (a.path < b.path ? -1 : 1))
+  // Where nothing stood, a look at the path could lead through a link to somewhere else.
+  for (const { path, before } of found.changed) if (before) refuseIfMoved(sides, path)
+  return found
+}
+
+/** Compares one folder of the overlay with the project's; returns the folders that stand on both sides, the root left out. */
+function compareFolder(sides: Sides, names: readonly string[], found: Differences, merged: boolean): string[] {
+  const both: string[] = []
+  for (const entry of readdirSync(at(sides.upper, names), { encoding: 'buffer' as never }) as unknown as Buffer[]) {
+    const why = isUtf8(entry) ? refusal(sides.rules, [...names, entry.toString('utf8')]) : 'its name is not UTF-8 text'
+    const here = [...names, entry.toString('utf8')]
+    const path = here.join('/')
+    if (why !== undefined) {
+      found.leftover.push({ path, why })
+      continue
+    }
+    const stat = lstatSync(at(sides.upper, here))
+    const before = merged ? standing(sides.lower, here) : undefined
+    if (isWhiteout(stat)) {
+      if (names.length === 0) removed(sides, here, found)
+      continue
+    }
+    if (!stat.isFile() && !stat.isDirectory() && !stat.isSymbolicLink()) {
+      found.leftover.push({ path, why: 'it is a pipe, socket or device' })
+      continue
+    }
+    const stands = standing(sides.upper, here) as Standing
+    const after = { ...stands, mode: sides.were.get(path) ?? stands.mode }
+    if (before?.form === 'folder' && after.form !== 'folder')
+      for (const name of namesIn(sides.lower, path)) removed(sides, [...here, name], found)
+    if (!isSame(before, after)) found.changed.push({ path, before, after })
+    if (after.form !== 'folder') continue
+    if (before?.form === 'folder') both.push(path)
+    both.push(...compareFolder(sides, here, found, before?.form === 'folder'))
+  }
+  return both
+}
+
+/** A path that is gone, with all below it. A folder that holds something no commit removes stays. */
+function removed(sides: Sides, names: readonly string[], found: Differences): boolean {
+  const path = names.join('/')
+  const why = refusal(sides.rules, names)
+  if (why !== undefined) {
+    found.leftover.push({ path, why })
+    return false
+  }
+  const before = standing(sides.lower, names)
+  if (!before) {
+    const there = lstatSync(at(sides.lower, names), { throwIfNoEntry: false })
+    if (there) found.leftover.push({ path, why: 'it is a pipe, socket or device' })
+    return !there
+  }
+  if (before.form === 'folder') {
+    const all = namesIn(sides.lower, path).map((name) => removed(sides, [...names, name], found))
+    if (all.includes(false)) return false
+  }
+  found.changed.push({ path, before, after: undefined })
+  return true
+}
+
+/** The differences as a person and an agent read them: what was moved is said once. */
+export function effectsOf(changed: readonly Difference[], contents: Contents): Effect[] {
+  const gone = new Map<string, Difference[]>()
+  for (const one of changed)
+    if (one.before?.form === 'file' && !one.after && one.before.bytes > 0)
+      gone.set(one.before.sha256, [...(gone.get(one.before.sha256) ?? []), one])
+  const moved = new Map<Difference, Difference>()
+  for (const one of changed) {
+    if (one.before || one.after?.form !== 'file') continue
+    const from = gone.get(one.after.sha256)?.shift()
+    if (from) moved.set(one, from)
+  }
+  const folded = new Set(moved.values())
+  return changed.filter((one) => !folded.has(one)).map((one) => effectOf(one, moved.get(one), contents))
+}
+
+function effectOf(one: Difference, movedFrom: Difference | undefined, contents: Contents): Effect {
+  const before = movedFrom?.before ?? one.before
+  const { after } = one
+  const kind = movedFrom
+    ? 'renamed'
+    : !before
+      ? 'created'
+      : !after
+        ? 'deleted'
+        : isSameContent(before, after)
+          ? 'mode'
+          : 'modified'
+  const targets = [
+    one.before?.form === 'link' ? contents.before(one.path).toString('utf8') : null,
+    after?.form === 'link' ? contents.after(one.path).toString('utf8') : null,
+  ] as const
+  return {
+    path: one.path,
+    kind,
+    form: (after ?? before)?.form ?? 'file',
+    ...(movedFrom && { from: movedFrom.path }),
+    modes: [before?.mode ?? null, after?.mode ?? null],
+    sizes: [before?.bytes ?? null, after?.bytes ?? null],
+    hashes: [before?.sha256 ?? null, after?.sha256 ?? null],
+    ...(targets.some((target) => target !== null) && { targets }),
+  }
+}
+
+function at(root: Root, names: readonly string[]): string {
+  return [root.path, ...names].join('/')
+}
+
+function namesIn(root: Root, path: string): string[] {
+  return readdirSync(`${root.path}/${path}`).sort()
+}
+
+/** What stands at a path; nothing for what is neither file, link nor folder. */
+function standing(root: Root, names: readonly string[]): Standing | undefined {
+  try {
+    return standingAt(root, names)
+  } catch (fault) {
+    if (fault instanceof ToolError && (fault.code === 'E_DENY_PATH' || fault.code === 'E_NOT_FOUND')) return undefined
+    throw fault
+  }
+}
+
+function isWhiteout(stat: Stats): boolean {
+  return stat.isCharacterDevice() && stat.rdev === 0
+}
+
+function isSameContent(a: Standing, b: Standing): boolean {
+  return a.form === b.form && a.sha256 === b.sha256
+}
+
+function isSame(a: Standing | undefined, b: Standing): boolean {
+  // A link has no permissions of its own.
+  return a !== undefined && isSameContent(a, b) && (a.mode === b.mode || a.form === 'link')
+}
+
+function refusal(rules: PathRules, names: readonly string[]): string | undefined {
+  if (names.length > deepest) return `it is more than ${deepest} folders deep`
+  try {
+    splitPath(names.join('/'), rules)
+    return undefined
+  } catch (fault) {
+    if (fault instanceof ToolError) return fault.message.replace(/^Path not allowed: /, '')
+    throw fault
+  }
+}
+
+function refuseIfMoved({ lower, since }: Sides, path: string): void {
+  const stat = lstatSync(`${lower.path}/${path}`, { bigint: true, throwIfNoEntry: false })
+  if (stat && !stat.isDirectory() && stat.ctimeNs > since)
+    throw new ToolError('E_CONFLICT', `${path} was changed by somebody else while the program ran`, {
+      details: { path },
+      hint: 'Look at the file and run the program again; nothing of this run was taken over.',
+    })
+}

@@ -1,0 +1,173 @@
+import { ToolError } from '../../contracts/errors.ts'
+import type { Kept, Program, Ran } from '../../contracts/stage.ts'
+import { gone, runProcess, type ProcessEnd } from '../process.ts'
+import { confine, type View } from './confine.ts'
+import { watchLimits, type Limits } from './watch.ts'
+
+/** The programs of the system that staging rests on. */
+export interface Means {
+  bubblewrap: string
+  unshare: string
+  shell: string
+  /** What this bubblewrap can do, from its own help. */
+  flags: ReadonlySet<string>
+}
+
+/** One stage on the disk: what a program changes lands in `upper`. */
+export interface Layers {
+  lower: string
+  upper: string
+  work: string
+  merged: string
+  /** A plain name for `lower` where its own cannot be written as a mount option. */
+  plainLower: string
+}
+
+/** Variables of the programs that set the stage up; the program on it gets its own. */
+const outerEnv = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' }
+
+/**
+ * Run inside a user and mount namespace of its own, which dies with its last process: no mount is ever seen, or left, outside.
+ * Limits are set here, before bubblewrap makes the namespace whose processes they count.
+ */
+const setting = [
+  'if [ -n "$1" ]; then mount -n --bind "$1" "$2" || exit 120; fi',
+  'mount -n -i -t overlay handrail-stage -o "$3" "$4" || exit 121',
+  'shift 4',
+]
+const limiting = [
+  'ulimit -c 0; ulimit -f "$1"; ulimit -d "$2"; ulimit -u "$3" 2>/dev/null || ulimit -p "$3" 2>/dev/null',
+  'shift 3',
+  'exec "$@"',
+]
+
+/** Without layers nothing is mounted. */
+function stageArguments(means: Means, layers: Layers | undefined, readOnly: boolean, script: readonly string[]): string[] {
+  const enter = (steps: readonly string[]): string[] => [
+    '--user',
+    '--map-root-user',
+    '--mount',
+    '--',
+    means.shell,
+    '-c',
+    [...steps, ...script].join('\n'),
+    'stage',
+  ]
+  if (!layers) return enter([])
+  const special = /[,:\\"\s]/.test(layers.lower)
+  const lower = special ? layers.plainLower : layers.lower
+  const options = readOnly
+    ? `ro,userxattr,lowerdir=${layers.upper}:${lower}`
+    : `userxattr,lowerdir=${lower},upperdir=${layers.upper},workdir=${layers.work}`
+  return [...enter(setting), special ? layers.lower : '', layers.plainLower, options, layers.merged]
+}
+
+export interface Launch {
+  program: Pick<Program, 'argv' | 'timeoutMs'>
+  view: View
+  layers: Layers | undefined
+  /** All it writes to the disk lands below this folder. */
+  written: string
+  limits: Limits
+  /** How often it is looked what it takes; a program that runs for days is not to cost much by it. */
+  lookEveryMs?: number
+  signal?: AbortSignal | undefined
+  /** Called once it is started, with a way to end it for a reason. */
+  onStarted?: (end: (why: string) => void) => void
+  /** Called once it runs, with the first process of its namespace. */
+  onFirst?: (pid: number) => void
+  onOutput: (chunk: Buffer) => void
+  onErrors: (chunk: Buffer) => void
+}
+
+/** Runs a program on its stage. When it returns, nothing of it runs any more. */
+export async function launch(means: Means, { program, view, layers, written, limits, ...given }: Launch): Promise<ProcessEnd> {
+  const block = 512
+  let facts = ''
+  let first: number | undefined
+  let watch: { stop(): void } | undefined
+  const end = await runProcess({
+    file: means.unshare,
+    args: [
+      ...stageArguments(means, layers, false, limiting),
+      ...[Math.ceil(limits.diskBytes / block), Math.ceil(limits.memoryBytes / 1_024), limits.processes].map(String),
+      means.bubblewrap,
+      '--info-fd',
+      '3',
+      ...confine(view, means.flags),
+      '--',
+      ...program.argv,
+    ],
+    cwd: '/',
+    env: outerEnv,
+    timeoutMs: program.timeoutMs,
+    ...(given.signal && { signal: given.signal }),
+    onOutput: given.onOutput,
+    onErrors: given.onErrors,
+    onStarted(pid, stop) {
+      watch = watchLimits(pid, written, limits, given.lookEveryMs ?? 100, stop)
+      given.onStarted?.(stop)
+    },
+    onFacts(chunk) {
+      facts += chunk.toString('utf8')
+      const pid = /"child-pid"\s*:\s*(\d+)\b[^]/.exec(facts)?.[1]
+      if (pid === undefined || first !== undefined) return
+      first = Number(pid)
+      given.onFirst?.(first)
+    },
+  }).finally(() => watch?.stop())
+  // The first process of its namespace ends last: once it is gone, so is everything the program left running.
+  if (first !== undefined) await gone(first)
+  return end
+}
+
+/** A program that ended because its stage could not be set up never ran. */
+export function mustHaveStarted(code: number | null, errors: Kept): void {
+  const setup = code === 120 || code === 121 || (code === 1 && /^bwrap: (?!execvp)/.test(errors.text))
+  if (!setup) return
+  throw new ToolError('E_UNSUPPORTED', `The stage could not be set up: ${errors.text.trim().slice(0, 300)}`, {
+    hint: 'Nothing was run. `handrail doctor` says what confinement there is.',
+  })
+}
+
+/** The end of a program in the words of the contract. */
+export function howItEnded(end: ProcessEnd, { timeoutMs }: Program): Pick<Ran, 'exitCode' | 'signal' | 'ended'> {
+  const ended = end.timedOut ? `it ran longer than ${timeoutMs / 1_000} s` : end.stopped ? 'the call was cancelled' : end.ended
+  return {
+    exitCode: end.code,
+    ...(end.killedBy !== null && { signal: end.killedBy }),
+    ...(ended !== undefined && { ended }),
+  }
+}
+
+/** The names in some folders as they stand on the stage, whatever the overlay did to make them so. */
+export async function lookOnStage(means: Means, layers: Layers, folders: readonly string[]): Promise<Buffer[]> {
+  const chunks: Buffer[] = []
+  const end = await runProcess({
+    file: means.unshare,
+    args: [
+      ...stageArguments(means, layers, true, [
+        'cd "$1" || exit 122',
+        `exec xargs -0 -r ${means.shell} -c 'exec find "$@" -mindepth 1 -maxdepth 1 -print0' look`,
+      ]),
+      layers.merged,
+    ],
+    cwd: '/',
+    env: outerEnv,
+    timeoutMs: 60_000,
+    input: Buffer.from(folders.map((folder) => `./${folder}\0`).join('')),
+    onOutput: (chunk) => void chunks.push(chunk),
+  })
+  if (end.code !== 0) throw new Error(`the stage could not be looked at (${end.code}): ${end.errors}`)
+  return splitAtNul(Buffer.concat(chunks))
+}
+
+function splitAtNul(bytes: Buffer): Buffer[] {
+  const parts: Buffer[] = []
+  let from = 0
+  for (let at = bytes.indexOf(0); at >= 0; at = bytes.indexOf(0, from)) {
+    parts.push(bytes.subarray(from, at))
+    from = at + 1
+  }
+  return parts
+}

@@ -1,0 +1,109 @@
+import { mkdtempSync } from 'node:fs'
+import { join } from 'node:path'
+import { inPath } from '../installed.ts'
+import { processName, runProcess } from '../process.ts'
+import { keepBothEnds } from '../output.ts'
+import { overlaid } from './confine.ts'
+import { launch, type Means } from './launch.ts'
+import { etcFiles, makePlace, removeStage } from './places.ts'
+import { makeLayers } from './shelf.ts'
+
+/** What was found by trying: a real program on a real stage over this very project. */
+export type Probe = { confined: true; means: Means; place: string; etc: string; says: string } | { confined: false; says: string }
+
+export type Confined = Probe & { confined: true }
+
+export interface Probing {
+  project: string
+  homes: readonly string[]
+  /** Where bubblewrap is; empty: looked for. */
+  bubblewrap: string
+  path: string
+}
+
+const hint = 'Programs are run only after you agreed to each, unconfined, with a copy of the project for undo.'
+
+export async function probe(asked: Probing): Promise<Probe> {
+  if (process.platform !== 'linux') return { confined: false, says: `Programs can be confined on Linux only. ${hint}` }
+  const find = (name: string): string | undefined => inPath(name, asked)[0]
+  const bubblewrap = asked.bubblewrap || find('bwrap')
+  const unshare = find('unshare')
+  const shell = find('sh')
+  if (!bubblewrap) return { confined: false, says: `bubblewrap is not installed (apt install bubblewrap). ${hint}` }
+  if (!unshare || !shell) return { confined: false, says: `unshare is not installed (apt install util-linux). ${hint}` }
+  const about = await ask(bubblewrap, ['--help'])
+  const version = /\d[\d.]*/.exec(await ask(bubblewrap, ['--version']))?.[0] ?? 'of unknown version'
+  const means: Means = { bubblewrap, unshare, shell, flags: new Set(about.match(/--[a-z][a-z-]+/g) ?? []) }
+  const faults: string[] = []
+  for (const home of asked.homes) {
+    try {
+      const place = makePlace(home, asked.project)
+      const etc = etcFiles(place)
+      const fault = await tryStage(means, asked.project, place, etc)
+      if (fault === undefined)
+        return {
+          confined: true,
+          means,
+          place,
+          etc,
+          says: `bubblewrap ${version} and an overlay of the project; no network, no capabilities, own processes`,
+        }
+      faults.push(fault)
+    } catch (cause) {
+      faults.push((cause as Error).message)
+    }
+  }
+  return { confined: false, says: `${explain(faults)} ${hint}` }
+}
+
+/** Runs a command that must see the project, must not see our state, and must leave a file on the stage. */
+async function tryStage(means: Means, project: string, place: string, etc: string): Promise<string | undefined> {
+  const folder = mkdtempSync(join(place, `probe-${processName(process.pid)}-`))
+  try {
+    const layers = makeLayers(folder, place, project)
+    const output = keepBothEnds(2_000)
+    const end = await launch(means, {
+      program: { argv: ['/bin/sh', '-c', 'test ! -e .handrail/token && : > .handrail-probe && echo staged'], timeoutMs: 10_000 },
+      view: {
+        project,
+        shows: overlaid(project, layers.merged, '', false),
+        hidden: [{ path: '.handrail', folder: true }],
+        reads: [],
+        etc,
+        cwd: project,
+        env: { PATH: '/usr/bin:/bin' },
+        network: false,
+        tmpBytes: 1_048_576,
+      },
+      layers,
+      written: layers.upper,
+      limits: { processes: 64, memoryBytes: 1_073_741_824, diskBytes: 1_048_576 },
+      onOutput: (chunk) => output.add(chunk),
+      onErrors: (chunk) => output.add(chunk),
+    })
+    const { text } = output.end()
+    return end.code === 0 && text.trim() === 'staged' ? undefined : text.trim() || `it ended with ${end.code}`
+  } finally {
+    removeStage(folder)
+  }
+}
+
+/** The texts by which the usual refusals are known, in words that say what to do. */
+function explain(faults: readonly string[]): string {
+  const text = faults.join(' / ')
+  if (/max_\*?user_namespaces|No space left|ENOSPC.*namespace|max_.*_namespaces/i.test(text))
+    return 'This system allows no user namespaces (sysctl user.max_user_namespaces is 0 or used up).'
+  if (/uid.?map|No permissions to create|Operation not permitted|RTM_NEWADDR|pivot_root|Failed to make \/ slave/i.test(text))
+    return `This system does not let programs be confined (user namespaces are restricted; on Ubuntu: sysctl kernel.apparmor_restrict_unprivileged_userns=0; in a container: a privileged one). It said: ${text.slice(0, 300)}`
+  return `Confining a program was tried and failed: ${text.slice(0, 300)}`
+}
+
+async function ask(file: string, args: string[]): Promise<string> {
+  const output = keepBothEnds(20_000)
+  try {
+    await runProcess({ file, args, cwd: '/', env: {}, timeoutMs: 5_000, onOutput: (chunk) => output.add(chunk) })
+  } catch {
+    return ''
+  }
+  return output.end().text
+}

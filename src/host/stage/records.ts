@@ -1,0 +1,74 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Ran } from '../../contracts/stage.ts'
+import { processName } from '../process.ts'
+import type { Difference } from './effects.ts'
+import { removeStage } from './places.ts'
+
+/** Which call a stage belongs to. */
+export interface StageOrigin {
+  call: string
+  session: string
+  tool: string
+  inputDigest: string
+}
+
+/** What is written down beside the layers of a stage. With `approval` it has run, and waits for a person. */
+export interface StageRecord extends StageOrigin {
+  confined: boolean
+  approval?: string
+  ran?: Ran
+  changed?: readonly Difference[]
+}
+
+export const recordFile = 'stage.json'
+/** Shared by all stages of a place, and no stage themselves. */
+const shared = /^(etc.*|merged|lower)$/
+
+/** A name that says whose it is, so that what a killed process left is known by it alone. */
+export function nameStage(): string {
+  return `${processName(process.pid) ?? process.pid}-${randomBytes(6).toString('hex')}`
+}
+
+export function writeRecord(folder: string, record: StageRecord): void {
+  writeFileSync(join(folder, `${recordFile}.new`), JSON.stringify(record), { mode: 0o600 })
+  renameSync(join(folder, `${recordFile}.new`), join(folder, recordFile))
+}
+
+export function recordOf(folder: string): StageRecord | undefined {
+  try {
+    return JSON.parse(readFileSync(join(folder, recordFile), 'utf8')) as StageRecord
+  } catch {
+    return undefined
+  }
+}
+
+/** Every stage below some places, with what is written down of it. */
+export function stagesBelow(places: readonly string[]): { folder: string; owned: boolean; record: StageRecord | undefined }[] {
+  return places
+    .filter((place) => existsSync(place))
+    .flatMap((place) =>
+      readdirSync(place)
+        .filter((name) => !shared.test(name))
+        .map((name) => ({ folder: join(place, name), owned: isOwned(name), record: recordOf(join(place, name)) })),
+    )
+}
+
+/** Takes away what nobody owns and no question is about. `lost` is told of each call that ended with its process, before its stage goes. */
+export function sweepStages(
+  places: readonly string[],
+  stands: (approval: string) => boolean,
+  lost: (record: StageRecord, folder: string) => void,
+): void {
+  for (const { folder, owned, record } of stagesBelow(places)) {
+    if (record?.approval === undefined ? owned : stands(record.approval)) continue
+    if (record && record.approval === undefined) lost(record, folder)
+    removeStage(folder)
+  }
+}
+
+function isOwned(name: string): boolean {
+  const [, owner = '', pid = ''] = /^(?:probe-)?((\d+)-\d+)-/.exec(name) ?? []
+  return owner !== '' && processName(Number(pid)) === owner
+}

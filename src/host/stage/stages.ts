@@ -1,0 +1,213 @@
+import { chmodSync, lstatSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Config } from '../../contracts/config.ts'
+import { ToolError } from '../../contracts/errors.ts'
+import type { Confinement, Program, Ran } from '../../contracts/stage.ts'
+import { keepBothEnds } from '../output.ts'
+import type { PathRules } from '../paths.ts'
+import { closeRoot, openRoot, type Root } from '../walk.ts'
+import { reopenBefore } from './before.ts'
+import { installedIn, overlaid, programEnv, type Shown, type View } from './confine.ts'
+import { differences, effectsOf, type Differences } from './effects.ts'
+import { watchHidden } from './hidden.ts'
+import { howItEnded, launch, lookOnStage, mustHaveStarted, type Layers } from './launch.ts'
+import { makePlace, openUp, placeFor, removeIfEmpty, removeStage, stageHomes } from './places.ts'
+import { probe, type Confined, type Probe } from './probe.ts'
+import { nameStage, stagesBelow, sweepStages, writeRecord, type StageOrigin, type StageRecord } from './records.ts'
+import { openShelf, type Shelf } from './shelf.ts'
+import { openServers } from './servers.ts'
+import { contentsOf, madeAlready, onStage, withoutEffect, type Staged } from './staged.ts'
+import { runUnconfined } from './unconfined.ts'
+import type { Limits } from './watch.ts'
+
+export interface Stages {
+  /** Found by trying, once. */
+  confinement(): Promise<Confinement>
+  run(program: Program, origin: StageOrigin, signal?: AbortSignal): Promise<Staged>
+  /** The stage that waits for an answer to exactly this call. */
+  waiting(inputDigest: string, session: string): Staged | undefined
+  /**
+   * Takes away stages that nobody owns any more, unless their question still stands. `lost` is told of each call that ended with
+   * its process, and of what an unconfined program had changed by then.
+   */
+  sweep(stands: (approval: string) => boolean, lost: (record: StageRecord, made: ReturnType<Staged['made']>) => void): void
+  /** Servers that still run are ended. */
+  close(): Promise<void>
+}
+
+export interface StageParts {
+  project: Root
+  rules: PathRules
+  environment: Record<string, string | undefined>
+  settings: Config['stage']
+  limits: Limits
+}
+
+const againMs = 10_000
+/** What lies in /tmp lies in memory. */
+const mostTmpBytes = 536_870_912
+
+export function openStages(parts: StageParts): Stages {
+  const { project, settings, environment, limits } = parts
+  const homes = stageHomes(environment, settings.stagePlace)
+  const places = homes.map((home) => placeFor(home, project.path))
+  const hidden = watchHidden(project, parts.rules, settings.stageVisible)
+  let probing: Promise<Probe> | undefined
+  let shelf: Shelf | undefined
+  let tried = Number.NEGATIVE_INFINITY
+  const tryIt = (): Promise<Probe> => {
+    tried = performance.now()
+    return probe({ project: project.path, homes, bubblewrap: settings.bubblewrap, path: environment['PATH'] ?? '' })
+  }
+  /** A yes holds; after a no it is tried again now and then, since a busy machine can fail once. */
+  const probed = async (): Promise<Probe> => {
+    probing ??= tryIt()
+    const known = await probing
+    if (known.confined || performance.now() - tried < againMs) return known
+    return (probing = tryIt())
+  }
+
+  const viewOf = (found: Confined, program: Program, shows: readonly Shown[]): View => {
+    const own = installedIn(process.execPath)
+    return {
+      project: project.path,
+      shows,
+      hidden: hidden(),
+      reads: [...settings.stageReads, ...(program.reads ?? []), ...(own === undefined ? [] : [own])],
+      etc: found.etc,
+      cwd: join(project.path, program.cwd),
+      env: { ...programEnv(), ...program.env },
+      network: program.network ?? false,
+      tmpBytes: Math.min(limits.diskBytes, mostTmpBytes),
+    }
+  }
+  const servers = openServers({ project: project.path, limits, hidden, viewOf })
+
+  const leave = (folder: string): void => (shelf ? shelf.leave(folder) : removeStage(folder))
+
+  const confined = async (found: Confined, program: Program, origin: StageOrigin, signal?: AbortSignal): Promise<Staged> => {
+    const record = { ...origin, confined: true }
+    shelf ??= openShelf(found.place, project.path)
+    const { folder, layers, since } = shelf.take(record)
+    try {
+      const changes = program.changes ?? ''
+      makeFolder(project, layers, changes)
+      const began = performance.now()
+      const [stdout, stderr] = [
+        keepBothEnds(program.outputBytes, program.secrets),
+        keepBothEnds(program.outputBytes, program.secrets),
+      ]
+      const end = await launch(found.means, {
+        program,
+        view: viewOf(found, program, overlaid(project.path, layers.merged, changes, program.alone ?? false)),
+        layers,
+        written: layers.upper,
+        limits,
+        signal,
+        onOutput: (chunk) => stdout.add(chunk),
+        onErrors: (chunk) => stderr.add(chunk),
+      })
+      const ms = Math.round(performance.now() - began)
+      signal?.throwIfAborted()
+      const errors = stderr.end()
+      mustHaveStarted(end.code, errors)
+      for (let at = changes; at !== ''; at = at.split('/').slice(0, -1).join('/')) removeIfEmpty(join(layers.upper, at))
+      const { changed, leftover } = await readStage(found, layers, since)
+      const ran: Ran = {
+        ...howItEnded(end, program),
+        stdout: stdout.end(),
+        stderr: errors,
+        ms,
+        effects: effectsOf(changed, contentsOf(project, layers.upper)),
+        leftover,
+        confined: true,
+        network: program.network ?? false,
+      }
+      return onStage(project, folder, record, ran, changed, leave)
+    } catch (fault) {
+      removeStage(folder)
+      throw fault
+    }
+  }
+
+  const readStage = async ({ means }: Confined, layers: Layers, since: bigint): Promise<Differences> => {
+    const were = openUp(layers.upper)
+    const upper = openRoot(layers.upper)
+    try {
+      const look = (folders: readonly string[]): Promise<Buffer[]> => lookOnStage(means, layers, folders)
+      return await differences({ lower: project, upper, rules: parts.rules, look, since, were })
+    } finally {
+      closeRoot(upper)
+    }
+  }
+
+  const unconfined = async (program: Program, origin: StageOrigin, signal?: AbortSignal): Promise<Staged> => {
+    const folder = join(usablePlace(homes, project.path), nameStage())
+    try {
+      mkdirSync(folder, { mode: 0o700 })
+      writeRecord(folder, { ...origin, confined: false })
+      const asked = { project, rules: parts.rules, diskBytes: limits.diskBytes }
+      const { ran, compared, contents } = await runUnconfined(asked, program, programEnv(), folder, signal)
+      return madeAlready(ran, compared, contents, () => removeStage(folder))
+    } catch (fault) {
+      removeStage(folder)
+      throw fault
+    }
+  }
+
+  return {
+    async confinement() {
+      const { confined: is, says } = await probed()
+      return { confined: is, says }
+    },
+    async run(program, origin, signal) {
+      const found = await probed()
+      if (program.serves) return withoutEffect(await servers.run(found, program, origin, signal))
+      if (found.confined) return confined(found, program, origin, signal)
+      if (settings.unconfined === 'ask') return unconfined(program, origin, signal)
+      throw new ToolError('E_UNSUPPORTED', `Programs cannot be confined here, so none is run. ${found.says}`, {
+        hint: '`handrail doctor` says what is missing. stage.unconfined "ask" would run it after a person agreed.',
+      })
+    },
+    waiting(inputDigest, session) {
+      const found = stagesBelow(places).find(
+        ({ record }) => record?.approval !== undefined && record.inputDigest === inputDigest && record.session === session,
+      )
+      if (!found?.record?.ran || !found.record.changed) return undefined
+      return onStage(project, found.folder, found.record, found.record.ran, found.record.changed, leave)
+    },
+    sweep: (stands, lost) =>
+      sweepStages(places, stands, (record, folder) =>
+        lost(record, record.confined ? [] : reopenBefore(project, parts.rules, join(folder, 'before')).compare()),
+      ),
+    async close() {
+      await probing
+      await servers.close()
+      shelf?.close()
+    },
+  }
+}
+
+/** The folder a program may change must be there for it; its permissions are the project's where the project has it. */
+function makeFolder(project: Root, layers: Layers, changes: string): void {
+  changes
+    .split('/')
+    .filter(Boolean)
+    .forEach((_, index, names) => {
+      const at = names.slice(0, index + 1).join('/')
+      const there = lstatSync(join(project.path, at), { throwIfNoEntry: false })
+      mkdirSync(join(layers.upper, at))
+      if (there) chmodSync(join(layers.upper, at), there.mode & 0o777)
+    })
+}
+
+function usablePlace(homes: readonly string[], project: string): string {
+  for (const home of homes) {
+    try {
+      return makePlace(home, project)
+    } catch {
+      continue
+    }
+  }
+  throw new ToolError('E_IO', 'No folder for stages can be made', { hint: `Tried ${homes.join(', ')}. Set stage.place.` })
+}
