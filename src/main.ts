@@ -6,13 +6,18 @@ import { loadConfig } from './config/load.ts'
 import type { Config } from './contracts/config.ts'
 import { ToolError } from './contracts/errors.ts'
 import type { Runtime, RuntimeOptions } from './contracts/runtime.ts'
+import type { Written } from './contracts/tool.ts'
 import { openDatabase } from './host/database.ts'
 import { judgedFiles } from './host/files.ts'
+import { openPrograms } from './host/installed.ts'
 import { openLock } from './host/lock.ts'
-import { pathRules } from './host/paths.ts'
+import { pathRules, splitPath } from './host/paths.ts'
+import { openPython } from './host/python.ts'
 import { openRegexEngine } from './host/regex.ts'
 import { findRipgrep, openSearch } from './host/search.ts'
 import { readSettingsFile } from './host/settings-file.ts'
+import { openStages } from './host/stage/stages.ts'
+import { standingAt, stateWord } from './host/standing.ts'
 import { openStateFolder, type StateFolder } from './host/state-folder.ts'
 import { closeRoot, openRoot, type Root } from './host/walk.ts'
 import { openWeb } from './host/web.ts'
@@ -20,6 +25,7 @@ import { openKernel } from './kernel/kernel.ts'
 import { scrub } from './kernel/record.ts'
 import { openApprovals } from './stores/approvals.ts'
 import { openAudit } from './stores/audit.ts'
+import { openEvidence } from './stores/evidence.ts'
 import { openIdempotency } from './stores/idempotency.ts'
 import { openJournal } from './stores/journal.ts'
 import { schema, schemaVersion } from './stores/schema.ts'
@@ -27,6 +33,7 @@ import { openSessions } from './stores/sessions.ts'
 import { openSnapshots } from './stores/snapshots.ts'
 import { allTools } from './toolsets/index.ts'
 
+const probeAfterMs = 500
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string }
 
 /** Wires the rooms. The only file that sees them all. */
@@ -118,6 +125,33 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
     }),
   )
 
+  const stages = keep(
+    openStages({
+      project: projectRoot,
+      rules,
+      environment,
+      settings: config.stage,
+      limits: { processes: limits.stageProcesses, memoryBytes: limits.stageMemoryBytes, diskBytes: limits.stageDiskBytes },
+    }),
+  )
+  const questionStands = (id: string): boolean => ['pending', 'approved'].includes(approvals.get(id)?.state ?? '')
+  stages.sweep(questionStands, ({ call, session, tool, confined }, made) => {
+    const kept = made.length
+      ? projectLock.holdNow(() => journal.record(made, { call, session, idempotencyKey: null }))
+      : undefined
+    const message = confined
+      ? 'the process died while a program ran on its stage; the project is as it was before'
+      : `the process died while a program ran unconfined; ${made.length} changes it had made are kept for undo`
+    audit.write({
+      event: 'recovered',
+      call,
+      session,
+      tool,
+      message,
+      ...(kept && { snapshots: kept.written.map((one) => one.snapshotId) }),
+    })
+  })
+
   let spentFolder: StateFolder | undefined
   const recover = (): void => {
     for (const { id, path, landed } of journal.recover())
@@ -133,6 +167,12 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
         true,
       )
   }
+  const keptBoth = ({ written, pruned }: { written: Written[]; pruned: string[] }, call: string): Written[] => {
+    if (pruned.length)
+      audit.note({ event: 'snapshot.pruned', snapshots: pruned, call, message: 'older than limits.snapshotRetention' })
+    return written
+  }
+  const machine = { path: environment['PATH'] ?? '', home: environment['HOME'] || homedir(), project: projectRoot.path }
   const tools = allTools({
     files: { files, search, regex, regexTimeoutMs: limits.regexTimeoutMs, kept: snapshots },
     session: {
@@ -148,7 +188,13 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
           timeoutMs: limits.browserTimeoutMs,
           screenshotDir: config.browser.screenshotDir,
         },
+        execution: {
+          allowedCommands: policies.allowedCommands,
+          timeoutMs: limits.commandTimeoutMs,
+          workingDir: projectRoot.path,
+        },
       },
+      confinement: stages.confinement,
       note: (note) => sessions.note(note),
     },
     records: { audit },
@@ -159,6 +205,8 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
       screenshotDir: config.browser.screenshotDir,
       timeoutMs: limits.browserTimeoutMs,
     },
+    shell: { files, commandTimeoutMs: limits.commandTimeoutMs },
+    skills: { files, programs: openPrograms(machine), python: openPython(machine), environment },
   })
   const kernel = openKernel(tools, config, {
     audit,
@@ -168,24 +216,22 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
     world: {
       normal: (path) => files.normal(path),
       read: (path) => files.peek(path),
+      state: (path) => stateWord(standingAt(projectRoot, splitPath(path, rules))),
       exclusive: (act, signal) =>
         projectLock.hold(() => {
           recover()
           return act()
         }, signal),
-      commit(changes, origin, together) {
-        const { written, pruned } = journal.commit(changes, origin, together)
-        if (pruned.length)
-          audit.note({
-            event: 'snapshot.pruned',
-            snapshots: pruned,
-            call: origin.call,
-            message: 'older than limits.snapshotRetention',
-          })
-        return written
-      },
+      commit: (changes, origin, together) => keptBoth(journal.commit(changes, origin, together), origin.call),
+      record: (changes, origin) => keptBoth(journal.record(changes, origin), origin.call),
     },
+    stages,
+    evidence: openEvidence(state),
   })
+
+  // Found out before the first program asks, but after the first answers: a client waits for those.
+  const probing = setTimeout(() => void stages.confinement(), probeAfterMs).unref()
+  keep({ close: () => clearTimeout(probing) })
 
   return {
     project: projectRoot.path,
@@ -198,6 +244,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
       paths: projectRoot.means,
       sqlite: process.getBuiltinModule?.('node:sqlite') ? 'node:sqlite' : '@photostructure/sqlite',
       browser: web.about,
+      confinement: stages.confinement,
     },
     tools: kernel.tools,
     offers: kernel.offers,

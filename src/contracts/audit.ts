@@ -1,4 +1,4 @@
-import type { Risk } from './tool.ts'
+import type { Risk, ToolEvent } from './tool.ts'
 
 /** What is written down. `seq`, `at`, `prev` and `hash` are added by the log. */
 export interface AuditEntry {
@@ -13,6 +13,7 @@ export interface AuditEntry {
     | 'snapshot.pruned'
     | 'settings.changed'
     | 'recovered'
+    | ToolEvent
   call?: string
   session?: string
   surface?: string

@@ -30,6 +30,10 @@ export const Config = Type.Object(
       default: [],
       description: 'Toolsets or tools to offer, so that the list an agent reads stays small. Empty: all.',
     }),
+    enableShell: Type.Boolean({
+      default: false,
+      description: 'Offer `shell`: any command, on a stage, its changes taken over only after you saw them.',
+    }),
     disabledTools: Type.Array(Type.String(), { default: [], description: 'Tools switched off by name.' }),
     policies: Type.Object(
       {
@@ -140,6 +144,48 @@ export const Config = Type.Object(
           default: 30_000,
           description: 'Longest a page may take to load or settle.',
         }),
+        commandTimeoutMs: Type.Integer({
+          minimum: 1_000,
+          default: 120_000,
+          description: 'Longest a script of `package.json` may run; a dev server is not bound by it.',
+        }),
+        stageProcesses: Type.Integer({ minimum: 8, default: 512, description: 'Most processes one program may start.' }),
+        stageMemoryBytes: Type.Integer({
+          minimum: 67_108_864,
+          default: 4_294_967_296,
+          description: 'Most memory a program and all it starts may take.',
+        }),
+        stageDiskBytes: Type.Integer({
+          minimum: 1_048_576,
+          default: 1_073_741_824,
+          description: 'Most a program may write on its stage.',
+        }),
+      },
+      closed,
+    ),
+    stage: Type.Object(
+      {
+        unconfined: Type.Enum(['ask', 'refuse'], {
+          type: 'string',
+          default: 'ask',
+          description:
+            'Where the system cannot confine a program: ask before each run and keep a copy of the project for undo, or refuse to run any.',
+        }),
+        stageVisible: Type.Array(Type.String({ minLength: 1 }), {
+          default: ['.git', 'node_modules'],
+          description:
+            'Forbidden names at the top of the project that programs may still read, since they do not work without; what they change there is never taken over.',
+        }),
+        stageReads: Type.Array(Type.String({ minLength: 1 }), {
+          default: [],
+          description:
+            'Folders of the machine that programs may read besides the system itself, as absolute paths: a toolchain in your home.',
+        }),
+        stagePlace: Type.String({
+          default: '',
+          description: 'Folder that stages are kept in, outside the project. Empty: a folder of your own below ~/.local/state.',
+        }),
+        bubblewrap: Type.String({ default: '', description: 'The program bwrap. Empty: the one on the PATH.' }),
       },
       closed,
     ),

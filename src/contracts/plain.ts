@@ -1,5 +1,5 @@
 import type { LineDiff } from './diff.ts'
-import type { Card } from './tool.ts'
+import type { Card, CardChange } from './tool.ts'
 
 /** Everything that moves the cursor, changes the direction, cannot be seen, or looks like a space and is none. */
 const unseen =
@@ -52,6 +52,11 @@ function toItsEnd(line: string): string {
   return end === shown.length ? shown : shown.slice(0, end) + '·'.repeat(shown.length - end)
 }
 
+/** The line above a change: where, and what happens there. */
+export function headline({ path, says }: Omit<CardChange, 'diff'>): string {
+  return says === undefined ? plain(path) : `${plain(path)}: ${plain(says)}`
+}
+
 /** A card as plain text, and whether all of it could be shown within the limits given. */
 export function cardText(card: Card, most: { rows: number; width: number }): { text: string; whole: boolean } {
   let whole = true
@@ -61,7 +66,7 @@ export function cardText(card: Card, most: { rows: number; width: number }): { t
     return `${line.slice(0, most.width)}… (${line.length - most.width} more characters)`
   }
   const lines = [
-    ...card.changes.flatMap(({ path, diff }) => [plain(path), ...diffRows(diff).map((row) => row.text)]),
+    ...card.changes.flatMap((change) => [headline(change), ...diffRows(change.diff).map((row) => row.text)]),
     ...(card.notes ?? []).map(plain),
   ].map(cut)
   const more = lines.length - most.rows

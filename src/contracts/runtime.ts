@@ -4,6 +4,7 @@ import type { CallOptions, Caller } from './call.ts'
 import type { Config, Setting } from './config.ts'
 import type { Session, SessionNote } from './session.ts'
 import type { Snapshot } from './snapshot.ts'
+import type { Confinement } from './stage.ts'
 import type { Tool } from './tool.ts'
 
 /** Everything a surface can reach. Acts go through `call` and nothing else; the rest is looking, and a person's answers. */
@@ -15,7 +16,13 @@ export interface Runtime {
   /** Where settings are read from, whether or not the files are there. */
   readonly settingsFiles: readonly string[]
   /** What this system gives us, for `doctor`. */
-  readonly means: { search: string; paths: string; sqlite: string; browser(): Promise<{ there: boolean; says: string }> }
+  readonly means: {
+    search: string
+    paths: string
+    sqlite: string
+    browser(): Promise<{ there: boolean; says: string }>
+    confinement(): Promise<Confinement>
+  }
   readonly tools: readonly Tool[]
   /** Whether a tool can be called here, listed or not. */
   offers(tool: string): boolean

@@ -1,6 +1,8 @@
 import type { Static, TSchema } from 'typebox'
 import type { ErrorCode } from './errors.ts'
 import type { LineDiff } from './diff.ts'
+import type { Form } from './snapshot.ts'
+import type { Program, Ran, Sides } from './stage.ts'
 
 /** R0 reads. R1 changes that can be undone. R2 cannot be fully undone, or unknown code. R3 destroys, publishes, spends, or touches secrets. */
 export const risks = ['R0', 'R1', 'R2', 'R3'] as const
@@ -12,8 +14,15 @@ export type Touch = { path: string; access: 'read' | 'write' } | { command: stri
 /** What a person sees of a call: its effect, not its words. */
 export interface Card {
   title: string
-  changes: { path: string; diff: LineDiff }[]
+  changes: CardChange[]
   notes?: string[]
+}
+
+export interface CardChange {
+  path: string
+  /** What happens there, where lines do not say it: deleted, a link, permissions, the size of a picture. */
+  says?: string
+  diff: LineDiff
 }
 
 export interface FileChange {
@@ -21,6 +30,10 @@ export interface FileChange {
   content: Uint8Array | null
   /** A picture or the like: one thing to look at, not lines. */
   binary?: true
+  /** What shall stand there: a file, unless said otherwise. The content of a link is its target; a folder has none. */
+  form?: Form
+  /** Permission bits; without them they stay as they are. */
+  mode?: number
   /** Snapshots this change takes back. */
   undoes?: readonly string[]
 }
@@ -47,6 +60,11 @@ export interface Acting {
   readonly tools: readonly string[]
   /** What the person answered, where the tool `asks` and the surface could put the question. */
   readonly answer: string | undefined
+  /** How the tool's program ran, and what was committed of it. Only for tools that have one. */
+  readonly ran: Ran
+  readonly committed: readonly Written[]
+  /** Where what the tool named as `evidence` is kept. */
+  readonly evidence: readonly string[]
   progress(done: number, total?: number, message?: string): void
   /** Shows something beside the answer, where the surface can; the answer must do without it. */
   attach?(attachment: Attachment): void
@@ -84,6 +102,15 @@ export interface ToolForm<I extends object, O extends object, Use, In, Out> {
   examples: readonly Example[]
   touches?: (input: In, use: Use) => Touch[] | Promise<Touch[]>
   card?: (input: In, use: Use) => Card | Promise<Card>
+  /**
+   * For tools that run a program: it runs on a stage, what it changed there is judged, shown and committed like any write, and
+   * `execute` only makes the answer of `call.ran`.
+   */
+  program?: (input: In, use: Use) => Program | Promise<Program>
+  /** What is kept of a run for a person to look at later, made before anything of it is taken over; the log names it. */
+  evidence?: (input: In, use: Use, ran: Ran, sides: Sides) => Evidence[]
+  /** One more line in the log, however a call with a fitting input ends, for tools whose contract names one. */
+  record?: (input: In, use: Use, ran: Ran | undefined) => { event: ToolEvent; details: Record<string, unknown> }
   execute: (input: In, use: Use, call: Acting) => Out | Promise<Out>
   /** Inputs the contract promises to accept although the schema alone would refuse them. */
   forgives?: (raw: Record<string, unknown>) => Record<string, unknown>
@@ -95,11 +122,22 @@ export interface ToolForm<I extends object, O extends object, Use, In, Out> {
   verdict?: (input: In, output: Out) => { path: string; passed: boolean } | undefined
   /** Only in developer mode. */
   developer?: boolean
+  /** Only where this setting is on. */
+  needs?: 'enableShell'
   /** A question to the person. Where the client can show one, it is asked before the call and the answer comes with it. */
   asks?: (input: In) => string
   /** `person`: not offered to agents over any surface. `resource`: read by address, not listed among the tools. */
   audience?: Audience
 }
+
+/** A file beside the log: `log` becomes `<call>.log`. */
+export interface Evidence {
+  kind: string
+  text: string
+}
+
+/** Events that a contract names for a tool of its own. */
+export type ToolEvent = `tool.${string}`
 
 export type Audience = 'agent' | 'person' | 'resource'
 
@@ -115,6 +153,7 @@ export interface Tool {
   readonly examples: readonly Example[]
   readonly private: readonly string[]
   readonly developer: boolean
+  readonly needs: 'enableShell' | undefined
   readonly audience: Audience
   readonly asks: ((input: unknown) => string) | undefined
   /** `by input` where the arguments decide. */
@@ -125,6 +164,9 @@ export interface Tool {
   risk(input: unknown): Risk
   touches(input: unknown): Touch[] | Promise<Touch[]>
   card(input: unknown): Card | Promise<Card>
+  readonly program: ((input: unknown) => Program | Promise<Program>) | undefined
+  readonly evidence: ((input: unknown, ran: Ran, sides: Sides) => Evidence[]) | undefined
+  readonly record: ((input: unknown, ran: Ran | undefined) => { event: ToolEvent; details: Record<string, unknown> }) | undefined
   execute(input: unknown, call: Acting): unknown
 }
 
@@ -145,6 +187,7 @@ export function toolsUsing<Use>(toolset: string) {
 
 function bindForm<Use>(toolset: string, form: ToolForm<object, object, Use, unknown, unknown>, use: Use): Tool {
   const floor = form.risk
+  const { program, record, evidence } = form
   return {
     name: form.name,
     toolset,
@@ -156,6 +199,7 @@ function bindForm<Use>(toolset: string, form: ToolForm<object, object, Use, unkn
     examples: form.examples,
     private: (form.private ?? []) as readonly string[],
     developer: form.developer ?? false,
+    needs: form.needs,
     audience: form.audience ?? 'agent',
     asks: form.asks,
     floor: typeof floor === 'function' ? 'by input' : floor,
@@ -165,6 +209,9 @@ function bindForm<Use>(toolset: string, form: ToolForm<object, object, Use, unkn
     risk: typeof floor === 'function' ? floor : () => floor,
     touches: (input) => form.touches?.(input, use) ?? [],
     card: (input) => form.card?.(input, use) ?? { title: form.title, changes: [] },
+    program: program && ((input) => program(input, use)),
+    evidence: evidence && ((input, ran, sides) => evidence(input, use, ran, sides)),
+    record: record && ((input, ran) => record(input, use, ran)),
     execute: (input, call) => form.execute(input, use, call),
   }
 }

@@ -1,4 +1,4 @@
-import { lineDiff, type Hunk } from '../../contracts/diff.ts'
+import { lineDiff, type Hunk } from './diff.ts'
 
 const context = 3
 /** Stands at the end of a last line that no newline ends, so that it differs from one that does. */
@@ -6,9 +6,13 @@ const unended = '\0'
 
 /** A change of one text as a unified diff, as `patch` reads it. */
 export function unifiedDiff(file: string, before: string | undefined, after: string): string {
-  const lines = linesOf(before ?? '')
-  const rows = together(hunksOf(lines, linesOf(after))).flatMap((hunks) => section(hunks, lines))
-  return [`--- ${before === undefined ? '/dev/null' : file}`, `+++ ${file}`, ...rows, ''].join('\n')
+  return [`--- ${before === undefined ? '/dev/null' : file}`, `+++ ${file}`, ...unifiedRows(before ?? '', after), ''].join('\n')
+}
+
+/** Its rows alone: the places, and the lines with their signs. */
+export function unifiedRows(before: string, after: string): string[] {
+  const lines = linesOf(before)
+  return together(hunksOf(lines, linesOf(after))).flatMap((hunks) => section(hunks, lines))
 }
 
 function linesOf(text: string): string[] {

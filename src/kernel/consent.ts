@@ -3,7 +3,7 @@ import type { Approval } from '../contracts/approval.ts'
 import type { Call } from '../contracts/call.ts'
 import type { Config } from '../contracts/config.ts'
 import { ToolError } from '../contracts/errors.ts'
-import type { Risk, Tool } from '../contracts/tool.ts'
+import type { Card, Risk, Tool } from '../contracts/tool.ts'
 import type { Ports } from './ports.ts'
 import { recordable } from './record.ts'
 
@@ -14,7 +14,14 @@ export interface Question extends Call {
   inputDigest: string
   stateDigest: string
   risk: Risk
+  /** What the person is shown. */
+  card: () => Card | Promise<Card>
+  /** Told the question's id before anybody waits for an answer. */
+  onAsked?: (approvalId: string) => void
 }
+
+/** Nobody has answered yet; the question stands. */
+export class Unanswered extends ToolError {}
 
 const pollMs = 100
 
@@ -24,6 +31,7 @@ const pollMs = 100
  */
 export async function consent(ports: Ports, limits: Config['limits'], question: Question): Promise<string> {
   const asked = await standing(ports, limits, question)
+  question.onAsked?.(asked.id)
   const until = Date.now() + Math.min(question.options.approvalWaitMs ?? limits.approvalWaitMs, limits.approvalWaitMs)
   let approval = asked
   if (approval.state === 'pending') question.options.onApproval?.(approval.id)
@@ -44,12 +52,12 @@ export async function consent(ports: Ports, limits: Config['limits'], question: 
 
 /** The question that stands about this call, or a new one. A question about an older state of the world no longer counts. */
 async function standing(ports: Ports, limits: Config['limits'], question: Question): Promise<Approval> {
-  const { tool, input, inputDigest, stateDigest, risk, caller } = question
+  const { tool, inputDigest, stateDigest, risk, caller } = question
   const known = ports.approvals.about(inputDigest, caller.session)
   if (known?.stateDigest === stateDigest) return known
   if (known?.state === 'approved' && ports.approvals.move(known.id, 'approved', 'void')) throw worldMoved(known)
   if (known?.state === 'pending') ports.approvals.move(known.id, 'pending', 'void')
-  const card = await tool.card(input)
+  const card = await question.card()
   // While the card was made, the same call may have asked: one change is one question.
   const meanwhile = ports.approvals.about(inputDigest, caller.session)
   if (meanwhile?.state === 'pending' && meanwhile.stateDigest === stateDigest) return meanwhile
@@ -94,6 +102,12 @@ function use(ports: Ports, approval: Approval, question: Question): string {
   return approval.id
 }
 
+/** The world moved under a question: it no longer counts, whatever was answered. */
+export function withdraw(ports: Ports, inputDigest: string, session: string): void {
+  const known = ports.approvals.about(inputDigest, session)
+  if (known && known.state !== 'denied') ports.approvals.move(known.id, known.state, 'void')
+}
+
 function worldMoved(approval: Approval): ToolError {
   return new ToolError('E_CONFLICT', 'What this call touches has changed since the person saw it', {
     details: { approvalId: approval.id, tool: approval.tool },
@@ -111,7 +125,7 @@ function declined(approval: Approval): ToolError {
 }
 
 function unanswered(approval: Approval, tool: Tool): ToolError {
-  return new ToolError('E_POLICY_VIOLATION', `${tool.name} needs a person's approval, and nobody has answered yet`, {
+  return new Unanswered('E_POLICY_VIOLATION', `${tool.name} needs a person's approval, and nobody has answered yet`, {
     details: { approvalId: approval.id, risk: approval.risk, expiresAt: new Date(approval.expiresAt).toISOString() },
     hint: `A person can answer with: handrail approvals approve ${approval.id}. Then make exactly the same call again.`,
   })

@@ -1,6 +1,6 @@
 import type { Call } from '../contracts/call.ts'
 import { ToolError } from '../contracts/errors.ts'
-import type { Tool } from '../contracts/tool.ts'
+import type { Card, Tool } from '../contracts/tool.ts'
 import { checkInput, checkOutput } from './check.ts'
 import { consent } from './consent.ts'
 import { deadline } from './deadline.ts'
@@ -8,6 +8,7 @@ import { digest } from './digest.ts'
 import { powers } from './powers.ts'
 import { scrub, weighed } from './record.ts'
 import type { Judged, Road } from './road.ts'
+import { cardBefore, programmed, riskBefore, stage } from './staging.ts'
 import { statesOf, type States } from './states.ts'
 import { follow, keyOf } from './trace.ts'
 
@@ -25,18 +26,21 @@ export async function perform(road: Road, tool: Tool, raw: unknown, call: Call):
     call.options.signal?.throwIfAborted()
     // 1. contract
     const input = checkInput(tool, raw)
+    trace.accepted(input)
     // 2. policy
     const touches = (await tool.touches(input)).map((touch) =>
       'path' in touch ? { ...touch, path: ports.world.normal(touch.path) } : touch,
     )
     policy.judge(tool, touches)
+    const light = weighed(tool, input)
+    const judged: Judged = { road, tool, input, light, touches, call, trace, inputDigest: () => digest(tool.name, light) }
+    const program = await programmed(judged)
     // 3. risk
     const failures = (path: string): number => ports.sessions.failures(call.caller.session, path)
-    const risk = policy.risk(tool.risk(input), touches, failures, call.options.raisedRisk)
+    const floor = program ? riskBefore(program, tool.risk(input)) : tool.risk(input)
+    const risk = policy.risk(floor, touches, failures, call.options.raisedRisk)
     const changes = touches.some((touch) => 'path' in touch && touch.access === 'write')
-    const light = weighed(tool, input)
-    trace.know({ input, light, touches, risk, changes: changes || risk !== 'R0' })
-    const judged: Judged = { road, tool, input, light, touches, call, trace, inputDigest: () => digest(tool.name, light) }
+    trace.know({ input, light, touches, risk, changes: changes || risk !== 'R0' || program !== undefined })
     const known = changes ? recall(judged) : undefined
     if (known) {
       trace.replayed()
@@ -48,16 +52,17 @@ export async function perform(road: Road, tool: Tool, raw: unknown, call: Call):
     const rehearsal = tool.rehearsal?.(input)
     const rehearsedOn = rehearsal?.dry ? digest(statesOf(ports.world, touches)) : undefined
     // 4. consent
-    if (policy.asks(risk) && call.caller.role !== 'person') {
+    if (policy.asks(risk) && call.caller.role !== 'person' && !program?.waiting) {
       const stateDigest = digest(statesOf(ports.world, touches))
-      const question = { ...call, tool, input, light, inputDigest: judged.inputDigest(), stateDigest, risk }
+      const card = async (): Promise<Card> => (program ? cardBefore(await tool.card(input), program) : tool.card(input))
+      const question = { ...call, tool, input, light, inputDigest: judged.inputDigest(), stateDigest, risk, card }
       trace.approved(await consent(ports, config.limits, question), stateDigest)
     }
-    // 5. audit: the start line, on disk before anything is done
-    trace.start(judged.inputDigest)
-    const output = await road.turns.take(touches, call.options.signal, () =>
-      changes ? ports.world.exclusive(() => change(judged), call.options.signal) : run(judged, {}),
-    )
+    // 5. audit: the start line, on disk before anything is done; nothing a confined program does is real before its commit
+    trace.start(judged.inputDigest, !program?.confined || program.program.network === true)
+    const act = (): Promise<unknown> =>
+      changes ? ports.world.exclusive(() => change(judged), call.options.signal) : run(judged, {})
+    const output = program ? await stage(judged, program) : await road.turns.take(touches, call.options.signal, act)
     if (rehearsal && rehearsedOn !== undefined)
       ports.sessions.rehearse(call.caller.session, tool.name, rehearsalDigest(judged, rehearsal.same), rehearsedOn)
     const verdict = tool.verdict?.(input, output)

@@ -14,6 +14,8 @@ export interface Policy {
   /** The risk in force: the tool's floor, what the arguments imply, and whatever raises it. Nothing lowers it. */
   risk(floor: Risk, touches: readonly Touch[], failures: (path: string) => number, raised?: Risk): Risk
   asks(risk: Risk): boolean
+  /** Written files that make other programs run something. */
+  sensitive(touches: readonly Touch[]): string[]
   /** Throws where one call changes more lines, in all its files together, than a person could look over. */
   judgeSize(lines: number, caller: Caller): void
 }
@@ -48,8 +50,14 @@ export function openPolicy(config: Config): Policy {
       })
   }
 
+  const isSensitive = (path: string): boolean => sensitive.some((fits) => fits(foldPath(path))) || shortName.test(path)
+
   return {
-    offers: (tool) => !disabled.has(tool.name) && isPicked(tool) && (developer || !tool.developer),
+    offers: (tool) =>
+      !disabled.has(tool.name) &&
+      isPicked(tool) &&
+      (developer || !tool.developer) &&
+      (tool.needs === undefined || config[tool.needs]),
     judge(tool, touches) {
       if (tool.audience !== 'person' && !isPicked(tool))
         throw new ToolError('E_TOOL_DISABLED', `${tool.name} is switched off`, {
@@ -63,19 +71,21 @@ export function openPolicy(config: Config): Policy {
         throw new ToolError('E_TOOL_DISABLED', `${tool.name} works in developer mode only`, {
           hint: 'Start Handrail with --mode developer.',
         })
+      if (tool.needs !== undefined && !config[tool.needs])
+        throw new ToolError('E_TOOL_DISABLED', `${tool.name} is switched off`, {
+          hint: 'A person can switch it on: --enable-shell, HANDRAIL_ENABLE_SHELL=1, or "enableShell": true in handrail.config.json.',
+        })
       for (const touch of touches) judgeTouch(touch)
     },
     risk(floor, touches, failures, raised = 'R0') {
       const implied = touches.some(
         (touch) =>
-          'path' in touch &&
-          touch.access === 'write' &&
-          (sensitive.some((fits) => fits(foldPath(touch.path))) ||
-            shortName.test(touch.path) ||
-            failures(touch.path) > policies.maxAutoFix),
+          'path' in touch && touch.access === 'write' && (isSensitive(touch.path) || failures(touch.path) > policies.maxAutoFix),
       )
       return highest(floor, implied ? 'R2' : 'R0', raised)
     },
+    sensitive: (touches) =>
+      touches.flatMap((touch) => ('path' in touch && touch.access === 'write' && isSensitive(touch.path) ? [touch.path] : [])),
     asks: (risk) => risks.indexOf(risk) >= risks.indexOf(policies.askFrom),
     judgeSize(lines, caller) {
       if (caller.role === 'person' || lines <= policies.batchMaxLines) return

@@ -1,6 +1,8 @@
 import type { Approval, ApprovalState } from '../contracts/approval.ts'
 import type { AuditEntry } from '../contracts/audit.ts'
-import type { Written } from '../contracts/tool.ts'
+import type { Form } from '../contracts/snapshot.ts'
+import type { Confinement, Program, Ran, Sides } from '../contracts/stage.ts'
+import type { CardChange, Written } from '../contracts/tool.ts'
 
 /** What the kernel needs from the rooms it does not know. `main.ts` plugs them in. */
 export interface Ports {
@@ -9,6 +11,8 @@ export interface Ports {
   approvals: ApprovalPort
   sessions: SessionPort
   idempotency: IdempotencyPort
+  stages: StagePort
+  evidence: EvidencePort
 }
 
 /** The project as the kernel sees it: states of files, and the one way to change them. */
@@ -18,12 +22,66 @@ export interface WorldPort {
   read(path: string): Buffer | undefined
   /** One holder among all processes on the project; what a killed one left is put right first. */
   exclusive<T>(act: () => T | Promise<T>, signal?: AbortSignal): Promise<T>
+  /** What stands at a path, in a word; null is nothing. */
+  state(path: string): string | null
   commit(
-    changes: readonly { path: string; expect: string | null; after: Buffer | null; undoes?: readonly string[] }[],
-    origin: { call: string; session: string; idempotencyKey: string | null },
+    changes: readonly WorldChange[],
+    origin: WorldOrigin,
     /** Called with what is being written, inside the same transaction. */
     together?: (written: Written[]) => void,
   ): Written[]
+  /** Keeps both states of changes that were made already, so that they can be undone. */
+  record(changes: readonly WorldRecord[], origin: WorldOrigin): Written[]
+}
+
+export interface WorldOrigin {
+  call: string
+  session: string
+  idempotencyKey: string | null
+}
+
+export interface WorldChange {
+  path: string
+  expect: string | null
+  expectMode?: number
+  after: Buffer | (() => Buffer) | null
+  form?: Form
+  mode?: number
+  undoes?: readonly string[]
+}
+
+export interface WorldRecord {
+  path: string
+  before: { form: Form; mode: number; content: () => Buffer } | null
+}
+
+/** Where programs run before anything of theirs is real. */
+export interface StagePort {
+  confinement(): Promise<Confinement>
+  run(
+    program: Program,
+    origin: { call: string; session: string; tool: string; inputDigest: string },
+    signal?: AbortSignal,
+  ): Promise<Staged>
+  /** The stage that waits for an answer to exactly this call. */
+  waiting(inputDigest: string, session: string): Staged | undefined
+}
+
+export interface Staged {
+  readonly ran: Ran
+  readonly states: Record<string, string | null>
+  changes(): WorldChange[]
+  /** Made already, by a program that could not be confined. */
+  made(): WorldRecord[]
+  show(): CardChange[]
+  readonly sides: Sides
+  keep(approval: string): void
+  discard(): void
+}
+
+export interface EvidencePort {
+  /** Returns the name under which a person finds it. */
+  keep(call: string, kind: string, text: string): string
 }
 
 export interface AuditPort {

@@ -2,6 +2,7 @@ import { changedLines, lineDiff } from '../contracts/diff.ts'
 import type { Acting, FileChange, Written } from '../contracts/tool.ts'
 import type { Deadline } from './deadline.ts'
 import { contentHash } from './digest.ts'
+import type { WorldChange } from './ports.ts'
 import type { Judged } from './road.ts'
 import type { States } from './states.ts'
 
@@ -11,16 +12,20 @@ export function powers({ road, tool, touches, call, trace, inputDigest }: Judged
   let lines = 0
 
   /** One change as the journal takes it: declared, counted, and made for the state that was judged. */
-  const plan = ({ path: given, content, binary, undoes }: FileChange) => {
+  const plan = ({ path: given, content, binary, form, mode, undoes }: FileChange): WorldChange => {
     const path = ports.world.normal(given)
     const declared = touches.some((touch) => 'path' in touch && touch.access === 'write' && touch.path === path)
     if (!declared || !Object.hasOwn(states, path))
       throw new Error(`${tool.name} tried to change ${path}, which it had not declared`)
-    lines += binary ? 1 : linesChanged(ports.world.read(path), content)
+    // Where nothing stands nothing is read: a link may have taken the place of the folder around it.
+    const before = states[path] === null ? undefined : () => ports.world.read(path)
+    lines += binary || (form ?? 'file') !== 'file' ? 1 : linesChanged(before?.(), content)
     return {
       path,
       expect: states[path] ?? null,
       after: content === null ? null : Buffer.from(content),
+      ...(form && { form }),
+      ...(mode !== undefined && { mode }),
       ...(undoes && { undoes }),
     }
   }
@@ -31,7 +36,8 @@ export function powers({ road, tool, touches, call, trace, inputDigest }: Judged
     const origin = { call: call.id, session: call.caller.session, idempotencyKey: trace.key }
     const written = ports.world.commit(planned, origin, together)
     trace.wrote(written.map((one) => one.snapshotId))
-    for (const { path, after } of planned) states[path] = after === null ? null : contentHash(after)
+    for (const { path, after, form = 'file' } of planned)
+      states[path] = form === 'file' && after instanceof Buffer ? contentHash(after) : ports.world.state(path)
     return written
   }
 
@@ -41,6 +47,11 @@ export function powers({ road, tool, touches, call, trace, inputDigest }: Judged
     caller: call.caller,
     tools: road.offered,
     answer: call.options.answer,
+    get ran(): never {
+      throw new Error(`${tool.name} has no program`)
+    },
+    committed: [],
+    evidence: [],
     get signal() {
       return limit.signal()
     },

@@ -4,6 +4,7 @@ import { contentHash } from './digest.ts'
 const longest = 400
 /** More than is kept, so that a key that begins before the cut is seen whole. */
 const lookedAt = 1_000
+const hidden = '[secret]'
 
 /** What looks like a credential, wherever it stands. */
 const secrets = [
@@ -30,7 +31,7 @@ export function scrub(text: string): string {
   // Looked through before it is cut, so that no half of a key is left at the end.
   const clean = suspicious.test(text.slice(0, lookedAt))
     ? secrets.reduce(
-        (left, secret) => left.replace(secret, (_, name: unknown) => `${typeof name === 'string' ? name : ''}[secret]`),
+        (left, secret) => left.replace(secret, (_, name: unknown) => `${typeof name === 'string' ? name : ''}${hidden}`),
         text.slice(0, lookedAt),
       )
     : text
@@ -82,14 +83,28 @@ function weigh(value: unknown): { bytes: number; sha256: string } {
   return { bytes: bytes.length, sha256: contentHash(bytes) }
 }
 
-function scrubDeep(value: unknown, depth: number): unknown {
+/** What a flag or a name says of the value that follows it: `--api-key`, `GITHUB_TOKEN`. */
+const secretName = /(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key)$/i
+
+/** Anything a tool writes down, without credentials and without end. */
+export function scrubDeep(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return scrub(value)
   if (typeof value !== 'object' || value === null) return value
   if (depth > 4) return '…'
-  if (Array.isArray(value)) return value.slice(0, 50).map((item) => scrubDeep(item, depth + 1))
+  if (Array.isArray(value))
+    return value
+      .slice(0, 50)
+      .map((item: unknown, index) => (isSecretFlag(value[index - 1]) ? hidden : scrubDeep(item, depth + 1)))
   return Object.fromEntries(
     Object.entries(value)
       .slice(0, 50)
-      .map(([name, item]) => [scrub(name), scrubDeep(item, depth + 1)]),
+      .map(([name, item]) => [
+        scrub(name),
+        secretName.test(name) && typeof item === 'string' ? hidden : scrubDeep(item, depth + 1),
+      ]),
   )
+}
+
+function isSecretFlag(word: unknown): boolean {
+  return typeof word === 'string' && word.startsWith('-') && secretName.test(word)
 }

@@ -1,8 +1,9 @@
 import type { Call } from '../contracts/call.ts'
 import type { Config } from '../contracts/config.ts'
+import type { Program } from '../contracts/stage.ts'
 import type { Tool, Touch } from '../contracts/tool.ts'
 import type { Policy } from './policy.ts'
-import type { Ports } from './ports.ts'
+import type { Ports, Staged } from './ports.ts'
 import type { Trace } from './trace.ts'
 import type { Turns } from './turns.ts'
 
@@ -27,4 +28,12 @@ export interface Judged {
   trace: Trace
   /** Names the tool and its exact input; made only where it is needed. */
   inputDigest: () => string
+}
+
+/** A call that runs a program: whether it can be confined, and the stage it ran on already where it waits for a person. */
+export interface Programmed {
+  program: Program
+  confined: boolean
+  says: string
+  waiting: Staged | undefined
 }

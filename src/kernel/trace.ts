@@ -1,9 +1,10 @@
 import type { AuditEntry } from '../contracts/audit.ts'
 import type { Call } from '../contracts/call.ts'
 import { asToolError, ToolError } from '../contracts/errors.ts'
+import { effectKinds, type Ran } from '../contracts/stage.ts'
 import type { Risk, Tool, Touch } from '../contracts/tool.ts'
 import type { AuditPort } from './ports.ts'
-import { outline, recordable, scrub, scrubTouches } from './record.ts'
+import { outline, recordable, scrub, scrubDeep, scrubTouches } from './record.ts'
 
 /** What is known of a call once it has been judged. */
 interface Facts {
@@ -20,10 +21,16 @@ export interface Trace {
   readonly snapshots: string[]
   readonly key: string | null
   readonly approvedState: string | undefined
+  /** The input fits the contract: from here on the tool's own line is written, however the call ends. */
+  accepted(input: unknown): void
   know(facts: Facts): void
   approved(id: string, state: string): void
-  start(inputDigest: () => string): void
+  /** `durable`: on the disk itself before anything is done. */
+  start(inputDigest: () => string, durable: boolean): void
   wrote(ids: string[]): void
+  /** How a program ran; written with the end of the call. */
+  ran(ran: Ran): void
+  kept(evidence: readonly string[]): void
   replayed(): void
   end(): void
   fail(thrown: unknown): ToolError
@@ -36,7 +43,12 @@ export function follow(audit: AuditPort, tool: Tool, raw: unknown, call: Call): 
   let started = false
   let outcome: AuditEntry['outcome'] = 'ok'
   let approval: string | undefined
+  /** The approval the start line names; one that comes while the call goes on is named at its end. */
+  let told: string | undefined
   let approvedState: string | undefined
+  let program: Ran | undefined
+  let fitting: unknown
+  let evidence: readonly string[] = []
   const snapshots: string[] = []
 
   const line = (event: AuditEntry['event'], withInput: boolean): AuditEntry => {
@@ -51,6 +63,9 @@ export function follow(audit: AuditPort, tool: Tool, raw: unknown, call: Call): 
     return entry
   }
   const close = (fault?: ToolError): void => {
+    const own = fitting === undefined ? undefined : tool.record?.(fitting, program)
+    if (own)
+      audit.write({ ...own, details: scrubDeep(own.details), call: call.id, session: call.caller.session, tool: tool.name })
     const entry = line(facts && !facts.changes ? 'call.read' : 'call.end', !started)
     entry.outcome = outcome
     if (fault) {
@@ -59,6 +74,9 @@ export function follow(audit: AuditPort, tool: Tool, raw: unknown, call: Call): 
       if (fault.code !== 'E_BAD_ARGS') entry.message = scrub(fault.message)
     }
     if (snapshots.length) entry.snapshots = snapshots
+    if (approval !== undefined && approval !== told) entry.approval = approval
+    if (program) entry.details = summary(program)
+    if (evidence.length) entry.evidence = [...evidence]
     entry.ms = Math.round((performance.now() - began) * 100) / 100
     if (started) audit.write(entry)
     else audit.note(entry)
@@ -72,20 +90,23 @@ export function follow(audit: AuditPort, tool: Tool, raw: unknown, call: Call): 
     get approvedState() {
       return approvedState
     },
+    accepted: (input) => void (fitting = input),
     know: (found) => void (facts = found),
     approved(id, state) {
       approval = id
       approvedState = state
     },
-    start(inputDigest) {
+    start(inputDigest, durable) {
       if (!facts?.changes) return
       const entry = line('call.start', true)
       entry.inputDigest = inputDigest()
-      if (approval) entry.approval = approval
-      audit.write(entry, true)
+      if (approval !== undefined) entry.approval = told = approval
+      audit.write(entry, durable)
       started = true
     },
     wrote: (ids) => void snapshots.push(...ids),
+    ran: (ran) => void (program = ran),
+    kept: (refs) => void (evidence = refs),
     replayed: () => void (outcome = 'replayed'),
     end: () => close(),
     fail(thrown) {
@@ -104,6 +125,22 @@ export function follow(audit: AuditPort, tool: Tool, raw: unknown, call: Call): 
       }
       return fault
     },
+  }
+}
+
+/** What a program did, in numbers; its output may hold anything and is not written down. */
+function summary({ exitCode, ended, confined, network, effects, leftover, stdout, stderr, ms }: Ran): Record<string, unknown> {
+  const kinds = effectKinds.map((kind) => [kind, effects.filter((effect) => effect.kind === kind).length] as const)
+  return {
+    exitCode,
+    ...(ended !== undefined && { ended }),
+    confined,
+    network,
+    changes: Object.fromEntries(kinds.filter(([, count]) => count > 0)),
+    ...(leftover.length && { leftover: leftover.length }),
+    stdoutBytes: stdout.bytes,
+    stderrBytes: stderr.bytes,
+    ranMs: ms,
   }
 }
 

@@ -14,6 +14,7 @@ import { openDatabase } from '../../src/host/database.ts'
 import { judgedFiles } from '../../src/host/files.ts'
 import { openLock } from '../../src/host/lock.ts'
 import { pathRules } from '../../src/host/paths.ts'
+import { standingAt, stateWord } from '../../src/host/standing.ts'
 import { openStateFolder } from '../../src/host/state-folder.ts'
 import { closeRoot, openRoot } from '../../src/host/walk.ts'
 import { openKernel, type Kernel } from '../../src/kernel/kernel.ts'
@@ -195,9 +196,13 @@ function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
     world: {
       normal: (path) => files.normal(path),
       read: (path) => files.peek(path),
+      state: (path) => stateWord(standingAt(root, path.split('/'))),
       exclusive: (act, signal) => projectLock.hold(act, signal),
       commit: (...given) => journal.commit(...given).written,
+      record: (...given) => journal.record(...given).written,
     },
+    stages: { confinement: noStage, run: noStage, waiting: () => undefined },
+    evidence: { keep: noStage },
   })
   const seat = seatOf(home, kernel.tools, kernel.call, async () => {
     audit.close()
@@ -207,6 +212,10 @@ function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
     closeRoot(root)
   })
   return { ...seat, approvals, audit: () => [...audit.lines()] }
+}
+
+const noStage = (): never => {
+  throw new Error('no tool here runs a program')
 }
 
 const defineTool = toolsUsing<object>('test')

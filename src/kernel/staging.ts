@@ -1,0 +1,195 @@
+import { ToolError } from '../contracts/errors.ts'
+import type { Program, Ran } from '../contracts/stage.ts'
+import type { Card, Risk, Touch, Written } from '../contracts/tool.ts'
+import { checkOutput } from './check.ts'
+import { consent, Unanswered, withdraw } from './consent.ts'
+import { deadline } from './deadline.ts'
+import { digest } from './digest.ts'
+import { highest } from './policy.ts'
+import type { Staged } from './ports.ts'
+import { powers } from './powers.ts'
+import type { Judged, Programmed } from './road.ts'
+import { statesOf } from './states.ts'
+
+/** What is known of a program before it runs. */
+export async function programmed(judged: Judged): Promise<Programmed | undefined> {
+  const { road, tool, input, call } = judged
+  const program = await tool.program?.(input)
+  if (!program) return undefined
+  const { stages } = road.ports
+  const confinement = await stages.confinement()
+  if (program.discards && !confinement.confined)
+    throw new ToolError('E_UNSUPPORTED', `What ${tool.name} changes cannot be thrown away here: ${confinement.says}`, {
+      hint: 'Leave that wish out: it is then run after a person agreed, and what it changed can be undone.',
+    })
+  return {
+    program,
+    ...confinement,
+    waiting: stages.waiting(judged.inputDigest(), call.caller.session),
+  }
+}
+
+/**
+ * The risk of letting a program run. A stage shows what it did before any of it counts, so running it there is none, whatever
+ * its words are; the network, a program that nothing confines, and one that spends or publishes are asked about first.
+ */
+export function riskBefore({ program, confined }: Programmed, floor: Risk): Risk {
+  // A server that cannot be confined is not run, so there is nothing to ask.
+  const bare = !confined && program.serves === undefined
+  return program.network || bare || floor === 'R3' ? highest(floor, 'R2') : 'R0'
+}
+
+/** What a person sees before a program runs, where it must be asked about first. */
+export function cardBefore(card: Card, { program, confined, says }: Programmed): Card {
+  const notes = [
+    ...(card.notes ?? []),
+    `Runs: ${commandLine(program)}`,
+    ...(program.network ? ['With the network: it can reach the internet and every service on this machine.'] : []),
+    ...(confined
+      ? ['What it changes in the project is shown to you before it counts.']
+      : [`NOT CONFINED: it can read, change and send whatever you can. ${says}`]),
+  ]
+  return { ...card, notes }
+}
+
+/** The road of a program: run on a stage, judged by what it did there and not by its words, asked about, committed like any write. */
+export async function stage(judged: Judged, { program, confined, waiting }: Programmed): Promise<unknown> {
+  const { road, tool, input, call, trace } = judged
+  const { ports } = road
+  const { signal } = call.options
+  const origin = { call: call.id, session: call.caller.session, idempotencyKey: null }
+  let staged = waiting
+  let written: readonly Written[] = []
+  const run = async (): Promise<Staged> => {
+    staged = await ports.stages.run(program, { ...origin, tool: tool.name, inputDigest: judged.inputDigest() }, signal)
+    // Not confined, so it has happened: what it takes to undo it is kept, however it ended.
+    if (!staged.ran.confined) written = ports.world.record(staged.made(), origin)
+    return staged
+  }
+  const progress = tick(call.options.onProgress, program)
+  try {
+    staged ??= await road.turns.take([], signal, () => (confined ? run() : ports.world.exclusive(run, signal)))
+    progress.stop()
+    trace.ran(staged.ran)
+    trace.wrote(written.map((one) => one.snapshotId))
+    const evidence = (tool.evidence?.(input, staged.ran, staged.sides) ?? []).map(({ kind, text }) =>
+      ports.evidence.keep(call.id, kind, text),
+    )
+    trace.kept(evidence)
+    mustHaveEnded(staged.ran, tool.name)
+    if (staged.ran.confined && staged.ran.effects.length && !program.discards) written = await commit(judged, staged)
+    staged.discard()
+    const { ran } = staged
+    const limit = deadline(road.config.limits.callTimeoutMs, signal)
+    const facts = { ran: { value: ran }, committed: { value: written }, evidence: { value: evidence } }
+    return checkOutput(tool, await tool.execute(input, Object.defineProperties(powers(judged, {}, limit), facts)))
+  } catch (fault) {
+    // A question that stands keeps its stage: the same call, made again after the answer, commits exactly what was shown.
+    if (!(fault instanceof Unanswered)) staged?.discard()
+    throw fault
+  } finally {
+    progress.stop()
+  }
+}
+
+async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
+  const { road, tool, input, light, call, trace } = judged
+  const { ports, policy, config } = road
+  const { session, role } = call.caller
+  const touches = Object.keys(staged.states).map((path): Touch => ({ path, access: 'write' }))
+  policy.judge(tool, touches)
+  const failures = (path: string): number => ports.sessions.failures(session, path)
+  const risk = policy.risk(highest(tool.risk(input), 'R2'), touches, failures, call.options.raisedRisk)
+  trace.know({ input, light, touches, risk, changes: true })
+  const inputDigest = digest(judged.inputDigest(), staged.ran.effects)
+  const stateDigest = digest(staged.states)
+  if (digest(statesOf(ports.world, touches)) !== stateDigest) {
+    withdraw(ports, inputDigest, session)
+    throw new ToolError('E_CONFLICT', 'Files this program changed were changed by somebody else since it ran', {
+      details: { paths: touches.slice(0, 20).map((touch) => ('path' in touch ? touch.path : '')) },
+      hint: 'Nothing of it was taken over. Make the call again to run it on the files as they are now.',
+    })
+  }
+  if (policy.asks(risk) && role !== 'person') {
+    const card = async (): Promise<Card> => cardAfter(await tool.card(input), staged, policy.sensitive(touches))
+    const question = {
+      ...call,
+      tool,
+      input,
+      light,
+      inputDigest,
+      stateDigest,
+      risk,
+      card,
+      onAsked: (id: string) => staged.keep(id),
+    }
+    trace.approved(await consent(ports, config.limits, question), stateDigest)
+  }
+  return road.turns.take(touches, call.options.signal, () =>
+    ports.world.exclusive(() => {
+      const written = ports.world.commit(staged.changes(), { call: call.id, session, idempotencyKey: null })
+      trace.wrote(written.map((one) => one.snapshotId))
+      for (const touch of touches) if ('path' in touch) ports.sessions.repaired(session, touch.path)
+      return written
+    }, call.options.signal),
+  )
+}
+
+/** The effect, not the words: every change, and what a person should know of the run. */
+function cardAfter(card: Card, { ran, show }: Staged, sensitive: string[]): Card {
+  // Set off, so that what a program prints cannot pass for what we say.
+  const last = (text: string): string[] =>
+    text
+      .trim()
+      .split('\n')
+      .slice(-12)
+      .map((line) => `> ${line}`)
+  const notes = [
+    ...(card.notes ?? []),
+    ran.exitCode === 0 ? `It ended well after ${ran.ms} ms.` : `It ended with exit code ${ran.exitCode} after ${ran.ms} ms.`,
+    ...(ran.network ? ['It had the network.'] : []),
+    ...(sensitive.length ? [`These make other programs run something: ${sensitive.slice(0, 10).join(', ')}.`] : []),
+    ...leftoverNotes(ran),
+    ...(ran.stdout.text.trim() ? ['It printed:', ...last(ran.stdout.text)] : []),
+    ...(ran.stderr.text.trim() ? ['Its errors:', ...last(ran.stderr.text)] : []),
+  ]
+  return { title: card.title, changes: show(), notes }
+}
+
+/** What is left behind, a sentence for each reason. */
+function leftoverNotes({ leftover }: Ran): string[] {
+  const byReason = new Map<string, string[]>()
+  for (const { path, why } of leftover) byReason.set(why, [...(byReason.get(why) ?? []), path])
+  return [...byReason].map(([why, paths]) => {
+    const more = paths.length > 5 ? ` and ${paths.length - 5} more` : ''
+    return `Not taken over: ${paths.slice(0, 5).join(', ')}${more} (${why}).`
+  })
+}
+
+function mustHaveEnded(ran: Ran, tool: string): void {
+  if (ran.ended === undefined) return
+  const late = ran.ended.startsWith('it ran longer')
+  throw new ToolError(late ? 'E_TIMEOUT' : 'E_POLICY_VIOLATION', `${tool} was ended: ${ran.ended}`, {
+    details: { stdout: ran.stdout.text.slice(-2_048), stderr: ran.stderr.text.slice(-2_048), ms: ran.ms },
+    hint: ran.confined
+      ? 'Nothing it did was taken over. Ask for less at once, or for more time where the tool lets you.'
+      : 'What it had changed by then is kept for undo: handrail undo --last.',
+  })
+}
+
+function commandLine({ argv }: Program): string {
+  return argv.map((word) => (/^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(' ')
+}
+
+/** Long work shows that it goes on. */
+function tick(onProgress: Judged['call']['options']['onProgress'], { timeoutMs }: Program): { stop(): void } {
+  if (!onProgress) return { stop: () => undefined }
+  const began = performance.now()
+  const total = Math.ceil(timeoutMs / 1_000)
+  const timer = setInterval(() => {
+    const seconds = Math.round((performance.now() - began) / 1_000)
+    onProgress(seconds, total, `running for ${seconds} s of at most ${total} s`)
+  }, 1_000)
+  timer.unref()
+  return { stop: () => clearInterval(timer) }
+}
