@@ -3,6 +3,8 @@ import { browser, type BrowserUse } from './browser/index.ts'
 import { files, type FileUse } from './files/index.ts'
 import { records, type RecordsUse } from './records/index.ts'
 import { session, type SessionUse } from './session/index.ts'
+import { shellTools, type ShellUse } from './shell/index.ts'
+import { skills, type SkillsUse } from './skills/index.ts'
 import { webgal, type WebgalUse } from './webgal/index.ts'
 
 /** What each toolset may use of the house. */
@@ -12,6 +14,8 @@ export interface Uses {
   records: RecordsUse
   webgal: WebgalUse
   browser: BrowserUse
+  shell: ShellUse
+  skills: SkillsUse
 }
 
 /** Every tool there is, bound to its slice. The list is written out, so that it can be read and searched. */
@@ -22,6 +26,8 @@ export function allTools(use: Uses): Tool[] {
     ...records.map((tool) => tool.bind(use.records)),
     ...webgal.map((tool) => tool.bind(use.webgal)),
     ...browser.map((tool) => tool.bind(use.browser)),
+    ...shellTools.map((tool) => tool.bind(use.shell)),
+    ...skills.map((tool) => tool.bind(use.skills)),
   ]
 }
 
@@ -33,5 +39,7 @@ export function catalogue(): Tool[] {
     records: undefined as never,
     webgal: undefined as never,
     browser: undefined as never,
+    shell: undefined as never,
+    skills: undefined as never,
   })
 }

@@ -41,6 +41,9 @@ export const getRuntimeInfo = defineTool({
           { description: '仅在启用时存在' },
         ),
       ),
+      confinement: Type.Optional(
+        Type.Object({ confined: Type.Boolean(), says: Type.String() }, { description: 'What programs run under here.' }),
+      ),
       tools: Type.Array(Type.String(), { description: '当前注册的工具名称列表' }),
       server: Type.Object({ name: Type.String(), version: Type.String({ pattern: '^\\d+\\.\\d+\\.\\d+$' }) }),
     },
@@ -54,11 +57,13 @@ export const getRuntimeInfo = defineTool({
       output: { sandbox: { forbiddenDirs: ['.git', 'node_modules', '.env'], maxReadBytes: 5242880, textEncoding: 'utf-8' } },
     },
   ],
-  execute(_, { facts }, call) {
+  async execute(_, { facts, confinement }, call) {
     return {
       projectRoot: facts.projectRoot,
       snapshotRetention: facts.snapshotRetention,
       sandbox: { forbiddenDirs: facts.forbiddenDirs, maxReadBytes: facts.maxReadBytes, textEncoding: 'utf-8' as const },
+      ...(call.tools.includes('execute_command') && { execution: { enabled: true as const, ...facts.execution } }),
+      confinement: await confinement(),
       ...(call.tools.includes('browser_action') && { browser: { enabled: true as const, ...facts.browser } }),
       tools: [...call.tools],
       server: { name: 'handrail', version: facts.version },

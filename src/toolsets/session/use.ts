@@ -1,3 +1,4 @@
+import type { Confinement } from '../../contracts/stage.ts'
 import { toolsUsing } from '../../contracts/tool.ts'
 import type { SessionNote } from '../../contracts/session.ts'
 
@@ -11,10 +12,13 @@ export interface RuntimeFacts {
   mode: string
   /** What the browser tools may do, where they are on. */
   browser: { allowedHosts: string[]; timeoutMs: number; screenshotDir: string }
+  /** What the program tools may do, where they are on. */
+  execution: { allowedCommands: string[]; timeoutMs: number; workingDir: string }
 }
 
 export interface SessionUse {
   facts: RuntimeFacts
+  confinement(): Promise<Confinement>
   note(note: SessionNote): void
 }
 

@@ -1,0 +1,71 @@
+import Type from 'typebox'
+import { RanShape, ranFields } from '../../contracts/effects.ts'
+import { ToolError } from '../../contracts/errors.ts'
+import { oneLine } from '../../contracts/plain.ts'
+import { closed } from '../../contracts/shapes.ts'
+import { defineTool } from './use.ts'
+
+const outputBytes = 65_536
+
+export const shell = defineTool({
+  name: 'shell',
+  title: 'Run a command',
+  description:
+    'Run a command with sh in the project. It runs on a stage: no network, nothing of the machine but the system and the project, and the real files stay untouched. What it only reads or prints is answered at once. What it changed is shown to the person as a diff and taken over when they agree; then it can be undone. Changes in .git and node_modules are never taken over. Long output loses its middle.',
+  risk: 'R2',
+  input: Type.Object(
+    {
+      command: Type.String({ minLength: 1, maxLength: 65_536, description: 'What sh -c gets.' }),
+      cwd: Type.Optional(Type.String({ description: 'Folder to start in, relative to the project root. Default: the root.' })),
+      timeout_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 120, default: 20 })),
+      network: Type.Optional(
+        Type.Boolean({
+          default: false,
+          description: 'Ask the person to let this command reach the network. They are asked before it runs.',
+        }),
+      ),
+    },
+    closed,
+  ),
+  output: Type.Object(
+    {
+      ok: Type.Boolean({ description: 'Whether it ended with exit code 0.' }),
+      exit_code: Type.Integer(),
+      stdout: Type.String(),
+      stderr: Type.String(),
+      stdout_bytes: Type.Integer({ minimum: 0, description: 'All of it, also what was left out.' }),
+      stderr_bytes: Type.Integer({ minimum: 0 }),
+      ...RanShape,
+    },
+    closed,
+  ),
+  errors: ['E_NOT_FOUND', 'E_DENY_PATH', 'E_TIMEOUT', 'E_POLICY_VIOLATION', 'E_CONFLICT', 'E_UNSUPPORTED', 'E_IO'],
+  examples: [],
+  needs: 'enableShell',
+  card: ({ command, cwd }) => ({
+    title: `Run ${oneLine(command, 160)}`,
+    changes: [],
+    notes: [`Command: ${command}`, ...(cwd === undefined ? [] : [`In: ${cwd}`])],
+  }),
+  program({ command, cwd = '.', timeout_seconds = 20, network = false }, { files }) {
+    const folder = files.normal(cwd)
+    if (folder !== '' && !files.isFolder(folder))
+      throw new ToolError('E_NOT_FOUND', `No such folder: ${cwd}`, {
+        hint: 'cwd is a folder of the project; list_files shows them.',
+      })
+    if (command.includes('\0'))
+      throw new ToolError('E_BAD_ARGS', 'A command cannot hold a NUL character', { hint: 'Leave it out.' })
+    return { argv: ['/bin/sh', '-c', command], cwd: folder, timeoutMs: timeout_seconds * 1_000, outputBytes, network }
+  },
+  execute(_, __, { ran }) {
+    return {
+      ok: ran.exitCode === 0,
+      exit_code: ran.exitCode ?? 128,
+      stdout: ran.stdout.text,
+      stderr: ran.stderr.text,
+      stdout_bytes: ran.stdout.bytes,
+      stderr_bytes: ran.stderr.bytes,
+      ...ranFields(ran),
+    }
+  },
+})
