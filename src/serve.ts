@@ -33,7 +33,12 @@ export async function serveHttp(runtime: Runtime, options: ServeOptions): Promis
       '/healthz': {
         for: 'anyone',
         methods: ['GET', 'HEAD'],
-        visit: ({ response }) => answer(response, 200, { ok: true, name: 'handrail', version: runtime.version }),
+        async visit({ response }) {
+          const { confined, says } = await runtime.means.confinement()
+          // Anybody may ask, so why nothing confines is for `doctor` to say: it may name folders of this user.
+          const confinement = { confined, says: confined ? says : 'programs are not confined here; handrail doctor says why' }
+          answer(response, 200, { ok: true, name: 'handrail', version: runtime.version, confinement })
+        },
       },
       '/mcp': mcp.route,
       ...mcpSse(house, () => url),

@@ -1,5 +1,5 @@
-import type { LineDiff } from '../../contracts/diff.ts'
-import { block, diffRows, oneLine, plain } from '../../contracts/plain.ts'
+import { block, diffRows, headline, oneLine, plain } from '../../contracts/plain.ts'
+import type { CardChange } from '../../contracts/tool.ts'
 
 export { block, oneLine, plain }
 
@@ -36,15 +36,15 @@ export function table(headings: string[], given: string[][]): string {
 const shownLines = 200
 
 /** A change as a person reads it: what goes away, what comes. */
-export function renderDiff(path: string, diff: LineDiff): string {
+export function renderChange(change: CardChange): string {
   const paints = { place: dim, out: red, in: green }
-  const rows = diffRows(diff).map(({ kind, text }) => paints[kind](text))
+  const rows = diffRows(change.diff).map(({ kind, text }) => paints[kind](text))
   const more = rows.length - shownLines
   return [
-    bold(plain(path)),
+    bold(headline(change)),
     ...rows.slice(0, shownLines),
     ...(more > 0 ? [yellow(`… ${more} more lines; --json shows them all`)] : []),
-    ...(rows.length === 0 ? [dim('(no change)')] : []),
+    ...(rows.length === 0 && change.says === undefined ? [dim('(no change)')] : []),
   ].join('\n')
 }
 

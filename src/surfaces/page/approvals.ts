@@ -103,9 +103,9 @@ function show(approval: Approval, formToken: string): Markup {
     <h1>${oneLine(card.title, 200)}</h1>
     <p>Risk ${approval.risk}. Asked ${when(approval.createdAt)} by ${oneLine(approval.client, 80)} over ${approval.surface}.</p>
     ${card.changes.map(
-      ({ path, diff }) =>
-        html`<h2><code>${path}</code></h2>
-          <pre class="diff">${diffRows(diff).map((row) => html`<b class="${row.kind}">${row.text}</b>`)}</pre>`,
+      ({ path, says, diff }) =>
+        html`<h2><code>${path}</code>${says === undefined ? html`` : html` ${says}`}</h2>
+          ${diff.hunks.length ? html`<pre class="diff">${diffRows(diff).map((row) => html`<b class="${row.kind}">${row.text}</b>`)}</pre>` : html``}`,
     )}
     ${(card.notes ?? []).map((note) => html`<p>${note}</p>`)}
     ${approval.state === 'pending' ? form(formToken) : outcome(approval)}`

@@ -2,7 +2,7 @@ import { userInfo } from 'node:os'
 import type { Approval } from '../../../contracts/approval.ts'
 import { ToolError } from '../../../contracts/errors.ts'
 import type { Command } from '../command.ts'
-import { ago, bold, green, oneLine, plain, red, renderDiff, say, table } from '../print.ts'
+import { ago, bold, green, oneLine, plain, red, renderChange, say, table } from '../print.ts'
 
 export const approvals: Command = {
   name: 'approvals',
@@ -81,7 +81,7 @@ function describe(approval: Approval): string {
     `asked ${ago(approval.createdAt)} by ${oneLine(approval.client, 80)} over ${approval.surface}, session ${approval.session}`,
     `lapses ${new Date(approval.expiresAt).toISOString()}`,
     '',
-    ...approval.card.changes.map((change) => renderDiff(change.path, change.diff)),
+    ...approval.card.changes.map(renderChange),
     ...(approval.card.notes ?? []).map(plain),
     ...(approval.decidedBy
       ? [`${approval.state} by ${plain(approval.decidedBy)}${approval.note ? `: ${plain(approval.note)}` : ''}`]

@@ -79,7 +79,7 @@ function show(invocation: Invocation, runtime: Runtime): number {
 }
 
 function row(line: AuditLine): string[] {
-  const what = [line.tool, pathsOf(line)].filter(Boolean).join(' ')
+  const what = [line.tool, pathsOf(line), line.evidence?.join(', ')].filter(Boolean).join(' ')
   const outcome = line.error ?? line.outcome ?? (line.approved === undefined ? '' : line.approved ? 'approved' : 'denied')
   return [
     String(line.seq),

@@ -2,7 +2,7 @@ import { text as readAll } from 'node:stream/consumers'
 import { ToolError } from '../../../contracts/errors.ts'
 import type { Runtime } from '../../../contracts/runtime.ts'
 import type { Command } from '../command.ts'
-import { block, bold, oneLine, progressBar, renderDiff, say, warn, yellow } from '../print.ts'
+import { block, bold, oneLine, plain, progressBar, renderChange, say, warn, yellow } from '../print.ts'
 import { confirm } from '../confirm.ts'
 
 export const call: Command = {
@@ -67,7 +67,8 @@ async function askHere(runtime: Runtime, id: string): Promise<void> {
   const approval = runtime.approvals.get(id)
   if (!approval) return
   warn(yellow(`${approval.tool} needs your approval (${approval.risk}): ${oneLine(approval.card.title, 120)}`))
-  for (const change of approval.card.changes) warn(renderDiff(change.path, change.diff))
+  for (const change of approval.card.changes) warn(renderChange(change))
+  for (const note of approval.card.notes ?? []) warn(plain(note))
   warn(`From another terminal: ${bold(`handrail approvals approve ${id} --project ${runtime.project}`)}`)
   const yes = await confirm('Let it through?')
   if (yes === undefined || runtime.approvals.get(id)?.state !== 'pending') return

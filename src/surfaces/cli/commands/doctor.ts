@@ -43,7 +43,8 @@ export const doctor: Command = {
       add('store', 'good', `SQLite through ${runtime.means.sqlite}`)
       const browser = await runtime.means.browser()
       add('browser', browser.there ? 'good' : 'note', browser.says)
-      add('commands', 'note', 'no tool of this version runs commands; nothing is confined because nothing is run')
+      const { confined, says } = await runtime.means.confinement()
+      add('programs', confined ? 'good' : 'note', confined ? `confined by ${says}` : says)
       const verdict = runtime.audit.verify()
       add(
         'audit',

@@ -1,11 +1,11 @@
 import { resolve } from 'node:path'
 import { clients, serverStart, tokenVariable, type Client, type ConfigChange, type Entry } from '../../../contracts/clients.ts'
 import { ToolError } from '../../../contracts/errors.ts'
+import { unifiedDiff } from '../../../contracts/unified.ts'
 import type { Command, Invocation, Option } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { forShell, ownName } from '../own-name.ts'
 import { bold, dim, green, plain, red, say, warn } from '../print.ts'
-import { unifiedDiff } from '../unified.ts'
 
 const options: Option[] = [
   { name: 'yes', says: 'Do not ask.' },

@@ -2,7 +2,7 @@ import type { LineDiff } from '../../../contracts/diff.ts'
 import { ToolError } from '../../../contracts/errors.ts'
 import type { Command } from '../command.ts'
 import { confirm } from '../confirm.ts'
-import { green, plain, renderDiff, say, warn } from '../print.ts'
+import { green, plain, renderChange, say, warn } from '../print.ts'
 
 interface Undone {
   applied: boolean
@@ -41,7 +41,7 @@ An undo is a write like any other: it is kept, and can be undone by its own call
     try {
       const caller = { surface: 'cli', client: 'handrail-cli', session: 'cli-person', role: 'person' } as const
       const preview = (await runtime.call('undo', { ...input, dryRun: true }, caller)).output as Undone
-      if (!json) for (const change of preview.changes) say(`${renderDiff(change.path, change.diff)}\n`)
+      if (!json) for (const change of preview.changes) say(`${renderChange(change)}\n`)
       if (options['yes'] !== true) {
         const yes = await confirm(`Undo ${preview.changes.length} file(s)?`)
         if (yes === undefined)
