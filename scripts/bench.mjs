@@ -5,7 +5,7 @@ import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setup } from './setup.mjs'
 
-const names = ['start', 'read', 'http', 'webgal', 'dry-run', 'search', 'memory', 'audit', 'scale', 'write']
+const names = ['start', 'read', 'http', 'webgal', 'dry-run', 'search', 'memory', 'audit', 'scale', 'write', 'stage', 'commit']
 const words = process.argv.slice(2)
 const asked = words.filter((word) => !word.startsWith('--'))
 const unknown = asked.filter((word) => !names.includes(word))

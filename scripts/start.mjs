@@ -3,8 +3,10 @@ import { spawn } from 'node:child_process'
 import { cpSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { root, setup } from './setup.mjs'
+import { ensure } from './system.mjs'
 
 setup()
+ensure('confinement')
 const sample = join(root, '.sample')
 if (!existsSync(sample)) {
   cpSync(join(root, 'examples', 'lighthouse'), sample, { recursive: true })

@@ -1,17 +1,42 @@
-// `node scripts/browser.mjs`: makes sure that there is a Chromium for the tests that look at pages. Quick when there is one.
-// What cannot be had is said, and those tests are skipped; it never fails.
+// `node scripts/system.mjs [confinement|browser|python …]`: makes sure that programs of the system are there. Quick when they are.
+// On Debian and its kin, as root, they are installed by apt-get; what cannot be had is said, and it never fails.
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
-const names = [
-  'chromium-headless-shell',
-  'chromium',
-  'chromium-browser',
-  'google-chrome-stable',
-  'google-chrome',
-  'microsoft-edge',
-]
+const wanted = {
+  confinement: {
+    what: 'bubblewrap',
+    names: ['bwrap'],
+    package: 'bubblewrap',
+    without: 'programs cannot be confined: they run only after you agreed to each, and what needs a stage is not tested',
+    how: 'Debian: apt-get install bubblewrap',
+  },
+  browser: {
+    what: 'Chromium',
+    names: [
+      'chromium-headless-shell',
+      'chromium',
+      'chromium-browser',
+      'google-chrome-stable',
+      'google-chrome',
+      'microsoft-edge',
+      '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+    ],
+    named: process.env.HANDRAIL_CHROMIUM,
+    package: 'chromium',
+    without: 'pages are not tested',
+    how: 'Debian: apt-get install chromium; macOS: Google Chrome; or name one in HANDRAIL_CHROMIUM',
+  },
+  python: {
+    what: 'Python 3',
+    names: ['python3'],
+    package: 'python3',
+    without: 'scripts in Python cannot be run and are not tested',
+    how: 'Debian: apt-get install python3',
+  },
+}
 
 function isProgram(path) {
   try {
@@ -22,32 +47,31 @@ function isProgram(path) {
   }
 }
 
-function isThere() {
-  const named = process.env.HANDRAIL_CHROMIUM
+function isThere({ names, named }) {
   if (named) return isProgram(named)
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/bin'].filter(Boolean)
-  return (
-    names.some((name) => folders.some((folder) => isProgram(join(folder, name)))) ||
-    existsSync('/Applications/Google Chrome.app/Contents/MacOS/Google Chrome')
-  )
+  return names.some((name) => (name.startsWith('/') ? isProgram(name) : folders.some((folder) => isProgram(join(folder, name)))))
 }
 
-/** By the system's own package, as root on Debian and its kin. */
-function install() {
+function install({ what, package: name }) {
   if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return
-  process.stderr.write('handrail: installing Chromium by apt-get, for the tests that look at pages (once)…\n')
+  process.stderr.write(`handrail: installing ${what} by apt-get (once)…\n`)
   const apt = (...args) =>
     spawnSync('apt-get', ['-qq', '-o', 'DPkg::Lock::Timeout=60', ...args], {
       stdio: ['ignore', 'ignore', 'ignore'],
       env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
       timeout: 600_000,
     }).status === 0
-  const put = () => apt('install', '-y', '--no-install-recommends', 'chromium')
+  const put = () => apt('install', '-y', '--no-install-recommends', name)
   if (!put() && apt('update')) put()
 }
 
-if (!isThere()) install()
-if (!isThere())
-  process.stderr.write(
-    'handrail: no Chromium was found, so pages are not tested. Install one (Debian: apt-get install chromium; macOS: Google Chrome), or name it in HANDRAIL_CHROMIUM.\n',
-  )
+/** Each by its name above. */
+export function ensure(...names) {
+  for (const one of names.map((name) => wanted[name])) {
+    if (!isThere(one)) install(one)
+    if (!isThere(one)) process.stderr.write(`handrail: ${one.what} was not found, so ${one.without}. ${one.how}.\n`)
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) ensure(...process.argv.slice(2))

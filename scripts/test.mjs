@@ -3,11 +3,12 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { root, setup } from './setup.mjs'
+import { ensure } from './system.mjs'
 
 setup()
 // What cannot be had is said there, and its tests are skipped.
 spawnSync(process.execPath, [join(root, 'test', 'conformance', 'install.mjs')], { stdio: ['ignore', 2, 2] })
-spawnSync(process.execPath, [join(root, 'scripts', 'browser.mjs')], { stdio: ['ignore', 2, 2] })
+ensure('confinement', 'browser', 'python')
 const report = join(root, '.cache', 'tests.json')
 rmSync(report, { force: true })
 const { status } = spawnSync(join(root, 'node_modules', '.bin', 'vitest'), ['run', ...process.argv.slice(2)], {
