@@ -65,8 +65,10 @@ load(file)
         for (const { script, cache } of loaded.values()) require('node:fs').writeFileSync(cache, script.createCachedData())
       process.exitCode = code
       // Nothing but a finished command gets here; a handle left open must not keep the process alive.
-      if (process.stdout.writableLength === 0) process.exit(code)
-      process.stdout.once('drain', () => process.exit(code))
+      const unread = [process.stdout, process.stderr].filter((stream) => stream.writableLength > 0)
+      const drained = unread.map((stream) => new Promise((resolve) => stream.once('drain', resolve)))
+      if (unread.length === 0) process.exit(code)
+      void Promise.all(drained).then(() => process.exit(code))
     },
     (fault) => {
       process.stderr.write(`${fault?.stack ?? fault}\n`)

@@ -34,6 +34,8 @@ import { openSnapshots } from './stores/snapshots.ts'
 import { allTools } from './toolsets/index.ts'
 
 const probeAfterMs = 500
+/** Paths that one line of the log names. */
+const mostTold = 200
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string }
 
 /** Wires the rooms. The only file that sees them all. */
@@ -154,19 +156,21 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
 
   let spentFolder: StateFolder | undefined
   const recover = (): void => {
-    for (const { id, path, landed } of journal.recover())
+    for (const { call, landed, changes } of journal.recover())
       audit.write(
         {
           event: 'recovered',
+          ...(call !== null && { call }),
           message: landed
-            ? 'a write of a killed process had landed; it is kept'
-            : 'a write of a killed process had not landed; it is dropped',
-          snapshots: [id],
-          touches: [{ path: scrub(path), access: 'write' }],
+            ? 'a change of a killed process had landed; all of it is kept'
+            : 'a change of a killed process had not landed; it is dropped, and the project is as it was before',
+          snapshots: changes.map(({ id }) => id),
+          touches: changes.slice(0, mostTold).map(({ path }) => ({ path: scrub(path), access: 'write' })),
         },
         true,
       )
   }
+  if (snapshots.pending().length) projectLock.holdNow(recover)
   const keptBoth = ({ written, pruned }: { written: Written[]; pruned: string[] }, call: string): Written[] => {
     if (pruned.length)
       audit.note({ event: 'snapshot.pruned', snapshots: pruned, call, message: 'older than limits.snapshotRetention' })

@@ -5,7 +5,6 @@ interface Requirement {
   later?: string
 }
 
-const processes = 'processes under control'
 const agent = 'the agent and the Studio'
 
 /** Every promise of seed 000, in its order. `proves(id, …)` in a test is the proof; `npm run proof` prints both side by side. */
@@ -36,7 +35,6 @@ export const requirements = {
   'modes.developer-only': {
     source: '000 §0.3',
     says: 'execute_command and browser_action only in developer mode',
-    later: processes,
   },
   'write.diff-first': {
     source: '000 §0.4',
@@ -109,7 +107,8 @@ export const requirements = {
   'ask.ack': { source: '000 §3.1', says: 'ask_followup_question answers {ack:true}' },
   'completion.ack': { source: '000 §3.2', says: 'attempt_completion answers {ack:true}' },
   // §4 developer mode
-  'command.run': { source: '000 §4.1', says: 'execute_command runs an allowed script', later: processes },
+  'command.run': { source: '000 §4.1', says: 'execute_command runs an allowed script of package.json and answers ok and logs' },
+  'command.errors': { source: '000 §4.1', says: 'execute_command: E_POLICY_VIOLATION, E_TIMEOUT' },
   'browser.act': { source: '000 §4.2', says: 'browser_action opens, clicks and takes pictures on local hosts' },
   // §6 policies and modes
   'policy.file': { source: '000 §6', says: 'a local policy file with contractVersion, mode and policies is read' },
@@ -170,7 +169,19 @@ export const requirements = {
   'gate.evidence': { source: '004 §1.3', says: 'every tool with a side effect leaves evidence' },
   'gate.audit': { source: '004 §1.5', says: 'every act is in the audit log as JSON lines' },
   'skills.plans': { source: '004 §2', says: 'skills become plans and run through the gate', later: agent },
-  'python.run': { source: '004 §2.6', says: 'python_run with its limits and its audit event', later: processes },
+  'shell.off': { source: '004 §1.3', says: 'no arbitrary shell by default' },
+  'python.places': {
+    source: '004 §2.6',
+    says: 'python_run runs scripts of skills_workspace/<skill>/scripts/ and sandbox/scripts/ only, by real path',
+  },
+  'python.cwd': { source: '004 §2.6', says: 'python_run starts in sandbox/, and what it makes lands there' },
+  'python.gate': { source: '004 §2.6', says: 'python_run is R2: what it changes needs approval' },
+  'python.time': { source: '004 §2.6', says: 'python_run may take 60 s by default, 120 s at most' },
+  'python.cut': { source: '004 §2.6', says: 'stdout and stderr are cut at 2048 characters' },
+  'python.audit': { source: '004 §2.6', says: 'every python_run is audited as tool.python_run with its eight fields' },
+  'agents.tool': { source: '004 §6 Q4', says: 'external agents run through a tool of their own, R3, asked first' },
+  'agents.workspace': { source: '004 §6 Q4', says: 'external agents work below sandbox/workspaces/ only' },
+  'agents.evidence': { source: '004 §6 Q4', says: 'external agents leave an audit event, changed_files and evidence' },
   'prompts.files': { source: '004 §3', says: 'prompts live in prompts/ with front matter', later: agent },
   'router.light': { source: '004 §4', says: 'the router only chooses the way', later: agent },
 } as const satisfies Record<string, Requirement>

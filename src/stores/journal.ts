@@ -7,7 +7,7 @@ import { eachByItself, flushFor, type Flush } from '../host/flush.ts'
 import { contentAt, standingAt, stateWord, type Standing } from '../host/standing.ts'
 import { judgeFile, type Root } from '../host/walk.ts'
 import { carryOut, namesOf, temporaryName, type Step } from './carry-out.ts'
-import { recover } from './recover.ts'
+import { recover, type Recovered } from './recover.ts'
 import type { Intake, Plan, SnapshotStore } from './snapshots.ts'
 
 /**
@@ -54,7 +54,7 @@ export interface Journal {
   /** Keeps both states of what was changed already, by a command nobody confined, so that it can be undone. Touches no file of the project. */
   record(changes: readonly Changed[], origin: Origin): { written: Written[]; pruned: string[] }
   /** Finishes or takes back what a killed process left; says what it did. The caller holds the project's lock. */
-  recover(): { id: string; path: string; landed: boolean }[]
+  recover(): Recovered[]
 }
 
 /** What was found where a change is to be made. */

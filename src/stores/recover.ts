@@ -7,6 +7,13 @@ import type { Root } from '../host/walk.ts'
 import { carryOn, makesWay, namesOf, temporaryName, type Step } from './carry-out.ts'
 import { fromRow, type Row, type SnapshotStore } from './snapshots.ts'
 
+/** What became of the changes of one call whose process died. */
+export interface Recovered {
+  call: string | null
+  landed: boolean
+  changes: { id: string; path: string }[]
+}
+
 /** Finishes or takes back what a killed process left; says what it did. The caller holds the project's lock, so its owner is dead. */
 export function recover(parts: {
   root: Root
@@ -14,10 +21,10 @@ export function recover(parts: {
   db: Database
   flushing: (count: number) => Flush
   onDropped: (call: string) => void
-}): { id: string; path: string; landed: boolean }[] {
+}): Recovered[] {
   const { root, snapshots, db, flushing } = parts
   const left = snapshots.pending()
-  return groupByCall(left).flatMap((rows) => {
+  return groupByCall(left).map((rows) => {
     const steps = rows.map(stepOf)
     // One path of several in place: the rest follows, since every new content was stored before the first move.
     const forward = steps.some(landed)
@@ -31,7 +38,7 @@ export function recover(parts: {
       rows.forEach((row, index) => (forward ? snapshots.settle(row.id, steps[index]?.mode) : snapshots.forget(row.id))),
     )
     if (!forward) parts.onDropped(rows[0]?.call ?? '')
-    return rows.map(({ id, path }) => ({ id, path, landed: forward }))
+    return { call: rows[0]?.call ?? null, landed: forward, changes: rows.map(({ id, path }) => ({ id, path })) }
   })
 
   function stepOf(row: Row): Step {

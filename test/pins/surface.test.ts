@@ -51,6 +51,11 @@ test('the tools and who may use them', () => {
     'project_report R0 agent',
     'webgal_reference R0 resource',
     'browser_action by input agent',
+    'shell R2 agent',
+    'execute_command R2 agent',
+    'python_run R2 agent',
+    'script_run R2 agent',
+    'agent_run R3 agent',
   ])
 })
 

@@ -28,13 +28,19 @@ export interface World {
   /** Dry run and write in one. */
   put(path: string, content: string): Promise<{ snapshotId: string }>
   /** Closes the runtime and opens a new one on the same project, as a restart does. */
-  reopen(flags?: Record<string, string>): Promise<void>
+  reopen(flags?: Record<string, string>, environment?: Record<string, string>): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
 
 /** A project of its own in a temporary folder, with a runtime on it. */
 export async function openWorld(
-  options: { files?: Record<string, string | Buffer>; flags?: Record<string, string>; config?: unknown } = {},
+  options: {
+    files?: Record<string, string | Buffer>
+    flags?: Record<string, string>
+    config?: unknown
+    /** More of the environment Handrail is started with. */
+    environment?: (base: string) => Record<string, string>
+  } = {},
 ): Promise<World> {
   const base = realpathSync(mkdtempSync(join(tmpdir(), 'handrail-test-')))
   const project = join(base, 'project')
@@ -45,8 +51,12 @@ export async function openWorld(
   }
   for (const [name, content] of Object.entries(options.files ?? {})) write(name, content)
   if (options.config !== undefined) write('handrail.config.json', JSON.stringify(options.config))
-  const open = (flags: Record<string, string> = {}): Runtime =>
-    openRuntime({ project, environment: { XDG_CONFIG_HOME: join(base, 'config') }, flags: { ...options.flags, ...flags } })
+  const open = (flags: Record<string, string> = {}, environment: Record<string, string> = {}): Runtime =>
+    openRuntime({
+      project,
+      environment: { ...cleanEnv(base), XDG_STATE_HOME: join(base, 'state'), ...options.environment?.(base), ...environment },
+      flags: { ...options.flags, ...flags },
+    })
   let runtime = open()
   const call = async (tool: string, input: unknown, given: CallOptions & Partial<Caller> = {}): Promise<unknown> => {
     const { surface = 'mcp-stdio', client = 'test/1', session = 'sess_test', role = 'agent', ...rest } = given
@@ -75,9 +85,9 @@ export async function openWorld(
       await call('write_to_file', { path, content, dryRun: true })
       return (await call('write_to_file', { path, content, dryRun: false })) as { snapshotId: string }
     },
-    async reopen(flags) {
+    async reopen(flags, environment) {
       await runtime.close()
-      runtime = open(flags)
+      runtime = open(flags, environment)
     },
     async [Symbol.asyncDispose]() {
       await runtime.close()
@@ -88,7 +98,13 @@ export async function openWorld(
 
 /** Environment for child processes: nothing of this machine's settings. */
 export function cleanEnv(base: string, more: Record<string, string> = {}): Record<string, string> {
-  return { PATH: process.env['PATH'] ?? '', HOME: base, XDG_CONFIG_HOME: join(base, 'config'), ...more }
+  return {
+    PATH: process.env['PATH'] ?? '',
+    HOME: base,
+    XDG_CONFIG_HOME: join(base, 'config'),
+    XDG_STATE_HOME: join(base, 'state'),
+    ...more,
+  }
 }
 
 export interface McpPeer {

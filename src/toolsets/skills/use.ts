@@ -1,0 +1,14 @@
+import { toolsUsing } from '../../contracts/tool.ts'
+import type { Files } from '../../host/files.ts'
+import type { Installed, Programs } from '../../host/installed.ts'
+
+/** The slice of the house the skill tools may use: reading, and finding what is installed. The kernel runs what they ask for. */
+export interface SkillsUse {
+  files: Files
+  programs: Programs
+  python: () => Promise<Installed>
+  /** What Handrail itself was started with; other agents find their keys there. */
+  environment: Readonly<Record<string, string | undefined>>
+}
+
+export const defineTool = toolsUsing<SkillsUse>('skills')
