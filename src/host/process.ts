@@ -20,6 +20,8 @@ export interface ProcessOptions {
   onStarted?: (pid: number, end: (why: string) => void) => void
   /** One more pipe, number 3, that the process may write facts to. */
   onFacts?: (chunk: Buffer) => void
+  /** And one, number 4 after that, that it reads these from: made while it is on its way, and seen in no list of processes. */
+  instructions?: () => Buffer
   /** A variable every process of the tree carries unless it takes pains to lose it: strays are found and killed by it. */
   mark?: string
 }
@@ -49,11 +51,19 @@ const lingerMs = 500
  * a cancelled call and our own exit kill the whole group; with `mark`, what left the group too.
  */
 export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
+  if (options.signal?.aborted)
+    return Promise.resolve({ code: null, killedBy: null, stopped: true, timedOut: false, ended: undefined, errors: '' })
   return new Promise((resolve, reject) => {
     const child = spawn(options.file, options.args, {
       cwd: options.cwd,
       env: { ...options.env, ...(options.mark !== undefined && { [markName]: options.mark }) },
-      stdio: [options.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe', ...(options.onFacts ? ['pipe' as const] : [])],
+      stdio: [
+        options.input === undefined ? 'ignore' : 'pipe',
+        'pipe',
+        'pipe',
+        ...(options.onFacts ? ['pipe' as const] : []),
+        ...(options.instructions ? ['pipe' as const] : []),
+      ],
       detached: true,
       shell: false,
     })
@@ -71,7 +81,6 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
       kill()
     }
     alive.add(kill)
-    if (options.signal?.aborted) onAbort()
     options.signal?.addEventListener('abort', onAbort, { once: true })
     // It may end before it has read everything.
     child.stdin?.on('error', () => undefined).end(options.input)
@@ -86,6 +95,13 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
     })
     const facts = child.stdio[3]
     if (facts && 'on' in facts) facts.on('data', (chunk: Buffer) => options.onFacts?.(chunk))
+    const instructions = child.stdio[4]
+    try {
+      if (instructions && 'end' in instructions) instructions.on('error', () => undefined).end(options.instructions?.())
+    } catch (fault) {
+      kill()
+      reject(fault as Error)
+    }
     if (child.pid !== undefined)
       options.onStarted?.(child.pid, (why) => {
         ended ??= why

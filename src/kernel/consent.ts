@@ -22,6 +22,8 @@ export interface Question extends Call {
 
 /** Nobody has answered yet; the question stands. */
 export class Unanswered extends ToolError {}
+/** Another call was quicker with the same yes; what it is about is in that one's hands. */
+export class Outrun extends ToolError {}
 
 const pollMs = 100
 
@@ -95,7 +97,7 @@ async function standing(ports: Ports, limits: Config['limits'], question: Questi
 function use(ports: Ports, approval: Approval, question: Question): string {
   if (approval.stateDigest !== question.stateDigest) throw worldMoved(approval)
   if (!ports.approvals.move(approval.id, 'approved', 'used'))
-    throw new ToolError('E_CONFLICT', 'This approval was used by another call at the same moment', {
+    throw new Outrun('E_CONFLICT', 'This approval was used by another call at the same moment', {
       details: { approvalId: approval.id },
       hint: 'An approval counts once. Make the call again to ask anew.',
     })

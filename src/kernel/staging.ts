@@ -1,8 +1,9 @@
 import { ToolError } from '../contracts/errors.ts'
+import { oneLine } from '../contracts/plain.ts'
 import type { Program, Ran } from '../contracts/stage.ts'
 import type { Card, Risk, Touch, Written } from '../contracts/tool.ts'
 import { checkOutput } from './check.ts'
-import { consent, Unanswered, withdraw } from './consent.ts'
+import { consent, Outrun, Unanswered, withdraw } from './consent.ts'
 import { deadline } from './deadline.ts'
 import { digest } from './digest.ts'
 import { highest } from './policy.ts'
@@ -85,7 +86,7 @@ export async function stage(judged: Judged, { program, confined, waiting }: Prog
     return checkOutput(tool, await tool.execute(input, Object.defineProperties(powers(judged, {}, limit), facts)))
   } catch (fault) {
     // A question that stands keeps its stage: the same call, made again after the answer, commits exactly what was shown.
-    if (!(fault instanceof Unanswered)) staged?.discard()
+    if (!(fault instanceof Unanswered || fault instanceof Outrun)) staged?.discard()
     throw fault
   } finally {
     progress.stop()
@@ -143,7 +144,7 @@ function cardAfter(card: Card, { ran, show }: Staged, sensitive: string[]): Card
       .trim()
       .split('\n')
       .slice(-12)
-      .map((line) => `> ${line}`)
+      .map((line) => `> ${oneLine(line, 200)}`)
   const notes = [
     ...(card.notes ?? []),
     ran.exitCode === 0 ? `It ended well after ${ran.ms} ms.` : `It ended with exit code ${ran.exitCode} after ${ran.ms} ms.`,

@@ -9,7 +9,7 @@ export interface Hidden {
 }
 
 interface Known {
-  mtimeNs: bigint
+  mtimeMs: number
   folders: string[]
   hidden: Hidden[]
 }
@@ -17,7 +17,7 @@ interface Known {
 /** Values for the machine itself, as opposed to a pattern of them for readers. */
 const environmentFile = /^\.env(?!.*\.(example|sample|template)$)\b/i
 /** A folder that changed this recently may change again within the same tick of the clock. */
-const settledNs = 50_000_000n
+const settledMs = 50
 
 /**
  * What tools may not enter is hidden from programs too, at any depth, save the names they must read to work. A folder is read
@@ -27,8 +27,8 @@ export function watchHidden(root: Root, rules: PathRules, visible: readonly stri
   const known = new Map<string, Known>()
   const isHidden = (names: string[]): boolean => rules.refuse(names) !== undefined || environmentFile.test(names.at(-1) ?? '')
 
-  const read = (names: string[], mtimeNs: bigint): Known => {
-    const found: Known = { mtimeNs, folders: [], hidden: [] }
+  const read = (names: string[], mtimeMs: number): Known => {
+    const found: Known = { mtimeMs, folders: [], hidden: [] }
     for (const entry of readdirSync([root.path, ...names].join('/'), { withFileTypes: true })) {
       const here = [...names, entry.name]
       if (visible.includes(entry.name) || !(entry.isFile() || entry.isDirectory())) continue
@@ -40,17 +40,17 @@ export function watchHidden(root: Root, rules: PathRules, visible: readonly stri
 
   const look = (names: string[], out: Hidden[]): void => {
     const path = names.join('/')
-    const stat = lstatSync(`${root.path}/${path}`, { bigint: true, throwIfNoEntry: false })
+    const stat = lstatSync(`${root.path}/${path}`, { throwIfNoEntry: false })
     if (!stat?.isDirectory()) return void known.delete(path)
     let found = known.get(path)
-    if (found?.mtimeNs !== stat.mtimeNs) {
+    if (found?.mtimeMs !== stat.mtimeMs) {
       try {
-        found = read(names, stat.mtimeNs)
+        found = read(names, stat.mtimeMs)
       } catch {
         // A folder nobody may read is none to look into either.
         return
       }
-      if (BigInt(Date.now()) * 1_000_000n - stat.mtimeNs > settledNs) known.set(path, found)
+      if (Date.now() - stat.mtimeMs > settledMs) known.set(path, found)
     }
     out.push(...(found?.hidden ?? []))
     for (const name of found?.folders ?? []) look([...names, name], out)

@@ -64,7 +64,8 @@ function stageArguments(means: Means, layers: Layers | undefined, readOnly: bool
 
 export interface Launch {
   program: Pick<Program, 'argv' | 'timeoutMs'>
-  view: View
+  /** Found out while the stage is set up, which takes as long. */
+  view: () => View
   layers: Layers | undefined
   /** All it writes to the disk lands below this folder. */
   written: string
@@ -94,7 +95,8 @@ export async function launch(means: Means, { program, view, layers, written, lim
       means.bubblewrap,
       '--info-fd',
       '3',
-      ...confine(view, means.flags),
+      '--args',
+      '4',
       '--',
       ...program.argv,
     ],
@@ -102,6 +104,8 @@ export async function launch(means: Means, { program, view, layers, written, lim
     env: outerEnv,
     timeoutMs: program.timeoutMs,
     ...(given.signal && { signal: given.signal }),
+    // Not as arguments, which every user of the machine can list: there may be keys among the variables.
+    instructions: () => Buffer.from(`${confine(view(), means.flags).join('\0')}\0`),
     onOutput: given.onOutput,
     onErrors: given.onErrors,
     onStarted(pid, stop) {

@@ -64,7 +64,7 @@ async function tryStage(means: Means, project: string, place: string, etc: strin
     const output = keepBothEnds(2_000)
     const end = await launch(means, {
       program: { argv: ['/bin/sh', '-c', 'test ! -e .handrail/token && : > .handrail-probe && echo staged'], timeoutMs: 10_000 },
-      view: {
+      view: () => ({
         project,
         shows: overlaid(project, layers.merged, '', false),
         hidden: [{ path: '.handrail', folder: true }],
@@ -74,7 +74,7 @@ async function tryStage(means: Means, project: string, place: string, etc: strin
         env: { PATH: '/usr/bin:/bin' },
         network: false,
         tmpBytes: 1_048_576,
-      },
+      }),
       layers,
       written: layers.upper,
       limits: { processes: 64, memoryBytes: 1_073_741_824, diskBytes: 1_048_576 },

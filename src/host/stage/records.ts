@@ -31,7 +31,13 @@ export function nameStage(): string {
   return `${processName(process.pid) ?? process.pid}-${randomBytes(6).toString('hex')}`
 }
 
+/** A record that is half written when its process dies is as good as none: nothing has run yet. */
 export function writeRecord(folder: string, record: StageRecord): void {
+  writeFileSync(join(folder, recordFile), JSON.stringify(record), { mode: 0o600 })
+}
+
+/** In place of a record that counts, at once. */
+export function replaceRecord(folder: string, record: StageRecord): void {
   writeFileSync(join(folder, `${recordFile}.new`), JSON.stringify(record), { mode: 0o600 })
   renameSync(join(folder, `${recordFile}.new`), join(folder, recordFile))
 }

@@ -171,7 +171,7 @@ function supervise(parts: ServerParts, found: Confined, program: Program, folder
   }
   const running = launch(found.means, {
     program: { argv: besideRelay(program.argv), timeoutMs: noDeadlineMs },
-    view: parts.viewOf(found, { ...program, network: false }, shows),
+    view: () => parts.viewOf(found, { ...program, network: false }, shows),
     layers,
     written: folder,
     limits,

@@ -1,4 +1,4 @@
-import { chmodSync, lstatSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, lstatSync, mkdirSync, readdirSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Layers } from './launch.ts'
 import { removeStage } from './places.ts'
@@ -40,7 +40,8 @@ export function openShelf(place: string, project: string): Shelf {
     },
     leave(folder) {
       if (spare === undefined && isBare(folder, project)) {
-        rmSync(join(folder, recordFile), { force: true })
+        // An empty record is none, and costs less than taking it away.
+        truncateSync(join(folder, recordFile))
         spare = folder
       } else removeStage(folder)
     },

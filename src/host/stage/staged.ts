@@ -9,7 +9,7 @@ import { contentAt, stateWord, type Standing } from '../standing.ts'
 import type { Root } from '../walk.ts'
 import type { BeforeCopy, Earlier } from './before.ts'
 import type { Contents, Difference } from './effects.ts'
-import { writeRecord, type StageRecord } from './records.ts'
+import { replaceRecord, type StageRecord } from './records.ts'
 import { showEffects } from './show.ts'
 
 /** One change as the journal takes it. */
@@ -61,7 +61,7 @@ export function onStage(
         contents.after(path),
       ]),
     sides: sidesOf(changed, contents),
-    keep: (approval) => writeRecord(folder, { ...record, approval, ran, changed }),
+    keep: (approval) => replaceRecord(folder, { ...record, approval, ran, changed }),
     discard: () => leave(folder),
   }
 }

@@ -99,7 +99,7 @@ export function openStages(parts: StageParts): Stages {
       ]
       const end = await launch(found.means, {
         program,
-        view: viewOf(found, program, overlaid(project.path, layers.merged, changes, program.alone ?? false)),
+        view: () => viewOf(found, program, overlaid(project.path, layers.merged, changes, program.alone ?? false)),
         layers,
         written: layers.upper,
         limits,
