@@ -28,6 +28,7 @@ const style = `
   code, pre { background: #eee; border-radius: 4px; padding: .1em .3em }
   pre { padding: .8em 1em; overflow-x: auto }
   table { border-collapse: collapse; width: 100% } td, th { text-align: left; padding: .4em .8em .4em 0; border-bottom: 1px solid #8884 }
+  h2 { font-size: 1rem; font-weight: normal; margin: 1.2em 0 .3em }
   .diff { white-space: pre-wrap; overflow-wrap: anywhere } .diff b { font-weight: normal; display: block }
   .in { background: #d7f5dd } .out { background: #fbdcdc } .place { color: #777 }
   textarea { width: 100%; box-sizing: border-box } button { font: inherit; padding: .5em 1.4em; margin-right: 1em; border-radius: 6px; border: 1px solid #8888; cursor: pointer }

@@ -6,7 +6,7 @@ import { green, plain, renderChange, say, warn } from '../print.ts'
 
 interface Undone {
   applied: boolean
-  changes: { path: string; becomes: string; diff: LineDiff }[]
+  changes: { path: string; becomes: 'restored' | 'removed'; diff: LineDiff }[]
 }
 
 export const undo: Command = {
@@ -41,7 +41,9 @@ An undo is a write like any other: it is kept, and can be undone by its own call
     try {
       const caller = { surface: 'cli', client: 'handrail-cli', session: 'cli-person', role: 'person' } as const
       const preview = (await runtime.call('undo', { ...input, dryRun: true }, caller)).output as Undone
-      if (!json) for (const change of preview.changes) say(`${renderChange(change)}\n`)
+      if (!json)
+        for (const change of preview.changes)
+          say(`${renderChange(change.diff.hunks.length ? change : { ...change, says: willBe[change.becomes] })}\n`)
       if (options['yes'] !== true) {
         const yes = await confirm(`Undo ${preview.changes.length} file(s)?`)
         if (yes === undefined)
@@ -55,13 +57,19 @@ An undo is a write like any other: it is kept, and can be undone by its own call
       }
       const { output, callId } = await runtime.call('undo', { ...input, dryRun: false }, caller)
       if (json) say(JSON.stringify({ ...(output as Undone), call: callId }))
-      else
-        say(
-          `${green('Undone')}: ${(output as Undone).changes.map((change) => `${plain(change.path)} ${change.becomes}`).join(', ')}  (to take this back: handrail undo ${callId})`,
-        )
+      else say(`${green('Undone')}: ${named((output as Undone).changes)}  (to take this back: handrail undo ${callId})`)
       return 0
     } finally {
       await runtime.close()
     }
   },
+}
+
+const willBe = { restored: 'comes back', removed: 'goes away' } as const
+const mostNamed = 20
+
+function named(changes: Undone['changes']): string {
+  const more = changes.length - mostNamed
+  const first = changes.slice(0, mostNamed).map(({ path, becomes }) => `${plain(path)} ${becomes}`)
+  return `${first.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
