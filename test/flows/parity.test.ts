@@ -170,6 +170,75 @@ const plays: Record<string, Play> = {
       { name: 'the report', tool: 'project_report', input: {}, gives: { valid: true, scenes: 1 } },
     ],
   },
+  'programs on a stage': {
+    config: { mode: 'developer', enableShell: true, limits: { approvalWaitMs: 0 } },
+    calls: [
+      {
+        name: 'a command that only reads',
+        tool: 'shell',
+        input: { command: 'cat a.txt; echo oops >&2; exit 3' },
+        before: ({ world }) => {
+          world.write('package.json', '{ "scripts": { "lint": "echo linted" } }')
+          world.write('skills/a/scripts/say.py', 'print("said")\n')
+          world.write('skills/a/scripts/say.sh', 'echo said\n')
+        },
+        gives: { ok: false, exit_code: 3, stdout: 'one\ntwo\nthree\n', stderr: 'oops\n', changes: [] },
+      },
+      {
+        name: 'a command that changes something waits',
+        tool: 'shell',
+        input: { command: 'echo four >> a.txt; rm crlf.txt' },
+        gives: 'E_POLICY_VIOLATION',
+        keep: { field: 'approvalId', as: 'effect' },
+        leaves: ['a.txt', 'one\ntwo\nthree\n'],
+      },
+      {
+        name: 'and is committed by a yes',
+        tool: 'shell',
+        input: { command: 'echo four >> a.txt; rm crlf.txt' },
+        before: noteOn('effect', true),
+        gives: {
+          ok: true,
+          changes: [
+            { path: 'a.txt', kind: 'modified' },
+            { path: 'crlf.txt', kind: 'deleted' },
+          ],
+        },
+        leaves: ['a.txt', 'one\ntwo\nthree\nfour\n'],
+      },
+      {
+        name: 'a command that takes too long',
+        tool: 'shell',
+        input: { command: 'sleep 9', timeout_seconds: 1 },
+        gives: 'E_TIMEOUT',
+      },
+      { name: 'a script of the project', tool: 'execute_command', input: { scriptName: 'lint' }, gives: { ok: true } },
+      {
+        name: 'a script that is not there',
+        tool: 'execute_command',
+        input: { scriptName: 'build' },
+        gives: 'E_POLICY_VIOLATION',
+      },
+      {
+        name: 'a Python script of a skill',
+        tool: 'python_run',
+        input: { script_path: 'skills/a/scripts/say.py' },
+        gives: { ok: true, stdout_excerpt: 'said\n' },
+      },
+      {
+        name: 'another script of a skill',
+        tool: 'script_run',
+        input: { script_path: 'skills/a/scripts/say.sh' },
+        gives: { ok: true, stdout_excerpt: 'said\n' },
+      },
+      {
+        name: 'an agent in a folder that is none of its own',
+        tool: 'agent_run',
+        input: { agent: 'codex', workspace_path: 'game', task_prompt: 'x' },
+        gives: 'E_DENY_PATH',
+      },
+    ],
+  },
   'the project as it is, nobody to ask': {
     config: { limits: { approvalWaitMs: 0, regexTimeoutMs: 200, maxReadBytes: 4_000 }, policies: { batchMaxLines: 40 } },
     calls: [
@@ -537,7 +606,7 @@ function filled(input: Record<string, unknown>, kept: Map<string, string>): Reco
 const ids = /(?:snap_\d{8}T\d{6}_[0-9a-f]{8}|appr_[0-9a-f]{32}|call_[0-9a-f]{24}|sess_[0-9a-f]{16})/g
 const times = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?Z/g
 /** Fields that tell where and when, and the chain that holds on to them. */
-const passing = ['surface', 'client', 'hash', 'prev', 'timestamp', 'ms']
+const passing = ['surface', 'client', 'hash', 'prev', 'timestamp', 'ms', 'ranMs', 'duration_ms']
 
 /**
  * Puts names in place of what must differ from run to run: ids (by the order they turn up in), times, the project's folder, and the
@@ -558,7 +627,7 @@ function plainer(project: string): <T>(value: T) => T {
         .replaceAll(project, '<project>')
         .replace(ids, nameOf)
         .replace(times, '<time>')
-        .replace(/"timestamp":\d+/g, '"timestamp":"<timestamp>"')
+        .replace(/"(timestamp|duration_ms|ms)":\d+/g, '"$1":"<$1>"')
     if (value instanceof Map) return new Map([...value].map(([name, one]) => [name, walk(one)]))
     if (Array.isArray(value)) return value.map((one) => walk(one))
     if (typeof value !== 'object' || value === null || 'asymmetricMatch' in value) return value
@@ -610,8 +679,8 @@ test('the table has every tool that is listed, a good answer of each, and every 
   expect(rows.map(({ name }) => name)).toEqual(expect.arrayContaining([...ways]))
   const calls = Object.values(plays).flatMap((one) => one.calls)
   expect(calls.length).toBeGreaterThan(60)
-  // Their answers hold an address of their own, or need a browser; they have flows of their own.
-  const apart = ['preview_scene', 'browser_action']
+  // Their answers hold an address of their own, or need a browser or another agent; they have flows of their own.
+  const apart = ['preview_scene', 'browser_action', 'agent_run']
   const listed = catalogue().filter((tool) => tool.audience === 'agent' && !apart.includes(tool.name))
   const good = new Set(calls.filter(({ gives }) => typeof gives === 'object').map(({ tool }) => tool))
   expect(listed.map(({ name }) => name).filter((name) => !good.has(name))).toEqual([])
