@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { existsSync, openSync, readFileSync, readdirSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 
 export interface ProcessOptions {
@@ -57,13 +57,13 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
     const child = spawn(options.file, options.args, {
       cwd: options.cwd,
       env: { ...options.env, ...(options.mark !== undefined && { [markName]: options.mark }) },
-      stdio: [
+      stdio: withoutInherited([
         options.input === undefined ? 'ignore' : 'pipe',
         'pipe',
         'pipe',
         ...(options.onFacts ? ['pipe' as const] : []),
         ...(options.instructions ? ['pipe' as const] : []),
-      ],
+      ]),
       detached: true,
       shell: false,
     })
@@ -71,7 +71,11 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
     let timedOut = false
     let ended: string | undefined
     let errors = ''
-    const kill = (): void => killTree(child, options.mark)
+    const strays = options.mark === undefined ? undefined : followStrays(child.pid)
+    const kill = (): void => {
+      killTree(child, options.mark)
+      strays?.kill()
+    }
     const timer = setTimeout(() => {
       timedOut = true
       kill()
@@ -109,6 +113,7 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
       })
     const finish = (): void => {
       clearTimeout(timer)
+      strays?.stop()
       alive.delete(kill)
       options.signal?.removeEventListener('abort', onAbort)
     }
@@ -130,7 +135,39 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
   })
 }
 
-const markName = 'HANDRAIL_MARK'
+export const markName = 'HANDRAIL_MARK'
+
+type Pipe = 'pipe' | 'ignore' | number
+let inherited: number | undefined
+let nothing: number | undefined
+
+/** Whoever started us may have left files open to us; a child gets an empty one in their place. (`ignore` past the first three leaves them.) */
+function withoutInherited(pipes: Pipe[]): Pipe[] {
+  inherited ??= highestInherited()
+  if (inherited < pipes.length) return pipes
+  const empty = (nothing ??= openSync('/dev/null', 'r'))
+  return [...pipes, ...Array.from({ length: inherited + 1 - pipes.length }, () => empty)]
+}
+
+/** Node opens everything so that no child gets it; what lacks that mark was there before. */
+function highestInherited(): number {
+  const closesOnExec = 0o2000000
+  try {
+    return Math.max(
+      0,
+      ...readdirSync('/proc/self/fd').map((name) => {
+        try {
+          const flags = /^flags:\s*([0-7]+)/m.exec(readFileSync(`/proc/self/fdinfo/${name}`, 'latin1'))?.[1] ?? ''
+          return Number.parseInt(flags, 8) & closesOnExec ? 0 : Number(name)
+        } catch {
+          return 0
+        }
+      }),
+    )
+  } catch {
+    return 0
+  }
+}
 
 function killTree(child: ChildProcess, mark: string | undefined): void {
   try {
@@ -141,19 +178,57 @@ function killTree(child: ChildProcess, mark: string | undefined): void {
   if (mark !== undefined) killMarked(mark)
 }
 
+const strayMs = 50
+
+/** Remembers who descends from a process, so that one that leaves its group and loses its mark is still known for what it is. */
+function followStrays(pid: number | undefined): { kill(): void; stop(): void } {
+  const known = new Map<number, string | undefined>()
+  const look = (): void => {
+    for (const one of pid === undefined ? [] : treeOf([pid, ...known.keys()], 10_000))
+      if (one !== pid && !known.has(one)) known.set(one, processName(one))
+  }
+  const timer = setInterval(look, strayMs)
+  return {
+    kill() {
+      look()
+      for (const [one, name] of known) if (name !== undefined && processName(one) === name) end(one)
+    },
+    stop: () => clearInterval(timer),
+  }
+}
+
+/** Processes and all below them. */
+export function treeOf(roots: readonly number[], most: number): number[] {
+  const found = [...roots]
+  for (let at = 0; at < found.length && found.length <= most; at++) found.push(...childrenOf(found[at] as number))
+  return [...new Set(found)]
+}
+
+function childrenOf(pid: number): number[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+      readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1').split(' ').filter(Boolean).map(Number),
+    )
+  } catch {
+    return []
+  }
+}
+
+function end(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It went by itself.
+  }
+}
+
 /** Whoever carries the mark in its environment, wherever it has moved to. Again until nobody is found: they may be forking. */
 export function killMarked(mark: string): void {
   const wanted = `${markName}=${mark}`
   for (let round = 0; round < 20; round++) {
     const found = everyProcess().filter((pid) => environmentOf(pid).includes(wanted))
     if (found.length === 0) return
-    for (const pid of found) {
-      try {
-        process.kill(pid, 'SIGKILL')
-      } catch {
-        // It went by itself.
-      }
-    }
+    found.forEach(end)
   }
 }
 

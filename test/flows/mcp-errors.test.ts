@@ -138,6 +138,9 @@ proves(
       'generate_character_profile',
       'scene_graph',
       'project_report',
+      'python_run',
+      'script_run',
+      'agent_run',
     ])
     for (const tool of tools)
       expect(tool).toMatchObject({

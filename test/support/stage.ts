@@ -48,7 +48,7 @@ export function stagesLeft(base: string): string[] {
     readdirSync(join(home, place))
       .filter((name) => /^\d+-\d+-/.test(name))
       .map((name) => join(home, place, name))
-      .filter((folder) => existsSync(join(folder, 'stage.json')) || existsSync(join(folder, 'before')) || !isBare(folder)),
+      .filter((folder) => recordOf(folder) !== undefined || existsSync(join(folder, 'before')) || !isBare(folder)),
   )
 }
 

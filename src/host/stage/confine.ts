@@ -40,6 +40,10 @@ const networkFiles = [
   'gai.conf',
 ]
 
+const starter = '/run/start'
+/** What starts a program whose instructions arrived whole. */
+export const started = [starter, '-c', 'exec "$@"', 'start'] as const
+
 /** The arguments of bubblewrap for one program: a machine of its own, read-only, without capabilities, users, network or neighbours. */
 export function confine(view: View, flags: ReadonlySet<string>): string[] {
   return [
@@ -80,6 +84,10 @@ export function confine(view: View, flags: ReadonlySet<string>): string[] {
     ...hide(view),
     '--chdir',
     view.cwd,
+    // The last of all: where these instructions were cut short, there is nothing to start the program with.
+    '--symlink',
+    '/bin/sh',
+    starter,
     '--remount-ro',
     '/',
   ]

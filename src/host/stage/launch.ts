@@ -1,7 +1,8 @@
 import { ToolError } from '../../contracts/errors.ts'
 import type { Kept, Program, Ran } from '../../contracts/stage.ts'
-import { gone, runProcess, type ProcessEnd } from '../process.ts'
-import { confine, type View } from './confine.ts'
+import { gone, markName, runProcess, type ProcessEnd } from '../process.ts'
+import { confine, started, type View } from './confine.ts'
+import { lifeline } from './lifeline.ts'
 import { watchLimits, type Limits } from './watch.ts'
 
 /** The programs of the system that staging rests on. */
@@ -38,6 +39,7 @@ const setting = [
 const limiting = [
   'ulimit -c 0; ulimit -f "$1"; ulimit -d "$2"; ulimit -u "$3" 2>/dev/null || ulimit -p "$3" 2>/dev/null',
   'shift 3',
+  lifeline,
   'exec "$@"',
 ]
 
@@ -62,7 +64,14 @@ function stageArguments(means: Means, layers: Layers | undefined, readOnly: bool
   return [...enter(setting), special ? layers.lower : '', layers.plainLower, options, layers.merged]
 }
 
+export interface LaunchEnd extends ProcessEnd {
+  /** Whether the program itself was started; otherwise its stage could not be set up. */
+  ran: boolean
+}
+
 export interface Launch {
+  /** The stage's own folder: all that belongs to it carries its name. */
+  folder: string
   program: Pick<Program, 'argv' | 'timeoutMs'>
   /** Found out while the stage is set up, which takes as long. */
   view: () => View
@@ -82,7 +91,10 @@ export interface Launch {
 }
 
 /** Runs a program on its stage. When it returns, nothing of it runs any more. */
-export async function launch(means: Means, { program, view, layers, written, limits, ...given }: Launch): Promise<ProcessEnd> {
+export async function launch(
+  means: Means,
+  { program, folder, view, layers, written, limits, ...given }: Launch,
+): Promise<LaunchEnd> {
   const block = 512
   let facts = ''
   let first: number | undefined
@@ -93,15 +105,16 @@ export async function launch(means: Means, { program, view, layers, written, lim
       ...stageArguments(means, layers, false, limiting),
       ...[Math.ceil(limits.diskBytes / block), Math.ceil(limits.memoryBytes / 1_024), limits.processes].map(String),
       means.bubblewrap,
-      '--info-fd',
+      '--json-status-fd',
       '3',
       '--args',
       '4',
       '--',
+      ...started,
       ...program.argv,
     ],
     cwd: '/',
-    env: outerEnv,
+    env: { ...outerEnv, [markName]: folder },
     timeoutMs: program.timeoutMs,
     ...(given.signal && { signal: given.signal }),
     // Not as arguments, which every user of the machine can list: there may be keys among the variables.
@@ -109,7 +122,7 @@ export async function launch(means: Means, { program, view, layers, written, lim
     onOutput: given.onOutput,
     onErrors: given.onErrors,
     onStarted(pid, stop) {
-      watch = watchLimits(pid, written, limits, given.lookEveryMs ?? 100, stop)
+      watch = watchLimits(pid, written, limits, given.lookEveryMs ?? 50, stop)
       given.onStarted?.(stop)
     },
     onFacts(chunk) {
@@ -122,14 +135,13 @@ export async function launch(means: Means, { program, view, layers, written, lim
   }).finally(() => watch?.stop())
   // The first process of its namespace ends last: once it is gone, so is everything the program left running.
   if (first !== undefined) await gone(first)
-  return end
+  return { ...end, ran: /"exit-code"/.test(facts) || end.code === null }
 }
 
-/** A program that ended because its stage could not be set up never ran. */
-export function mustHaveStarted(code: number | null, errors: Kept): void {
-  const setup = code === 120 || code === 121 || (code === 1 && /^bwrap: (?!execvp)/.test(errors.text))
-  if (!setup) return
-  throw new ToolError('E_UNSUPPORTED', `The stage could not be set up: ${errors.text.trim().slice(0, 300)}`, {
+/** A program whose stage could not be set up never ran. */
+export function mustHaveStarted({ ran, code }: LaunchEnd, errors: Kept): void {
+  if (ran) return
+  throw new ToolError('E_UNSUPPORTED', `The stage could not be set up (${code}): ${errors.text.trim().slice(0, 300)}`, {
     hint: 'Nothing was run. `handrail doctor` says what confinement there is.',
   })
 }

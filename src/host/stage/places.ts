@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
   cpSync,
@@ -11,10 +12,12 @@ import {
   rmdirSync,
   statSync,
   writeFileSync,
+  type Stats,
 } from 'node:fs'
 import { createHash } from 'node:crypto'
 import { homedir, tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
+import { deepest } from '../paths.ts'
 
 /** Where stages may stand: outside the project, since an overlay cannot lie in what it covers. The first that works is used. */
 export function stageHomes(environment: Record<string, string | undefined>, wanted: string): string[] {
@@ -30,6 +33,7 @@ export function placeFor(home: string, project: string): string {
 
 /** Makes that place, ours alone: a home that is a link, or somebody else's, is refused. */
 export function makePlace(home: string, project: string): string {
+  if (`${home}/`.startsWith(`${project}/`)) throw new Error(`${home} lies in the project, where a stage cannot stand`)
   mkdirSync(home, { recursive: true, mode: 0o700 })
   const stat = lstatSync(home)
   const uid = process.getuid?.()
@@ -72,30 +76,51 @@ export function etcFiles(place: string): string {
   return folder
 }
 
-/** Makes a tree of our own readable whatever its program did to the permissions, and says what they were. */
-export function openUp(folder: string, within = ''): Map<string, number> {
+/**
+ * Makes a tree of our own readable whatever its program did to the permissions, and says what they were. Deeper than tools can
+ * go, or under a name that is no text, nothing is taken over, so nothing is opened.
+ */
+export function openUp(folder: string, within: readonly string[] = []): Map<string, number> {
   const were = new Map<string, number>()
-  if (process.getuid?.() === 0) return were
+  if (process.getuid?.() === 0 || within.length > deepest) return were
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     if (!entry.isFile() && !entry.isDirectory()) continue
     const path = `${folder}/${entry.name}`
-    const { mode } = lstatSync(path)
+    const stat = lstatIfNameable(path)
+    if (!stat) continue
+    const { mode } = stat
     const needs = entry.isDirectory() ? 0o700 : 0o400
-    const name = within === '' ? entry.name : `${within}/${entry.name}`
+    const names = [...within, entry.name]
     if ((mode & needs) !== needs) {
-      were.set(name, mode & 0o777)
+      were.set(names.join('/'), mode & 0o777)
       chmodSync(path, (mode & 0o777) | needs)
     }
-    if (entry.isDirectory()) for (const [below, was] of openUp(path, name)) were.set(below, was)
+    if (entry.isDirectory()) for (const [below, was] of openUp(path, names)) were.set(below, was)
   }
   return were
 }
 
-/** Takes a stage away, whatever its program did to the permissions. */
+/** Names that are no text are read with a mark in their place, and paths can be too long: neither can be looked at by name. */
+function lstatIfNameable(path: string): Stats | undefined {
+  try {
+    return lstatSync(path)
+  } catch {
+    return undefined
+  }
+}
+
+/** Takes a stage away, whatever its program did to names, depths and permissions; what even the system's own tools cannot remove stays. */
 export function removeStage(folder: string): void {
-  if (!existsSync(folder)) return
-  openUp(folder)
-  rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  try {
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  } catch {
+    const removing = 'chmod -R u+rwX -- "$1"; rm -rf -- "$1"'
+    spawnSync('/bin/sh', ['-c', removing, 'remove', folder], {
+      stdio: 'ignore',
+      env: { PATH: '/usr/bin:/bin' },
+      timeout: 120_000,
+    })
+  }
 }
 
 export function removeIfEmpty(folder: string): void {

@@ -63,6 +63,7 @@ async function tryStage(means: Means, project: string, place: string, etc: strin
     const layers = makeLayers(folder, place, project)
     const output = keepBothEnds(2_000)
     const end = await launch(means, {
+      folder,
       program: { argv: ['/bin/sh', '-c', 'test ! -e .handrail/token && : > .handrail-probe && echo staged'], timeoutMs: 10_000 },
       view: () => ({
         project,

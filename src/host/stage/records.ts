@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Ran } from '../../contracts/stage.ts'
-import { processName } from '../process.ts'
+import { killMarked, processName } from '../process.ts'
 import type { Difference } from './effects.ts'
 import { removeStage } from './places.ts'
 
@@ -69,6 +69,7 @@ export function sweepStages(
 ): void {
   for (const { folder, owned, record } of stagesBelow(places)) {
     if (record?.approval === undefined ? owned : stands(record.approval)) continue
+    killMarked(folder)
     if (record && record.approval === undefined) lost(record, folder)
     removeStage(folder)
   }

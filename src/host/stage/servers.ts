@@ -4,11 +4,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { ToolError } from '../../contracts/errors.ts'
 import type { Program, Ran } from '../../contracts/stage.ts'
 import { keepBothEnds, type Keeping } from '../output.ts'
-import type { ProcessEnd } from '../process.ts'
 import type { Shown, View } from './confine.ts'
 import { openDoor, type Door } from './door.ts'
 import type { Hidden } from './hidden.ts'
-import { howItEnded, launch, mustHaveStarted } from './launch.ts'
+import { howItEnded, launch, mustHaveStarted, type LaunchEnd } from './launch.ts'
 import { removeStage } from './places.ts'
 import type { Confined, Probe } from './probe.ts'
 import { nameStage, writeRecord, type StageOrigin } from './records.ts'
@@ -38,7 +37,7 @@ interface Server {
   readonly began: number
   /** When it last printed something. */
   spoke: number
-  end: ProcessEnd | undefined
+  end: LaunchEnd | undefined
   urls(): Promise<readonly string[]>
   stop(why: string): Promise<void>
   /** Settles once nothing of it is left. */
@@ -77,7 +76,7 @@ export function openServers(parts: ServerParts): Servers {
       await server.stop(stopped)
       throw fault
     }
-    if (server.end) mustHaveStarted(server.end.code, server.errors.end())
+    if (server.end) mustHaveStarted(server.end, server.errors.end())
     return answer(server, program)
   }
 
@@ -170,6 +169,7 @@ function supervise(parts: ServerParts, found: Confined, program: Program, folder
     server.spoke = performance.now()
   }
   const running = launch(found.means, {
+    folder,
     program: { argv: besideRelay(program.argv), timeoutMs: noDeadlineMs },
     view: () => parts.viewOf(found, { ...program, network: false }, shows),
     layers,
@@ -200,7 +200,7 @@ function supervise(parts: ServerParts, found: Confined, program: Program, folder
       return server.gone
     },
     gone: running
-      .catch((fault: Error): ProcessEnd => ({ ...lost, ended: `it could not be started: ${fault.message}` }))
+      .catch((fault: Error): LaunchEnd => ({ ...lost, ended: `it could not be started: ${fault.message}` }))
       .then((how) => {
         clearInterval(guarding)
         clearInterval(following)
@@ -213,7 +213,7 @@ function supervise(parts: ServerParts, found: Confined, program: Program, folder
   return server
 }
 
-const lost = { code: null, killedBy: null, stopped: false, timedOut: false, errors: '' }
+const lost = { code: null, killedBy: null, stopped: false, timedOut: false, errors: '', ran: false }
 
 /** Waits until it listens and has said so, or has ended, or takes too long. */
 async function untilReady(server: Server, signal?: AbortSignal): Promise<void> {

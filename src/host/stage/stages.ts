@@ -18,7 +18,7 @@ import { openShelf, type Shelf } from './shelf.ts'
 import { openServers } from './servers.ts'
 import { contentsOf, madeAlready, onStage, withoutEffect, type Staged } from './staged.ts'
 import { runUnconfined } from './unconfined.ts'
-import type { Limits } from './watch.ts'
+import { exceeds, wroteTooMuch, type Limits } from './watch.ts'
 
 export interface Stages {
   /** Found by trying, once. */
@@ -44,6 +44,7 @@ export interface StageParts {
 }
 
 const againMs = 10_000
+const nothing: Differences = { changed: [], leftover: [] }
 /** What lies in /tmp lies in memory. */
 const mostTmpBytes = 536_870_912
 
@@ -99,6 +100,7 @@ export function openStages(parts: StageParts): Stages {
       ]
       const end = await launch(found.means, {
         program,
+        folder,
         view: () => viewOf(found, program, overlaid(project.path, layers.merged, changes, program.alone ?? false)),
         layers,
         written: layers.upper,
@@ -110,11 +112,14 @@ export function openStages(parts: StageParts): Stages {
       const ms = Math.round(performance.now() - began)
       signal?.throwIfAborted()
       const errors = stderr.end()
-      mustHaveStarted(end.code, errors)
+      mustHaveStarted(end, errors)
       for (let at = changes; at !== ''; at = at.split('/').slice(0, -1).join('/')) removeIfEmpty(join(layers.upper, at))
-      const { changed, leftover } = await readStage(found, layers, since)
+      // Looked at once more: what is written at the very end counts too. It is not read through only to be thrown away.
+      const tooMuch = await exceeds(layers.upper, limits.diskBytes)
+      const { changed, leftover } = tooMuch ? nothing : await readStage(found, layers, since)
       const ran: Ran = {
         ...howItEnded(end, program),
+        ...(tooMuch && { exitCode: null, ended: wroteTooMuch(limits) }),
         stdout: stdout.end(),
         stderr: errors,
         ms,

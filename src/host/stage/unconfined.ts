@@ -9,19 +9,7 @@ import type { Root } from '../walk.ts'
 import { copyBefore, type BeforeCopy } from './before.ts'
 import { effectsOf, type Contents } from './effects.ts'
 import { howItEnded } from './launch.ts'
-
-/**
- * Reads from a pipe that only closes with us: whatever ends Handrail, kill -9 included, ends all that carries the mark.
- * The program itself takes the shell's place and does not see the pipe.
- */
-const lifeline = `(
-  while read -r _; do :; done <&3
-  read -r me _ </proc/self/stat
-  for at in /proc/[0-9]*; do
-    [ "$at" = "/proc/$me" ] || ! tr '\\0' '\\n' <"$at/environ" | grep -qx "HANDRAIL_MARK=$HANDRAIL_MARK" || kill -9 "\${at#/proc/}"
-  done
-) >/dev/null 2>&1 &
-exec "$@" 3<&-`
+import { lifeline } from './lifeline.ts'
 
 export interface Unconfined {
   ran: Ran
@@ -50,7 +38,8 @@ export async function runUnconfined(
   const began = performance.now()
   const end = await runProcess({
     file: '/bin/sh',
-    args: ['-c', lifeline, 'run', ...program.argv],
+    // The program takes the shell's place and does not see the pipe.
+    args: ['-c', `${lifeline}\nexec "$@" 3<&-`, 'run', ...program.argv],
     cwd: join(project.path, program.cwd),
     env: { ...env, HOME: home, TMPDIR: home, ...program.env },
     timeoutMs: program.timeoutMs,

@@ -1,5 +1,6 @@
-import { readFileSync, readdirSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { lstat, readdir } from 'node:fs/promises'
+import { treeOf } from '../process.ts'
 
 /** Most that one program and all it starts may take. */
 export interface Limits {
@@ -9,6 +10,8 @@ export interface Limits {
 }
 
 const diskEveryMs = 500
+
+export const wroteTooMuch = ({ diskBytes }: Limits): string => `it wrote more than ${diskBytes} bytes (limits.stageDiskBytes)`
 const pageBytes = 4_096
 
 /** Looks at a tree of processes while it runs, and ends it where it takes more than it may. The system's own limits are per process; these are for all. */
@@ -20,7 +23,8 @@ export function watchLimits(
   end: (why: string) => void,
 ): { stop(): void } {
   const timer = setInterval(() => {
-    const tree = treeOf(pid, limits.processes)
+    // Whoever loses its parent is taken over by the first process of its namespace, so nobody slips out.
+    const tree = treeOf([pid], limits.processes)
     if (tree.length > limits.processes) return end(`it started more than ${limits.processes} processes (limits.stageProcesses)`)
     const memory = tree.reduce((sum, one) => sum + residentBytes(one), 0)
     if (memory > limits.memoryBytes) end(`it took more than ${limits.memoryBytes} bytes of memory (limits.stageMemoryBytes)`)
@@ -28,8 +32,7 @@ export function watchLimits(
   let stopped = false
   let diskTimer: NodeJS.Timeout | undefined
   const lookAtDisk = async (): Promise<void> => {
-    if (await exceeds(upper, limits.diskBytes, () => stopped))
-      end(`it wrote more than ${limits.diskBytes} bytes (limits.stageDiskBytes)`)
+    if (await exceeds(upper, limits.diskBytes, () => stopped)) end(wroteTooMuch(limits))
     if (!stopped) diskTimer = setTimeout(() => void lookAtDisk(), diskEveryMs)
   }
   diskTimer = setTimeout(() => void lookAtDisk(), diskEveryMs)
@@ -39,23 +42,6 @@ export function watchLimits(
       clearInterval(timer)
       clearTimeout(diskTimer)
     },
-  }
-}
-
-/** A process and all below it. Whoever loses its parent is taken over by the first process of its namespace, so nobody slips out. */
-function treeOf(pid: number, most: number): number[] {
-  const found = [pid]
-  for (let at = 0; at < found.length && found.length <= most; at++) found.push(...childrenOf(found[at] as number))
-  return found
-}
-
-function childrenOf(pid: number): number[] {
-  try {
-    return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
-      readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1').split(' ').filter(Boolean).map(Number),
-    )
-  } catch {
-    return []
   }
 }
 
@@ -77,7 +63,11 @@ export async function exceeds(folder: string, most: number, enough: () => boolea
       for (const entry of await readdir(at, { withFileTypes: true })) {
         const path = `${at}/${entry.name}`
         if (entry.isDirectory()) waiting.push(path)
-        else if (entry.isFile()) sum += (await lstat(path)).blocks * 512
+        else if (entry.isFile()) {
+          // A file with holes takes little room here, and all of it where it is committed to.
+          const { size, blocks } = await lstat(path)
+          sum += Math.max(size, blocks * 512)
+        }
         if (sum > most) return true
       }
     } catch {

@@ -1,0 +1,13 @@
+import { markName } from '../process.ts'
+
+/**
+ * A line of shell that waits, beside whatever is started after it, on pipe number 3, which closes with us: whatever ends Handrail,
+ * kill -9 included, ends all that carries the mark. It is in the group of the process it stands beside, and ends with it.
+ */
+export const lifeline = `(
+  while read -r _; do :; done <&3
+  read -r me _ </proc/self/stat
+  for at in /proc/[0-9]*; do
+    [ "$at" = "/proc/$me" ] || ! tr '\\0' '\\n' <"$at/environ" | grep -qx "${markName}=$${markName}" || kill -9 "\${at#/proc/}"
+  done
+) >/dev/null 2>&1 4<&- &`
