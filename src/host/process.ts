@@ -138,34 +138,39 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
 export const markName = 'HANDRAIL_MARK'
 
 type Pipe = 'pipe' | 'ignore' | number
-let inherited: number | undefined
+let inherited: readonly number[] | undefined
 let nothing: number | undefined
 
-/** Whoever started us may have left files open to us; a child gets an empty one in their place. (`ignore` past the first three leaves them.) */
+/** Whoever started us may have left files open to us; a child gets an empty one in the place of each. (`ignore` past the first three does nothing.) */
 function withoutInherited(pipes: Pipe[]): Pipe[] {
-  inherited ??= highestInherited()
-  if (inherited < pipes.length) return pipes
-  const empty = (nothing ??= openSync('/dev/null', 'r'))
-  return [...pipes, ...Array.from({ length: inherited + 1 - pipes.length }, () => empty)]
+  inherited ??= inheritedFiles()
+  const all = [...pipes]
+  for (const fd of inherited) {
+    if (fd < pipes.length) continue
+    while (all.length < fd) all.push('ignore')
+    all[fd] = nothing ??= openSync('/dev/null', 'r')
+  }
+  return all
 }
 
-/** Node opens everything so that no child gets it; what lacks that mark was there before. */
-function highestInherited(): number {
+/** Node opens everything so that no child gets it; what lacks that mark was there before us. */
+function inheritedFiles(): number[] {
   const closesOnExec = 0o2000000
+  const isInherited = (name: string): boolean => {
+    try {
+      const flags = /^flags:\s*([0-7]+)/m.exec(readFileSync(`/proc/self/fdinfo/${name}`, 'latin1'))?.[1] ?? ''
+      return (Number.parseInt(flags, 8) & closesOnExec) === 0
+    } catch {
+      return false
+    }
+  }
   try {
-    return Math.max(
-      0,
-      ...readdirSync('/proc/self/fd').map((name) => {
-        try {
-          const flags = /^flags:\s*([0-7]+)/m.exec(readFileSync(`/proc/self/fdinfo/${name}`, 'latin1'))?.[1] ?? ''
-          return Number.parseInt(flags, 8) & closesOnExec ? 0 : Number(name)
-        } catch {
-          return 0
-        }
-      }),
-    )
+    return readdirSync('/proc/self/fd')
+      .filter(isInherited)
+      .map(Number)
+      .sort((a, b) => a - b)
   } catch {
-    return 0
+    return []
   }
 }
 
