@@ -137,24 +137,6 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
     }),
   )
   const questionStands = (id: string): boolean => ['pending', 'approved'].includes(approvals.get(id)?.state ?? '')
-  stages.sweep(questionStands, ({ call, session, tool, confined }, made) => {
-    const kept = made.length
-      ? projectLock.holdNow(() => journal.record(made, { call, session, idempotencyKey: null }))
-      : undefined
-    const message = confined
-      ? 'the process died while a program ran on its stage; the project is as it was before'
-      : `the process died while a program ran unconfined; ${made.length} changes it had made are kept for undo`
-    audit.write({
-      event: 'recovered',
-      call,
-      session,
-      tool,
-      message,
-      ...(kept && { snapshots: kept.written.map((one) => one.snapshotId) }),
-    })
-  })
-
-  let spentFolder: StateFolder | undefined
   const recover = (): void => {
     for (const { call, landed, changes } of journal.recover())
       audit.write(
@@ -171,6 +153,24 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
       )
   }
   if (snapshots.pending().length) projectLock.holdNow(recover)
+  stages.sweep(questionStands, ({ call, session, tool, confined }, made) => {
+    // Killed between its commit, or the record of what it did, and the end of the call: that counts, and is kept already.
+    const known = snapshots.ofCall(call)
+    const kept =
+      made.length && !known.length
+        ? projectLock.holdNow(() =>
+            journal.record(made, { call, session, idempotencyKey: null }).written.map((one) => one.snapshotId),
+          )
+        : known.map((one) => one.id)
+    const message = !confined
+      ? `the process died while a program ran unconfined; ${kept.length} changes it had made are kept for undo`
+      : known.length
+        ? 'the process died after the changes of its program had landed; all of them are kept'
+        : 'the process died while a program ran on its stage; the project is as it was before'
+    audit.write({ event: 'recovered', call, session, tool, message, ...(kept.length && { snapshots: kept }) })
+  })
+
+  let spentFolder: StateFolder | undefined
   const keptBoth = ({ written, pruned }: { written: Written[]; pruned: string[] }, call: string): Written[] => {
     if (pruned.length)
       audit.note({ event: 'snapshot.pruned', snapshots: pruned, call, message: 'older than limits.snapshotRetention' })
@@ -226,7 +226,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
           recover()
           return act()
         }, signal),
-      commit: (changes, origin, together) => keptBoth(journal.commit(changes, origin, together), origin.call),
+      commit: (changes, origin, ...told) => keptBoth(journal.commit(changes, origin, ...told), origin.call),
       record: (changes, origin) => keptBoth(journal.record(changes, origin), origin.call),
     },
     stages,

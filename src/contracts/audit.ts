@@ -4,6 +4,8 @@ import type { Risk, ToolEvent } from './tool.ts'
 export interface AuditEntry {
   event:
     | 'call.start'
+    /** Everything a program changed is in the project: written before that is settled, so no end of ours leaves it unsaid. */
+    | 'call.landed'
     | 'call.end'
     | 'call.read'
     | 'approval.requested'

@@ -42,6 +42,8 @@ export interface Effect {
   path: string
   kind: (typeof effectKinds)[number]
   form: Form
+  /** What stood there before, where that was something else: a folder that became a file. */
+  was?: Form
   /** Where it was before, for `renamed`. */
   from?: string
   /** Permission bits before and after; null where there was or will be nothing. */

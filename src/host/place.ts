@@ -16,6 +16,7 @@ import {
 } from 'node:fs'
 import { ToolError } from '../contracts/errors.ts'
 import { eachByItself, type Flush } from './flush.ts'
+import { givingBits } from './owner-bits.ts'
 import { fileFault, ioFault, judgeFile, openFile, openFolder, type Folder, type Root } from './walk.ts'
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
@@ -108,7 +109,7 @@ export function removeIfEmpty(root: Root, names: readonly string[]): { mode: num
 
 /** Sets a folder's permission bits; setgid and sticky bits it has stay, none is added. Gives the bits it has then. */
 export function setFolderMode(root: Root, names: readonly string[], mode: number, flush: Flush = eachByItself): number {
-  const folder = openFolder(root, names)
+  const folder = givingBits(root, names, () => openFolder(root, names))
   try {
     return setMode(folder.fd, (fstatSync(folder.fd).mode & 0o7000) | (mode & allBits), flush)
   } catch (cause) {
@@ -122,7 +123,7 @@ export function setFolderMode(root: Root, names: readonly string[], mode: number
 export function setFileMode(root: Root, names: readonly string[], mode: number, flush: Flush = eachByItself): number | undefined {
   return within(root, names, (folder) => {
     if (lstatSync(folder.at(lastOf(names))).nlink > 1) return undefined
-    const { fd } = openFile(root, folder, names)
+    const { fd } = givingBits(root, names, () => openFile(root, folder, names))
     try {
       return setMode(fd, mode & allBits, flush)
     } finally {

@@ -3,6 +3,7 @@ import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, rea
 import { ToolError } from '../contracts/errors.ts'
 import type { Form } from '../contracts/snapshot.ts'
 import { sha256 } from './files.ts'
+import { lendingBits } from './owner-bits.ts'
 import { fileFault, judgeFile, openFile, openFolder, type Folder, type Root } from './walk.ts'
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
@@ -25,11 +26,15 @@ const nothing = Buffer.alloc(0)
  * nothing at all. Devices, sockets and the like are refused; `judge` may refuse more.
  */
 export function standingAt(root: Root, names: readonly string[], judge?: (stat: Stats) => void): Standing | undefined {
-  return look(root, names, (folder, path, stat) => {
+  return look(root, names, (folder, path, stat, own) => {
     judge?.(stat)
     if (stat.isDirectory()) return { form: 'folder', mode: stat.mode & allBits, ...weigh(nothing) }
     if (stat.isSymbolicLink()) return { form: 'link', mode: allBits, ...weigh(readlinkSync(path, 'buffer')) }
-    return withFile(root, folder, names, stat, (fd, { mode }) => ({ form: 'file', mode: mode & allBits, ...weighFile(fd) }))
+    return withFile(root, folder, names, stat, (fd, { mode }) => ({
+      form: 'file',
+      mode: (own ?? mode) & allBits,
+      ...weighFile(fd),
+    }))
   })
 }
 
@@ -51,11 +56,14 @@ export function stateWord(standing: Pick<Standing, 'form' | 'sha256'> | undefine
   return standing.form === 'link' ? `link:${standing.sha256}` : standing.sha256
 }
 
-function look<T>(
-  root: Root,
-  names: readonly string[],
-  see: (folder: Folder, path: string, stat: Stats) => T | undefined,
-): T | undefined {
+/** `own` are the bits of a file that could be read only because some were lent. */
+type See<T> = (folder: Folder, path: string, stat: Stats, own?: number) => T | undefined
+
+function look<T>(root: Root, names: readonly string[], see: See<T>): T | undefined {
+  return lendingBits(root, names, (own) => lookOnce(root, names, (folder, path, stat) => see(folder, path, stat, own)))
+}
+
+function lookOnce<T>(root: Root, names: readonly string[], see: See<T>): T | undefined {
   let folder: Folder
   try {
     folder = openFolder(root, names.slice(0, -1), { asked: names })

@@ -22,8 +22,6 @@ export interface Question extends Call {
 
 /** Nobody has answered yet; the question stands. */
 export class Unanswered extends ToolError {}
-/** Another call was quicker with the same yes; what it is about is in that one's hands. */
-export class Outrun extends ToolError {}
 
 const pollMs = 100
 
@@ -46,6 +44,7 @@ export async function consent(ports: Ports, limits: Config['limits'], question: 
   if (approval.state === 'approved') return use(ports, approval, question)
   if (approval.state === 'denied') throw declined(approval)
   if (approval.state === 'pending') throw unanswered(approval, question.tool)
+  if (approval.state === 'used') throw usedUp(approval)
   throw new ToolError('E_POLICY_VIOLATION', `The approval for ${question.tool.name} has lapsed`, {
     details: { approvalId: approval.id, state: approval.state },
     hint: 'Make the call again to ask anew.',
@@ -96,12 +95,15 @@ async function standing(ports: Ports, limits: Config['limits'], question: Questi
 
 function use(ports: Ports, approval: Approval, question: Question): string {
   if (approval.stateDigest !== question.stateDigest) throw worldMoved(approval)
-  if (!ports.approvals.move(approval.id, 'approved', 'used'))
-    throw new Outrun('E_CONFLICT', 'This approval was used by another call at the same moment', {
-      details: { approvalId: approval.id },
-      hint: 'An approval counts once. Make the call again to ask anew.',
-    })
+  if (!ports.approvals.move(approval.id, 'approved', 'used')) throw usedUp(approval)
   return approval.id
+}
+
+function usedUp(approval: Approval): ToolError {
+  return new ToolError('E_CONFLICT', 'This approval was used by another call at the same moment', {
+    details: { approvalId: approval.id },
+    hint: 'An approval counts once. Make the call again to ask anew.',
+  })
 }
 
 /** The world moved under a question: it no longer counts, whatever was answered. */

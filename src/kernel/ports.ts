@@ -29,6 +29,8 @@ export interface WorldPort {
     origin: WorldOrigin,
     /** Called with what is being written, inside the same transaction. */
     together?: (written: Written[]) => void,
+    /** Called once all of it is in its place, before that is settled: whoever is killed later has said so. */
+    landed?: () => void,
   ): Written[]
   /** Keeps both states of changes that were made already, so that they can be undone. */
   record(changes: readonly WorldRecord[], origin: WorldOrigin): Written[]
@@ -76,6 +78,8 @@ export interface Staged {
   show(): CardChange[]
   readonly sides: Sides
   keep(approval: string): void
+  /** The yes is used: from here on it is this call's alone, and no other that found it can take it away. */
+  take(): void
   discard(): void
 }
 

@@ -19,7 +19,8 @@ export function powers({ road, tool, touches, call, trace, inputDigest }: Judged
       throw new Error(`${tool.name} tried to change ${path}, which it had not declared`)
     // Where nothing stands nothing is read: a link may have taken the place of the folder around it.
     const before = states[path] === null ? undefined : () => ports.world.read(path)
-    lines += binary || (form ?? 'file') !== 'file' ? 1 : linesChanged(before?.(), content)
+    // A person may change as much as they like, so nothing is read to count it: it may be what no tool reads, as a second name.
+    if (call.caller.role !== 'person') lines += binary || (form ?? 'file') !== 'file' ? 1 : linesChanged(before?.(), content)
     return {
       path,
       expect: states[path] ?? null,

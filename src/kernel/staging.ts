@@ -3,7 +3,7 @@ import { oneLine } from '../contracts/plain.ts'
 import type { Program, Ran } from '../contracts/stage.ts'
 import type { Card, Risk, Touch, Written } from '../contracts/tool.ts'
 import { checkOutput } from './check.ts'
-import { consent, Outrun, Unanswered, withdraw } from './consent.ts'
+import { consent, Unanswered, withdraw } from './consent.ts'
 import { deadline } from './deadline.ts'
 import { digest } from './digest.ts'
 import { highest } from './policy.ts'
@@ -17,17 +17,36 @@ export async function programmed(judged: Judged): Promise<Programmed | undefined
   const { road, tool, input, call } = judged
   const program = await tool.program?.(input)
   if (!program) return undefined
+  mustFit(program)
   const { stages } = road.ports
   const confinement = await stages.confinement()
   if (program.discards && !confinement.confined)
     throw new ToolError('E_UNSUPPORTED', `What ${tool.name} changes cannot be thrown away here: ${confinement.says}`, {
       hint: 'Leave that wish out: it is then run after a person agreed, and what it changed can be undone.',
     })
-  return {
-    program,
-    ...confinement,
-    waiting: stages.waiting(judged.inputDigest(), call.caller.session),
-  }
+  const waiting = stages.waiting(judged.inputDigest(), call.caller.session)
+  // A server says by itself that it needs a stage; what ran on one already is committed or thrown away.
+  if (!confinement.confined && road.config.stage.unconfined === 'refuse' && !program.serves && !waiting)
+    throw new ToolError('E_UNSUPPORTED', `Programs are not run here, since nothing confines them. ${confinement.says}`, {
+      hint: '`handrail doctor` says what is missing. stage.unconfined "ask" would run it after a person agreed.',
+    })
+  return { program, ...confinement, waiting }
+}
+
+/** What Linux takes as one argument, and less than it takes of them together. */
+const longestArgument = 131_071
+const mostArgumentBytes = 1_048_576
+
+/** What the system would refuse to start is refused in words. */
+function mustFit({ argv }: Program): void {
+  const sizes = argv.map((word) => Buffer.byteLength(word))
+  const all = sizes.reduce((sum, size) => sum + size, 0)
+  if (Math.max(...sizes) <= longestArgument && all <= mostArgumentBytes) return
+  throw new ToolError(
+    'E_BAD_ARGS',
+    `A program gets ${longestArgument} bytes in one argument and ${mostArgumentBytes} bytes in all of them at most; this is ${Math.max(...sizes)} and ${all}`,
+    { hint: 'Write the data or the script into a file and pass its name. Letters beyond ASCII count as several bytes.' },
+  )
 }
 
 /**
@@ -86,7 +105,7 @@ export async function stage(judged: Judged, { program, confined, waiting }: Prog
     return checkOutput(tool, await tool.execute(input, Object.defineProperties(powers(judged, {}, limit), facts)))
   } catch (fault) {
     // A question that stands keeps its stage: the same call, made again after the answer, commits exactly what was shown.
-    if (!(fault instanceof Unanswered || fault instanceof Outrun)) staged?.discard()
+    if (!(fault instanceof Unanswered)) staged?.discard()
     throw fault
   } finally {
     progress.stop()
@@ -125,10 +144,13 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
       onAsked: (id: string) => staged.keep(id),
     }
     trace.approved(await consent(ports, config.limits, question), stateDigest)
+    staged.take()
   }
   return road.turns.take(touches, call.options.signal, () =>
     ports.world.exclusive(() => {
-      const written = ports.world.commit(staged.changes(), { call: call.id, session, idempotencyKey: null })
+      const changes = staged.changes()
+      const origin = { call: call.id, session, idempotencyKey: null }
+      const written = ports.world.commit(changes, origin, undefined, () => trace.landed(changes.length))
       trace.wrote(written.map((one) => one.snapshotId))
       for (const touch of touches) if ('path' in touch) ports.sessions.repaired(session, touch.path)
       return written

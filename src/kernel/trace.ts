@@ -28,6 +28,8 @@ export interface Trace {
   /** `durable`: on the disk itself before anything is done. */
   start(inputDigest: () => string, durable: boolean): void
   wrote(ids: string[]): void
+  /** So many changes are in their places. */
+  landed(changes: number): void
   /** How a program ran; written with the end of the call. */
   ran(ran: Ran): void
   kept(evidence: readonly string[]): void
@@ -105,6 +107,12 @@ export function follow(audit: AuditPort, tool: Tool, raw: unknown, call: Call): 
       started = true
     },
     wrote: (ids) => void snapshots.push(...ids),
+    landed(changes) {
+      const entry = line('call.landed', false)
+      if (approval !== undefined) entry.approval = approval
+      entry.details = { changes }
+      audit.write(entry)
+    },
     ran: (ran) => void (program = ran),
     kept: (refs) => void (evidence = refs),
     replayed: () => void (outcome = 'replayed'),

@@ -50,6 +50,7 @@ export interface Journal {
     changes: readonly Change[],
     origin: Origin,
     together?: (written: Written[]) => void,
+    landed?: () => void,
   ): { written: Written[]; pruned: string[] }
   /** Keeps both states of what was changed already, by a command nobody confined, so that it can be undone. Touches no file of the project. */
   record(changes: readonly Changed[], origin: Origin): { written: Written[]; pruned: string[] }
@@ -191,7 +192,7 @@ export function openJournal(parts: {
     taken.flatMap(({ snapshot }) => snapshots.prune(snapshot.path, parts.retention))
 
   return {
-    commit(changes, origin, together) {
+    commit(changes, origin, together, landed) {
       refuseTwice(changes)
       // Every path is looked at before anything is stored.
       const own = new Set(changes.map((change) => change.path))
@@ -218,6 +219,8 @@ export function openJournal(parts: {
         parts.onDropped(origin.call)
         throw fault
       }
+      // Where this fails, what a killed process left is what is here: the next holder of the lock settles it.
+      landed?.()
       return db.transaction(() => {
         for (const { snapshot, step } of prepared) snapshots.settle(snapshot.id, step.mode)
         return { written: prepared.map(({ snapshot }) => writtenAs(snapshot)), pruned: pruned(prepared) }

@@ -40,6 +40,9 @@ export interface Contents {
   after(path: string): Buffer
 }
 
+/** Whoever goes down folder by folder gets to where no path leads. A little less than Linux takes: a stage may get another name. */
+const longestPath = 4_000
+
 /** Reads off an overlay what was done on it, exactly: files made, changed, removed, permission bits, links, folders. */
 export async function differences(sides: Sides): Promise<Differences> {
   const found: Differences = { changed: [], leftover: [] }
@@ -68,6 +71,10 @@ function compareFolder(sides: Sides, names: readonly string[], found: Difference
       found.leftover.push({ path, why })
       continue
     }
+    if (Buffer.byteLength(at(sides.upper, here)) > longestPath) {
+      found.leftover.push({ path, why: 'its path is longer than the system takes' })
+      continue
+    }
     const stat = lstatSync(at(sides.upper, here))
     const before = merged ? standing(sides.lower, here) : undefined
     if (isWhiteout(stat)) {
@@ -80,8 +87,10 @@ function compareFolder(sides: Sides, names: readonly string[], found: Difference
     }
     const stands = standing(sides.upper, here) as Standing
     const after = { ...stands, mode: sides.were.get(path) ?? stands.mode }
-    if (before?.form === 'folder' && after.form !== 'folder')
-      for (const name of namesIn(sides.lower, path)) removed(sides, [...here, name], found)
+    if (before?.form === 'folder' && after.form !== 'folder' && !emptied(sides, here, found)) {
+      found.leftover.push({ path, why: 'the folder in its place holds what no commit removes' })
+      continue
+    }
     if (!isSame(before, after)) found.changed.push({ path, before, after })
     if (after.form !== 'folder') continue
     if (before?.form === 'folder') both.push(path)
@@ -104,12 +113,15 @@ function removed(sides: Sides, names: readonly string[], found: Differences): bo
     if (there) found.leftover.push({ path, why: 'it is a pipe, socket or device' })
     return !there
   }
-  if (before.form === 'folder') {
-    const all = namesIn(sides.lower, path).map((name) => removed(sides, [...names, name], found))
-    if (all.includes(false)) return false
-  }
+  if (before.form === 'folder' && !emptied(sides, names, found)) return false
   found.changed.push({ path, before, after: undefined })
   return true
+}
+
+/** Everything in a folder is gone; false where something of it stays. */
+function emptied(sides: Sides, names: readonly string[], found: Differences): boolean {
+  const gone = namesIn(sides.lower, names.join('/')).map((name) => removed(sides, [...names, name], found))
+  return !gone.includes(false)
 }
 
 /** The differences as a person and an agent read them: what was moved is said once. */
@@ -148,6 +160,7 @@ function effectOf(one: Difference, movedFrom: Difference | undefined, contents: 
     path: one.path,
     kind,
     form: (after ?? before)?.form ?? 'file',
+    ...(before && after && before.form !== after.form && { was: before.form }),
     ...(movedFrom && { from: movedFrom.path }),
     modes: [before?.mode ?? null, after?.mode ?? null],
     sizes: [before?.bytes ?? null, after?.bytes ?? null],

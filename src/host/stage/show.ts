@@ -28,18 +28,21 @@ export function showEffects(effects: readonly Effect[], contents: (effect: Effec
   })
 }
 
-function sentence({ kind, form, from, modes, sizes, targets }: Effect): string {
+function sentence({ kind, form, was, from, modes, sizes, targets }: Effect): string {
   const [modeBefore, modeAfter] = modes.map((mode) => mode?.toString(8).padStart(3, '0'))
   const bits =
     modeBefore !== undefined && modeAfter !== undefined && modeBefore !== modeAfter && form !== 'link'
       ? `, permissions ${modeBefore} → ${modeAfter}`
       : ''
   const what = form === 'file' ? '' : ` ${form}`
-  if (form === 'link' && kind !== 'deleted') return `${kind} link → ${targets?.[1] ?? '?'}${outside(targets?.[1])}`
+  const leads = form === 'link' ? ` → ${targets?.[1] ?? '?'}${outside(targets?.[1])}` : ''
+  const isNew = kind === 'created' || was !== undefined
+  const runs = isNew && form === 'file' && modes[1] !== null && (modes[1] & 0o111) !== 0 ? ', executable' : ''
+  if (was !== undefined) return `${was} becomes a ${form}${leads}${runs}`
+  if (form === 'link' && kind !== 'deleted') return `${kind} link${leads}`
   if (kind === 'deleted') return form === 'file' ? `deleted, ${sizes[0] ?? 0} bytes` : `deleted${what}`
   if (kind === 'renamed') return `renamed from ${from}${bits}`
   if (kind === 'mode') return `${form === 'folder' ? 'folder, ' : ''}permissions ${modeBefore} → ${modeAfter}`
-  const runs = kind === 'created' && form === 'file' && modes[1] !== null && (modes[1] & 0o111) !== 0 ? ', executable' : ''
   return `${kind}${what}${bits}${runs}`
 }
 
@@ -47,9 +50,9 @@ function outside(target: string | null | undefined): string {
   return target?.startsWith('/') || target?.split('/').includes('..') ? ' (it may lead out of the project)' : ''
 }
 
-function weights({ sizes, hashes }: Effect): string {
+function weights({ was, sizes, hashes }: Effect): string {
   const side = (index: 0 | 1): string => `${sizes[index] ?? 0} bytes, sha256 ${hashes[index]?.slice(0, 16) ?? 'none'}`
-  return sizes[0] === null ? side(1) : `${side(0)} → ${side(1)}`
+  return sizes[0] === null || was !== undefined ? side(1) : `${side(0)} → ${side(1)}`
 }
 
 /** Lines are for text: UTF-8 without NUL. */

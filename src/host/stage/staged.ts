@@ -1,15 +1,16 @@
-import { lstatSync, readFileSync, readlinkSync } from 'node:fs'
-import { join } from 'node:path'
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, readlinkSync, renameSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { canonical } from '../../contracts/canonical.ts'
 import { ToolError } from '../../contracts/errors.ts'
 import type { Form } from '../../contracts/snapshot.ts'
 import type { Ran, Sides } from '../../contracts/stage.ts'
 import type { CardChange } from '../../contracts/tool.ts'
 import { sha256 } from '../files.ts'
 import { contentAt, stateWord, type Standing } from '../standing.ts'
-import type { Root } from '../walk.ts'
+import { ioFault, type Root } from '../walk.ts'
 import type { BeforeCopy, Earlier } from './before.ts'
-import type { Contents, Difference } from './effects.ts'
-import { replaceRecord, type StageRecord } from './records.ts'
+import { effectsOf, type Contents, type Difference } from './effects.ts'
+import { nameStage, replaceRecord, type StageRecord } from './records.ts'
 import { showEffects } from './show.ts'
 
 /** One change as the journal takes it. */
@@ -35,6 +36,8 @@ export interface Staged {
   readonly sides: Sides
   /** It waits for a person: the same call finds it again, also after a restart. */
   keep(approval: string): void
+  /** It is this process' alone from here on: whoever else had found it finds nothing any more. */
+  take(): void
   /** No trace of it is left. */
   discard(): void
 }
@@ -48,12 +51,24 @@ export function onStage(
   changed: readonly Difference[],
   leave: (folder: string) => void,
 ): Staged {
-  const contents = contentsOf(project, join(folder, 'upper'))
   const byPath = new Map(changed.map((one) => [one.path, one]))
+  let place = folder
+  let asked = record.approval !== undefined
+  const onDisk = (): Contents => contentsOf(project, join(place, 'upper'))
+  // What is shown and what is committed is what was found when the program ended, or nothing is.
+  const contents: Contents = {
+    before: (path) => onDisk().before(path),
+    after: (path) => asFound(onDisk().after(path), byPath.get(path)?.after, path),
+  }
+  const take = (): void => void (place = renamed(place))
   return {
     ran,
     states: statesBefore(changed),
-    changes: () => changed.map((one) => asChange(one, contents)),
+    changes() {
+      // A yes is to the effects, and a record on the disk can be edited: they must follow from what would be committed.
+      if (canonical(effectsOf(changed, contents)) !== canonical(ran.effects)) throw touched('The record of the stage')
+      return changed.map((one) => asChange(one, contents))
+    },
     made: () => [],
     show: () =>
       showEffects(ran.effects, ({ path }) => [
@@ -61,8 +76,27 @@ export function onStage(
         contents.after(path),
       ]),
     sides: sidesOf(changed, contents),
-    keep: (approval) => replaceRecord(folder, { ...record, approval, ran, changed }),
-    discard: () => leave(folder),
+    keep(approval) {
+      replaceRecord(place, { ...record, approval, ran, changed })
+      asked = true
+    },
+    take,
+    discard() {
+      // Killed half way, we leave what is known to be nobody's, whoever made it.
+      if (asked) take()
+      leave(place)
+    },
+  }
+}
+
+/** A stage under a name of this process; as it was where somebody else was quicker. */
+function renamed(folder: string): string {
+  const own = join(dirname(folder), nameStage())
+  try {
+    renameSync(folder, own)
+    return own
+  } catch {
+    return folder
   }
 }
 
@@ -97,6 +131,7 @@ export function withoutEffect(ran: Ran): Staged {
     show: () => [],
     sides: () => [undefined, undefined],
     keep: () => undefined,
+    take: () => undefined,
     discard: () => undefined,
   }
 }
@@ -107,18 +142,23 @@ function asChange(one: Difference, contents: Contents): StagedChange {
     path,
     expect: stateWord(before),
     ...(before && before.form !== 'link' && { expectMode: before.mode }),
-    after: after ? () => asApproved(contents.after(path), after, path) : null,
+    after: after ? () => contents.after(path) : null,
     form: after?.form ?? before?.form ?? 'file',
     ...(after && after.form !== 'link' && { mode: after.mode }),
   }
 }
 
-/** What was shown is what is committed: a stage that somebody touched since is none. */
-function asApproved(content: Buffer, shown: Standing, path: string): Buffer {
-  if (sha256(content) === shown.sha256) return content
-  throw new ToolError('E_CONFLICT', `${path} is not what it was on the stage when it was shown`, {
+function asFound(content: Buffer, found: Standing | undefined, path: string): Buffer {
+  if (sha256(content) === found?.sha256) return content
+  throw touched(path)
+}
+
+/** A stage that somebody touched since it was read is none. */
+function touched(path: string, cause?: unknown): ToolError {
+  return new ToolError('E_CONFLICT', `${path} is not what it was on the stage when the program ended`, {
     details: { path },
     hint: 'Somebody changed the stage itself. Nothing was taken over; make the call again.',
+    cause,
   })
 }
 
@@ -136,11 +176,30 @@ function sidesOf(changed: readonly Difference[], contents: Contents): Sides {
 export function contentsOf(project: Root, upper: string): Contents {
   return {
     before: (path) => contentAt(project, path.split('/')),
-    // Our own folder, and whatever is read of it is held against the hash that was shown.
+    // Our own folder, and whatever is read of it is held against the hash that was found.
     after(path) {
-      const at = join(upper, path)
-      const stat = lstatSync(at)
-      return stat.isSymbolicLink() ? readlinkSync(at, 'buffer') : stat.isDirectory() ? Buffer.alloc(0) : readFileSync(at)
+      try {
+        return contentOf(join(upper, path))
+      } catch (cause) {
+        const { code = '' } = cause as NodeJS.ErrnoException
+        throw replaced.has(code) ? touched(path, cause) : ioFault(path.split('/'), cause)
+      }
     },
+  }
+}
+
+/** What the system says where something else has taken a file's place. */
+const replaced = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP', 'EINVAL', 'ENXIO', 'EACCES'])
+
+function contentOf(at: string): Buffer {
+  const stat = lstatSync(at)
+  if (stat.isSymbolicLink()) return readlinkSync(at, 'buffer')
+  if (stat.isDirectory()) return Buffer.alloc(0)
+  // A pipe is not waited for: it ends at once.
+  const fd = openSync(at, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  try {
+    return fstatSync(fd).isFile() ? readFileSync(fd) : Buffer.alloc(0)
+  } finally {
+    closeSync(fd)
   }
 }

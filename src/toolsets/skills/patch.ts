@@ -9,7 +9,7 @@ const longestPatch = 16_777_216
 export function patchOf(effects: readonly Effect[], sides: Sides): string {
   let patch = ''
   const files = effects
-    .flatMap((effect) => asFiles(effect, sides))
+    .flatMap(asFiles)
     // What makes room comes first: a folder may have become a file.
     .sort((a, b) => Number(b.kind === 'deleted') - Number(a.kind === 'deleted'))
   for (const [index, effect] of files.entries()) {
@@ -20,14 +20,12 @@ export function patchOf(effects: readonly Effect[], sides: Sides): string {
 }
 
 /** What became another form is one gone and one new, as far as they are files. */
-function asFiles(effect: Effect, sides: Sides): Effect[] {
-  const { kind, form, targets } = effect
-  const before = targets?.[0] ? 'link' : 'file'
-  const gone = { ...effect, kind: 'deleted', form: before } as const
-  if (form === 'folder') return kind === 'modified' ? [gone] : []
-  if (kind !== 'modified') return [effect]
-  const made = { ...effect, kind: 'created' } as const
-  return form !== before ? [gone, made] : [!isSmall(effect) || sides(effect)[0] ? effect : made]
+function asFiles(effect: Effect): Effect[] {
+  const { form, was = form } = effect
+  if (was === form) return form === 'folder' ? [] : [effect]
+  const gone: Effect = { ...effect, kind: 'deleted', form: was }
+  const made: Effect = { ...effect, kind: 'created' }
+  return [gone, made].filter((one) => one.form !== 'folder')
 }
 
 function headOf({ path, from = path, kind, form, modes }: Effect): string[] {
