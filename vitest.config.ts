@@ -9,6 +9,7 @@ const staged = [
   'test/contract/skills.test.ts',
   'test/flows/stage.test.ts',
   'test/flows/dev-server.test.ts',
+  'test/flows/network.test.ts',
   'test/attacks/commands.test.ts',
   'test/attacks/skills.test.ts',
 ]
