@@ -21,16 +21,14 @@ export interface Probing {
   path: string
 }
 
-const hint = 'Programs are run only after you agreed to each, unconfined, with a copy of the project for undo.'
-
 export async function probe(asked: Probing): Promise<Probe> {
-  if (process.platform !== 'linux') return { confined: false, says: `Programs can be confined on Linux only. ${hint}` }
+  if (process.platform !== 'linux') return { confined: false, says: `Programs can be confined on Linux only.` }
   const find = (name: string): string | undefined => inPath(name, asked)[0]
   const bubblewrap = asked.bubblewrap || find('bwrap')
   const unshare = find('unshare')
   const shell = find('sh')
-  if (!bubblewrap) return { confined: false, says: `bubblewrap is not installed (apt install bubblewrap). ${hint}` }
-  if (!unshare || !shell) return { confined: false, says: `unshare is not installed (apt install util-linux). ${hint}` }
+  if (!bubblewrap) return { confined: false, says: `bubblewrap is not installed (apt install bubblewrap).` }
+  if (!unshare || !shell) return { confined: false, says: `unshare is not installed (apt install util-linux).` }
   const about = await ask(bubblewrap, ['--help'])
   const version = /\d[\d.]*/.exec(await ask(bubblewrap, ['--version']))?.[0] ?? 'of unknown version'
   const means: Means = { bubblewrap, unshare, shell, flags: new Set(about.match(/--[a-z][a-z-]+/g) ?? []) }
@@ -53,7 +51,7 @@ export async function probe(asked: Probing): Promise<Probe> {
       faults.push((cause as Error).message)
     }
   }
-  return { confined: false, says: `${explain(faults)} ${hint}` }
+  return { confined: false, says: explain([...new Set(faults)]) }
 }
 
 /** Runs a command that must see the project, must not see our state, and must leave a file on the stage. */
@@ -95,8 +93,8 @@ function explain(faults: readonly string[]): string {
   if (/max_\*?user_namespaces|No space left|ENOSPC.*namespace|max_.*_namespaces/i.test(text))
     return 'This system allows no user namespaces (sysctl user.max_user_namespaces is 0 or used up).'
   if (/uid.?map|No permissions to create|Operation not permitted|RTM_NEWADDR|pivot_root|Failed to make \/ slave/i.test(text))
-    return `This system does not let programs be confined (user namespaces are restricted; on Ubuntu: sysctl kernel.apparmor_restrict_unprivileged_userns=0; in a container: a privileged one). It said: ${text.slice(0, 300)}`
-  return `Confining a program was tried and failed: ${text.slice(0, 300)}`
+    return `This system does not let programs be confined (user namespaces are restricted; on Ubuntu: sysctl kernel.apparmor_restrict_unprivileged_userns=0; in a container: a privileged one). It said: ${text.slice(0, 300)}.`
+  return `Confining a program was tried and failed: ${text.slice(0, 300)}.`
 }
 
 async function ask(file: string, args: string[]): Promise<string> {

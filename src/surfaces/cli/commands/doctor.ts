@@ -44,7 +44,11 @@ export const doctor: Command = {
       const browser = await runtime.means.browser()
       add('browser', browser.there ? 'good' : 'note', browser.says)
       const { confined, says } = await runtime.means.confinement()
-      add('programs', confined ? 'good' : 'note', confined ? `confined by ${says}` : says)
+      const without =
+        runtime.config.stage.unconfined === 'ask'
+          ? 'Each is run only after you agreed to it, unconfined, with a copy of the project for undo.'
+          : 'None is run (stage.unconfined).'
+      add('programs', confined ? 'good' : 'note', confined ? `confined by ${says}` : `${says} ${without}`)
       const verdict = runtime.audit.verify()
       add(
         'audit',
