@@ -99,6 +99,11 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
     })
     const facts = child.stdio[3]
     if (facts && 'on' in facts) facts.on('data', (chunk: Buffer) => options.onFacts?.(chunk))
+    if (child.pid !== undefined)
+      options.onStarted?.(child.pid, (why) => {
+        ended ??= why
+        kill()
+      })
     const instructions = child.stdio[4]
     try {
       if (instructions && 'end' in instructions) instructions.on('error', () => undefined).end(options.instructions?.())
@@ -106,11 +111,6 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
       kill()
       reject(fault as Error)
     }
-    if (child.pid !== undefined)
-      options.onStarted?.(child.pid, (why) => {
-        ended ??= why
-        kill()
-      })
     const finish = (): void => {
       clearTimeout(timer)
       strays?.stop()

@@ -2,6 +2,7 @@ import { ToolError } from '../../contracts/errors.ts'
 import type { Kept, Program, Ran } from '../../contracts/stage.ts'
 import { gone, markName, runProcess, type ProcessEnd } from '../process.ts'
 import { confine, started, type View } from './confine.ts'
+import { boundedGroup } from './group.ts'
 import { lifeline } from './lifeline.ts'
 import { watchLimits, type Limits } from './watch.ts'
 
@@ -99,43 +100,49 @@ export async function launch(
   let facts = ''
   let first: number | undefined
   let watch: { stop(): void } | undefined
-  const end = await runProcess({
-    file: means.unshare,
-    args: [
-      ...stageArguments(means, layers, false, limiting),
-      ...[Math.ceil(limits.diskBytes / block), Math.ceil(limits.memoryBytes / 1_024), limits.processes].map(String),
-      means.bubblewrap,
-      '--json-status-fd',
-      '3',
-      '--args',
-      '4',
-      '--',
-      ...started,
-      ...program.argv,
-    ],
-    cwd: '/',
-    env: { ...outerEnv, [markName]: folder },
-    timeoutMs: program.timeoutMs,
-    ...(given.signal && { signal: given.signal }),
-    // Not as arguments, which every user of the machine can list: there may be keys among the variables.
-    instructions: () => Buffer.from(`${confine(view(), means.flags).join('\0')}\0`),
-    onOutput: given.onOutput,
-    onErrors: given.onErrors,
-    onStarted(pid, stop) {
-      watch = watchLimits(pid, written, limits, given.lookEveryMs ?? 50, stop)
-      given.onStarted?.(stop)
-    },
-    onFacts(chunk) {
-      facts += chunk.toString('utf8')
-      const pid = /"child-pid"\s*:\s*(\d+)\b[^]/.exec(facts)?.[1]
-      if (pid === undefined || first !== undefined) return
-      first = Number(pid)
-      given.onFirst?.(first)
-    },
-  }).finally(() => watch?.stop())
-  // The first process of its namespace ends last: once it is gone, so is everything the program left running.
-  if (first !== undefined) await gone(first)
-  return { ...end, ran: /"exit-code"/.test(facts) || end.code === null }
+  const group = boundedGroup(folder, limits.processes)
+  try {
+    const end = await runProcess({
+      file: means.unshare,
+      args: [
+        ...stageArguments(means, layers, false, limiting),
+        ...[Math.ceil(limits.diskBytes / block), Math.ceil(limits.memoryBytes / 1_024), limits.processes].map(String),
+        means.bubblewrap,
+        '--json-status-fd',
+        '3',
+        '--args',
+        '4',
+        '--',
+        ...started,
+        ...program.argv,
+      ],
+      cwd: '/',
+      env: { ...outerEnv, [markName]: folder },
+      timeoutMs: program.timeoutMs,
+      ...(given.signal && { signal: given.signal }),
+      // Not as arguments, which every user of the machine can list: there may be keys among the variables.
+      instructions: () => Buffer.from(`${confine(view(), means.flags).join('\0')}\0`),
+      onOutput: given.onOutput,
+      onErrors: given.onErrors,
+      onStarted(pid, stop) {
+        group?.add(pid)
+        watch = watchLimits(pid, written, limits, given.lookEveryMs ?? 50, stop)
+        given.onStarted?.(stop)
+      },
+      onFacts(chunk) {
+        facts += chunk.toString('utf8')
+        const pid = /"child-pid"\s*:\s*(\d+)\b[^]/.exec(facts)?.[1]
+        if (pid === undefined || first !== undefined) return
+        first = Number(pid)
+        given.onFirst?.(first)
+      },
+    }).finally(() => watch?.stop())
+    // The first process of its namespace ends last: once it is gone, so is everything the program left running.
+    if (first !== undefined) await gone(first)
+    return { ...end, ran: /"exit-code"/.test(facts) || end.code === null }
+  } finally {
+    await group?.close()
+  }
 }
 
 /** A program whose stage could not be set up never ran. */
