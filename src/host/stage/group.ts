@@ -4,7 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 /** Holds a number of processes together, whoever starts them. */
 export interface Group {
-  add(pid: number): void
+  /** Where a process writes its number to join; the system takes its time over that, so nobody else does it for it. */
+  readonly joining: string
   close(): Promise<void>
 }
 
@@ -19,7 +20,7 @@ const places = [
 
 /**
  * The system's limit on processes does not count for root, and a program that starts others without end leaves us no time to look.
- * So root's programs are held in a group of their own, where the system has such; nothing where it has not.
+ * So root's programs are held in a group of their own, where the system has such; looking at them stays as the second line.
  */
 export function boundedGroup(stage: string, processes: number): Group | undefined {
   if (process.getuid?.() !== 0) return undefined
@@ -33,7 +34,7 @@ export function boundedGroup(stage: string, processes: number): Group | undefine
     }
     try {
       writeFileSync(join(own, 'pids.max'), String(processes))
-      return { add: (pid) => attempt(() => writeFileSync(join(own, 'cgroup.procs'), String(pid))), close: () => drop(own) }
+      return { joining: join(own, 'cgroup.procs'), close: () => drop(own) }
     } catch {
       void drop(own)
     }
@@ -57,14 +58,5 @@ async function drop(own: string, more = tries): Promise<void> {
     if (more === 0 || (cause as NodeJS.ErrnoException).code !== 'EBUSY') return
     await pause(againMs)
     await drop(own, more - 1)
-  }
-}
-
-/** Looking at the processes stays as the second line, so a system that refuses here is no fault. */
-function attempt(act: () => void): void {
-  try {
-    act()
-  } catch {
-    // Left as it is.
   }
 }

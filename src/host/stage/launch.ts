@@ -38,6 +38,7 @@ const setting = [
   'shift 4',
 ]
 const limiting = [
+  '[ -z "$HANDRAIL_GROUP" ] || { echo $$ >"$HANDRAIL_GROUP"; } 2>/dev/null',
   'ulimit -c 0; ulimit -f "$1"; ulimit -d "$2"; ulimit -u "$3" 2>/dev/null || ulimit -p "$3" 2>/dev/null',
   'shift 3',
   lifeline,
@@ -50,6 +51,8 @@ function stageArguments(means: Means, layers: Layers | undefined, readOnly: bool
     '--user',
     '--map-root-user',
     '--mount',
+    '--propagation',
+    'slave',
     '--',
     means.shell,
     '-c',
@@ -117,7 +120,7 @@ export async function launch(
         ...program.argv,
       ],
       cwd: '/',
-      env: { ...outerEnv, [markName]: folder },
+      env: { ...outerEnv, [markName]: folder, ...(group && { HANDRAIL_GROUP: group.joining }) },
       timeoutMs: program.timeoutMs,
       ...(given.signal && { signal: given.signal }),
       // Not as arguments, which every user of the machine can list: there may be keys among the variables.
@@ -125,7 +128,6 @@ export async function launch(
       onOutput: given.onOutput,
       onErrors: given.onErrors,
       onStarted(pid, stop) {
-        group?.add(pid)
         watch = watchLimits(pid, written, limits, given.lookEveryMs ?? 50, stop)
         given.onStarted?.(stop)
       },
