@@ -46,3 +46,11 @@ test('a hostile prototype in the file changes nothing', () => {
   expect(() => loadConfig({ project: { name: 'x.json', text: '{"__proto__":{"mode":"developer"}}' } })).toThrow(/unknown setting/)
   expect(loadConfig({}).config.mode).toBe('user')
 })
+
+test('a project does not say which programs of the machine are run or which folders are read; the person does', () => {
+  const text = (stage: object): string => JSON.stringify({ stage })
+  for (const stage of [{ bubblewrap: '/tmp/evil' }, { stageReads: ['/home'] }, { stagePlace: '/tmp/x' }]) {
+    expect(() => loadConfig({ project: { name: 'handrail.config.json', text: text(stage) } })).toThrow(/which a project may not/)
+    expect(() => loadConfig({ user: { name: 'config.json', text: text(stage) } })).not.toThrow()
+  }
+})

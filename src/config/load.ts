@@ -1,4 +1,4 @@
-import { Config, type Origin, type Setting } from '../contracts/config.ts'
+import { Config, personalSettings, type Origin, type Setting } from '../contracts/config.ts'
 import { ToolError } from '../contracts/errors.ts'
 
 /** One layer of settings as it was found: the parsed file, or texts by flag or variable name. */
@@ -62,7 +62,9 @@ export function loadConfig(sources: Sources): LoadedConfig {
       origin = from
     }
     take(dig(user, leaf.path), 'user', `${sources.user?.name}: ${leaf.key}`)
-    take(dig(project, leaf.path), 'project', `${sources.project?.name}: ${leaf.key}`)
+    const ofProject = dig(project, leaf.path)
+    if (ofProject !== undefined && personalSettings.includes(leaf.key)) throw notOfAProject(leaf, sources.project?.name ?? '')
+    take(ofProject, 'project', `${sources.project?.name}: ${leaf.key}`)
     // An empty variable is an unset one: it must not lift a list of what is forbidden.
     take(fromText(leaf, sources.environment?.[leaf.env] || undefined), 'environment', leaf.env)
     take(fromText(leaf, sources.flags?.[leaf.flag]), 'flag', `--${leaf.flag}`)
@@ -137,6 +139,13 @@ function fromText(leaf: Leaf, text: string | boolean | undefined): unknown {
       .map((item) => item.trim())
       .filter(Boolean)
   return text
+}
+
+function notOfAProject({ key, flag }: Leaf, file: string): ToolError {
+  return bad(
+    `${file}: "${key}" names programs or folders of your machine, which a project may not`,
+    `Take it out there. Where you want it, put it into your own settings file, or start Handrail with --${flag}.`,
+  )
 }
 
 function dig(from: unknown, path: string[]): unknown {

@@ -179,13 +179,17 @@ export const Config = Type.Object(
         stageReads: Type.Array(Type.String({ minLength: 1 }), {
           default: [],
           description:
-            'Folders of the machine that programs may read besides the system itself, as absolute paths: a toolchain in your home.',
+            'Folders of the machine that programs may read besides the system itself, as absolute paths: a toolchain in your home. Not in a project’s own file.',
         }),
         stagePlace: Type.String({
           default: '',
-          description: 'Folder that stages are kept in, outside the project. Empty: a folder of your own below ~/.local/state.',
+          description:
+            'Folder that stages are kept in, outside the project. Empty: a folder of your own below ~/.local/state. Not in a project’s own file.',
         }),
-        bubblewrap: Type.String({ default: '', description: 'The program bwrap. Empty: the one on the PATH.' }),
+        bubblewrap: Type.String({
+          default: '',
+          description: 'The program bwrap. Empty: the one on the PATH. Not in a project’s own file.',
+        }),
       },
       closed,
     ),
@@ -220,6 +224,9 @@ export const Config = Type.Object(
 )
 
 export type Config = Static<typeof Config>
+
+/** Settings that name programs or folders of the machine: a project that was cloned from somewhere does not get to say these. */
+export const personalSettings: readonly string[] = ['stage.bubblewrap', 'stage.stageReads', 'stage.stagePlace']
 
 /** Where a value came from; later ones win. */
 export const origins = ['default', 'user', 'project', 'environment', 'flag'] as const

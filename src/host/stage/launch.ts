@@ -51,6 +51,7 @@ function stageArguments(means: Means, layers: Layers | undefined, readOnly: bool
     '--user',
     '--map-root-user',
     '--mount',
+    // What is unmounted outside is unmounted inside too: a server that runs for days keeps no disk from being taken out.
     '--propagation',
     'slave',
     '--',

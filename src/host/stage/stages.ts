@@ -214,5 +214,5 @@ function usablePlace(homes: readonly string[], project: string): string {
       continue
     }
   }
-  throw new ToolError('E_IO', 'No folder for stages can be made', { hint: `Tried ${homes.join(', ')}. Set stage.place.` })
+  throw new ToolError('E_IO', 'No folder for stages can be made', { hint: `Tried ${homes.join(', ')}. Set stage.stagePlace.` })
 }
