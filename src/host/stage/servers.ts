@@ -38,6 +38,8 @@ interface Server {
   /** When it last printed something. */
   spoke: number
   end: LaunchEnd | undefined
+  /** It was told to end and is on its way out. */
+  ending: boolean
   urls(): Promise<readonly string[]>
   stop(why: string): Promise<void>
   /** Settles once nothing of it is left. */
@@ -63,7 +65,7 @@ export function openServers(parts: ServerParts): Servers {
 
   const start = async (found: Confined, program: Program, origin: StageOrigin, signal?: AbortSignal): Promise<Ran> => {
     const name = nameOf(program)
-    if (current && !current.end && current.name === name) return answer(current, program)
+    if (current && !current.end && !current.ending && current.name === name) return answer(current, program)
     await current?.stop(stopped)
     signal?.throwIfAborted()
     if (closed) throw new ToolError('E_IO', 'Handrail is closing', { hint: 'Start the server again when it is back.' })
@@ -176,7 +178,11 @@ function supervise(parts: ServerParts, found: Confined, program: Program, folder
     written: folder,
     limits,
     lookEveryMs: 500,
-    onStarted: (way) => (end = way),
+    onStarted: (way) =>
+      (end = (why) => {
+        server.ending = true
+        way(why)
+      }),
     onFirst: (pid) => (door = openDoor(doorstep, pid)),
     onOutput: (chunk) => hear(server.log, chunk),
     onErrors: (chunk) => hear(server.errors, chunk),
@@ -193,6 +199,7 @@ function supervise(parts: ServerParts, found: Confined, program: Program, folder
     began: performance.now(),
     spoke: performance.now(),
     end: undefined,
+    ending: false,
     urls: async () => (server.end ? [] : ((await door?.urls()) ?? [])),
     stop(why) {
       // Once it is gone its number may be somebody else's.
