@@ -11,7 +11,8 @@ const echo = 'import sys, os\nprint(os.getcwd()); print(sys.argv[1:])\n'
 const fields = ['script_path_relative', 'args', 'cwd', 'timeout_seconds', 'exit_code', 'stdout_len', 'stderr_len', 'duration_ms']
 
 /** Nobody is there to answer: what would ask fails at once. */
-const openWorld = (options: Parameters<typeof openAny>[0]) => openAny({ ...options, flags: { 'approval-wait-ms': '0' } })
+const openWorld = (options: Parameters<typeof openAny>[0] = {}) =>
+  openAny({ ...options, flags: { 'approval-wait-ms': '0', ...options.flags } })
 
 interface Answer {
   ok: boolean
@@ -289,7 +290,7 @@ test('what each runs is its own: .py is not for script_run, .sh not for python_r
 test('where nothing confines, a person is asked before, the folder is made, and undo takes it back', async () => {
   await using world = await openWorld({
     files: { [init]: "open('x.txt', 'w').write('x')\n" },
-    config: { stage: { bubblewrap: '/nowhere/bwrap' } },
+    flags: { bubblewrap: '/nowhere/bwrap' },
   })
   const { answer, cards } = await agreed<Answer>(world, 'python_run', { script_path: init })
   expect(cards).toHaveLength(1)
@@ -300,7 +301,7 @@ test('where nothing confines, a person is asked before, the folder is made, and 
 })
 
 test('a yes before an unconfined run is for the script as it was', async () => {
-  await using world = await openWorld({ files: { [init]: 'print(1)\n' }, config: { stage: { bubblewrap: '/nowhere/bwrap' } } })
+  await using world = await openWorld({ files: { [init]: 'print(1)\n' }, flags: { bubblewrap: '/nowhere/bwrap' } })
   const first = await world.fault('python_run', { script_path: init }, { approvalWaitMs: 0 })
   world.runtime.approvals.decide(first.details?.['approvalId'] as string, { approve: true, by: 'me' })
   world.write(init, 'print(2)\n')
