@@ -41,12 +41,23 @@ function flipper(): void {
   const until = Date.now() + 120_000
   process.stdin.once('end', () => process.exit(0)).resume()
   process.stdout.write('flipping\n')
+  // A write may have made the folder anew while its name was free.
+  let aside = 0
+  const put = (from: string): void => {
+    for (;;) {
+      try {
+        return renameSync(from, name)
+      } catch {
+        renameSync(name, `${real}.${aside++}`)
+      }
+    }
+  }
   const round = (): void => {
     for (let turn = 0; turn < 500; turn++) {
       renameSync(name, real)
-      renameSync(link, name)
+      put(link)
       renameSync(name, link)
-      renameSync(real, name)
+      put(real)
     }
     if (Date.now() < until) setImmediate(round)
     else process.exit(0)
@@ -64,6 +75,7 @@ async function startFlipper(name: string, real: string, link: string): Promise<{
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL')
       await ended
+      if (child.signalCode !== 'SIGKILL') throw new Error('nothing was swapped any more')
     },
   }
 }
