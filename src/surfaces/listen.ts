@@ -65,8 +65,11 @@ const mostBodyBytes = 128 << 20
 /** What may wait for a client that does not read, and for all of them together. */
 const mostUnread = 8 << 20
 const mostUnreadTogether = 64 << 20
-/** How long nothing at all may move on a connection while an answer waits on it; Node looks twice, so it takes up to double. */
-const stalledMs = 8_000
+/**
+ * How long nothing at all may move on a connection while an answer waits on it; Node looks twice, so it takes up to double.
+ * The system takes more of an answer only once a third of what it holds (megabytes) is read: a slow reader moves in leaps.
+ */
+const stalledMs = 30_000
 const wrongTokensPerSecond = 10
 const needs = {
   anyone: '',
