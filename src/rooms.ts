@@ -15,11 +15,14 @@ export const rooms = {
 /** Rooms whose sub-folders are siblings that never import each other. */
 export const siblings = ['toolsets', 'surfaces'] as const
 
-/** Modules only some rooms may touch, so that there is one way to the disk, to a process and to the database. */
-export const keys: Record<string, keyof typeof rooms | readonly (keyof typeof rooms)[]> = {
+type Room = keyof typeof rooms
+
+/** Modules only some rooms, or one file, may touch, so that there is one way to the disk, to a process and to the database. */
+export const keys: Record<string, Room | `${Room}/${string}` | readonly Room[]> = {
   'node:fs': 'host',
   'node:fs/promises': 'host',
-  'node:child_process': 'host',
+  // One file: nothing is started that it does not confine, bound and kill. (The browser's driver starts the browser.)
+  'node:child_process': 'host/process.ts',
   'node:worker_threads': 'host',
   // Callers come in through surfaces; the host serves and confines pages.
   'node:net': ['surfaces', 'host'],

@@ -1,6 +1,6 @@
-import { execFileSync } from 'node:child_process'
 import { closeSync, constants, fsyncSync, openSync } from 'node:fs'
 import { ToolError } from '../contracts/errors.ts'
+import { runBriefly } from './process.ts'
 
 /** How what was written reaches the disk: each file by itself, or all that was written so far at once. */
 export interface Flush {
@@ -41,15 +41,9 @@ const longestMs = 120_000
 function flushFileSystem(folder: string): void {
   const fd = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY)
   try {
-    execFileSync('sync', ['-f', '/dev/stdin'], {
-      stdio: [fd, 'ignore', 'ignore'],
-      env: { PATH: process.env['PATH'] ?? '' },
-      timeout: longestMs,
-    })
-  } catch (cause) {
+    if (runBriefly('sync', ['-f', '/dev/stdin'], { timeoutMs: longestMs, input: fd })) return
     throw new ToolError('E_IO', 'The disk did not take in what was written', {
       hint: 'Is the disk full, failing, or very busy? Nothing is acknowledged that is not on it.',
-      cause,
     })
   } finally {
     closeSync(fd)

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { gone, killMarked, processName, runProcess, type ProcessOptions } from './process.ts'
+import { runProcess, type ProcessOptions } from './process.ts'
+import { gone, killMarked, processName } from './running.ts'
 
 const env = { PATH: '/usr/bin:/bin' }
 

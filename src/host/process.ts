@@ -1,6 +1,7 @@
-import { spawn, type ChildProcess } from 'node:child_process'
-import { existsSync, openSync, readFileSync, readdirSync } from 'node:fs'
-import { setTimeout as pause } from 'node:timers/promises'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { openSync, readFileSync, readdirSync } from 'node:fs'
+import { followStrays, killMarked, markName } from './running.ts'
 
 export interface ProcessOptions {
   file: string
@@ -135,7 +136,47 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
   })
 }
 
-export const markName = 'HANDRAIL_MARK'
+/** A moment's work of one of the system's own tools, which we wait for; false where it failed. `input` is an open file. */
+export function runBriefly(file: string, args: readonly string[], given: { timeoutMs: number; input?: number }): boolean {
+  const { status } = spawnSync(file, args, {
+    cwd: '/',
+    env: systemEnv(),
+    stdio: withoutInherited([given.input ?? 'ignore', 'ignore', 'ignore']),
+    timeout: given.timeoutMs,
+    killSignal: 'SIGKILL',
+  })
+  return status === 0
+}
+
+/** Somebody who outlives us by a moment, to clear up. */
+export interface Watcher {
+  /** It does its work now, and is waited for. */
+  dismiss(): Promise<void>
+}
+
+/** Starts a script of ours that does its work once its stdin closes: when it is dismissed, or when we end, kill -9 included. */
+export function keepWatch(script: string, argument: string): Watcher {
+  const watcher = spawn('/bin/sh', ['-c', script, argument], {
+    cwd: '/',
+    env: systemEnv(),
+    stdio: withoutInherited(['pipe', 'ignore', 'ignore']),
+    // A group of its own: a Ctrl-C meant for us must not end it first.
+    detached: true,
+  })
+  watcher.on('error', () => undefined)
+  watcher.stdin?.on('error', () => undefined)
+  watcher.unref()
+  ;(watcher.stdin as unknown as { unref?: () => void } | null)?.unref?.()
+  return {
+    async dismiss() {
+      watcher.ref()
+      watcher.stdin?.end()
+      if (watcher.pid !== undefined && watcher.exitCode === null && watcher.signalCode === null) await once(watcher, 'exit')
+    },
+  }
+}
+
+const systemEnv = (): Record<string, string> => ({ PATH: process.env['PATH'] ?? '/usr/bin:/bin' })
 
 type Pipe = 'pipe' | 'ignore' | number
 let inherited: readonly number[] | undefined
@@ -181,100 +222,4 @@ function killTree(child: ChildProcess, mark: string | undefined): void {
     // The group is gone already.
   }
   if (mark !== undefined) killMarked(mark)
-}
-
-const strayMs = 50
-
-/** Remembers who descends from a process, so that one that leaves its group and loses its mark is still known for what it is. */
-function followStrays(pid: number | undefined): { kill(): void; stop(): void } {
-  const known = new Map<number, string | undefined>()
-  const look = (): void => {
-    for (const one of pid === undefined ? [] : treeOf([pid, ...known.keys()], 10_000))
-      if (one !== pid && !known.has(one)) known.set(one, processName(one))
-  }
-  const timer = setInterval(look, strayMs)
-  return {
-    kill() {
-      look()
-      for (const [one, name] of known) if (name !== undefined && processName(one) === name) end(one)
-    },
-    stop: () => clearInterval(timer),
-  }
-}
-
-/** Processes and all below them. */
-export function treeOf(roots: readonly number[], most: number): number[] {
-  const found = [...roots]
-  for (let at = 0; at < found.length && found.length <= most; at++) found.push(...childrenOf(found[at] as number))
-  return [...new Set(found)]
-}
-
-function childrenOf(pid: number): number[] {
-  try {
-    return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
-      readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1').split(' ').filter(Boolean).map(Number),
-    )
-  } catch {
-    return []
-  }
-}
-
-function end(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL')
-  } catch {
-    // It went by itself.
-  }
-}
-
-/** Whoever carries the mark in its environment, wherever it has moved to. Again until nobody is found: they may be forking. */
-export function killMarked(mark: string): void {
-  const wanted = `${markName}=${mark}`
-  for (let round = 0; round < 20; round++) {
-    const found = everyProcess().filter((pid) => environmentOf(pid).includes(wanted))
-    if (found.length === 0) return
-    found.forEach(end)
-  }
-}
-
-function everyProcess(): number[] {
-  try {
-    return readdirSync('/proc')
-      .filter((name) => /^\d+$/.test(name))
-      .map(Number)
-      .filter((pid) => pid !== process.pid)
-  } catch {
-    return []
-  }
-}
-
-function environmentOf(pid: number): string[] {
-  try {
-    if (/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))) return []
-    return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0')
-  } catch {
-    return []
-  }
-}
-
-/** Waits until a process is gone, as far as it can still do anything. */
-export async function gone(pid: number): Promise<void> {
-  for (let wait = 0.5; existsSync(`/proc/${pid}`); wait = Math.min(wait * 2, 50)) {
-    try {
-      if (/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))) return
-    } catch {
-      return
-    }
-    await pause(wait)
-  }
-}
-
-/** Names one run of a process for good: numbers are used again, start times are not. */
-export function processName(pid: number): string | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    return `${pid}-${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? ''}`
-  } catch {
-    return undefined
-  }
 }

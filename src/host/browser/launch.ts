@@ -1,5 +1,3 @@
-import { spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdirSync, mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -7,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser as Driver } from 'playwright-core'
 import { ToolError } from '../../contracts/errors.ts'
+import { keepWatch } from '../process.ts'
 import { chromiumFlags } from './flags.ts'
 
 /** A running Chromium. */
@@ -40,14 +39,12 @@ export async function launchChromium(file: string, timeoutMs: number): Promise<C
     string,
   ]
   for (const folder of [profile, artifactsDir, temporary]) mkdirSync(folder)
-  const keeper = process.platform === 'win32' ? undefined : keepWatch(home)
+  const keeper = process.platform === 'win32' ? undefined : keepWatch(keeperScript, home)
   const flags = chromiumFlags({ profile, asRoot: isRoot() })
   const env: Record<string, string> = { HOME: home, TMPDIR: temporary, TEMP: temporary, XDG_RUNTIME_DIR: temporary }
   for (const name of passed) if (process.env[name] !== undefined) env[name] = process.env[name]
   const leave = async (): Promise<void> => {
-    keeper?.ref()
-    keeper?.stdin?.end()
-    if (keeper?.pid !== undefined && keeper.exitCode === null && keeper.signalCode === null) await once(keeper, 'exit')
+    await keeper?.dismiss()
     // Where there is no keeper, or somebody ended it.
     await rm(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }).catch(() => undefined)
   }
@@ -90,21 +87,6 @@ export async function launchChromium(file: string, timeoutMs: number): Promise<C
 /** Chromium refuses its own sandbox to root; then ours, a page that can reach nothing, is the one there is. */
 export function isRoot(): boolean {
   return process.getuid?.() === 0
-}
-
-function keepWatch(home: string): ChildProcess {
-  const keeper = spawn('/bin/sh', ['-c', keeperScript, home], {
-    stdio: ['pipe', 'ignore', 'ignore'],
-    // A group of its own: a Ctrl-C meant for us must not end it first.
-    detached: true,
-    env: { PATH: '/usr/bin:/bin' },
-    cwd: '/',
-  })
-  keeper.on('error', () => undefined)
-  keeper.stdin?.on('error', () => undefined)
-  keeper.unref()
-  ;(keeper.stdin as unknown as { unref?: () => void } | null)?.unref?.()
-  return keeper
 }
 
 function firstLine(cause: unknown): string {

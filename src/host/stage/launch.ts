@@ -1,6 +1,7 @@
 import { ToolError } from '../../contracts/errors.ts'
 import type { Kept, Program, Ran } from '../../contracts/stage.ts'
-import { gone, markName, runProcess, type ProcessEnd } from '../process.ts'
+import { runProcess, type ProcessEnd } from '../process.ts'
+import { gone, markName } from '../running.ts'
 import { confine, started, type View } from './confine.ts'
 import { boundedGroup } from './group.ts'
 import { lifeline } from './lifeline.ts'

@@ -1,4 +1,4 @@
-import { markName } from '../process.ts'
+import { markName } from '../running.ts'
 
 /**
  * A line of shell that waits, beside whatever is started after it, on pipe number 3, which closes with us: whatever ends Handrail,

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
   cpSync,
@@ -18,6 +17,7 @@ import { createHash } from 'node:crypto'
 import { homedir, tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { deepest } from '../paths.ts'
+import { runBriefly } from '../process.ts'
 
 /** Where stages may stand: outside the project, since an overlay cannot lie in what it covers. The first that works is used. */
 export function stageHomes(environment: Record<string, string | undefined>, wanted: string): string[] {
@@ -115,11 +115,7 @@ export function removeStage(folder: string): void {
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   } catch {
     const removing = 'chmod -R u+rwX -- "$1"; rm -rf -- "$1"'
-    spawnSync('/bin/sh', ['-c', removing, 'remove', folder], {
-      stdio: 'ignore',
-      env: { PATH: '/usr/bin:/bin' },
-      timeout: 120_000,
-    })
+    runBriefly('/bin/sh', ['-c', removing, 'remove', folder], { timeoutMs: 120_000 })
   }
 }
 

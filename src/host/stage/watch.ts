@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { lstat, readdir } from 'node:fs/promises'
-import { treeOf } from '../process.ts'
+import { treeOf } from '../running.ts'
 
 /** Most that one program and all it starts may take. */
 export interface Limits {

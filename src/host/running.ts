@@ -1,0 +1,103 @@
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+
+/** What the system says of processes that run: who descends from whom, who carries our mark, which is which. */
+
+/** A variable every process of a tree carries unless it takes pains to lose it. */
+export const markName = 'HANDRAIL_MARK'
+
+const strayMs = 50
+
+/** Remembers who descends from a process, so that one that leaves its group and loses its mark is still known for what it is. */
+export function followStrays(pid: number | undefined): { kill(): void; stop(): void } {
+  const known = new Map<number, string | undefined>()
+  const look = (): void => {
+    for (const one of pid === undefined ? [] : treeOf([pid, ...known.keys()], 10_000))
+      if (one !== pid && !known.has(one)) known.set(one, processName(one))
+  }
+  const timer = setInterval(look, strayMs)
+  return {
+    kill() {
+      look()
+      for (const [one, name] of known) if (name !== undefined && processName(one) === name) end(one)
+    },
+    stop: () => clearInterval(timer),
+  }
+}
+
+/** Processes and all below them. */
+export function treeOf(roots: readonly number[], most: number): number[] {
+  const found = [...roots]
+  for (let at = 0; at < found.length && found.length <= most; at++) found.push(...childrenOf(found[at] as number))
+  return [...new Set(found)]
+}
+
+function childrenOf(pid: number): number[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+      readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1').split(' ').filter(Boolean).map(Number),
+    )
+  } catch {
+    return []
+  }
+}
+
+function end(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It went by itself.
+  }
+}
+
+/** Whoever carries the mark in its environment, wherever it has moved to. Again until nobody is found: they may be forking. */
+export function killMarked(mark: string): void {
+  const wanted = `${markName}=${mark}`
+  for (let round = 0; round < 20; round++) {
+    const found = everyProcess().filter((pid) => environmentOf(pid).includes(wanted))
+    if (found.length === 0) return
+    found.forEach(end)
+  }
+}
+
+function everyProcess(): number[] {
+  try {
+    return readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number)
+      .filter((pid) => pid !== process.pid)
+  } catch {
+    return []
+  }
+}
+
+function environmentOf(pid: number): string[] {
+  try {
+    if (/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))) return []
+    return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0')
+  } catch {
+    return []
+  }
+}
+
+/** Waits until a process is gone, as far as it can still do anything. */
+export async function gone(pid: number): Promise<void> {
+  for (let wait = 0.5; existsSync(`/proc/${pid}`); wait = Math.min(wait * 2, 50)) {
+    try {
+      if (/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))) return
+    } catch {
+      return
+    }
+    await pause(wait)
+  }
+}
+
+/** Names one run of a process for good: numbers are used again, start times are not. */
+export function processName(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    return `${pid}-${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? ''}`
+  } catch {
+    return undefined
+  }
+}
