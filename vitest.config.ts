@@ -8,6 +8,7 @@ const staged = [
   'test/contract/programs.test.ts',
   'test/contract/skills.test.ts',
   'test/flows/stage.test.ts',
+  'test/flows/ready.test.ts',
   'test/flows/dev-server.test.ts',
   'test/flows/network.test.ts',
   'test/attacks/commands.test.ts',

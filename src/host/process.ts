@@ -10,7 +10,8 @@ export interface ProcessOptions {
   /** The whole environment of the child; nothing is inherited. */
   env: Record<string, string>
   signal?: AbortSignal
-  timeoutMs: number
+  /** Asked for once its time begins. */
+  timeoutMs: number | (() => number)
   /** What it reads from stdin; nothing by default. */
   input?: string | Buffer
   /** Called with each piece of output; `stop` ends the process, which then counts as ended well. */
@@ -21,8 +22,8 @@ export interface ProcessOptions {
   onStarted?: (pid: number, end: (why: string) => void) => void
   /** One more pipe, number 3, that the process may write facts to. */
   onFacts?: (chunk: Buffer) => void
-  /** And one, number 4 after that, that it reads these from: made while it is on its way, and seen in no list of processes. */
-  instructions?: () => Buffer
+  /** And more after that, number 4 and on, that it reads from: it waits there, and its time begins once all is said. Seen in no list of processes. */
+  instructions?: readonly Promise<Buffer>[]
   /** A variable every process of the tree carries unless it takes pains to lose it: strays are found and killed by it. */
   mark?: string
 }
@@ -63,7 +64,7 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
         'pipe',
         'pipe',
         ...(options.onFacts ? ['pipe' as const] : []),
-        ...(options.instructions ? ['pipe' as const] : []),
+        ...(options.instructions ?? []).map(() => 'pipe' as const),
       ]),
       detached: true,
       shell: false,
@@ -72,15 +73,23 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
     let timedOut = false
     let ended: string | undefined
     let errors = ''
+    let over = false
     const strays = options.mark === undefined ? undefined : followStrays(child.pid)
     const kill = (): void => {
       killTree(child, options.mark)
       strays?.kill()
     }
-    const timer = setTimeout(() => {
-      timedOut = true
-      kill()
-    }, options.timeoutMs)
+    let timer: NodeJS.Timeout | undefined
+    const beginTime = (): void => {
+      const { timeoutMs } = options
+      const late = (): void => {
+        timedOut = true
+        kill()
+      }
+      if (!over) timer = setTimeout(late, typeof timeoutMs === 'function' ? timeoutMs() : timeoutMs)
+    }
+    if (options.instructions) void Promise.all(options.instructions).then(beginTime)
+    else beginTime()
     const onAbort = (): void => {
       stopped = true
       kill()
@@ -105,14 +114,13 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
         ended ??= why
         kill()
       })
-    const instructions = child.stdio[4]
-    try {
-      if (instructions && 'end' in instructions) instructions.on('error', () => undefined).end(options.instructions?.())
-    } catch (fault) {
-      kill()
-      reject(fault as Error)
-    }
+    options.instructions?.forEach((said, index) => {
+      const pipe = child.stdio[4 + index]
+      // It may end before it has read them.
+      if (pipe && 'end' in pipe) void said.then((bytes) => pipe.on('error', () => undefined).end(bytes))
+    })
     const finish = (): void => {
+      over = true
       clearTimeout(timer)
       strays?.stop()
       alive.delete(kill)

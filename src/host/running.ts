@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { readFileSync, readdirSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 
 /** What the system says of processes that run: who descends from whom, who carries our mark, which is which. */
@@ -73,8 +73,7 @@ function everyProcess(): number[] {
 
 function environmentOf(pid: number): string[] {
   try {
-    if (/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))) return []
-    return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0')
+    return canAct(pid) ? readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0') : []
   } catch {
     return []
   }
@@ -82,13 +81,15 @@ function environmentOf(pid: number): string[] {
 
 /** Waits until a process is gone, as far as it can still do anything. */
 export async function gone(pid: number): Promise<void> {
-  for (let wait = 0.5; existsSync(`/proc/${pid}`); wait = Math.min(wait * 2, 50)) {
-    try {
-      if (/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))) return
-    } catch {
-      return
-    }
-    await pause(wait)
+  for (let wait = 0.5; canAct(pid); wait = Math.min(wait * 2, 50)) await pause(wait)
+}
+
+/** Whether a process is there, and not only its exit code. */
+export function canAct(pid: number): boolean {
+  try {
+    return !/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+  } catch {
+    return false
   }
 }
 

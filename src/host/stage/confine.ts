@@ -41,11 +41,23 @@ const networkFiles = [
 ]
 
 const starter = '/run/start'
+const program = '/run/program'
 /** What starts a program whose instructions arrived whole. */
-export const started = [starter, '-c', 'exec "$@"', 'start'] as const
+export const started = [starter, program] as const
 
-/** The arguments of bubblewrap for one program: a machine of its own, read-only, without capabilities, users, network or neighbours. */
-export function confine(view: View, flags: ReadonlySet<string>): string[] {
+/** Said before the instructions come. It is refused without the namespace that they ask for: where none come, nothing is started. */
+export const needsInstructions = ['--hostname', 'stage'] as const
+
+/** What the starter reads. Its last line is what runs the program: cut short, it runs nothing. */
+export function startText(argv: readonly string[]): string {
+  return `set -- ${argv.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ')}\nexec "$@"\n`
+}
+
+/**
+ * The arguments of bubblewrap for one program: a machine of its own, read-only, without capabilities, users, network or neighbours.
+ * It reads the words of the starter from an open file.
+ */
+export function confine(view: View, flags: ReadonlySet<string>, programFile: number): string[] {
   return [
     '--unshare-user',
     '--unshare-ipc',
@@ -62,8 +74,6 @@ export function confine(view: View, flags: ReadonlySet<string>): string[] {
     'ALL',
     '--die-with-parent',
     '--new-session',
-    '--hostname',
-    'stage',
     '--clearenv',
     ...Object.entries(view.env).flatMap(([name, value]) => ['--setenv', name, value]),
     ...systemFolders(),
@@ -84,6 +94,9 @@ export function confine(view: View, flags: ReadonlySet<string>): string[] {
     ...hide(view),
     '--chdir',
     view.cwd,
+    '--file',
+    String(programFile),
+    program,
     // The last of all: where these instructions were cut short, there is nothing to start the program with.
     '--symlink',
     '/bin/sh',

@@ -1,8 +1,8 @@
 import { ToolError } from '../../contracts/errors.ts'
 import type { Kept, Program, Ran } from '../../contracts/stage.ts'
 import { runProcess, type ProcessEnd } from '../process.ts'
-import { gone, markName } from '../running.ts'
-import { confine, started, type View } from './confine.ts'
+import { canAct, gone, markName } from '../running.ts'
+import { confine, needsInstructions, started, startText, type View } from './confine.ts'
 import { boundedGroup } from './group.ts'
 import { lifeline } from './lifeline.ts'
 import { watchLimits, type Limits } from './watch.ts'
@@ -39,7 +39,7 @@ const setting = [
   'shift 4',
 ]
 const limiting = [
-  '[ -z "$HANDRAIL_GROUP" ] || { echo $$ >"$HANDRAIL_GROUP"; } 2>/dev/null',
+  '[ -z "$HANDRAIL_GROUP" ] || { echo 0 >"$HANDRAIL_GROUP"; } 2>/dev/null',
   'ulimit -c 0; ulimit -f "$1"; ulimit -d "$2"; ulimit -u "$3" 2>/dev/null || ulimit -p "$3" 2>/dev/null',
   'shift 3',
   lifeline,
@@ -75,16 +75,20 @@ export interface LaunchEnd extends ProcessEnd {
   ran: boolean
 }
 
-export interface Launch {
+/** Where a program is to run. */
+export interface Setting {
   /** The stage's own folder: all that belongs to it carries its name. */
   folder: string
+  layers: Layers | undefined
+  limits: Limits
+}
+
+export interface Launch {
   program: Pick<Program, 'argv' | 'timeoutMs'>
   /** Found out while the stage is set up, which takes as long. */
   view: () => View
-  layers: Layers | undefined
   /** All it writes to the disk lands below this folder. */
   written: string
-  limits: Limits
   /** How often it is looked what it takes; a program that runs for days is not to cost much by it. */
   lookEveryMs?: number
   signal?: AbortSignal | undefined
@@ -96,57 +100,114 @@ export interface Launch {
   onErrors: (chunk: Buffer) => void
 }
 
-/** Runs a program on its stage. When it returns, nothing of it runs any more. */
-export async function launch(
-  means: Means,
-  { program, folder, view, layers, written, limits, ...given }: Launch,
-): Promise<LaunchEnd> {
+/** A stage that is set up, down to a bubblewrap that waits to be told what to run, and where. */
+export interface Ready {
+  /** No longer, where somebody ended it. */
+  waits(): boolean
+  /** Runs a program, once. When it returns, nothing of it runs any more. */
+  run(asked: Launch): Promise<LaunchEnd>
+  /** It was not needed. */
+  drop(): Promise<void>
+}
+
+const argumentsPipe = 4
+const programPipe = 5
+
+/** Sets a stage up. */
+export function makeReady(means: Means, { folder, layers, limits }: Setting): Ready {
   const block = 512
   let facts = ''
   let first: number | undefined
+  let asked: Launch | undefined
+  let over = false
+  let stop: (why: string) => void = () => undefined
   let watch: { stop(): void } | undefined
+  let pid = 0
+  const stopping = new AbortController()
+  const how = said()
+  const what = said()
   const group = boundedGroup(folder, limits.processes)
-  try {
-    const end = await runProcess({
-      file: means.unshare,
-      args: [
-        ...stageArguments(means, layers, false, limiting),
-        ...[Math.ceil(limits.diskBytes / block), Math.ceil(limits.memoryBytes / 1_024), limits.processes].map(String),
-        means.bubblewrap,
-        '--json-status-fd',
-        '3',
-        '--args',
-        '4',
-        '--',
-        ...started,
-        ...program.argv,
-      ],
-      cwd: '/',
-      env: { ...outerEnv, [markName]: folder, ...(group && { HANDRAIL_GROUP: group.joining }) },
-      timeoutMs: program.timeoutMs,
-      ...(given.signal && { signal: given.signal }),
-      // Not as arguments, which every user of the machine can list: there may be keys among the variables.
-      instructions: () => Buffer.from(`${confine(view(), means.flags).join('\0')}\0`),
-      onOutput: given.onOutput,
-      onErrors: given.onErrors,
-      onStarted(pid, stop) {
-        watch = watchLimits(pid, written, limits, given.lookEveryMs ?? 50, stop)
-        given.onStarted?.(stop)
-      },
-      onFacts(chunk) {
-        facts += chunk.toString('utf8')
-        const pid = /"child-pid"\s*:\s*(\d+)\b[^]/.exec(facts)?.[1]
-        if (pid === undefined || first !== undefined) return
-        first = Number(pid)
-        given.onFirst?.(first)
-      },
-    }).finally(() => watch?.stop())
+  const running = runProcess({
+    file: means.unshare,
+    args: [
+      ...stageArguments(means, layers, false, limiting),
+      ...[Math.ceil(limits.diskBytes / block), Math.ceil(limits.memoryBytes / 1_024), limits.processes].map(String),
+      means.bubblewrap,
+      ...needsInstructions,
+      '--json-status-fd',
+      '3',
+      '--args',
+      String(argumentsPipe),
+      '--',
+      ...started,
+    ],
+    cwd: '/',
+    env: { ...outerEnv, [markName]: folder, ...(group !== undefined && { HANDRAIL_GROUP: group }) },
+    timeoutMs: () => asked?.program.timeoutMs ?? 0,
+    signal: stopping.signal,
+    // Not as arguments, which every user of the machine can list: there may be keys among the variables.
+    instructions: [how.bytes, what.bytes],
+    onOutput: (chunk) => asked?.onOutput(chunk),
+    onErrors: (chunk) => asked?.onErrors(chunk),
+    onStarted(started, end) {
+      pid = started
+      stop = end
+    },
+    onFacts(chunk) {
+      facts += chunk.toString('utf8')
+      const child = /"child-pid"\s*:\s*(\d+)\b[^]/.exec(facts)?.[1]
+      if (child === undefined || first !== undefined) return
+      first = Number(child)
+      asked?.onFirst?.(first)
+    },
+  }).finally(() => {
+    over = true
+    watch?.stop()
+  })
+  const ended = (async (): Promise<LaunchEnd> => {
+    const end = await running
     // The first process of its namespace ends last: once it is gone, so is everything the program left running.
     if (first !== undefined) await gone(first)
-    return { ...end, ran: /"exit-code"/.test(facts) || end.code === null }
-  } finally {
-    await group?.close()
+    return { ...end, ran: /"exit-code"/.test(facts) || (end.code === null && (end.killedBy === null || first !== undefined)) }
+  })()
+  // Told to whoever runs it; nobody may.
+  ended.catch(() => undefined)
+  const onAbort = (): void => stopping.abort()
+  const drop = async (): Promise<void> => {
+    stopping.abort()
+    await ended.catch(() => undefined)
   }
+  return {
+    // Its end may not have been heard of yet.
+    waits: () => !over && canAct(pid),
+    async run(launch) {
+      asked = launch
+      const { signal, program, view } = launch
+      if (signal?.aborted) stopping.abort()
+      signal?.addEventListener('abort', onAbort, { once: true })
+      try {
+        how.say(Buffer.from(`${confine(view(), means.flags, programPipe).join('\0')}\0`))
+        what.say(Buffer.from(startText(program.argv)))
+        watch = watchLimits(pid, launch.written, limits, launch.lookEveryMs ?? 50, stop)
+        launch.onStarted?.(stop)
+        return await ended
+      } catch (fault) {
+        await drop()
+        throw fault
+      } finally {
+        watch?.stop()
+        signal?.removeEventListener('abort', onAbort)
+      }
+    },
+    drop,
+  }
+}
+
+/** Something that is said later. */
+function said(): { bytes: Promise<Buffer>; say: (bytes: Buffer) => void } {
+  let say: (bytes: Buffer) => void = () => undefined
+  const bytes = new Promise<Buffer>((resolve) => (say = resolve))
+  return { bytes, say }
 }
 
 /** A program whose stage could not be set up never ran. */

@@ -18,6 +18,7 @@ import { homedir, tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { deepest } from '../paths.ts'
 import { runBriefly } from '../process.ts'
+import { dropGroup } from './group.ts'
 
 /** Where stages may stand: outside the project, since an overlay cannot lie in what it covers. The first that works is used. */
 export function stageHomes(environment: Record<string, string | undefined>, wanted: string): string[] {
@@ -111,6 +112,7 @@ function lstatIfNameable(path: string): Stats | undefined {
 
 /** Takes a stage away, whatever its program did to names, depths and permissions; what even the system's own tools cannot remove stays. */
 export function removeStage(folder: string): void {
+  dropGroup(folder)
   try {
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   } catch {

@@ -5,7 +5,7 @@ import { runProcess } from '../process.ts'
 import { processName } from '../running.ts'
 import { keepBothEnds } from '../output.ts'
 import { overlaid } from './confine.ts'
-import { launch, type Means } from './launch.ts'
+import { makeReady, type Means } from './launch.ts'
 import { etcFiles, makePlace, removeStage } from './places.ts'
 import { makeLayers } from './shelf.ts'
 
@@ -61,8 +61,8 @@ async function tryStage(means: Means, project: string, place: string, etc: strin
   try {
     const layers = makeLayers(folder, place, project)
     const output = keepBothEnds(2_000)
-    const end = await launch(means, {
-      folder,
+    const limits = { processes: 64, memoryBytes: 1_073_741_824, diskBytes: 1_048_576 }
+    const end = await makeReady(means, { folder, layers, limits }).run({
       program: { argv: ['/bin/sh', '-c', 'test ! -e .handrail/token && : > .handrail-probe && echo staged'], timeoutMs: 10_000 },
       view: () => ({
         project,
@@ -75,9 +75,7 @@ async function tryStage(means: Means, project: string, place: string, etc: strin
         network: false,
         tmpBytes: 1_048_576,
       }),
-      layers,
       written: layers.upper,
-      limits: { processes: 64, memoryBytes: 1_073_741_824, diskBytes: 1_048_576 },
       onOutput: (chunk) => output.add(chunk),
       onErrors: (chunk) => output.add(chunk),
     })

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import type { Ran } from '../../contracts/stage.ts'
 import { killMarked, processName } from '../running.ts'
 import type { Difference } from './effects.ts'
-import { dropGroup } from './group.ts'
 import { removeStage } from './places.ts'
 
 /** Which call a stage belongs to. */
@@ -71,7 +70,6 @@ export function sweepStages(
   for (const { folder, owned, record } of stagesBelow(places)) {
     if (record?.approval === undefined ? owned : stands(record.approval)) continue
     killMarked(folder)
-    dropGroup(folder)
     if (record && record.approval === undefined) lost(record, folder)
     removeStage(folder)
   }

@@ -7,7 +7,7 @@ import { keepBothEnds, type Keeping } from '../output.ts'
 import type { Shown, View } from './confine.ts'
 import { openDoor, type Door } from './door.ts'
 import type { Hidden } from './hidden.ts'
-import { howItEnded, launch, mustHaveStarted, type LaunchEnd } from './launch.ts'
+import { howItEnded, makeReady, mustHaveStarted, type LaunchEnd } from './launch.ts'
 import { removeStage } from './places.ts'
 import type { Confined, Probe } from './probe.ts'
 import { nameStage, writeRecord, type StageOrigin } from './records.ts'
@@ -170,13 +170,10 @@ function supervise(parts: ServerParts, found: Confined, program: Program, folder
     log.add(chunk)
     server.spoke = performance.now()
   }
-  const running = launch(found.means, {
-    folder,
+  const running = makeReady(found.means, { folder, layers, limits }).run({
     program: { argv: besideRelay(program.argv), timeoutMs: noDeadlineMs },
     view: () => parts.viewOf(found, { ...program, network: false }, shows),
-    layers,
     written: folder,
-    limits,
     lookEveryMs: 500,
     onStarted: (way) =>
       (end = (why) => {

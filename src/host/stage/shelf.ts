@@ -1,55 +1,115 @@
-import { chmodSync, lstatSync, mkdirSync, readdirSync, statSync, truncateSync } from 'node:fs'
+import { chmodSync, lstatSync, mkdirSync, readdirSync, statSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Layers } from './launch.ts'
+import type { Layers, Ready } from './launch.ts'
 import { removeStage } from './places.ts'
 import { nameStage, recordFile, writeRecord, type StageRecord } from './records.ts'
 
-/** A stage that is set up and has not run. */
+/** A stage on which nothing has run. */
 export interface Bare {
   folder: string
   layers: Layers
-  /** When it was set up, by the clock of its own file system. */
-  since: bigint
+  ready: Ready
 }
 
 /**
- * Where bare stages come from. One that a program left as it was made is used again: most commands only read, and making
- * and removing folders would cost them as much as running.
+ * Where bare stages come from. Where one was taken a moment ago the next is set up beside the program that runs, and one that a
+ * program left as it was made is used again: most commands only read, and setting up would cost them as much as running.
  */
 export interface Shelf {
-  take(record: StageRecord): Bare
+  /** With when it was taken, by the clock of its own file system. */
+  take(record: StageRecord): Bare & { since: bigint }
   /** No trace is left of what ran on it. */
   leave(folder: string): void
-  close(): void
+  close(): Promise<void>
 }
 
-export function openShelf(place: string, project: string): Shelf {
-  let spare: string | undefined
-  const make = (): string => {
-    const folder = join(place, nameStage())
-    makeLayers(folder, place, project)
-    return folder
+/** Nobody else's disk is held by a stage that nobody wants. */
+export const idleMs = 60_000
+
+export function openShelf(place: string, project: string, setUp: (folder: string, layers: Layers) => Ready): Shelf {
+  let emptied: string | undefined
+  let next: (Bare & { of: string; idle: NodeJS.Timeout }) | undefined
+  let preparing: NodeJS.Immediate | undefined
+  let taken = Number.NEGATIVE_INFINITY
+  const dropping = new Set<Promise<void>>()
+
+  const takeEmptied = (): string | undefined => {
+    const folder = emptied
+    emptied = undefined
+    if (folder === undefined || isBare(folder, project)) return folder
+    return void removeStage(folder)
   }
+  const make = (): Bare => {
+    const again = takeEmptied()
+    const folder = again ?? join(place, nameStage())
+    const layers = again === undefined ? makeLayers(folder, place, project) : layersOf(folder, place, project)
+    try {
+      return { folder, layers, ready: setUp(folder, layers) }
+    } catch (fault) {
+      removeStage(folder)
+      throw fault
+    }
+  }
+  const drop = ({ folder, ready }: Bare): void => {
+    const gone = ready.drop().then(() => {
+      removeStage(folder)
+      dropping.delete(gone)
+    })
+    dropping.add(gone)
+  }
+  const takeNext = (): Bare | undefined => {
+    if (!next) return undefined
+    const { idle, of, ...bare } = next
+    next = undefined
+    clearTimeout(idle)
+    // The folder it was set up over may be another one by now, and somebody may have ended what waits.
+    if (of === identity(project) && bare.ready.waits()) return bare
+    return void drop(bare)
+  }
+  const dropNext = (): void => {
+    const bare = takeNext()
+    if (bare) drop(bare)
+  }
+  const prepare = (): void => {
+    try {
+      const of = identity(project)
+      next ??= { ...make(), of, idle: setTimeout(dropNext, idleMs).unref() }
+    } catch {
+      // Then the next call finds out, and says so.
+    }
+  }
+
   return {
     take(record) {
-      const folder = spare ?? make()
-      spare = undefined
-      writeRecord(folder, record)
-      const since = lstatSync(join(folder, recordFile), { bigint: true }).ctimeNs
-      return { folder, layers: layersOf(folder, place, project), since }
+      const bare = takeNext() ?? make()
+      writeRecord(bare.folder, record)
+      const since = lstatSync(join(bare.folder, recordFile), { bigint: true }).ctimeNs
+      const now = performance.now()
+      // Not before this one is told what to run.
+      if (now - taken < idleMs) preparing = setImmediate(prepare)
+      taken = now
+      return { ...bare, since }
     },
     leave(folder) {
-      if (spare === undefined && isBare(folder, project)) {
-        // An empty record is none, and costs less than taking it away.
-        truncateSync(join(folder, recordFile))
-        spare = folder
+      if (emptied === undefined && isBare(folder, project)) {
+        unlinkSync(join(folder, recordFile))
+        emptied = folder
       } else removeStage(folder)
     },
-    close() {
-      if (spare !== undefined) removeStage(spare)
-      spare = undefined
+    async close() {
+      clearImmediate(preparing)
+      dropNext()
+      await Promise.all(dropping)
+      const last = takeEmptied()
+      if (last !== undefined) removeStage(last)
     },
   }
+}
+
+/** Which folder this is, and what its top looks like: both are fixed when a stage is set up over it. */
+function identity(project: string): string {
+  const { dev, ino, mode } = statSync(project)
+  return `${dev} ${ino} ${mode}`
 }
 
 /** Every stage is mounted in a namespace of its own, so that all can use the same two empty folders to mount on. */

@@ -9,8 +9,9 @@ import { closeRoot, openRoot, type Root } from '../walk.ts'
 import { reopenBefore } from './before.ts'
 import { installedIn, overlaid, programEnv, type Shown, type View } from './confine.ts'
 import { differences, effectsOf, type Differences } from './effects.ts'
+import { groupsGone } from './group.ts'
 import { watchHidden } from './hidden.ts'
-import { howItEnded, launch, lookOnStage, mustHaveStarted, type Layers } from './launch.ts'
+import { howItEnded, lookOnStage, makeReady, mustHaveStarted, type Layers } from './launch.ts'
 import { makePlace, openUp, placeFor, removeIfEmpty, removeStage, stageHomes } from './places.ts'
 import { probe, type Confined, type Probe } from './probe.ts'
 import { nameStage, stagesBelow, sweepStages, writeRecord, type StageOrigin, type StageRecord } from './records.ts'
@@ -88,8 +89,8 @@ export function openStages(parts: StageParts): Stages {
 
   const confined = async (found: Confined, program: Program, origin: StageOrigin, signal?: AbortSignal): Promise<Staged> => {
     const record = { ...origin, confined: true }
-    shelf ??= openShelf(found.place, project.path)
-    const { folder, layers, since } = shelf.take(record)
+    shelf ??= openShelf(found.place, project.path, (stage, on) => makeReady(found.means, { folder: stage, layers: on, limits }))
+    const { folder, layers, ready, since } = shelf.take(record)
     try {
       const changes = program.changes ?? ''
       makeFolder(project, layers, changes)
@@ -98,13 +99,10 @@ export function openStages(parts: StageParts): Stages {
         keepBothEnds(program.outputBytes, program.secrets),
         keepBothEnds(program.outputBytes, program.secrets),
       ]
-      const end = await launch(found.means, {
+      const end = await ready.run({
         program,
-        folder,
         view: () => viewOf(found, program, overlaid(project.path, layers.merged, changes, program.alone ?? false)),
-        layers,
         written: layers.upper,
-        limits,
         signal,
         onOutput: (chunk) => stdout.add(chunk),
         onErrors: (chunk) => stderr.add(chunk),
@@ -130,6 +128,7 @@ export function openStages(parts: StageParts): Stages {
       }
       return onStage(project, folder, record, ran, changed, leave)
     } catch (fault) {
+      await ready.drop()
       removeStage(folder)
       throw fault
     }
@@ -188,7 +187,8 @@ export function openStages(parts: StageParts): Stages {
     async close() {
       await probing
       await servers.close()
-      shelf?.close()
+      await shelf?.close()
+      await groupsGone()
     },
   }
 }

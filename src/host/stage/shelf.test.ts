@@ -1,0 +1,101 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { Ready } from './launch.ts'
+import { idleMs, openShelf, type Shelf } from './shelf.ts'
+
+const record = { call: 'c', session: 's', tool: 't', inputDigest: 'd', confined: true }
+let base = ''
+let project = ''
+let place = ''
+/** The folders of what was set up, and of those what waits no longer. */
+let made: string[] = []
+let dropped: string[] = []
+let shelf: Shelf
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  base = mkdtempSync(join(tmpdir(), 'handrail-shelf-'))
+  ;[project, place] = [join(base, 'project'), join(base, 'place')]
+  for (const folder of [project, place]) mkdirSync(folder)
+  ;[made, dropped] = [[], []]
+  shelf = openShelf(place, project, (folder): Ready => {
+    made.push(folder)
+    return {
+      waits: () => !dropped.includes(folder),
+      run: () => Promise.reject(new Error('nothing runs here')),
+      drop: () => Promise.resolve(void dropped.push(folder)),
+    }
+  })
+})
+
+afterEach(async () => {
+  await shelf.close()
+  vi.useRealTimers()
+  rmSync(base, { recursive: true })
+})
+
+const stagesIn = (): string[] => readdirSync(place).filter((name) => /^\d/.test(name))
+
+test('the first that is taken prepares nothing, the second the next, and that is the one taken then', async () => {
+  shelf.take(record)
+  await turn()
+  expect(made).toHaveLength(1)
+  shelf.take(record)
+  expect(made).toHaveLength(2)
+  await turn()
+  expect(made).toHaveLength(3)
+  expect(shelf.take(record).folder).toBe(made[2])
+  await shelf.close()
+  expect(made).toHaveLength(3)
+})
+
+test('one that nobody wants goes after a while, with its folder', async () => {
+  shelf.take(record)
+  shelf.take(record)
+  await turn()
+  const waiting = made[2] as string
+  vi.advanceTimersByTime(idleMs - 1)
+  expect(dropped).toEqual([])
+  vi.advanceTimersByTime(1)
+  expect(dropped).toEqual([waiting])
+  await turn()
+  expect(existsSync(waiting)).toBe(false)
+})
+
+test('closing takes all of it away, also what is being prepared', async () => {
+  shelf.leave(shelf.take(record).folder)
+  const { folder } = shelf.take(record)
+  await turn()
+  shelf.leave(folder)
+  const last = shelf.take(record)
+  await shelf.close()
+  await turn()
+  expect(stagesIn()).toEqual([last.folder.slice(place.length + 1)])
+  expect(made.filter((one) => one !== last.folder).every((one) => !existsSync(one))).toBe(true)
+})
+
+test('a stage is used again only as it was made: empty, and with the permissions the project has now', () => {
+  const first = shelf.take(record)
+  shelf.leave(first.folder)
+  const second = shelf.take(record)
+  expect(second.folder).toBe(first.folder)
+  writeFileSync(join(second.layers.upper, 'x'), '')
+  shelf.leave(second.folder)
+  expect(existsSync(second.folder)).toBe(false)
+  const third = shelf.take(record)
+  shelf.leave(third.folder)
+  chmodSync(project, 0o700)
+  expect(shelf.take(record).folder).not.toBe(third.folder)
+  expect(existsSync(third.folder)).toBe(false)
+})
+
+test('what cannot be set up leaves no folder', () => {
+  const broken = openShelf(place, project, () => {
+    throw new Error('no')
+  })
+  expect(() => broken.take(record)).toThrow('no')
+  expect(stagesIn()).toEqual([])
+})

@@ -1,0 +1,112 @@
+import { chmodSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { agreed, soon, stagesLeft, withShell } from '../support/stage.ts'
+import { openStdio, openWorld, type World } from '../support/world.ts'
+
+/** Processes of stages below a folder that can still do something, with what they are. */
+function onStages(base: string): { pid: number; words: string[] }[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => {
+      try {
+        if (/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${name}/stat`, 'latin1'))) return []
+        if (!readFileSync(`/proc/${name}/environ`, 'latin1').includes(`HANDRAIL_MARK=${base}/`)) return []
+        return [{ pid: Number(name), words: readFileSync(`/proc/${name}/cmdline`, 'latin1').split('\0') }]
+      } catch {
+        return []
+      }
+    })
+}
+
+/** The bubblewraps that wait to be told what to run. */
+const waiting = (base: string): number[] =>
+  onStages(base).flatMap(({ pid, words }) => (words[0]?.endsWith('bwrap') ? [pid] : []))
+
+const run = (world: World, command: string) => world.call<{ stdout: string; confined: boolean }>('shell', { command })
+
+/** One who has run two commands has a third stage ready. */
+async function openReady(files: Record<string, string> = { 'a.txt': 'a\n' }): Promise<World> {
+  const world = await openWorld({ files, flags: withShell })
+  await run(world, 'true')
+  expect(waiting(world.base)).toEqual([])
+  await run(world, 'true')
+  expect(await soon(() => waiting(world.base).length === 1)).toBe(true)
+  return world
+}
+
+test('what happens to the project while a stage waits is there when it is used', async () => {
+  await using world = await openReady({ 'a.txt': 'a\n', 'was/x.txt': 'x\n', 'turned/y.txt': 'y\n', '.gitignore': '' })
+  const [pid] = waiting(world.base)
+  world.write('a.txt', 'changed\n')
+  world.write('new/b.txt', 'new\n')
+  world.write('.env', 'KEY=secret\n')
+  renameSync(world.path('was'), world.path('is'))
+  rmSync(world.path('turned'), { recursive: true })
+  symlinkSync('a.txt', world.path('turned'))
+  const { stdout } = await run(world, 'cat a.txt new/b.txt is/x.txt turned; ls; cat .env')
+  expect(stdout).toBe('changed\nnew\nx\nchanged\na.txt\nis\nnew\nturned\n')
+  // It was that one.
+  expect(waiting(world.base)).not.toContain(pid)
+})
+
+test('what a person agreed to is committed between, and the next one sees it; each finds only what it did itself', async () => {
+  await using world = await openReady()
+  for (const round of [1, 2, 3]) {
+    await agreed(world, { command: `echo ${round} >> a.txt; echo ${round} > made-${round}.txt` })
+    const { stdout } = await run(world, 'cat a.txt; ls')
+    const so = Array.from({ length: round }, (_, index) => index + 1)
+    expect(stdout).toBe(['a', ...so, 'a.txt', ...so.map((one) => `made-${one}.txt`), ''].join('\n'))
+  }
+  expect(stagesLeft(world.base)).toEqual([])
+})
+
+test('one that was ended, or stands over another folder or other permissions, is not used', async () => {
+  await using world = await openReady()
+  process.kill(waiting(world.base)[0] as number, 'SIGKILL')
+  expect(await soon(() => waiting(world.base).length === 0)).toBe(true)
+  expect(await run(world, 'cat a.txt')).toMatchObject({ stdout: 'a\n', confined: true })
+  chmodSync(world.path('.'), 0o750)
+  expect((await run(world, 'stat -c %a .')).stdout).toBe('750\n')
+  // The project's folder is moved away and another put in its place, as some editors and tools do.
+  renameSync(world.project, `${world.base}/moved`)
+  mkdirSync(world.project)
+  renameSync(`${world.base}/moved/.handrail`, world.path('.handrail'))
+  writeFileSync(world.path('other.txt'), 'other\n')
+  const said = await run(world, 'ls').then(
+    ({ stdout }) => stdout,
+    (fault: Error) => fault.message,
+  )
+  expect(said).not.toContain('a.txt')
+})
+
+test('one that was cancelled takes no other with it, and nothing of either is left', async () => {
+  await using world = await openReady()
+  const [cancel, late] = [new AbortController(), new AbortController()]
+  late.abort()
+  const slow = world.fault('shell', { command: 'sleep 20' }, { signal: cancel.signal })
+  expect(await soon(() => onStages(world.base).length > 2)).toBe(true)
+  cancel.abort()
+  await slow
+  await world.fault('shell', { command: 'echo never > never.txt' }, { signal: late.signal })
+  expect(await run(world, 'ls')).toMatchObject({ stdout: 'a.txt\n' })
+  expect(stagesLeft(world.base)).toEqual([])
+})
+
+test('closing takes away the one that waits, and so does kill -9', async () => {
+  await using world = await openReady()
+  await world.reopen(withShell)
+  expect(onStages(world.base)).toEqual([])
+  expect(stagesLeft(world.base)).toEqual([])
+  await using server = await openStdio(world.project, { args: ['--enable-shell'] })
+  for (let times = 0; times < 3; times++) expect(await server.call('shell', { command: 'true' })).toMatchObject({ ok: true })
+  expect(await soon(() => waiting(world.base).length === 1)).toBe(true)
+  process.kill(server.pid, 'SIGKILL')
+  expect(await soon(() => onStages(world.base).length === 0)).toBe(true)
+})
+
+test('many at once do not meet, whatever their words are', async () => {
+  await using world = await openReady()
+  const words = [`'`, `'\\''`, '"$(true)"', '`', '$x', '\n', '\\', '汉', '-n', ' ', '*', '#', `'; touch /tmp/x; '`]
+  const said = await Promise.all(words.map((word) => run(world, `printf %s "${word.replace(/(["\\$`])/g, '\\$1')}"`)))
+  expect(said.map(({ stdout }) => stdout)).toEqual(words)
+})
