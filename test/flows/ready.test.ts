@@ -19,8 +19,7 @@ function onStages(base: string): { pid: number; words: string[] }[] {
 }
 
 /** The bubblewraps that wait to be told what to run. */
-const waiting = (base: string): number[] =>
-  onStages(base).flatMap(({ pid, words }) => (words[0]?.endsWith('bwrap') ? [pid] : []))
+const waiting = (base: string): number[] => onStages(base).flatMap(({ pid, words }) => (words[0]?.endsWith('bwrap') ? [pid] : []))
 
 const run = (world: World, command: string) => world.call<{ stdout: string; confined: boolean }>('shell', { command })
 
@@ -109,4 +108,47 @@ test('many at once do not meet, whatever their words are', async () => {
   const words = [`'`, `'\\''`, '"$(true)"', '`', '$x', '\n', '\\', '汉', '-n', ' ', '*', '#', `'; touch /tmp/x; '`]
   const said = await Promise.all(words.map((word) => run(world, `printf %s "${word.replace(/(["\\$`])/g, '\\$1')}"`)))
   expect(said.map(({ stdout }) => stdout)).toEqual(words)
+})
+
+test('a secret that appears, moves or goes between two commands is seen by none of them, and leaves no trace of its own', async () => {
+  await using world = await openReady()
+  const look = (): Promise<{ stdout: string }> => run(world, 'find . -name ".env*" -size +0; find . -name "*.txt"')
+  for (const change of [
+    () => world.write('deep/er/.env', 'KEY=1\n'),
+    () => renameSync(world.path('deep'), world.path('other')),
+    () => world.write('.env.local', 'KEY=2\n'),
+    () => rmSync(world.path('other'), { recursive: true }),
+    () => rmSync(world.path('.env.local')),
+  ]) {
+    change()
+    expect((await look()).stdout).toBe('./a.txt\n')
+  }
+  expect(stagesLeft(world.base)).toEqual([])
+  expect(readdirSync(world.project).sort()).toEqual(['.handrail', 'a.txt'])
+})
+
+test('where secrets come without end, a command is run all the same and sees none that was there when it began', async () => {
+  await using world = await openReady()
+  let count = 0
+  const timer = setInterval(() => world.write(`.env.${count++}`, 'KEY=1\n'), 10)
+  try {
+    for (let times = 0; times < 10; times++) {
+      const before = count
+      const { stdout } = await run(world, 'find . -name ".env*" -size +0')
+      const seen = stdout.split('\n').filter(Boolean)
+      expect(seen.filter((path) => Number(path.split('.').at(-1)) < before)).toEqual([])
+    }
+  } finally {
+    clearInterval(timer)
+  }
+})
+
+test('more secrets than can be covered: nothing is run, and it is said why', async () => {
+  const many = Object.fromEntries(Array.from({ length: 3_100 }, (_, index) => [`.env.${index}`, 'KEY=1\n']))
+  await using world = await openWorld({ files: many, flags: withShell })
+  const fault = await world.fault('shell', { command: 'cat .env.1' })
+  expect(fault.toBody()).toMatchObject({
+    error: { code: 'E_UNSUPPORTED', message: expect.stringMatching(/^310\d places/) as string },
+  })
+  expect(stagesLeft(world.base)).toEqual([])
 })

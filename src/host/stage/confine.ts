@@ -1,5 +1,6 @@
 import { existsSync, lstatSync, readdirSync, readlinkSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { ToolError } from '../../contracts/errors.ts'
 import type { Hidden } from './hidden.ts'
 import { emptyFile } from './places.ts'
 
@@ -58,7 +59,7 @@ export function startText(argv: readonly string[]): string {
  * It reads the words of the starter from an open file.
  */
 export function confine(view: View, flags: ReadonlySet<string>, programFile: number): string[] {
-  return [
+  const words = [
     '--unshare-user',
     '--unshare-ipc',
     '--unshare-pid',
@@ -104,7 +105,15 @@ export function confine(view: View, flags: ReadonlySet<string>, programFile: num
     '--remount-ro',
     '/',
   ]
+  if (words.length <= mostWords) return words
+  throw new ToolError('E_UNSUPPORTED', `${view.hidden.length} places of the project are hidden from programs, more than can be`, {
+    details: { hidden: view.hidden.slice(0, 10).map(({ path }) => path) },
+    hint: 'Nothing was run. Keep such files in fewer folders outside the project, or name what programs may see in stage.stageVisible.',
+  })
 }
+
+/** bubblewrap takes 9,000, those outside the instructions among them. */
+const mostWords = 8_900
 
 function temporary(place: string, bytes: number, flags: ReadonlySet<string>): string[] {
   return [...(flags.has('--size') ? ['--size', String(bytes)] : []), '--tmpfs', place, '--dir', `${place}/home`]

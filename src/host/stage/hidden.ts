@@ -8,9 +8,14 @@ export interface Hidden {
   folder: boolean
 }
 
-interface Known {
-  mtimeMs: number
-  folders: string[]
+/** A folder as it was when it was last read, with those in it that are looked into. */
+interface Folder {
+  readonly names: readonly string[]
+  readonly at: string
+  /** Which folder it was, and when anything in it or of it changed last, by a clock nobody sets. */
+  ino: number
+  ctimeMs: number
+  folders: Folder[]
   hidden: Hidden[]
 }
 
@@ -24,41 +29,51 @@ const settledMs = 50
  * again only where it has changed, so that a large project costs one look at each of its folders and not at its files.
  */
 export function watchHidden(root: Root, rules: PathRules, visible: readonly string[]): () => Hidden[] {
-  const known = new Map<string, Known>()
   const isHidden = (names: string[]): boolean => rules.refuse(names) !== undefined || environmentFile.test(names.at(-1) ?? '')
+  const unread = (names: readonly string[]): Folder => ({
+    names,
+    at: [root.path, ...names].join('/'),
+    ino: 0,
+    ctimeMs: Number.NaN,
+    folders: [],
+    hidden: [],
+  })
+  const top = unread([])
 
-  const read = (names: string[], mtimeMs: number): Known => {
-    const found: Known = { mtimeMs, folders: [], hidden: [] }
-    for (const entry of readdirSync([root.path, ...names].join('/'), { withFileTypes: true })) {
-      const here = [...names, entry.name]
+  const read = (folder: Folder): void => {
+    const before = new Map(folder.folders.map((one) => [one.names.at(-1), one]))
+    folder.folders = []
+    folder.hidden = []
+    for (const entry of readdirSync(folder.at, { withFileTypes: true })) {
+      const here = [...folder.names, entry.name]
       if (visible.includes(entry.name) || !(entry.isFile() || entry.isDirectory())) continue
-      if (isHidden(here)) found.hidden.push({ path: here.join('/'), folder: entry.isDirectory() })
-      else if (entry.isDirectory() && here.length < deepest) found.folders.push(entry.name)
+      if (isHidden(here)) folder.hidden.push({ path: here.join('/'), folder: entry.isDirectory() })
+      else if (entry.isDirectory() && here.length < deepest) folder.folders.push(before.get(entry.name) ?? unread(here))
     }
-    return found
   }
 
-  const look = (names: string[], out: Hidden[]): void => {
-    const path = names.join('/')
-    const stat = lstatSync(`${root.path}/${path}`, { throwIfNoEntry: false })
-    if (!stat?.isDirectory()) return void known.delete(path)
-    let found = known.get(path)
-    if (found?.mtimeMs !== stat.mtimeMs) {
+  // Nothing but one question to the system for each folder: this is done before every program.
+  const look = (folder: Folder, out: Hidden[]): void => {
+    const stat = lstatSync(folder.at, { throwIfNoEntry: false })
+    if (!stat?.isDirectory()) return
+    if (folder.ctimeMs !== stat.ctimeMs || folder.ino !== stat.ino) {
       try {
-        found = read(names, stat.mtimeMs)
+        read(folder)
       } catch {
         // A folder nobody may read is none to look into either.
+        folder.ctimeMs = Number.NaN
         return
       }
-      if (Date.now() - stat.mtimeMs > settledMs) known.set(path, found)
+      folder.ino = stat.ino
+      folder.ctimeMs = Date.now() - stat.ctimeMs > settledMs ? stat.ctimeMs : Number.NaN
     }
-    out.push(...(found?.hidden ?? []))
-    for (const name of found?.folders ?? []) look([...names, name], out)
+    for (const one of folder.hidden) out.push(one)
+    for (const one of folder.folders) look(one, out)
   }
 
   return () => {
     const out: Hidden[] = []
-    look([], out)
+    look(top, out)
     return out
   }
 }

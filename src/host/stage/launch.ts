@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { ToolError } from '../../contracts/errors.ts'
 import type { Kept, Program, Ran } from '../../contracts/stage.ts'
 import { runProcess, type ProcessEnd } from '../process.ts'
@@ -71,8 +72,9 @@ function stageArguments(means: Means, layers: Layers | undefined, readOnly: bool
 }
 
 export interface LaunchEnd extends ProcessEnd {
-  /** Whether the program itself was started; otherwise its stage could not be set up. */
+  /** Whether the program itself was started; otherwise its stage could not be set up, or what it would see was not what it may. */
   ran: boolean
+  outdated: boolean
 }
 
 /** Where a program is to run. */
@@ -87,6 +89,8 @@ export interface Launch {
   program: Pick<Program, 'argv' | 'timeoutMs'>
   /** Found out while the stage is set up, which takes as long. */
   view: () => View
+  /** Asked while bubblewrap sets up that view; without a yes it gets no program to start. */
+  holds?: () => boolean
   /** All it writes to the disk lands below this folder. */
   written: string
   /** How often it is looked what it takes; a program that runs for days is not to cost much by it. */
@@ -120,6 +124,7 @@ export function makeReady(means: Means, { folder, layers, limits }: Setting): Re
   let first: number | undefined
   let asked: Launch | undefined
   let over = false
+  let outdated = false
   let stop: (why: string) => void = () => undefined
   let watch: { stop(): void } | undefined
   let pid = 0
@@ -168,7 +173,11 @@ export function makeReady(means: Means, { folder, layers, limits }: Setting): Re
     const end = await running
     // The first process of its namespace ends last: once it is gone, so is everything the program left running.
     if (first !== undefined) await gone(first)
-    return { ...end, ran: /"exit-code"/.test(facts) || (end.code === null && (end.killedBy === null || first !== undefined)) }
+    return {
+      ...end,
+      outdated,
+      ran: !outdated && (/"exit-code"/.test(facts) || (end.code === null && (end.killedBy === null || first !== undefined))),
+    }
   })()
   // Told to whoever runs it; nobody may.
   ended.catch(() => undefined)
@@ -187,7 +196,11 @@ export function makeReady(means: Means, { folder, layers, limits }: Setting): Re
       signal?.addEventListener('abort', onAbort, { once: true })
       try {
         how.say(Buffer.from(`${confine(view(), means.flags, programPipe).join('\0')}\0`))
-        what.say(Buffer.from(startText(program.argv)))
+        // It is on its way before we look.
+        await turn()
+        outdated = launch.holds?.() === false
+        if (outdated) stopping.abort()
+        else what.say(Buffer.from(startText(program.argv)))
         watch = watchLimits(pid, launch.written, limits, launch.lookEveryMs ?? 50, stop)
         launch.onStarted?.(stop)
         return await ended

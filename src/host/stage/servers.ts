@@ -26,7 +26,7 @@ export interface ServerParts {
   project: string
   limits: Limits
   hidden: () => Hidden[]
-  viewOf: (found: Confined, program: Program, shows: readonly Shown[]) => View
+  viewOf: (found: Confined, program: Program, shows: readonly Shown[], hides: readonly Hidden[]) => View
 }
 
 interface Server {
@@ -172,7 +172,7 @@ function supervise(parts: ServerParts, found: Confined, program: Program, folder
   }
   const running = makeReady(found.means, { folder, layers, limits }).run({
     program: { argv: besideRelay(program.argv), timeoutMs: noDeadlineMs },
-    view: () => parts.viewOf(found, { ...program, network: false }, shows),
+    view: () => parts.viewOf(found, { ...program, network: false }, shows, parts.hidden()),
     written: folder,
     lookEveryMs: 500,
     onStarted: (way) =>
@@ -217,7 +217,7 @@ function supervise(parts: ServerParts, found: Confined, program: Program, folder
   return server
 }
 
-const lost = { code: null, killedBy: null, stopped: false, timedOut: false, errors: '', ran: false }
+const lost = { code: null, killedBy: null, stopped: false, timedOut: false, errors: '', ran: false, outdated: false }
 
 /** Waits until it listens and has said so, or has ended, or takes too long. */
 async function untilReady(server: Server, signal?: AbortSignal): Promise<void> {

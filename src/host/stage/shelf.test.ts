@@ -37,24 +37,30 @@ afterEach(async () => {
   rmSync(base, { recursive: true })
 })
 
+const take = () => {
+  const bare = shelf.take(record)
+  shelf.started()
+  return bare
+}
+
 const stagesIn = (): string[] => readdirSync(place).filter((name) => /^\d/.test(name))
 
 test('the first that is taken prepares nothing, the second the next, and that is the one taken then', async () => {
-  shelf.take(record)
+  take()
   await turn()
   expect(made).toHaveLength(1)
-  shelf.take(record)
+  take()
   expect(made).toHaveLength(2)
   await turn()
   expect(made).toHaveLength(3)
-  expect(shelf.take(record).folder).toBe(made[2])
+  expect(take().folder).toBe(made[2])
   await shelf.close()
   expect(made).toHaveLength(3)
 })
 
 test('one that nobody wants goes after a while, with its folder', async () => {
-  shelf.take(record)
-  shelf.take(record)
+  take()
+  take()
   await turn()
   const waiting = made[2] as string
   vi.advanceTimersByTime(idleMs - 1)
@@ -66,11 +72,11 @@ test('one that nobody wants goes after a while, with its folder', async () => {
 })
 
 test('closing takes all of it away, also what is being prepared', async () => {
-  shelf.leave(shelf.take(record).folder)
-  const { folder } = shelf.take(record)
+  shelf.leave(take().folder)
+  const { folder } = take()
   await turn()
   shelf.leave(folder)
-  const last = shelf.take(record)
+  const last = take()
   await shelf.close()
   await turn()
   expect(stagesIn()).toEqual([last.folder.slice(place.length + 1)])
@@ -78,17 +84,17 @@ test('closing takes all of it away, also what is being prepared', async () => {
 })
 
 test('a stage is used again only as it was made: empty, and with the permissions the project has now', () => {
-  const first = shelf.take(record)
+  const first = take()
   shelf.leave(first.folder)
-  const second = shelf.take(record)
+  const second = take()
   expect(second.folder).toBe(first.folder)
   writeFileSync(join(second.layers.upper, 'x'), '')
   shelf.leave(second.folder)
   expect(existsSync(second.folder)).toBe(false)
-  const third = shelf.take(record)
+  const third = take()
   shelf.leave(third.folder)
   chmodSync(project, 0o700)
-  expect(shelf.take(record).folder).not.toBe(third.folder)
+  expect(take().folder).not.toBe(third.folder)
   expect(existsSync(third.folder)).toBe(false)
 })
 
@@ -98,4 +104,21 @@ test('what cannot be set up leaves no folder', () => {
   })
   expect(() => broken.take(record)).toThrow('no')
   expect(stagesIn()).toEqual([])
+})
+
+test('where the project is gone, or nothing can be written down, what waits is not left waiting', async () => {
+  take()
+  take()
+  await turn()
+  const [, , waiting = ''] = made
+  mkdirSync(join(waiting, 'stage.json'))
+  expect(() => take()).toThrow('EISDIR')
+  await turn()
+  expect(dropped).toEqual([waiting])
+  expect(existsSync(waiting)).toBe(false)
+  shelf.started()
+  await turn()
+  rmSync(project, { recursive: true })
+  await shelf.close()
+  expect(dropped).toHaveLength(2)
 })

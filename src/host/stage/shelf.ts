@@ -18,6 +18,8 @@ export interface Bare {
 export interface Shelf {
   /** With when it was taken, by the clock of its own file system. */
   take(record: StageRecord): Bare & { since: bigint }
+  /** A program runs on one: the time to set up the next. */
+  started(): void
   /** No trace is left of what ran on it. */
   leave(folder: string): void
   close(): Promise<void>
@@ -29,15 +31,16 @@ export const idleMs = 60_000
 export function openShelf(place: string, project: string, setUp: (folder: string, layers: Layers) => Ready): Shelf {
   let emptied: string | undefined
   let next: (Bare & { of: string; idle: NodeJS.Timeout }) | undefined
-  let preparing: NodeJS.Immediate | undefined
-  let taken = Number.NEGATIVE_INFINITY
+  let closed = false
+  let begun = Number.NEGATIVE_INFINITY
   const dropping = new Set<Promise<void>>()
 
   const takeEmptied = (): string | undefined => {
     const folder = emptied
     emptied = undefined
     if (folder === undefined || isBare(folder, project)) return folder
-    return void removeStage(folder)
+    removeStage(folder)
+    return undefined
   }
   const make = (): Bare => {
     const again = takeEmptied()
@@ -57,20 +60,18 @@ export function openShelf(place: string, project: string, setUp: (folder: string
     })
     dropping.add(gone)
   }
-  const takeNext = (): Bare | undefined => {
-    if (!next) return undefined
-    const { idle, of, ...bare } = next
+  const takeNext = (): typeof next => {
+    const taken = next
     next = undefined
-    clearTimeout(idle)
-    // The folder it was set up over may be another one by now, and somebody may have ended what waits.
-    if (of === identity(project) && bare.ready.waits()) return bare
-    return void drop(bare)
+    clearTimeout(taken?.idle)
+    return taken
   }
   const dropNext = (): void => {
-    const bare = takeNext()
-    if (bare) drop(bare)
+    const taken = takeNext()
+    if (taken) drop(taken)
   }
   const prepare = (): void => {
+    if (closed) return
     try {
       const of = identity(project)
       next ??= { ...make(), of, idle: setTimeout(dropNext, idleMs).unref() }
@@ -81,14 +82,22 @@ export function openShelf(place: string, project: string, setUp: (folder: string
 
   return {
     take(record) {
-      const bare = takeNext() ?? make()
-      writeRecord(bare.folder, record)
-      const since = lstatSync(join(bare.folder, recordFile), { bigint: true }).ctimeNs
+      // The folder it was set up over may be another one by now, and somebody may have ended what waits.
+      if (next && (next.of !== identity(project) || !next.ready.waits())) dropNext()
+      const { folder, layers, ready } = takeNext() ?? make()
+      try {
+        writeRecord(folder, record)
+        return { folder, layers, ready, since: lstatSync(join(folder, recordFile), { bigint: true }).ctimeNs }
+      } catch (fault) {
+        drop({ folder, layers, ready })
+        throw fault
+      }
+    },
+    started() {
       const now = performance.now()
-      // Not before this one is told what to run.
-      if (now - taken < idleMs) preparing = setImmediate(prepare)
-      taken = now
-      return { ...bare, since }
+      // After what this one is told has gone out.
+      if (now - begun < idleMs) setImmediate(prepare)
+      begun = now
     },
     leave(folder) {
       if (emptied === undefined && isBare(folder, project)) {
@@ -97,7 +106,7 @@ export function openShelf(place: string, project: string, setUp: (folder: string
       } else removeStage(folder)
     },
     async close() {
-      clearImmediate(preparing)
+      closed = true
       dropNext()
       await Promise.all(dropping)
       const last = takeEmptied()
@@ -108,8 +117,8 @@ export function openShelf(place: string, project: string, setUp: (folder: string
 
 /** Which folder this is, and what its top looks like: both are fixed when a stage is set up over it. */
 function identity(project: string): string {
-  const { dev, ino, mode } = statSync(project)
-  return `${dev} ${ino} ${mode}`
+  const stat = statSync(project, { throwIfNoEntry: false })
+  return stat ? `${stat.dev} ${stat.ino} ${stat.mode}` : ''
 }
 
 /** Every stage is mounted in a namespace of its own, so that all can use the same two empty folders to mount on. */

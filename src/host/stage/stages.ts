@@ -1,5 +1,6 @@
 import { chmodSync, lstatSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../../contracts/config.ts'
 import { ToolError } from '../../contracts/errors.ts'
 import type { Confinement, Program, Ran } from '../../contracts/stage.ts'
@@ -10,7 +11,7 @@ import { reopenBefore } from './before.ts'
 import { installedIn, overlaid, programEnv, type Shown, type View } from './confine.ts'
 import { differences, effectsOf, type Differences } from './effects.ts'
 import { groupsGone } from './group.ts'
-import { watchHidden } from './hidden.ts'
+import { watchHidden, type Hidden } from './hidden.ts'
 import { howItEnded, lookOnStage, makeReady, mustHaveStarted, type Layers } from './launch.ts'
 import { makePlace, openUp, placeFor, removeIfEmpty, removeStage, stageHomes } from './places.ts'
 import { probe, type Confined, type Probe } from './probe.ts'
@@ -56,6 +57,7 @@ export function openStages(parts: StageParts): Stages {
   const hidden = watchHidden(project, parts.rules, settings.stageVisible)
   let probing: Promise<Probe> | undefined
   let shelf: Shelf | undefined
+  let known: readonly Hidden[] | undefined
   let tried = Number.NEGATIVE_INFINITY
   const tryIt = (): Promise<Probe> => {
     tried = performance.now()
@@ -69,12 +71,12 @@ export function openStages(parts: StageParts): Stages {
     return (probing = tryIt())
   }
 
-  const viewOf = (found: Confined, program: Program, shows: readonly Shown[]): View => {
+  const viewOf = (found: Confined, program: Program, shows: readonly Shown[], hides: readonly Hidden[]): View => {
     const own = installedIn(process.execPath)
     return {
       project: project.path,
       shows,
-      hidden: hidden(),
+      hidden: hides,
       reads: [...settings.stageReads, ...(program.reads ?? []), ...(own === undefined ? [] : [own])],
       etc: found.etc,
       cwd: join(project.path, program.cwd),
@@ -87,7 +89,14 @@ export function openStages(parts: StageParts): Stages {
 
   const leave = (folder: string): void => (shelf ? shelf.leave(folder) : removeStage(folder))
 
-  const confined = async (found: Confined, program: Program, origin: StageOrigin, signal?: AbortSignal): Promise<Staged> => {
+  /** Hides what was known last, and looks again while that is set up: a large project is no slower for it. */
+  const confined = async (
+    found: Confined,
+    program: Program,
+    origin: StageOrigin,
+    signal?: AbortSignal,
+    sure = false,
+  ): Promise<Staged> => {
     const record = { ...origin, confined: true }
     shelf ??= openShelf(found.place, project.path, (stage, on) => makeReady(found.means, { folder: stage, layers: on, limits }))
     const { folder, layers, ready, since } = shelf.take(record)
@@ -95,20 +104,31 @@ export function openStages(parts: StageParts): Stages {
       const changes = program.changes ?? ''
       makeFolder(project, layers, changes)
       const began = performance.now()
+      let hides: readonly Hidden[] = []
       const [stdout, stderr] = [
         keepBothEnds(program.outputBytes, program.secrets),
         keepBothEnds(program.outputBytes, program.secrets),
       ]
       const end = await ready.run({
         program,
-        view: () => viewOf(found, program, overlaid(project.path, layers.merged, changes, program.alone ?? false)),
+        view() {
+          if (sure || !known) known = hidden()
+          hides = known
+          return viewOf(found, program, overlaid(project.path, layers.merged, changes, program.alone ?? false), hides)
+        },
+        holds: () => sure || isDeepStrictEqual((known = hidden()), hides),
         written: layers.upper,
         signal,
+        onStarted: () => shelf?.started(),
         onOutput: (chunk) => stdout.add(chunk),
         onErrors: (chunk) => stderr.add(chunk),
       })
       const ms = Math.round(performance.now() - began)
       signal?.throwIfAborted()
+      if (end.outdated) {
+        removeStage(folder)
+        return await confined(found, program, origin, signal, true)
+      }
       const errors = stderr.end()
       mustHaveStarted(end, errors)
       for (let at = changes; at !== ''; at = at.split('/').slice(0, -1).join('/')) removeIfEmpty(join(layers.upper, at))
