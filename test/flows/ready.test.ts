@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { agreed, soon, stagesLeft, withShell } from '../support/stage.ts'
+import { agreed, processesWith, soon, stagesLeft, withShell } from '../support/stage.ts'
 import { openStdio, openWorld, type World } from '../support/world.ts'
 
 /** Processes of stages below a folder that can still do something, with what they are. */
@@ -101,6 +102,23 @@ test('closing takes away the one that waits, and so does kill -9', async () => {
   expect(await soon(() => waiting(world.base).length === 1)).toBe(true)
   process.kill(server.pid, 'SIGKILL')
   expect(await soon(() => onStages(world.base).length === 0)).toBe(true)
+})
+
+test('killed at any moment while commands run, it leaves nothing that can still act', async () => {
+  await using world = await openWorld({ files: { 'a.txt': 'a\n' } })
+  for (let round = 0; round < 10; round++) {
+    await using server = await openStdio(world.project, { args: ['--enable-shell'] })
+    const busy = async (): Promise<void> => {
+      for (;;) await server.call('shell', { command: `(setsid sleep 30733 &); sleep 0.0${round % 4}; cat a.txt` })
+    }
+    // They end when the connection does.
+    const ends = Array.from({ length: 1 + (round % 2) }, () => busy().catch(() => undefined))
+    await pause(200 + 23 * round)
+    process.kill(server.pid, 'SIGKILL')
+    await Promise.all(ends)
+    expect(await soon(() => onStages(world.base).length + processesWith('30733').length === 0)).toBe(true)
+  }
+  expect(world.read('a.txt')).toBe('a\n')
 })
 
 test('many at once do not meet, whatever their words are', async () => {
