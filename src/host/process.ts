@@ -116,8 +116,11 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
       })
     options.instructions?.forEach((said, index) => {
       const pipe = child.stdio[4 + index]
-      // It may end before it has read them. Closed as soon as all is written: `end` would wait for our next turn.
-      if (pipe && 'end' in pipe) void said.then((bytes) => pipe.on('error', () => undefined).write(bytes, () => pipe.destroy()))
+      if (!pipe || !('end' in pipe)) return
+      // It may end before it has read them, and while it waits.
+      pipe.on('error', () => undefined)
+      // Closed as soon as all is written: `end` would wait for our next turn.
+      void said.then((bytes) => pipe.write(bytes, () => pipe.destroy()))
     })
     const finish = (): void => {
       over = true
