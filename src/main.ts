@@ -166,7 +166,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
       ? `the process died while a program ran unconfined; ${kept.length} changes it had made are kept for undo`
       : known.length
         ? 'the process died after the changes of its program had landed; all of them are kept'
-        : 'the process died while a program ran on its stage; the project is as it was before'
+        : 'the process died before anything its program did had landed; the project is as it was before'
     audit.write({ event: 'recovered', call, session, tool, message, ...(kept.length && { snapshots: kept }) })
   })
 

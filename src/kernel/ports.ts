@@ -79,7 +79,7 @@ export interface Staged {
   readonly sides: Sides
   keep(approval: string): void
   /** The yes is used: from here on it is this call's alone, and no other that found it can take it away. */
-  take(): void
+  take(call: string): void
   discard(): void
 }
 

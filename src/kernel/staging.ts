@@ -144,7 +144,7 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
       onAsked: (id: string) => staged.keep(id),
     }
     trace.approved(await consent(ports, config.limits, question), stateDigest)
-    staged.take()
+    staged.take(call.id)
   }
   return road.turns.take(touches, call.options.signal, () =>
     ports.world.exclusive(() => {

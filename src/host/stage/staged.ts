@@ -36,8 +36,8 @@ export interface Staged {
   readonly sides: Sides
   /** It waits for a person: the same call finds it again, also after a restart. */
   keep(approval: string): void
-  /** It is this process' alone from here on: whoever else had found it finds nothing any more. */
-  take(): void
+  /** It is this call's alone from here on: whoever else had found it finds nothing any more, and where we die that call is told of. */
+  take(call: string): void
   /** No trace of it is left. */
   discard(): void
 }
@@ -60,7 +60,7 @@ export function onStage(
     before: (path) => onDisk().before(path),
     after: (path) => asFound(onDisk().after(path), byPath.get(path)?.after, path),
   }
-  const take = (): void => void (place = renamed(place))
+  const move = (): void => void (place = renamed(place))
   return {
     ran,
     states: statesBefore(changed),
@@ -80,10 +80,15 @@ export function onStage(
       replaceRecord(place, { ...record, approval, ran, changed })
       asked = true
     },
-    take,
+    take(call) {
+      const { session, tool, inputDigest, confined } = record
+      const waited = place
+      move()
+      if (place !== waited) replaceRecord(place, { call, session, tool, inputDigest, confined })
+    },
     discard() {
       // Killed half way, we leave what is known to be nobody's, whoever made it.
-      if (asked) take()
+      if (asked) move()
       leave(place)
     },
   }
