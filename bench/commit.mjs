@@ -80,7 +80,7 @@ function placeDurably(path, content) {
 
 function throughJournal(parts, project, round) {
   const root = parts.openRoot(project)
-  const state = parts.openStateFolder(root)
+  const state = parts.openStateFolder(`${project}-state`)
   const db = parts.openDatabase(state.file('handrail.db'), parts.schema, parts.schemaVersion)
   const snapshots = parts.openSnapshots(state.sub('snapshots'), db)
   const files = parts.judgedFiles(root, parts.pathRules([]), Number.MAX_SAFE_INTEGER)

@@ -15,8 +15,11 @@ export async function projectWithPast(bench, name, { lines, timelines }) {
   const project = join(bench.temp, name)
   mkdirSync(project, { recursive: true })
   // One real command makes the folder, the schema and the first lines of state.
-  await run({ command: process.execPath, args: [bench.program, 'sessions', '--project', project], env: cleanEnv(bench.temp) })
-  const state = join(project, '.handrail')
+  const ours = (...args) =>
+    run({ command: process.execPath, args: [bench.program, ...args, '--project', project], env: cleanEnv(bench.temp) }, true)
+  await ours('sessions')
+  const { text } = await ours('state', '--json')
+  const state = JSON.parse(text).folder
   writeAudit(state, lines)
   writeSnapshots(project, state, timelines)
   return project

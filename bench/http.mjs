@@ -22,8 +22,9 @@ export async function http(bench) {
     other: start(process.execPath, [join(repository, 'bench', 'bare-http.mjs'), project], { env }),
   }
   try {
-    const urls = { ours: await ready(children.ours), other: await ready(children.other) }
-    const token = readFileSync(join(project, '.handrail', 'token'), 'utf8').trim()
+    const { url, tokenFile } = await ready(children.ours)
+    const urls = { ours: url, other: (await ready(children.other)).url }
+    const token = readFileSync(tokenFile, 'utf8').trim()
     const rows = []
     for (const era of ['2026', '2025']) {
       const clients = {}
@@ -65,7 +66,7 @@ function ready(child) {
     let said = ''
     child.stdout.on('data', (chunk) => {
       said += chunk
-      if (said.includes('\n')) resolve(JSON.parse(said.slice(0, said.indexOf('\n'))).url)
+      if (said.includes('\n')) resolve(JSON.parse(said.slice(0, said.indexOf('\n'))))
     })
     child.stderr.on('data', () => undefined)
     child.once('close', () => reject(new Error('a server ended before it was ready')))

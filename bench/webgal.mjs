@@ -2,7 +2,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { interleave, median, timed } from './measure.mjs'
-import { repository } from './servers.mjs'
+import { cleanEnv, repository } from './servers.mjs'
 import { row } from './table.mjs'
 
 const require = createRequire(import.meta.url)
@@ -34,7 +34,7 @@ export async function webgal(bench) {
   for (let n = 0; n < 40; n++) put(join(game, 'background/night', `${n}.png`), '')
   put(join(game, 'bgm/waves.mp3'), '')
   const { openRuntime } = require(join(dirname(dirname(bench.program)), 'dist', 'handrail.cjs'))
-  const runtime = openRuntime({ project, environment: {}, flags: {} })
+  const runtime = openRuntime({ project, environment: cleanEnv(bench.temp), flags: {} })
   const call = (tool, input) =>
     runtime.call(tool, input, { surface: 'cli', client: 'bench', session: 'bench', role: 'person' }).then(({ output }) => output)
   try {

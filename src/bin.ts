@@ -20,6 +20,7 @@ export function main(argv: string[], version: string): Promise<number> {
       serveMcpStdio: async (runtime) => (await import('./surfaces/mcp/stdio.ts')).serveMcpStdio(runtime),
       serveHttp: async (runtime, options) => (await import('./serve.ts')).serveHttp(runtime, options),
       openLiveRuntime,
+      openStateDesk: async (options) => (await import('./state.ts')).openStateDesk(options),
       signInLink: (runtime, url) => `${url}/sign-in?key=${signInKey(runtime.token('person').token)}`,
       toolListBytes: async (runtime) => (await import('./surfaces/mcp/dialect.ts')).listBytes(runtime.tools),
       openClientConfigs: async () =>

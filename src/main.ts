@@ -12,13 +12,15 @@ import { judgedFiles } from './host/files.ts'
 import { openPrograms } from './host/installed.ts'
 import { openLock } from './host/lock.ts'
 import { pathRules, splitPath } from './host/paths.ts'
+import { judgeProject } from './host/project-place.ts'
 import { openPython } from './host/python.ts'
 import { openRegexEngine } from './host/regex.ts'
 import { findRipgrep, openSearch } from './host/search.ts'
 import { readSettingsFile } from './host/settings-file.ts'
 import { openStages } from './host/stage/stages.ts'
 import { standingAt, stateWord } from './host/standing.ts'
-import { openStateFolder, type StateFolder } from './host/state-folder.ts'
+import type { StateFolder } from './host/state-folder.ts'
+import { bringsOldState, openProjectState } from './host/state-project.ts'
 import { closeRoot, openRoot, type Root } from './host/walk.ts'
 import { openWeb } from './host/web.ts'
 import { openKernel } from './kernel/kernel.ts'
@@ -63,6 +65,9 @@ type Keep = <T extends { close(): unknown }>(one: T) => T
 
 function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 'close'> {
   const environment = options.environment ?? process.env
+  judgeProject(opened, environment, options.allows ?? [])
+  const kept = keep(openProjectState(opened, { state: options.state, environment }))
+  const state = kept.folder
   const userSettings = join(environment['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'handrail', 'config.json')
   const projectSettings = join(opened.path, 'handrail.config.json')
   const { config, settings } = loadConfig({
@@ -76,7 +81,6 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
   const rules = pathRules(policies.forbiddenDirs, sandboxWithin(projectRoot, config))
   const files = judgedFiles(projectRoot, rules, limits.maxReadBytes)
 
-  const state = keep(openStateFolder(projectRoot))
   const locks = state.sub('locks')
   const projectLock = keep(openLock(locks.file('project.db')))
   const auditLock = keep(openLock(locks.file('audit.db')))
@@ -85,6 +89,8 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
   const db = keep(openingLock.holdNow(() => openDatabase(state.file('handrail.db'), schema, schemaVersion)))
   openingLock.close()
   const audit = keep(openAudit(state, auditLock))
+  if (kept.remounted)
+    audit.note({ event: 'state.remounted', message: 'the project lies on another device than before', details: kept.remounted })
   const snapshots = openSnapshots(state.sub('snapshots'), db)
   const approvals = openApprovals(db, (lapsed) =>
     audit.note({
@@ -132,6 +138,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
       project: projectRoot,
       rules,
       environment,
+      state: kept.base.path,
       settings: config.stage,
       limits: { processes: limits.stageProcesses, memoryBytes: limits.stageMemoryBytes, diskBytes: limits.stageDiskBytes },
     }),
@@ -156,18 +163,18 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
   stages.sweep(questionStands, ({ call, session, tool, confined }, made) => {
     // Killed between its commit, or the record of what it did, and the end of the call: that counts, and is kept already.
     const known = snapshots.ofCall(call)
-    const kept =
+    const states =
       made.length && !known.length
         ? projectLock.holdNow(() =>
             journal.record(made, { call, session, idempotencyKey: null }).written.map((one) => one.snapshotId),
           )
         : known.map((one) => one.id)
     const message = !confined
-      ? `the process died while a program ran unconfined; ${kept.length} changes it had made are kept for undo`
+      ? `the process died while a program ran unconfined; ${states.length} changes it had made are kept for undo`
       : known.length
         ? 'the process died after the changes of its program had landed; all of them are kept'
         : 'the process died before anything its program did had landed; the project is as it was before'
-    audit.write({ event: 'recovered', call, session, tool, message, ...(kept.length && { snapshots: kept }) })
+    audit.write({ event: 'recovered', call, session, tool, message, ...(states.length && { snapshots: states }) })
   })
 
   let spentFolder: StateFolder | undefined
@@ -243,6 +250,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
     config,
     settings,
     settingsFiles: [userSettings, projectSettings],
+    state: { base: kept.base.path, folder: state.path, ignored: bringsOldState(projectRoot.path) },
     means: {
       search: search.engine,
       paths: projectRoot.means,
@@ -302,12 +310,12 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
     },
     token(whose = 'agent') {
       const name = whose === 'agent' ? 'token' : 'person-token'
-      const file = join(projectRoot.path, '.handrail', name)
-      const kept = (): string | undefined => state.read(name)?.toString('utf8').trim() || undefined
-      const found = kept()
+      const file = join(state.path, name)
+      const read = (): string | undefined => state.read(name)?.toString('utf8').trim() || undefined
+      const found = read()
       if (found !== undefined) return { token: found, file }
       const token = randomBytes(32).toString('base64url')
-      return state.create(name, Buffer.from(`${token}\n`)) ? { token, file } : { token: kept() ?? token, file }
+      return state.create(name, Buffer.from(`${token}\n`)) ? { token, file } : { token: read() ?? token, file }
     },
   }
 }

@@ -14,6 +14,12 @@ export interface AuditEntry {
     | 'session.note'
     | 'snapshot.pruned'
     | 'settings.changed'
+    /** The project lies on another device than before. */
+    | 'state.remounted'
+    /** A person took over or set aside what was kept of the project. */
+    | 'state.adopted'
+    | 'state.reset'
+    | 'state.imported'
     | 'recovered'
     | ToolEvent
   call?: string

@@ -15,6 +15,14 @@ export interface Runtime {
   readonly settings: readonly Setting[]
   /** Where settings are read from, whether or not the files are there. */
   readonly settingsFiles: readonly string[]
+  /** Where what Handrail keeps of this project lies: outside of it, in a folder of this user alone. */
+  readonly state: {
+    /** Below it lies the state of all projects of this user. */
+    base: string
+    folder: string
+    /** The project brings a folder in which older versions kept state; it is ignored. */
+    ignored: boolean
+  }
   /** What this system gives us, for `doctor`. */
   readonly means: {
     search: string
@@ -60,8 +68,17 @@ export interface Runtime {
   close(): Promise<void>
 }
 
+/** Kinds of folders that are no projects unless the person names the danger. */
+export type Danger = 'home' | 'system'
+
+/** What the person gives to say that they know. */
+export const dangerFlags: Record<Danger, string> = { home: 'allow-home-as-project', system: 'allow-system-folder-as-project' }
+
 export interface RuntimeOptions {
   project: string
+  /** Where state is kept; a person's to say, never a project's. */
+  state?: string | undefined
+  allows?: readonly Danger[]
   flags?: Record<string, string | boolean | undefined>
   environment?: Record<string, string | undefined>
 }

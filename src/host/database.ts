@@ -60,7 +60,7 @@ export function openDatabase(path: string, schema: string, version: number): Dat
         'E_UNSUPPORTED',
         `The store was made by a newer Handrail (version ${found}, this one knows ${version})`,
         {
-          hint: 'Use that newer Handrail, or move .handrail away to start afresh.',
+          hint: 'Use that newer Handrail, or start afresh with `handrail state reset`.',
         },
       )
     if (found > 0 && found < version) addColumns(connection, schema)
@@ -69,7 +69,7 @@ export function openDatabase(path: string, schema: string, version: number): Dat
   } catch (cause) {
     if (cause instanceof ToolError) throw cause
     throw new ToolError('E_IO', `Handrail's store cannot be opened: ${(cause as Error).message}`, {
-      hint: 'Run `handrail doctor`. The store is .handrail/handrail.db in the project.',
+      hint: 'Run `handrail doctor`; `handrail state` says where the store is, and `handrail state reset` sets it aside.',
       cause,
     })
   }

@@ -5,6 +5,12 @@ import { foldName, foldPath } from '../contracts/names.ts'
 const reserved = ['.handrail', 'handrail.config.json']
 const temporary = '.handrail-'
 
+/** Whether a name is ours, whoever asks and whatever is set: nobody can make it visible or reachable. */
+export function isReserved(name: string): boolean {
+  const folded = foldName(name)
+  return reserved.includes(folded) || folded.startsWith(temporary)
+}
+
 /** Longest chain of folders that is followed. */
 export const deepest = 128
 

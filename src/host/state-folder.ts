@@ -1,8 +1,8 @@
 import {
-  chmodSync,
   closeSync,
   constants,
   existsSync,
+  fchmodSync,
   fdatasyncSync,
   fstatSync,
   ftruncateSync,
@@ -18,13 +18,15 @@ import {
   writeSync,
   fsyncSync,
 } from 'node:fs'
+import { join } from 'node:path'
 import { ToolError } from '../contracts/errors.ts'
-import type { Root } from './walk.ts'
 
 const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL, O_WRONLY, O_NOFOLLOW, O_DIRECTORY, O_APPEND } = constants
 
-/** One folder of Handrail's own state, held open. Tools cannot name it; links in its place are refused. */
+/** One folder of Handrail's own state, held open. Tools cannot name it; links in its place, and folders of others, are refused. */
 export interface StateFolder {
+  /** Where it lay when it was opened; for people, and for programs that must be told. */
+  readonly path: string
   /** A path that leads to a name inside this very folder. */
   at(name: string): string
   /** The same for a database: made where it is missing; a link in its place, or beside it, is refused. */
@@ -56,35 +58,39 @@ export interface LogFile {
   close(): void
 }
 
-/** Opens (and where needed makes, 0700) the state folder of a project, refusing a link in its place. */
-export function openStateFolder(root: Root): StateFolder {
-  const base = root.means === 'descriptors' ? `/proc/self/fd/${root.fd}` : root.path
-  const folder = openSub(base, '.handrail', root.means === 'descriptors')
-  if (!folder.has('.gitignore')) folder.create('.gitignore', Buffer.from('*\n'))
-  return folder
+/** Opens (and where needed makes, 0700) a folder of ours; a link in its place, or a folder of somebody else, is refused. */
+export function openStateFolder(path: string): StateFolder {
+  return openAt(path, path)
 }
 
-function openSub(base: string, name: string, descriptors: boolean): StateFolder {
-  const path = `${base}/${name}`
+/** `shown` is the name for people of what `path` leads to. */
+function openAt(path: string, shown: string): StateFolder {
   try {
     mkdirSync(path, { mode: 0o700 })
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw stateFault(name, cause)
+    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw stateFault(shown, cause)
   }
   let fd: number
   try {
     fd = openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
   } catch (cause) {
-    throw stateFault(name, cause)
+    throw stateFault(shown, cause)
   }
-  const stat = fstatSync(fd)
-  if ((stat.mode & 0o077) !== 0) chmodSync(path, 0o700)
-  const own = descriptors ? `/proc/self/fd/${fd}` : path
-  return folderAt(own, fd, descriptors)
+  try {
+    const stat = fstatSync(fd)
+    const us = process.geteuid?.()
+    if (us !== undefined && stat.uid !== us) throw notOurs(shown, stat.uid, us)
+    if ((stat.mode & 0o077) !== 0 && us !== undefined) fchmodSync(fd, 0o700)
+    return folderAt(existsSync(`/proc/self/fd/${fd}`) ? `/proc/self/fd/${fd}` : path, shown, fd)
+  } catch (cause) {
+    closeSync(fd)
+    throw stateFault(shown, cause)
+  }
 }
 
-function folderAt(own: string, fd: number, descriptors: boolean): StateFolder {
+function folderAt(own: string, path: string, fd: number): StateFolder {
   const at = (name: string): string => `${own}/${name}`
+  const shown = (name: string): string => join(path, name)
   const inside: StateFolder[] = []
   const put = (name: string, content: Uint8Array): void => {
     const file = openSync(at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
@@ -102,18 +108,19 @@ function folderAt(own: string, fd: number, descriptors: boolean): StateFolder {
     try {
       return act()
     } catch (cause) {
-      throw stateFault(name, cause)
+      throw stateFault(shown(name), cause)
     }
   }
   return {
+    path,
     at,
     file(name) {
-      for (const one of [name, `${name}-wal`, `${name}-shm`, `${name}-journal`]) refuseLink(at(one), one)
+      for (const one of [name, `${name}-wal`, `${name}-shm`, `${name}-journal`]) refuseLink(at(one), shown(one))
       guarded(name, () => closeSync(openSync(at(name), O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)))
       return at(name)
     },
     sub(name) {
-      const folder = openSub(own, name, descriptors)
+      const folder = openAt(at(name), shown(name))
       inside.push(folder)
       return folder
     },
@@ -133,7 +140,7 @@ function folderAt(own: string, fd: number, descriptors: boolean): StateFolder {
         }
       } catch (cause) {
         if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-        throw stateFault(name, cause)
+        throw stateFault(shown(name), cause)
       }
     },
     create(name, content) {
@@ -142,7 +149,7 @@ function folderAt(own: string, fd: number, descriptors: boolean): StateFolder {
         return true
       } catch (cause) {
         if ((cause as NodeJS.ErrnoException).code === 'EEXIST') return false
-        throw stateFault(name, cause)
+        throw stateFault(shown(name), cause)
       }
     },
     replace: (name, content) =>
@@ -167,21 +174,21 @@ function folderAt(own: string, fd: number, descriptors: boolean): StateFolder {
       try {
         unlinkSync(at(name))
       } catch (cause) {
-        if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw stateFault(name, cause)
+        if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw stateFault(shown(name), cause)
       }
     },
-    openLog: (name) => guarded(name, () => logAt(at(name), name)),
+    openLog: (name) => guarded(name, () => logAt(at(name), shown(name))),
   }
 }
 
-function logAt(path: string, name: string): LogFile {
+function logAt(path: string, shown: string): LogFile {
   const grow = openSync(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600)
   const place = openSync(path, O_RDWR | O_NOFOLLOW)
   const guarded = <T>(act: () => T): T => {
     try {
       return act()
     } catch (cause) {
-      throw stateFault(name, cause)
+      throw stateFault(shown, cause)
     }
   }
   return {
@@ -206,22 +213,29 @@ function logAt(path: string, name: string): LogFile {
   }
 }
 
-function refuseLink(path: string, name: string): void {
+function refuseLink(path: string, shown: string): void {
   const stat = lstatSync(path, { throwIfNoEntry: false })
-  if (stat && !stat.isFile()) throw stateFault(name, Object.assign(new Error('not a regular file'), { code: 'ELOOP' }))
+  if (stat && !stat.isFile()) throw stateFault(shown, Object.assign(new Error('not a regular file'), { code: 'ELOOP' }))
 }
 
-function stateFault(name: string, cause: unknown): ToolError {
+function notOurs(path: string, owner: number, us: number): ToolError {
+  return new ToolError('E_IO', `Handrail's own state cannot be used: ${path} belongs to another user (${owner}, not ${us})`, {
+    details: { path, owner, user: us },
+    hint: 'Whoever owns it could change what you agreed to. Start Handrail as that user, or give another folder with --state.',
+  })
+}
+
+export function stateFault(path: string, cause: unknown): ToolError {
   if (cause instanceof ToolError) return cause
   const { code = 'unknown' } = cause as NodeJS.ErrnoException
   const link = code === 'ELOOP' || code === 'ENOTDIR'
-  return new ToolError('E_IO', `Handrail's own state cannot be used (${code}): .handrail/${name}`, {
+  return new ToolError('E_IO', `Handrail's own state cannot be used (${code}): ${path}`, {
     details: { errno: code },
     hint: link
-      ? 'A link or file stands where .handrail should be a folder. Remove it.'
+      ? 'A link or something else stands where a folder or file of Handrail should be. Remove it.'
       : code === 'ENOSPC'
         ? 'The disk is full. Nothing was changed: what cannot be written down is not done.'
-        : 'Check that .handrail in the project is a folder this user may write to.',
+        : 'It must be a folder this user may write to. Give another one with --state DIR or HANDRAIL_STATE.',
     cause,
   })
 }

@@ -245,9 +245,7 @@ function verifyLog(log: LogFile, head: Head | undefined, onProgress?: (done: num
   let prev = genesis
   const bad = (line: number, why: string): AuditVerdict => ({ whole: false, lines, line, why })
   if (!head)
-    return total === 0
-      ? { whole: true, lines: 0, head: genesis }
-      : bad(1, 'the seal (.handrail/audit.head) is missing or unreadable')
+    return total === 0 ? { whole: true, lines: 0, head: genesis } : bad(1, 'the seal (audit.head) is missing or unreadable')
   for (const { bytes, end, whole } of linesOf(log)) {
     const number = lines + 1
     if (!whole) {

@@ -12,7 +12,7 @@ export function openEvidence(state: StateFolder): EvidenceStore {
       const name = `${call}.${kind}`
       folder ??= state.sub('evidence')
       folder.create(name, Buffer.from(text))
-      return `.handrail/evidence/${name}`
+      return `evidence/${name}`
     },
   }
 }

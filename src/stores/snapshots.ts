@@ -211,7 +211,7 @@ function openKeep(folder: StateFolder, db: Database, flush: Flush, kept: string[
     try {
       writeNew(folder.at(name), content, 0o600)
     } catch (cause) {
-      throw ioFault(['.handrail', 'snapshots', name], cause)
+      throw ioFault(['snapshots', name], cause)
     }
   }
   const twinOf = (hash: string): string | undefined => {

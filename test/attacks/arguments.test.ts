@@ -355,7 +355,7 @@ attack('A08 20 MB of content and a path of 20 MB fit the line, and are refused b
   expect(await line.call('read_file', `{"path":"${big}"}`)).toBe('E_DENY_PATH')
   expect(await line.call('search_files', `{"path":".","regex":"${big}"}`)).toBe('E_BAD_ARGS')
   expect(JSON.stringify(line.messages).length).toBeLessThan(50_000)
-  expect(readFileSync(line.world.path('.handrail/audit.jsonl')).length).toBeLessThan(50_000)
+  expect(readFileSync(line.world.state('audit.jsonl')).length).toBeLessThan(50_000)
 })
 
 attack('A09 lone surrogates in path, content, find, replace, regex and globs', async (line) => {

@@ -36,7 +36,7 @@ import {
   treeOf,
   withShell,
 } from '../support/stage.ts'
-import { cleanEnv, openWorld, program, type CliEnd, type World } from '../support/world.ts'
+import { cleanEnv, openWorld, program, stateOf, type CliEnd, type World } from '../support/world.ts'
 
 const developer = { mode: 'developer' }
 
@@ -445,6 +445,8 @@ async function openGround(who: string, uid: number): Promise<Ground> {
     [Symbol.dispose]: () => void execFileSync('rm', ['-rf', base]),
   }
   await ground.prints('true')
+  writeFileSync(join(stateOf(project), 'token'), 'SECRET-state')
+  mkdirSync(join(project, '.handrail'))
   writeFileSync(join(project, '.handrail', 'token'), 'SECRET-token')
   writeFileSync(join(project, '.handrail', 'planted'), 'SECRET-planted')
   return ground
@@ -520,7 +522,10 @@ describe.each(users)('out of reach for %s', (who, uid) => {
     'the home folder':
       'cat "$BASE/secret.txt" "$BASE/.ssh/id_rsa" ~/.ssh/id_rsa; ls -A "$BASE" | grep -vx project; ls -A /root /home',
     'another project beside this one': 'cat "$BASE/other/secret.txt" ../other/secret.txt; ls -A ../other',
-    'the token and the audit log': 'cat .handrail/token .handrail/audit/* .handrail/*; ls -AR .handrail/ | grep -v ^.handrail',
+    'the state of every project':
+      'cat "$BASE"/state/handrail/projects/*/* ~/.local/state/handrail/projects/*/*; ls -AR "$BASE/state/handrail/projects"',
+    'the token and the audit log of an older version':
+      'cat .handrail/token .handrail/audit/* .handrail/*; ls -AR .handrail/ | grep -v ^.handrail',
     'the state through other names':
       'cat .HANDRAIL/token ./././.handrail/token dir/../.handrail/token "$PWD/.handrail/token"; find . -name token; ls -A .handrail/..namedfork',
     'the state through /proc':

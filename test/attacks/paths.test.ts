@@ -466,12 +466,15 @@ attack('P26 Windows: the stream of an ordinary file and reserved names do not le
     expect(['E_DENY_PATH', 'E_NOT_FOUND']).toContain(await trap.ask('read_file', { path }))
 })
 
+const mountedState = (project: string): string => join(dirname(project), 'mounted', 'state')
+
 /** The program in mount namespace of its own, after a script that mounts something; the rest of the system sees none of it. */
 async function openMounted(project: string, script: string, args: string[] = []): Promise<Mounted> {
   const transport = new StdioClientTransport({
     command: 'unshare',
     args: ['-rm', 'sh', '-ec', `${script}\nexec "$@"`, 'sh', process.execPath, program, 'mcp', '--project', project, ...args],
-    env: { ...cleanEnv(dirname(project)), P: project, B: dirname(project) },
+    // What is mounted in the project's place is another folder, which the state of the first is not for.
+    env: { ...cleanEnv(dirname(project)), HANDRAIL_STATE: mountedState(project), P: project, B: dirname(project) },
     stderr: 'pipe',
   })
   const client = new Client({ name: 'handrail-test', version: '1.0.0' })
@@ -689,7 +692,7 @@ attack(
     expect(JSON.parse(trap.answer()).entries).toEqual(['inner.txt'])
     expect(await trap.ask('search_files', { path: 'sub', regex: 'CANARY|inner', filePattern: '**' })).toBe('ok')
     expect(await trap.ask('write_to_file', { path: 'sub/new.txt', content: 'x\n', dryRun: false })).toBe('ok')
-    expect(readdirSync(trap.world.project).sort()).toEqual(['.handrail', 'inside.txt', 'sub', 'sub-evil'])
+    expect(readdirSync(trap.world.project).sort()).toEqual(['inside.txt', 'sub', 'sub-evil'])
   },
   { flags: { 'sandbox-root': 'sub' } },
 )
@@ -932,7 +935,7 @@ attack('W04 new file by ..', async (trap) => {
   for (const path of ['../outside/new.txt', '../new.txt', 'new/../../outside/new.txt'])
     expect(await trap.ask('write_to_file', write(path))).toBe('E_DENY_PATH')
   expect(existsSync(trap.at('new'))).toBe(false)
-  expect(readdirSync(trap.world.base).sort()).toEqual(['outside', 'project', 'project-evil'])
+  expect(readdirSync(trap.world.base).sort()).toEqual(['outside', 'project', 'project-evil', 'state'])
 })
 
 attack('W05 new file in the prefix sibling', async (trap) => {
@@ -1142,7 +1145,9 @@ function statfs(path: string): { bavail: number; bsize: number } {
   return { bavail: bavail as number, bsize: bsize as number }
 }
 
-const tiny = 'mount -t tmpfs -o size=8m tmpfs "$P"\nprintf "old\\n" > "$P/a.txt"'
+/** One small disk for the project and for its state. */
+const tiny =
+  'mkdir "$B/mounted"\nmount -t tmpfs -o size=8m tmpfs "$B/mounted"\nmkdir "$B/mounted/p"\nmount --bind "$B/mounted/p" "$P"\nprintf "old\\n" > "$P/a.txt"'
 const strays = (peer: Mounted): string[] => readdirSync(peer.seen('.')).filter((name) => name.startsWith('.handrail-'))
 
 test.skipIf(!canMount)(
@@ -1178,7 +1183,7 @@ test.skipIf(!canMount)(
         '--project',
         world.project,
       ],
-      { encoding: 'utf8', env: cleanEnv(world.base) },
+      { encoding: 'utf8', env: cleanEnv(world.base, { HANDRAIL_STATE: mountedState(world.project) }) },
     )
     expect([verify.status, verify.stdout.slice(0, 5)]).toEqual([0, 'Whole'])
     await world.reopen()
@@ -1197,7 +1202,7 @@ test.skipIf(!canMount)(
     expect(
       (await peer.call('write_to_file', { path: 'new/deep/x.txt', content: 'y'.repeat(1_000_000), dryRun: false })).error?.code,
     ).toBe('E_IO')
-    expect(readdirSync(peer.seen('.')).sort()).toEqual(['.handrail', 'a.txt', 'filler'])
+    expect(readdirSync(peer.seen('.')).sort()).toEqual(['a.txt', 'filler'])
     await world.reopen()
   },
 )

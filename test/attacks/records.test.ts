@@ -14,7 +14,7 @@ const noDiff = { 'write-requires-diff': 'false', 'approval-wait-ms': '0' }
 const newCanary = (): string => `CANARY${randomBytes(12).toString('hex')}`
 const canMount = spawnSync('unshare', ['-rm', 'sh', '-c', 'mount -t tmpfs tmpfs /mnt'], { stdio: 'ignore' }).status === 0
 
-const state = (world: World, name: string): string => world.path(`.handrail/${name}`)
+const state = (world: World, name: string): string => world.state(name)
 const auditText = (world: World): string => {
   world.runtime.audit.verify()
   return readFileSync(state(world, 'audit.jsonl'), 'utf8')
@@ -173,20 +173,12 @@ test('N03 the snapshots folder replaced by a link: refused at the start, not fol
   await world.reopen()
 })
 
-const ownFiles = [
-  'handrail.db',
-  'handrail.db-wal',
-  'locks/project.db',
-  'locks/audit.db',
-  'audit.jsonl',
-  'audit.head',
-  '.gitignore',
-  'token',
-]
+const ownFiles = ['handrail.db', 'handrail.db-wal', 'locks/project.db', 'locks/audit.db', 'audit.jsonl', 'audit.head', 'token']
 for (const name of ownFiles)
-  test(`N03 a project that comes with a link in place of .handrail/${name} does not make Handrail write outside`, async () => {
+  test(`N03 a link in place of ${name} in the state folder does not make Handrail write outside`, async () => {
     await using world = await openWorld({ files: { 'a.txt': 'one\n' } })
     await world.runtime.close()
+    const manifest = readFileSync(state(world, 'manifest.json'))
     const outside = join(world.base, 'outside')
     mkdirSync(outside)
     writeFileSync(join(outside, 'kept'), '')
@@ -202,6 +194,7 @@ for (const name of ownFiles)
     for (const target of ['made', 'kept']) {
       rmSync(state(world, ''), { recursive: true })
       mkdirSync(dirname(state(world, name)), { recursive: true })
+      writeFileSync(state(world, 'manifest.json'), manifest)
       symlinkSync(join(outside, target), state(world, name))
       await run()
       expect([target, readdirSync(outside)]).toEqual([target, ['kept']])
@@ -211,17 +204,17 @@ for (const name of ownFiles)
     await world.reopen()
   })
 
-test('N03 .handrail itself a link: refused', async () => {
+test('N03 the state folder itself a link: refused', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'one\n' } })
   await world.runtime.close()
   const outside = join(world.base, 'outside')
   mkdirSync(outside)
   rmSync(state(world, ''), { recursive: true })
-  symlinkSync(outside, world.path('.handrail'))
+  symlinkSync(outside, dirname(state(world, 'x')))
   const { code, err } = await runCli(world.project, ['snapshots', '--json'])
   expect([code, (JSON.parse(err) as { error: { code: string } }).error.code]).toEqual([1, 'E_IO'])
   expect(readdirSync(outside)).toEqual([])
-  rmSync(world.path('.handrail'))
+  rmSync(dirname(state(world, 'x')))
   await world.reopen()
 })
 
@@ -895,7 +888,7 @@ test.skipIf(!canMount)(
         '-rm',
         'sh',
         '-ec',
-        'mount --bind /dev/full "$P/.handrail/audit.jsonl"\nexec "$@"',
+        'mount --bind /dev/full "$P/audit.jsonl"\nexec "$@"',
         'sh',
         process.execPath,
         program,
@@ -907,7 +900,7 @@ test.skipIf(!canMount)(
         '--approval-wait-ms',
         '0',
       ],
-      env: { ...cleanEnv(world.base), P: world.project },
+      env: { ...cleanEnv(world.base), P: world.state('') },
       stderr: 'ignore',
     })
     const client = new Client({ name: 'handrail-test', version: '1.0.0' })
@@ -930,7 +923,7 @@ test.skipIf(!canMount)(
       await client.close()
     }
     expect(world.read('a.txt')).toBe('one\n')
-    expect(readdirSync(world.project).sort()).toEqual(['.handrail', 'a.txt', 'b.txt'])
+    expect(readdirSync(world.project).sort()).toEqual(['a.txt', 'b.txt'])
     await world.reopen()
     expect(world.runtime.approvals.list('approved')).toEqual([])
     expect(world.runtime.audit.verify().whole).toBe(true)

@@ -351,10 +351,7 @@ printf 'one\\n2\\n' > a.txt; rm b.txt; mkdir -p src; printf 'no end' > "src/a ne
       workspace_path: `${workspace}/`,
       task_prompt: 'x',
     })
-    expect(answer.evidence_refs).toEqual([
-      expect.stringMatching(/^\.handrail\/evidence\/call_\w+\.log$/),
-      expect.stringMatching(/\.patch$/),
-    ])
+    expect(answer.evidence_refs).toEqual([expect.stringMatching(/^evidence\/call_\w+\.log$/), expect.stringMatching(/\.patch$/)])
     const [log = '', patch = ''] = answer.evidence_refs.map((ref) => readFileSync(world.path(ref), 'utf8'))
     expect(log).toContain('line 1500\n')
     expect(answer.stdout_excerpt).not.toContain('line 1500\n')
@@ -595,7 +592,7 @@ rm a.txt; ln -s b.txt a.txt; rm -r dir; echo file > dir; rm file; mkdir file; ec
     const end = [...world.runtime.audit.lines()].findLast((line) => line.event === 'call.end')
     expect(readFileSync(world.path(end?.evidence?.[0] ?? ''), 'utf8')).toContain('by force: it ran longer than 10 s')
     expect(details(world, 'tool.agent_run').map((one) => one['exit_code'])).toEqual([null, 7, null, null])
-    const all = readdirSync(world.path('.handrail'), { recursive: true, withFileTypes: true })
+    const all = readdirSync(world.state(''), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'latin1'))
     expect(all.filter((text) => text.includes(key))).toEqual([])

@@ -46,8 +46,8 @@ proves('snapshots.robust', 'damaged and half-missing snapshots are passed over',
     (await world.put('a.txt', '2')).snapshotId,
     (await world.put('a.txt', '3')).snapshotId,
   ]
-  writeFileSync(world.path(`.handrail/snapshots/${ids[0]}.meta.json`), '{broken')
-  unlinkSync(world.path(`.handrail/snapshots/${ids[1]}.txt`))
+  writeFileSync(world.state(`snapshots/${ids[0]}.meta.json`), '{broken')
+  unlinkSync(world.state(`snapshots/${ids[1]}.txt`))
   expect((await world.call<Listed>('list_snapshots', {})).snapshots.map((one) => one.id)).toEqual([ids[2]])
 })
 
@@ -71,7 +71,7 @@ proves('restore.format', 'only ids of the contract’s form', async () => {
 
 proves('restore.whole', 'missing content, missing metadata, broken metadata, changed content', async () => {
   await using world = await openWorld()
-  const at = (id: string, end: string): string => world.path(`.handrail/snapshots/${id}.${end}`)
+  const at = (id: string, end: string): string => world.state(`snapshots/${id}.${end}`)
   const make = async (text: string): Promise<string> => (await world.put('a.txt', text)).snapshotId
   expect((await world.fault('restore_snapshot', { snapshotId: 'snap_20251101T093210_ab12cd34' })).code).toBe('E_NOT_FOUND')
   const first = await make('1')

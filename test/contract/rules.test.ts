@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Config } from '../../src/contracts/config.ts'
@@ -207,14 +207,14 @@ proves('privacy.local', 'nothing outside the root is read, even by name', async 
   expect((await world.fault('read_file', { path: '../outside.txt' })).code).toBe('E_DENY_PATH')
 })
 
-proves('privacy.logs', 'the log lies in the project, readable by its owner only', async () => {
+proves('privacy.logs', 'the log lies on this machine, readable by its owner only, and nothing of it in the project', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'x' } })
   await world.call('read_file', { path: 'a.txt' })
   await world.reopen()
   const { statSync } = await import('node:fs')
-  expect(statSync(world.path('.handrail')).mode & 0o777).toBe(0o700)
-  expect(statSync(world.path('.handrail/audit.jsonl')).mode & 0o777).toBe(0o600)
-  expect(readFileSync(world.path('.handrail/.gitignore'), 'utf8')).toBe('*\n')
+  expect(statSync(world.state('')).mode & 0o777).toBe(0o700)
+  expect(statSync(world.state('audit.jsonl')).mode & 0o777).toBe(0o600)
+  expect(readdirSync(world.project)).toEqual(['a.txt'])
 })
 
 for (const tool of catalogue())

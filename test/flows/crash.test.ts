@@ -404,7 +404,7 @@ function wrongCounters(world: World, ledger: Ledger): string[] {
 function wrongSnapshots(world: World, ledger: Ledger): string[] {
   const kept = world.runtime.snapshots(1_000_000, '')
   const ids = new Set(kept.map((one) => one.id))
-  const folder = join(world.project, '.handrail', 'snapshots')
+  const folder = world.state('snapshots')
   const hashes = new Map<string, string>()
   const seen = new Set<string>()
   return [
@@ -505,7 +505,7 @@ test(
     const lines = [...world.runtime.audit.lines()]
     const conflicts = ledger.errors.get('E_CONFLICT') ?? 0
     const kept = new Set(world.runtime.snapshots(1_000_000, '').map((one) => one.id))
-    const orphans = readdirSync(world.path('.handrail/snapshots')).filter((name) => !kept.has(name.split('.')[0] as string))
+    const orphans = readdirSync(world.state('snapshots')).filter((name) => !kept.has(name.split('.')[0] as string))
     console.log(
       `crash: ${ledger.jobs} writes in ${seconds.toFixed(0)} s (${(ledger.jobs / seconds).toFixed(0)}/s), ${ledger.acked.length} acknowledged, ` +
         `${conflicts} conflicts, ${ledger.unknown} unanswered (${ledger.retried} asked again by key), ` +

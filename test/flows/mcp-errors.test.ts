@@ -76,13 +76,13 @@ const written = async (content: string): Promise<string> => {
 
 proves('errors.parse-fail', 'over MCP: a damaged snapshot', async () => {
   const id = await written('1')
-  writeFileSync(world.path(`.handrail/snapshots/${id}.meta.json`), '{')
+  writeFileSync(world.state(`snapshots/${id}.meta.json`), '{')
   expect(await code('restore_snapshot', { snapshotId: id })).toBe('E_PARSE_FAIL')
 })
 proves('errors.internal', 'over MCP: the store itself cannot be read', async () => {
   const id = await written('2')
-  unlinkSync(world.path(`.handrail/snapshots/${id}.txt`))
-  mkdirSync(world.path(`.handrail/snapshots/${id}.txt`))
+  unlinkSync(world.state(`snapshots/${id}.txt`))
+  mkdirSync(world.state(`snapshots/${id}.txt`))
   expect(await code('restore_snapshot', { snapshotId: id })).toBe('E_INTERNAL')
 })
 proves('errors.unsupported', 'a tool nobody knows: a protocol error over MCP, the code on the command line', async () => {

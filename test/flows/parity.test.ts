@@ -433,7 +433,7 @@ const plays: Record<string, Play> = {
       {
         name: 'a damaged snapshot',
         tool: 'restore_snapshot',
-        before: ({ world, kept }) => writeFileSync(world.path(`.handrail/snapshots/${kept.get('first')}.meta.json`), '{'),
+        before: ({ world, kept }) => writeFileSync(world.state(`snapshots/${kept.get('first')}.meta.json`), '{'),
         input: { snapshotId: '$first' },
         gives: 'E_PARSE_FAIL',
       },
@@ -441,7 +441,7 @@ const plays: Record<string, Play> = {
         name: 'a snapshot that cannot be read',
         tool: 'restore_snapshot',
         before({ world, kept }) {
-          const path = world.path(`.handrail/snapshots/${kept.get('first')}.txt`)
+          const path = world.state(`snapshots/${kept.get('first')}.txt`)
           unlinkSync(path)
           mkdirSync(path)
         },

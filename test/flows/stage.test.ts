@@ -95,9 +95,7 @@ function plant(folder: string, entries: readonly Entry[]): void {
 
 /** Takes away what a run left in the project, its copy, and stages of a run that failed, whatever their permissions are. */
 function clear(world: World): void {
-  const planted = readdirSync(world.project)
-    .filter((found) => found !== '.handrail')
-    .map((found) => world.path(found))
+  const planted = readdirSync(world.project).map((found) => world.path(found))
   const all = [join(world.base, 'copy'), ...planted, ...stagesLeft(world.base)].filter((one) =>
     lstatSync(one, { throwIfNoEntry: false }),
   )
@@ -141,11 +139,7 @@ function rehearse(world: World, entries: readonly Entry[], operations: readonly 
   const copy = join(world.base, 'copy')
   clear(world)
   plant(world.project, entries)
-  cpSync(world.project, copy, {
-    recursive: true,
-    verbatimSymlinks: true,
-    filter: (from) => from !== join(world.project, '.handrail'),
-  })
+  cpSync(world.project, copy, { recursive: true, verbatimSymlinks: true })
   const command = operations.map((one) => `{ ${one}; } 2>/dev/null`).join('\n') + '\ntrue'
   const before = treeOf(world.project)
   for (const [at, { form, mode: bits }] of Object.entries(before).reverse()) if (form !== 'link') chmodSync(join(copy, at), bits)

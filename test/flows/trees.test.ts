@@ -29,14 +29,14 @@ import { openDatabase } from '../../src/host/database.ts'
 import { judgedFiles } from '../../src/host/files.ts'
 import { pathRules } from '../../src/host/paths.ts'
 import { standingAt, stateWord } from '../../src/host/standing.ts'
-import { openStateFolder } from '../../src/host/state-folder.ts'
+import { openProjectState } from '../../src/host/state-project.ts'
 import { closeRoot, openRoot } from '../../src/host/walk.ts'
 import { openJournal, type Change, type Journal } from '../../src/stores/journal.ts'
 import { schema, schemaVersion } from '../../src/stores/schema.ts'
 import { openSnapshots, type SnapshotStore } from '../../src/stores/snapshots.ts'
 import { undo as undoForm } from '../../src/toolsets/files/undo.ts'
 import type { FileUse } from '../../src/toolsets/files/use.ts'
-import { cleanEnv, program, runCli } from '../support/world.ts'
+import { cleanEnv, program, runCli, stateOf } from '../support/world.ts'
 
 const { DatabaseSync } = createRequire(import.meta.url)('@photostructure/sqlite') as {
   DatabaseSync: new (path: string) => { exec(sql: string): void; close(): void }
@@ -81,7 +81,7 @@ function openGround(tree: Tree = {}): Ground {
 
 function openOn(project: string): Omit<Ground, 'base'> {
   const root = openRoot(project)
-  const state = openStateFolder(root)
+  const state = openProjectState(root, { environment: cleanEnv(dirname(project)) }).folder
   const db = openDatabase(state.file('handrail.db'), schema, schemaVersion)
   const snapshots = openSnapshots(state.sub('snapshots'), db)
   const dropped: string[] = []
@@ -141,11 +141,10 @@ function plant(project: string, tree: Tree): void {
   }
 }
 
-/** Everything in the project, to the byte and the bit; our own state left out. A list, since any name may be a file's. */
+/** Everything in the project, to the byte and the bit. A list, since any name may be a file's. */
 function pictureOf(project: string, below = ''): string[] {
   return readdirSync(join(project, below)).flatMap((name) => {
     const path = below ? `${below}/${name}` : name
-    if (path === '.handrail') return []
     const stat = lstatSync(join(project, path))
     const bits = (stat.mode & 0o7777).toString(8)
     if (stat.isSymbolicLink()) return [`${path}: link ${readlinkSync(join(project, path))}`]
@@ -286,7 +285,7 @@ test('a commit that cannot be finished leaves the tree and the timeline as they 
     expect(ground.picture()).toEqual(begin)
     expect(ground.snapshots.ofCall('call_spoiled')).toEqual([])
     expect(ground.journal.recover()).toEqual([])
-    const ids = readdirSync(ground.at('.handrail/snapshots')).map((name) => name.split('.')[0] as string)
+    const ids = readdirSync(join(stateOf(ground.project), 'snapshots')).map((name) => name.split('.')[0] as string)
     expect(
       ids.filter((id) => ground.snapshots.get(id)?.kind !== 'baseline'),
       'states that never were',
@@ -491,7 +490,7 @@ test('a store of the first version is brought up, and its states can be undone',
   const call = nextCall()
   const { form: _, ...plain } = ground.change('a', 'new\n')
   ground.commit([plain], call)
-  const db = new DatabaseSync(ground.at('.handrail/handrail.db'))
+  const db = new DatabaseSync(join(stateOf(ground.project), 'handrail.db'))
   db.exec('ALTER TABLE snapshots DROP COLUMN form; ALTER TABLE snapshots DROP COLUMN mode; PRAGMA user_version = 1')
   db.close()
   chmodSync(ground.at('a'), 0o600)
@@ -501,7 +500,7 @@ test('a store of the first version is brought up, and its states can be undone',
   await later.undo({ call: again })
   await later.undo({ call })
   expect(later.picture()).toEqual(['a: file 600 old\n'])
-  rmSync(ground.at('.handrail/handrail.db'))
+  rmSync(join(stateOf(ground.project), 'handrail.db'))
   using rebuilt = openOn(ground.project)
   expect(rebuilt.snapshots.list(10, 'a').map((one) => one.mode)).toEqual([0o600, 0o600, 0o600, 0o600, 0o640, 0o640])
 })
@@ -547,7 +546,7 @@ test(
         stdio: 'ignore',
       })
       const watcher = watch(ground.at(moment.folder), (_event, name) => {
-        if (name === null || name === '.handrail' || !moment.fits(name)) return
+        if (name === null || !moment.fits(name)) return
         watcher.close()
         setTimeout(() => child.kill('SIGKILL'), moment.laterMs ?? 0)
       })

@@ -48,7 +48,7 @@ function picture(world: World): Record<string, string> {
   const files = readdirSync(world.project, { withFileTypes: true, recursive: true })
   return Object.fromEntries(
     files
-      .filter((entry) => entry.isFile() && !entry.parentPath.includes('.handrail'))
+      .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name))
       .sort()
       .map((name) => [name, readFileSync(name, 'latin1')]),
@@ -339,7 +339,7 @@ test('an agent is not offered undo and cannot call it', async () => {
   expect(world.read('a.txt')).toBe('a1\n')
 })
 
-const contentFile = (world: World, id: string): string => world.path(`.handrail/snapshots/${id}.txt`)
+const contentFile = (world: World, id: string): string => world.state(`snapshots/${id}.txt`)
 
 test('retention drops the oldest states, never the original, and says so in the audit', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'original\n' }, config: { limits: { snapshotRetention: 4 } } })

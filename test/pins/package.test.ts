@@ -40,7 +40,8 @@ test('every part of the program is in it, but no code cache: V8 takes one by the
 })
 
 test('what is published runs from a folder of its own, with its one dependency', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'handrail-package-'))
+  const base = mkdtempSync(join(tmpdir(), 'handrail-package-'))
+  const folder = join(base, 'package')
   try {
     for (const path of files) {
       mkdirSync(dirname(join(folder, path)), { recursive: true })
@@ -53,13 +54,13 @@ test('what is published runs from a folder of its own, with its one dependency',
     const run = (...args: string[]): string =>
       execFileSync(process.execPath, [join(folder, 'bin/handrail.js'), ...args, '--project', folder], {
         encoding: 'utf8',
-        env: cleanEnv(folder),
+        env: cleanEnv(base),
       })
     expect(run('--version').trim()).toBe(about.version)
     expect(run('call', 'read_file', '{"path":"LICENSE"}')).toContain('MIT License')
     expect(run('init', 'codex', '--print')).toContain('[mcp_servers.handrail]')
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    rmSync(base, { recursive: true, force: true })
   }
 })
 

@@ -86,6 +86,7 @@ test('the commands others rely on', () => {
     'snapshots',
     'audit',
     'sessions',
+    'state',
     'webgal',
     'doctor',
   ])

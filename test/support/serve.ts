@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Client, SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
@@ -33,12 +33,12 @@ export async function openServe(
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
   const [line] = (await Promise.race([once(createInterface(child.stdout), 'line'), gone.then(() => [''])])) as [string]
   if (!line) throw new Error(`serve ended before it was ready: ${stderr}`)
-  const { url, pid } = JSON.parse(line) as { url: string; pid: number }
+  const { url, tokenFile, pid } = JSON.parse(line) as { url: string; tokenFile: string; pid: number }
   return {
     url,
     pid,
     port: Number(new URL(url).port),
-    token: readFileSync(join(project, '.handrail', 'token'), 'utf8').trim(),
+    token: readFileSync(tokenFile, 'utf8').trim(),
     stderr: () => stderr,
     async [Symbol.asyncDispose]() {
       child.kill('SIGTERM')

@@ -20,13 +20,12 @@ export interface Standing {
   target: string | null
 }
 
-/** Everything below a folder, our own state left out. */
+/** Everything below a folder. */
 export function treeOf(folder: string): Record<string, Standing> {
   const found: Record<string, Standing> = {}
   const enter = (within: string): void => {
     for (const name of readdirSync(join(folder, within)).sort()) {
       const path = within === '' ? name : `${within}/${name}`
-      if (path === '.handrail') continue
       const stat = lstatSync(join(folder, path))
       const form = stat.isDirectory() ? 'folder' : stat.isSymbolicLink() ? 'link' : 'file'
       const target = form === 'link' ? readlinkSync(join(folder, path)) : null

@@ -8,6 +8,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { ToolError, type ErrorBody } from '../../src/contracts/errors.ts'
 import type { CallOptions, Caller } from '../../src/contracts/call.ts'
 import type { Runtime } from '../../src/contracts/runtime.ts'
+import { projectFolderName } from '../../src/host/state-place.ts'
 import { openRuntime } from '../../src/main.ts'
 
 export const repository = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
@@ -19,6 +20,8 @@ export interface World {
   readonly project: string
   readonly runtime: Runtime
   path(name: string): string
+  /** Where something of Handrail's own state of this project lies. */
+  state(name: string): string
   read(name: string): string
   write(name: string, content: string | Buffer): void
   /** The answer of a tool, through the kernel in this process. */
@@ -69,6 +72,7 @@ export async function openWorld(
       return runtime
     },
     path: (name) => join(project, name),
+    state: (name) => join(stateOf(project), name),
     read: (name) => readFileSync(join(project, name), 'utf8'),
     write,
     call: call as World['call'],
@@ -94,6 +98,11 @@ export async function openWorld(
       rmSync(base, { recursive: true, force: true })
     },
   }
+}
+
+/** Where the state of a project lies, given the environment of `cleanEnv` for the folder the project is in. */
+export function stateOf(project: string, base = dirname(project)): string {
+  return join(base, 'state', 'handrail', 'projects', projectFolderName(realpathSync(project)))
 }
 
 /** Environment for child processes: nothing of this machine's settings. */

@@ -32,6 +32,16 @@ test('what tools may not enter is hidden at any depth, save what programs must r
   expect(names(look)).toEqual(['.env', 'a/.handrail/', 'a/b/.ENV.local', 'c/.env/'])
 })
 
+test('what is ours can be made visible by nobody', () => {
+  put('.handrail/token', 'handrail.config.json', '.handrail-1a.tmp', '.git/config')
+  const visible = ['.handrail', 'handrail.config.json', '.handrail-1a.tmp', '.git']
+  expect(names(watchHidden(root, pathRules(['.git']), visible))).toEqual([
+    '.handrail-1a.tmp',
+    '.handrail/',
+    'handrail.config.json',
+  ])
+})
+
 test('what comes, goes or moves later is known at the next look, also within one tick of the clock', () => {
   put('a/b/c/x.txt')
   const look = watchHidden(root, pathRules([]), [])

@@ -1,5 +1,5 @@
 import { lstatSync, readdirSync } from 'node:fs'
-import { deepest, type PathRules } from '../paths.ts'
+import { deepest, isReserved, type PathRules } from '../paths.ts'
 import type { Root } from '../walk.ts'
 
 /** Something of the project that programs do not get to see. */
@@ -46,7 +46,7 @@ export function watchHidden(root: Root, rules: PathRules, visible: readonly stri
     folder.hidden = []
     for (const entry of readdirSync(folder.at, { withFileTypes: true })) {
       const here = [...folder.names, entry.name]
-      if (visible.includes(entry.name) || !(entry.isFile() || entry.isDirectory())) continue
+      if ((visible.includes(entry.name) && !isReserved(entry.name)) || !(entry.isFile() || entry.isDirectory())) continue
       if (isHidden(here)) folder.hidden.push({ path: here.join('/'), folder: entry.isDirectory() })
       else if (entry.isDirectory() && here.length < deepest) folder.folders.push(before.get(entry.name) ?? unread(here))
     }

@@ -14,17 +14,16 @@ import {
   type Stats,
 } from 'node:fs'
 import { createHash } from 'node:crypto'
-import { homedir, tmpdir, userInfo } from 'node:os'
+import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { deepest } from '../paths.ts'
 import { runBriefly } from '../process.ts'
 import { dropGroup } from './group.ts'
 
 /** Where stages may stand: outside the project, since an overlay cannot lie in what it covers. The first that works is used. */
-export function stageHomes(environment: Record<string, string | undefined>, wanted: string): string[] {
+export function stageHomes(state: string, environment: Record<string, string | undefined>, wanted: string): string[] {
   if (wanted !== '') return [wanted]
-  const state = environment['XDG_STATE_HOME'] || join(environment['HOME'] || homedir(), '.local', 'state')
-  return [join(state, 'handrail', 'stages'), join(environment['TMPDIR'] || tmpdir(), `handrail-stages-${userInfo().uid}`)]
+  return [join(state, 'stages'), join(environment['TMPDIR'] || tmpdir(), `handrail-stages-${userInfo().uid}`)]
 }
 
 /** Where the stages of one project lie, whether or not anything is there. */

@@ -41,6 +41,8 @@ export interface StageParts {
   project: Root
   rules: PathRules
   environment: Record<string, string | undefined>
+  /** The folder of all state of this user: stages lie below it, and programs never see it. */
+  state: string
   settings: Config['stage']
   limits: Limits
 }
@@ -52,7 +54,7 @@ const mostTmpBytes = 536_870_912
 
 export function openStages(parts: StageParts): Stages {
   const { project, settings, environment, limits } = parts
-  const homes = stageHomes(environment, settings.stagePlace)
+  const homes = stageHomes(parts.state, environment, settings.stagePlace)
   const places = homes.map((home) => placeFor(home, project.path))
   const hidden = watchHidden(project, parts.rules, settings.stageVisible)
   let probing: Promise<Probe> | undefined

@@ -1,5 +1,6 @@
 import type { ClientConfigs } from '../../contracts/clients.ts'
 import type { Runtime, RuntimeOptions } from '../../contracts/runtime.ts'
+import type { StateDesk } from '../../contracts/state.ts'
 
 export interface Option {
   name: string
@@ -16,6 +17,8 @@ export interface Invocation {
   options: Record<string, string | boolean | undefined>
   json: boolean
   open(): Runtime
+  /** The person's tools for the state of the project. */
+  openDesk(): Promise<StateDesk>
   /** For processes that stay: takes up changed settings without a restart. */
   openLive(): Runtime
   doors: Doors
@@ -25,6 +28,7 @@ export interface Invocation {
 export interface Doors {
   openRuntime(options: RuntimeOptions): Runtime
   openLiveRuntime(options: RuntimeOptions): Runtime
+  openStateDesk(options: RuntimeOptions): Promise<StateDesk>
   serveMcpStdio(runtime: Runtime): Promise<void>
   serveHttp(
     runtime: Runtime,

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { asToolError, ToolError } from '../../contracts/errors.ts'
-import type { Runtime } from '../../contracts/runtime.ts'
+import { dangerFlags, type Runtime } from '../../contracts/runtime.ts'
 import type { Command, Doors, Option } from './command.ts'
 import { approvals } from './commands/approvals.ts'
 import { audit } from './commands/audit.ts'
@@ -11,6 +11,7 @@ import { mcp } from './commands/mcp.ts'
 import { serve } from './commands/serve.ts'
 import { sessions } from './commands/sessions.ts'
 import { snapshots } from './commands/snapshots.ts'
+import { state } from './commands/state.ts'
 import { tools } from './commands/tools.ts'
 import { undo } from './commands/undo.ts'
 import { webgal } from './commands/webgal.ts'
@@ -27,6 +28,7 @@ export const commands: readonly Command[] = [
   snapshots,
   audit,
   sessions,
+  state,
   webgal,
   doctor,
 ]
@@ -40,6 +42,16 @@ export interface SettingFlag {
 
 const everywhere: Option[] = [
   { name: 'project', value: 'DIR', says: 'The project folder. Default: $HANDRAIL_PROJECT, else the current folder.' },
+  {
+    name: 'state',
+    value: 'DIR',
+    says: 'Where Handrail keeps what it knows of projects. Default: $HANDRAIL_STATE, else $XDG_STATE_HOME/handrail, else ~/.local/state/handrail.',
+  },
+  {
+    name: 'allow-home-as-project',
+    says: 'Let a home folder, one above it, or a private folder in it (.ssh, .config, …) be the project.',
+  },
+  { name: 'allow-system-folder-as-project', says: 'Let a folder of the system (/etc, /usr, …) be the project.' },
   { name: 'json', says: 'Machine-readable output.' },
   { name: 'help', says: 'Show this help.' },
 ]
@@ -73,10 +85,12 @@ export async function runCli(argv: string[], doors: Doors, flags: readonly Setti
     const wanted = {
       project: String(options['project'] ?? words[command.projectWord ?? -1] ?? process.env['HANDRAIL_PROJECT'] ?? '.'),
       flags: Object.fromEntries(flags.map(({ flag }) => [flag, options[flag]])),
+      ...(typeof options['state'] === 'string' && { state: options['state'] }),
+      allows: (['home', 'system'] as const).filter((danger) => options[dangerFlags[danger]] === true),
     }
     const open = (): Runtime => (runtime ??= doors.openRuntime(wanted))
     const openLive = (): Runtime => (runtime ??= doors.openLiveRuntime(wanted))
-    return await command.run({ words, options, json, open, openLive, doors })
+    return await command.run({ words, options, json, open, openLive, openDesk: () => doors.openStateDesk(wanted), doors })
   } catch (thrown) {
     return report(asToolError(thrown), json)
   }

@@ -3,8 +3,9 @@ import { html, sendPage } from './html.ts'
 
 const body = html`<h1>Handrail is running</h1>
   <p>
-    For agents: MCP at <code>/mcp</code> (older clients: <code>/sse</code>), with the token from <code>.handrail/token</code> in
-    the project.
+    For agents: MCP at <code>/mcp</code> (older clients: <code>/sse</code>), with the token from the file that
+    <code>handrail serve</code>
+    names.
   </p>
   <p>For you: <a href="/approvals">what waits for your answer</a>, or in a terminal:</p>
   <pre>

@@ -13,7 +13,8 @@ show    the newest events (--limit N, --call ID, --session ID, --tool NAME).
 tail    follows the log as it grows.
 export  the whole log as JSON Lines on stdout, its head on stderr; note the head elsewhere to prove later that nothing was cut.
 
-The log is .handrail/audit.jsonl: one JSON line an event, each carrying the hash of the line before.`,
+The log is audit.jsonl in the project's state folder (handrail state says where): one JSON line an event, each carrying the hash of
+the line before.`,
   options: [
     { name: 'limit', value: 'N', says: 'How many events to show. Default 30.' },
     { name: 'call', value: 'ID', says: 'Only this call.' },

@@ -40,7 +40,13 @@ export const doctor: Command = {
           ? 'ripgrep'
           : 'ripgrep is not installed for this system: the slower built-in search is used',
       )
-      add('store', 'good', `SQLite through ${runtime.means.sqlite}`)
+      add('store', 'good', `SQLite through ${runtime.means.sqlite}, in ${runtime.state.folder}`)
+      if (runtime.state.ignored)
+        add(
+          'old state',
+          'note',
+          'this project brings a .handrail folder, which is ignored; if you made it: handrail state import',
+        )
       const browser = await runtime.means.browser()
       add('browser', browser.there ? 'good' : 'note', browser.says)
       const { confined, says } = await runtime.means.confinement()

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { clients, serverStart, tokenVariable, type Client, type ConfigChange, type Entry } from '../../../contracts/clients.ts'
 import { ToolError } from '../../../contracts/errors.ts'
+import { dangerFlags } from '../../../contracts/runtime.ts'
 import { unifiedDiff } from '../../../contracts/unified.ts'
 import type { Command, Invocation, Option } from '../command.ts'
 import { confirm } from '../confirm.ts'
@@ -135,15 +136,23 @@ function entryFor(
   doors: Invocation['doors'],
   print: boolean,
 ): Entry {
-  const own = [...options.map((option) => option.name), 'project', 'json', 'help']
+  const dangers = Object.values(dangerFlags).filter((flag) => given[flag] === true)
+  const state = typeof given['state'] === 'string' ? [`--state=${resolve(given['state'])}`] : []
+  const own = [...options.map((option) => option.name), 'project', 'state', 'json', 'help', ...dangers]
   const settings = Object.entries(given).filter(([flag, value]) => !own.includes(flag) && value !== undefined)
   doors.checkSettings(Object.fromEntries(settings))
   const url = given['http']
   if (typeof url !== 'string') {
-    const args = ['--project', project, ...settings.map(([flag, value]) => `--${flag}=${String(value)}`)]
+    const args = [
+      '--project',
+      project,
+      ...state,
+      ...dangers.map((flag) => `--${flag}`),
+      ...settings.map(([flag, value]) => `--${flag}=${String(value)}`),
+    ]
     return client.stdio(serverStart(client, process.platform, args, given['local'] === true ? doors.installation : undefined))
   }
-  if (given['local'] === true || settings.length)
+  if (given['local'] === true || settings.length || state.length || dangers.length)
     throw bad('With --http the client starts nothing', 'Give settings to `handrail serve`, and leave --local out.')
   if (!client.http)
     throw new ToolError('E_UNSUPPORTED', `${client.title} takes no server with a token over HTTP from its settings file`, {

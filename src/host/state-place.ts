@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto'
+import { fstatSync, mkdirSync, realpathSync, statSync } from 'node:fs'
+import { homedir, userInfo } from 'node:os'
+import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
+import { ToolError } from '../contracts/errors.ts'
+import { openStateFolder, stateFault, type StateFolder } from './state-folder.ts'
+import type { Root } from './walk.ts'
+
+/** Who says where state is kept: the person, by flag or variable. Never a project. */
+export interface StateAsked {
+  state?: string | undefined
+  environment: Record<string, string | undefined>
+}
+
+/** The folder below which the state of all projects of this user lies. Relative values of XDG_STATE_HOME are ignored, as its specification says. */
+export function stateBase({ state, environment }: StateAsked): string {
+  if (state === '') throw new ToolError('E_BAD_ARGS', '--state names no folder', { hint: 'Give a folder outside the project.' })
+  const wanted = state ?? (environment['HANDRAIL_STATE'] || undefined)
+  if (wanted !== undefined) return resolve(wanted)
+  const xdg = environment['XDG_STATE_HOME'] ?? ''
+  return isAbsolute(xdg) ? join(xdg, 'handrail') : join(homeOf(environment), '.local', 'state', 'handrail')
+}
+
+/** The home folder of who started us; what the system knows of them where no variable says it. */
+export function homeOf(environment: Record<string, string | undefined>): string {
+  const named = environment['HOME'] ?? ''
+  if (isAbsolute(named)) return named
+  const known = [homedir(), userInfo().homedir].find((one) => isAbsolute(one))
+  if (known !== undefined) return known
+  throw new ToolError('E_IO', 'This user has no home folder for the state of Handrail', {
+    hint: 'Give a folder with --state DIR or HANDRAIL_STATE.',
+  })
+}
+
+/** Opens the base, made where it is missing. It and the project may not lie in each other: state is out of every project's reach. */
+export function openStateBase(path: string, project: Pick<Root, 'path' | 'fd'>): StateFolder {
+  const real = willBe(path)
+  if (isWithin(real, project.path) || holds(fstatSync(project.fd), real))
+    throw apart(`it lies in the project ${project.path}`, real)
+  const there = statSync(real, { throwIfNoEntry: false })
+  if (isWithin(project.path, real) || (there && holds(there, project.path)))
+    throw apart(`the project ${project.path} lies in it`, real)
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  } catch (cause) {
+    throw stateFault(path, cause)
+  }
+  return openStateFolder(path)
+}
+
+/** The name of a project's folder: readable, and one for each real path. */
+export function projectFolderName(project: string): string {
+  const slug = basename(project)
+    .normalize('NFC')
+    .replace(/[^\p{L}\p{N}_-]+/gu, '-')
+    .replace(/^-+|-+$/g, '')
+  const digest = createHash('sha256').update(project).digest('hex').slice(0, 16)
+  return `${[...slug].slice(0, 32).join('') || 'project'}-${digest}`
+}
+
+/** The real path a name will have once it is made. */
+export function willBe(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    const parent = dirname(path)
+    return parent === path ? path : join(willBe(parent), basename(path))
+  }
+}
+
+export function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`)
+}
+
+/** Whether a folder is this path or one above it, by whatever name it was reached (a bind mount gives a second one). */
+function holds(folder: { dev: number; ino: number }, path: string): boolean {
+  for (let at = path; ; at = dirname(at)) {
+    const stat = statSync(at, { throwIfNoEntry: false })
+    if (stat && stat.dev === folder.dev && stat.ino === folder.ino) return true
+    if (at === dirname(at)) return false
+  }
+}
+
+function apart(why: string, base: string): ToolError {
+  return new ToolError('E_BAD_ARGS', `Handrail's state cannot be kept in ${base}: ${why}`, {
+    details: { state: base },
+    hint: 'What agents can reach must not hold tokens and approvals. Give a folder outside the project with --state DIR.',
+  })
+}

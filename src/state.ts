@@ -1,0 +1,71 @@
+import { join } from 'node:path'
+import { ToolError } from './contracts/errors.ts'
+import type { RuntimeOptions } from './contracts/runtime.ts'
+import type { StateDesk } from './contracts/state.ts'
+import { loadConfig } from './config/load.ts'
+import { openDatabase } from './host/database.ts'
+import { openLock } from './host/lock.ts'
+import { openOldFolder, type OldFolder } from './host/old-state.ts'
+import { pathRules } from './host/paths.ts'
+import { judgeProject } from './host/project-place.ts'
+import { openDesk } from './host/state-desk.ts'
+import { openProjectState } from './host/state-project.ts'
+import { closeRoot, openRoot } from './host/walk.ts'
+import { importOldStates, judgeOldStates } from './stores/import.ts'
+import { schema, schemaVersion } from './stores/schema.ts'
+import { openSnapshots } from './stores/snapshots.ts'
+
+const mostAuditBytes = 1_073_741_824
+
+/** Wires the person's tools for the state of a project. */
+export function openStateDesk(options: RuntimeOptions): StateDesk {
+  const environment = options.environment ?? process.env
+  const asked = { state: options.state, environment }
+  const root = openRoot(options.project)
+  // What is forbidden by default is no place to bring content to, whatever this project has set.
+  const rules = pathRules(loadConfig({ flags: {} }).config.policies.forbiddenDirs)
+  try {
+    judgeProject(root, environment, options.allows ?? [])
+    const desk = openDesk(root, asked)
+    const inOld = <T>(act: (old: OldFolder) => T): T => {
+      const old = openOldFolder(root)
+      if (!old)
+        throw new ToolError('E_NOT_FOUND', 'This project brings no .handrail folder', { hint: 'There is nothing to import.' })
+      try {
+        return act(old)
+      } finally {
+        old.close()
+      }
+    }
+    return {
+      ...desk,
+      oldState: () => inOld((old) => ({ ...judgeOldStates(old, rules), auditBytes: Math.min(old.auditBytes(), mostAuditBytes) })),
+      importOld: () =>
+        inOld((old) => {
+          const kept = openProjectState(root, asked)
+          const state = kept.folder
+          const lock = openLock(state.sub('locks').file('project.db'))
+          const db = openDatabase(state.file('handrail.db'), schema, schemaVersion)
+          try {
+            const snapshots = openSnapshots(state.sub('snapshots'), db)
+            const count = lock.holdNow(() => importOldStates(old, rules, snapshots))
+            const imported = state.sub('imported')
+            const name = `audit-${new Date().toISOString().replace(/[-:.]/g, '')}.jsonl`
+            const copied = old.copyAudit(imported.at(name), mostAuditBytes)
+            return { snapshots: count, auditFile: copied ? join(imported.path, name) : undefined }
+          } finally {
+            db.close()
+            lock.close()
+            kept.close()
+          }
+        }),
+      close() {
+        desk.close()
+        closeRoot(root)
+      },
+    }
+  } catch (fault) {
+    closeRoot(root)
+    throw fault
+  }
+}

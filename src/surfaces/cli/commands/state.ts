@@ -1,0 +1,159 @@
+import { ToolError } from '../../../contracts/errors.ts'
+import type { StateDesk, StateView } from '../../../contracts/state.ts'
+import type { Command, Invocation } from '../command.ts'
+import { confirm } from '../confirm.ts'
+import { bold, dim, green, plain, say, warn, yellow } from '../print.ts'
+
+export const state: Command = {
+  name: 'state',
+  summary: 'Say where Handrail keeps what it knows of the project; take it over after a move, or start anew',
+  usage: 'handrail state [adopt|reset|import] [--from PATH] [--yes] --project DIR [--json]',
+  about: `Approvals, tokens, the log and the kept states of files lie outside the project, in a folder of yours alone, so that no project can
+bring its own. That folder belongs to one folder on the disk: where the project was moved, or removed and made again (a fresh clone),
+Handrail does nothing there until you say which it is.
+
+adopt   it is the same project: keep its history. After a move it is found by itself, or named with --from OLD-PATH.
+reset   start anew. What was kept is set aside, not deleted.
+import  takes over from a .handrail folder, where older versions kept state: the kept states of files (each checked) and the old log,
+        for reading only. Never its approvals, sessions, keys or tokens: whoever made the project could have written those.
+
+Each shows what it will do and asks. Stop servers on the project first.`,
+  options: [
+    { name: 'from', value: 'PATH', says: 'adopt: where the project was.' },
+    { name: 'yes', says: 'Do not ask.' },
+  ],
+  examples: [
+    'handrail state --project .',
+    'handrail state adopt --from ~/old-place/my-game --project ~/my-game',
+    'handrail state --state /var/lib/handrail --project /srv/site',
+  ],
+  async run(invocation) {
+    const [what = 'show', ...more] = invocation.words
+    const acts: Record<string, (invocation: Invocation, desk: StateDesk) => Promise<number>> = {
+      show,
+      adopt,
+      reset,
+      import: importOld,
+    }
+    const act = Object.hasOwn(acts, what) ? acts[what] : undefined
+    if (!act || more.length)
+      throw new ToolError('E_BAD_ARGS', `Unknown: state ${invocation.words.join(' ')}`, {
+        hint: 'state, state adopt, state reset or state import.',
+      })
+    const desk = await invocation.openDesk()
+    try {
+      return await act(invocation, desk)
+    } finally {
+      desk.close()
+    }
+  },
+}
+
+async function show({ json }: Invocation, desk: StateDesk): Promise<number> {
+  const view = await desk.show()
+  if (json) say(JSON.stringify(view))
+  else for (const line of linesOf(view)) say(line)
+  return view.fits === 'yes' || view.fits === 'none yet' ? 0 : 1
+}
+
+function linesOf(view: StateView): string[] {
+  const least = view.atLeast ? 'at least ' : ''
+  const kinds = Object.entries(view.bytes).filter(([, bytes]) => bytes > 0)
+  const total = kinds.reduce((sum, [, bytes]) => sum + bytes, 0)
+  const fits = {
+    yes: green('its own'),
+    'none yet': 'nothing is kept yet',
+    'another folder': yellow(
+      `of another folder: ${plain(view.why ?? '')}. handrail state adopt keeps it, handrail state reset starts anew`,
+    ),
+    unknown: yellow(`not usable: ${plain(view.why ?? '')}. handrail state reset sets it aside`),
+  }
+  const { path, device, inode } = view.project
+  const others = view.others.map((one) => `            ${plain(one.path)}${one.gone ? dim(' (no longer there)') : ''}`)
+  return [
+    `${bold('project')}     ${plain(path)} ${dim(`(device ${device}, inode ${inode})`)}`,
+    `${bold('state')}       ${plain(view.folder)}`,
+    `            ${fits[view.fits]}`,
+    `${bold('size')}        ${size(total)}${kinds.length ? `: ${kinds.map(([kind, bytes]) => `${kind} ${size(bytes)}`).join(', ')}` : ''}`,
+    `${bold('all')}         ${least}${size(view.baseBytes)} in ${plain(view.base)}, ${view.others.length + view.moreOthers} other project(s)${view.setAside ? `, ${view.setAside} set aside` : ''}`,
+    ...others,
+    ...(view.moreOthers ? [dim(`            and ${view.moreOthers} more`)] : []),
+    ...(view.movedFrom === undefined
+      ? []
+      : [`${yellow('moved')}       this folder was at ${plain(view.movedFrom)}: handrail state adopt takes its history over`]),
+    ...(view.oldState
+      ? [
+          `${yellow('old state')}   the project brings a .handrail folder, which is ignored; if you made it: handrail state import`,
+        ]
+      : []),
+  ]
+}
+
+async function adopt(invocation: Invocation, desk: StateDesk): Promise<number> {
+  const { from } = invocation.options
+  const plan = desk.adoption(typeof from === 'string' ? from : undefined)
+  const what = plan.moved ? `the state of ${plain(plan.from)}` : 'the state that was made for an earlier folder of this path'
+  if (!(await agreed(invocation, `Take over ${what} for this project?`))) return 1
+  desk.adopt(plan)
+  await written(invocation, 'state.adopted', { from: plan.from })
+  return done(invocation, { adopted: true, from: plan.from, folder: plan.to }, `${green('Taken over')}: ${plain(plan.to)}`)
+}
+
+async function reset(invocation: Invocation, desk: StateDesk): Promise<number> {
+  if (!(await agreed(invocation, 'Set aside all that is kept of this project (undo, approvals, the log) and start anew?')))
+    return 1
+  const aside = desk.reset()
+  if (aside !== undefined) await written(invocation, 'state.reset', { aside })
+  const says = aside === undefined ? 'Nothing was kept.' : `${green('Set aside')}: ${plain(aside)}`
+  return done(invocation, { reset: aside !== undefined, ...(aside !== undefined && { aside }) }, says)
+}
+
+async function importOld(invocation: Invocation, desk: StateDesk): Promise<number> {
+  const found = desk.oldState()
+  if (!invocation.json) {
+    say(`${found.snapshots} kept state(s) of ${found.paths} path(s), ${size(found.bytes)}; old log ${size(found.auditBytes)}.`)
+    if (found.refused) say(yellow(`${found.refused} are not taken:`))
+    for (const reason of found.reasons) say(`  ${plain(reason)}`)
+    say(dim('Approvals, sessions, keys and tokens stay behind. Nothing of the old folder is changed.'))
+  }
+  if (!(await agreed(invocation, 'Did you or your agents make it, and shall it be taken over?'))) return 1
+  const taken = desk.importOld()
+  await written(invocation, 'state.imported', { snapshots: taken.snapshots, auditFile: taken.auditFile ?? null })
+  const log = taken.auditFile === undefined ? '' : `; the old log is ${plain(taken.auditFile)}, for reading`
+  return done(
+    invocation,
+    { ...found, ...taken },
+    `${green('Taken over')}: ${taken.snapshots} state(s)${log}. The .handrail folder can go.`,
+  )
+}
+
+async function agreed({ options }: Invocation, question: string): Promise<boolean> {
+  if (options['yes'] === true) return true
+  const yes = await confirm(question)
+  if (yes === undefined)
+    throw new ToolError('E_BAD_ARGS', 'Nobody is at this terminal to confirm', { hint: 'Add --yes if you mean it.' })
+  if (!yes) warn('Nothing changed.')
+  return yes
+}
+
+/** The log that is in force from now on says what the person did. */
+async function written(
+  { open }: Invocation,
+  event: 'state.adopted' | 'state.reset' | 'state.imported',
+  details: Record<string, unknown>,
+): Promise<void> {
+  const runtime = open()
+  runtime.audit.note({ event, by: 'person@cli', details })
+  await runtime.close()
+}
+
+function done({ json }: Invocation, body: Record<string, unknown>, says: string): number {
+  say(json ? JSON.stringify(body) : says)
+  return 0
+}
+
+function size(bytes: number): string {
+  if (bytes < 1_024) return `${bytes} B`
+  const power = Math.min(3, Math.floor(Math.log2(bytes) / 10))
+  return `${(bytes / 1_024 ** power).toFixed(1)} ${['B', 'KiB', 'MiB', 'GiB'][power]}`
+}
