@@ -1,11 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { homedir } from 'node:os'
-import { isAbsolute, join, relative } from 'node:path'
-import { loadConfig } from './config/load.ts'
-import type { Config } from './contracts/config.ts'
+import { join } from 'node:path'
 import { ToolError } from './contracts/errors.ts'
-import type { Runtime, RuntimeOptions } from './contracts/runtime.ts'
+import type { Operator, RuntimeOptions } from './contracts/runtime.ts'
 import type { Written } from './contracts/tool.ts'
 import { openDatabase } from './host/database.ts'
 import { judgedFiles } from './host/files.ts'
@@ -16,7 +14,6 @@ import { judgeProject } from './host/project-place.ts'
 import { openPython } from './host/python.ts'
 import { openRegexEngine } from './host/regex.ts'
 import { findRipgrep, openSearch } from './host/search.ts'
-import { readSettingsFile } from './host/settings-file.ts'
 import { openStages } from './host/stage/stages.ts'
 import { standingAt, stateWord } from './host/standing.ts'
 import type { StateFolder } from './host/state-folder.ts'
@@ -33,6 +30,7 @@ import { openJournal } from './stores/journal.ts'
 import { schema, schemaVersion } from './stores/schema.ts'
 import { openSessions } from './stores/sessions.ts'
 import { openSnapshots } from './stores/snapshots.ts'
+import { settle } from './settings.ts'
 import { allTools } from './toolsets/index.ts'
 
 const probeAfterMs = 500
@@ -41,7 +39,17 @@ const mostTold = 200
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string }
 
 /** Wires the rooms. The only file that sees them all. */
-export function openRuntime(options: RuntimeOptions): Runtime {
+export function openRuntime(options: RuntimeOptions): Operator {
+  try {
+    return open(options)
+  } catch (fault) {
+    if (options.standIn === undefined) throw fault
+    // Whatever else is wrong is thrown again.
+    return open(options, fault)
+  }
+}
+
+function open(options: RuntimeOptions, unusable?: unknown): Operator {
   const opened: (() => unknown)[] = []
   const close = async (): Promise<void> => {
     for (const one of opened.splice(0).toReversed()) await one()
@@ -53,7 +61,7 @@ export function openRuntime(options: RuntimeOptions): Runtime {
   const projectRoot = openRoot(options.project)
   opened.push(() => closeRoot(projectRoot))
   try {
-    return { ...wire(projectRoot, options, keep), close }
+    return { ...wire(projectRoot, options, keep, unusable), close }
   } catch (fault) {
     for (const one of opened.toReversed()) void one()
     throw fault
@@ -63,22 +71,17 @@ export function openRuntime(options: RuntimeOptions): Runtime {
 /** Remembers to close what was opened, the last first. */
 type Keep = <T extends { close(): unknown }>(one: T) => T
 
-function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 'close'> {
+function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unknown): Omit<Operator, 'close'> {
   const environment = options.environment ?? process.env
   judgeProject(opened, environment, options.allows ?? [])
   const kept = keep(openProjectState(opened, { state: options.state, environment }))
   const state = kept.folder
-  const userSettings = join(environment['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'handrail', 'config.json')
-  const projectSettings = join(opened.path, 'handrail.config.json')
-  const { config, settings } = loadConfig({
-    user: readSettingsFile(userSettings, userSettings),
-    project: readSettingsFile(projectSettings, 'handrail.config.json'),
-    environment,
-    flags: options.flags ?? {},
-  })
+  const settled = settle(opened, state, options, unusable)
+  const { config } = settled
   const { policies, limits } = config
   const projectRoot: Root = { ...opened, mounts: policies.crossMounts ? undefined : opened.mounts }
-  const rules = pathRules(policies.forbiddenDirs, sandboxWithin(projectRoot, config))
+  const forbidden = [...settled.personal, ...policies.forbiddenDirs]
+  const rules = pathRules(forbidden, settled.within)
   const files = judgedFiles(projectRoot, rules, limits.maxReadBytes)
 
   const locks = state.sub('locks')
@@ -118,7 +121,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
     root: projectRoot,
     rules,
     files,
-    forbidden: ['.handrail', ...policies.forbiddenDirs],
+    forbidden: ['.handrail', ...forbidden],
     regex,
     timeoutMs: limits.searchTimeoutMs,
     ripgrep: findRipgrep(),
@@ -192,6 +195,10 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
         snapshotRetention: limits.snapshotRetention,
         forbiddenDirs: policies.forbiddenDirs,
         maxReadBytes: limits.maxReadBytes,
+        projectSettings:
+          settled.project?.says === undefined
+            ? undefined
+            : { ignored: settled.project.ignored.length, says: settled.project.says },
         version,
         mode: config.mode,
         browser: {
@@ -248,8 +255,27 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
     project: projectRoot.path,
     version,
     config,
-    settings,
-    settingsFiles: [userSettings, projectSettings],
+    settings: settled.settings,
+    settingsFiles: settled.files,
+    settingsStamp: settled.stamp,
+    projectSettings: settled.project,
+    trust: {
+      grant(digest, by) {
+        const { digest: read, loosenings = [] } = settled.project ?? {}
+        if (read === undefined || digest !== read)
+          throw new ToolError('E_CONFLICT', 'The project’s settings are not the ones that were to be trusted', {
+            details: { expected: digest, found: read ?? null },
+            hint: 'Look at the file again: `handrail trust --status`.',
+          })
+        audit.write({ event: 'trust.granted', by, details: { digest, settings: loosenings.map(({ key }) => key) } }, true)
+        settled.trust.grant(digest, loosenings)
+      },
+      revoke(by) {
+        const revoked = settled.trust.revoke()
+        if (revoked) audit.write({ event: 'trust.revoked', by }, true)
+        return revoked
+      },
+    },
     state: { base: kept.base.path, folder: state.path, ignored: bringsOldState(projectRoot.path) },
     means: {
       search: search.engine,
@@ -318,18 +344,4 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep): Omit<Runtime, 
       return state.create(name, Buffer.from(`${token}\n`)) ? { token, file } : { token: read() ?? token, file }
     },
   }
-}
-
-/** The folder tools may enter, as names below the project: it may be narrower, never wider. */
-function sandboxWithin(project: Root, { policies: { sandboxRoot: wanted } }: Config): string[] {
-  const path = wanted.replace('${projectRoot}', () => project.path)
-  const full = isAbsolute(path) ? path : join(project.path, path)
-  const root = openRoot(full)
-  closeRoot(root)
-  const inside = relative(project.path, root.path)
-  if (inside === '..' || inside.startsWith('../') || isAbsolute(inside))
-    throw new ToolError('E_BAD_ARGS', `policies.sandboxRoot lies outside the project: ${full}`, {
-      hint: 'It must be the project itself or a folder inside it.',
-    })
-  return inside.split('/').filter(Boolean)
 }

@@ -50,7 +50,9 @@ test('a hostile prototype in the file changes nothing', () => {
 test('a project does not say which programs of the machine are run or which folders are read; the person does', () => {
   const text = (stage: object): string => JSON.stringify({ stage })
   for (const stage of [{ bubblewrap: '/tmp/evil' }, { stageReads: ['/home'] }, { stagePlace: '/tmp/x' }]) {
-    expect(() => loadConfig({ project: { name: 'handrail.config.json', text: text(stage) } })).toThrow(/which a project may not/)
-    expect(() => loadConfig({ user: { name: 'config.json', text: text(stage) } })).not.toThrow()
+    const ofProject = loadConfig({ project: { name: 'handrail.config.json', text: text(stage) } })
+    expect(ofProject.config.stage).toEqual(loadConfig({}).config.stage)
+    expect(ofProject.refused).toEqual([`stage.${Object.keys(stage)[0]}`])
+    expect(loadConfig({ user: { name: 'config.json', text: text(stage) } }).config.stage).toMatchObject(stage)
   }
 })

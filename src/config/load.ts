@@ -1,5 +1,8 @@
-import { Config, personalSettings, type Origin, type Setting } from '../contracts/config.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Config, type Origin, type Setting } from '../contracts/config.ts'
+import type { ToolError } from '../contracts/errors.ts'
+import type { Loosening } from '../contracts/project-settings.ts'
+import { bad, isRecord, parseFile } from './parse.ts'
+import { tighten, type Direction, type Inside } from './tighten.ts'
 
 /** One layer of settings as it was found: the parsed file, or texts by flag or variable name. */
 export interface Sources {
@@ -7,11 +10,19 @@ export interface Sources {
   project?: { name: string; text: string } | undefined
   environment?: Record<string, string | undefined>
   flags?: Record<string, string | boolean | undefined>
+  /** What a person has let the project's file loosen, exactly as they saw it. */
+  trusted?: readonly Pick<Loosening, 'key' | 'from' | 'to'>[]
+  inside?: Inside
 }
 
 export interface LoadedConfig {
   config: Config
   settings: Setting[]
+  /** What the project's file asks for beyond the rest, and what of it is not trusted and so does not count. */
+  loosenings: Loosening[]
+  ignored: Loosening[]
+  /** What the project's file may not say at all. */
+  refused: string[]
 }
 
 interface Leaf {
@@ -22,7 +33,7 @@ interface Leaf {
   schema: LeafSchema
 }
 
-interface LeafSchema {
+interface LeafSchema extends Direction {
   type?: string
   enum?: unknown[]
   const?: unknown
@@ -48,11 +59,17 @@ function collect(schema: LeafSchema, path: string[]): Leaf[] {
     })
 }
 
-/** Merges defaults ← user ← project ← environment ← flags and remembers where each value came from. */
+/**
+ * Merges defaults ← user ← project ← environment ← flags and remembers where each value came from. A project's file only tightens
+ * what stands before it, save where a person has trusted it; what comes after it is the person's again.
+ */
 export function loadConfig(sources: Sources): LoadedConfig {
   const user = sources.user && parseFile(sources.user)
   const project = sources.project && parseFile(sources.project)
   const config: Record<string, unknown> = {}
+  const loosenings: Loosening[] = []
+  const ignored: Loosening[] = []
+  const refused: string[] = []
   const settings = leaves.map((leaf): Setting => {
     let value = structuredClone(leaf.schema.default)
     let origin: Origin = 'default'
@@ -62,9 +79,17 @@ export function loadConfig(sources: Sources): LoadedConfig {
       origin = from
     }
     take(dig(user, leaf.path), 'user', `${sources.user?.name}: ${leaf.key}`)
-    const ofProject = dig(project, leaf.path)
-    if (ofProject !== undefined && personalSettings.includes(leaf.key)) throw notOfAProject(leaf, sources.project?.name ?? '')
-    take(ofProject, 'project', `${sources.project?.name}: ${leaf.key}`)
+    const wanted = dig(project, leaf.path)
+    if (wanted !== undefined && leaf.schema.tighter === 'person') refused.push(leaf.key)
+    else if (wanted !== undefined) {
+      checkLeaf(leaf, wanted, `${sources.project?.name}: ${leaf.key}`)
+      const { value: tightened, loosening } = tighten(leaf.key, leaf.schema, value, wanted, sources.inside ?? isBelow)
+      const granted = loosening !== undefined && (sources.trusted ?? []).some((one) => isSame(one, loosening))
+      if (loosening) loosenings.push(loosening)
+      if (loosening && !granted) ignored.push(loosening)
+      if (!loosening || granted || JSON.stringify(tightened) !== JSON.stringify(value)) origin = 'project'
+      value = granted ? wanted : tightened
+    }
     // An empty variable is an unset one: it must not lift a list of what is forbidden.
     take(fromText(leaf, sources.environment?.[leaf.env] || undefined), 'environment', leaf.env)
     take(fromText(leaf, sources.flags?.[leaf.flag]), 'flag', `--${leaf.flag}`)
@@ -78,40 +103,32 @@ export function loadConfig(sources: Sources): LoadedConfig {
       origin,
     }
   })
-  return { config: config as Config, settings }
+  return { config: config as Config, settings, loosenings, ignored, refused }
 }
 
-function parseFile(file: { name: string; text: string }): Record<string, unknown> {
-  let value: unknown
-  try {
-    value = JSON.parse(file.text.replace(/^\uFEFF/, ''))
-  } catch (cause) {
-    throw bad(
-      `${file.name} is not valid JSON: ${(cause as Error).message}`,
-      'Correct the file, or remove it to use the defaults.',
-    )
-  }
-  if (!isRecord(value)) throw bad(`${file.name} must hold a JSON object`, 'See docs/reference/config.md for every field.')
-  refuseUnknown(value, Config as unknown as LeafSchema, file.name, '')
-  return value
+function isSame(one: Pick<Loosening, 'key' | 'from' | 'to'>, other: Loosening): boolean {
+  const asText = ({ key, from, to }: typeof one): string => JSON.stringify([key, from, to])
+  return asText(one) === asText(other)
 }
 
-/** A misspelt safety setting must not be ignored in silence. */
-function refuseUnknown(value: Record<string, unknown>, schema: LeafSchema, file: string, prefix: string): void {
-  for (const [name, child] of Object.entries(value)) {
-    const known = schema.properties && Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined
-    if (!known)
-      throw bad(`${file}: unknown setting "${prefix}${name}"`, `Known here: ${Object.keys(schema.properties ?? {}).join(', ')}.`)
-    if (!known.properties) continue
-    if (!isRecord(child)) throw bad(`${file}: "${prefix}${name}" must be an object`, 'See docs/reference/config.md.')
-    refuseUnknown(child, known, file, `${prefix}${name}.`)
-  }
+/** By the words alone: the project is the widest there is. */
+const isBelow: Inside = (folder, other) => {
+  const names = (path: string): string[] =>
+    path
+      .replace(/^\$\{projectRoot\}/, '.')
+      .split('/')
+      .filter((name) => name !== '' && name !== '.')
+  const outer = names(other)
+  const inner = names(folder)
+  return !/^\/|^[a-z]:|\\/i.test(folder) && !inner.includes('..') && outer.every((name, index) => inner[index] === name)
 }
+
+const longestList = 1_000
 
 function checkLeaf(leaf: Leaf, value: unknown, where: string): unknown {
   const { schema } = leaf
   const wrong = (want: string): ToolError =>
-    bad(`${where} must be ${want}, not ${JSON.stringify(value)}`, `${leaf.key}: ${schema.description ?? ''}`)
+    bad(`${where} must be ${want}, not ${JSON.stringify(value).slice(0, 200)}`, `${leaf.key}: ${schema.description ?? ''}`)
   if (schema.const !== undefined && value !== schema.const) throw wrong(JSON.stringify(schema.const))
   if (schema.enum && !schema.enum.includes(value)) throw wrong(`one of ${schema.enum.join(', ')}`)
   if (schema.type === 'string' && typeof value !== 'string') throw wrong('a text')
@@ -122,6 +139,7 @@ function checkLeaf(leaf: Leaf, value: unknown, where: string): unknown {
     const fits =
       Array.isArray(value) && value.every((item) => typeof item === 'string' && item.length >= (schema.items?.minLength ?? 0))
     if (!fits) throw wrong('a list of texts')
+    if (value.length > longestList) throw bad(`${where} has ${value.length} entries`, `It may have ${longestList}.`)
   }
   return value
 }
@@ -141,13 +159,6 @@ function fromText(leaf: Leaf, text: string | boolean | undefined): unknown {
   return text
 }
 
-function notOfAProject({ key, flag }: Leaf, file: string): ToolError {
-  return bad(
-    `${file}: "${key}" names programs or folders of your machine, which a project may not`,
-    `Take it out there. Where you want it, put it into your own settings file, or start Handrail with --${flag}.`,
-  )
-}
-
 function dig(from: unknown, path: string[]): unknown {
   return path.reduce<unknown>((at, name) => (isRecord(at) && Object.hasOwn(at, name) ? at[name] : undefined), from)
 }
@@ -157,12 +168,4 @@ function put(into: Record<string, unknown>, path: string[], value: unknown): voi
   let at = into
   for (const name of path.slice(0, -1)) at = (at[name] ??= {}) as Record<string, unknown>
   at[last] = value
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function bad(message: string, hint: string): ToolError {
-  return new ToolError('E_BAD_ARGS', message, { hint })
 }

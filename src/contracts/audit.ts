@@ -20,6 +20,8 @@ export interface AuditEntry {
     | 'state.adopted'
     | 'state.reset'
     | 'state.imported'
+    | 'trust.granted'
+    | 'trust.revoked'
     | 'recovered'
     | ToolEvent
   call?: string

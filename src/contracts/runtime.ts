@@ -2,6 +2,7 @@ import type { Approval, ApprovalState, Decision } from './approval.ts'
 import type { AuditEntry, AuditLine, AuditVerdict } from './audit.ts'
 import type { CallOptions, Caller } from './call.ts'
 import type { Config, Setting } from './config.ts'
+import type { ProjectSettings } from './project-settings.ts'
 import type { Session, SessionNote } from './session.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { Confinement } from './stage.ts'
@@ -23,6 +24,10 @@ export interface Runtime {
     /** The project brings a folder in which older versions kept state; it is ignored. */
     ignored: boolean
   }
+  /** Those files as they were just before they were read. */
+  readonly settingsStamp: string
+  /** The project's own settings file, where it has one. */
+  readonly projectSettings: ProjectSettings | undefined
   /** What this system gives us, for `doctor`. */
   readonly means: {
     search: string
@@ -73,6 +78,15 @@ export type Danger = 'home' | 'system'
 
 /** What the person gives to say that they know. */
 export const dangerFlags: Record<Danger, string> = { home: 'allow-home-as-project', system: 'allow-system-folder-as-project' }
+/** What a person at their own terminal can reach besides. No surface that agents come in by is handed this. */
+export interface Operator extends Runtime {
+  trust: {
+    /** Lets the project's settings loosen what `projectSettings.loosenings` says, as long as no byte of the file changes. */
+    grant(digest: string, by: string): void
+    /** False where nothing was trusted. */
+    revoke(by: string): boolean
+  }
+}
 
 export interface RuntimeOptions {
   project: string
@@ -81,4 +95,9 @@ export interface RuntimeOptions {
   allows?: readonly Danger[]
   flags?: Record<string, string | boolean | undefined>
   environment?: Record<string, string | undefined>
+  /**
+   * Settings that count, untrusted, where the project's own cannot be used: for a person who only looks or takes something back,
+   * and for a server that has to go on. Without it such a project is not opened.
+   */
+  standIn?: string
 }

@@ -1,10 +1,19 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, unwatchFile, watchFile } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { closeSync, constants, fstatSync, openSync, readSync, lstatSync, realpathSync, unwatchFile, watchFile } from 'node:fs'
+import { dirname, join, basename } from 'node:path'
 import { ToolError } from '../contracts/errors.ts'
 
 const largest = 1 << 20
 
-/** A settings file's text, or nothing where there is none. A link in its place is refused. */
-export function readSettingsFile(path: string, name: string): { name: string; text: string } | undefined {
+export interface SettingsFile {
+  name: string
+  text: string
+  /** SHA-256 of the very bytes the text was made from. */
+  digest: string
+}
+
+/** A settings file, read once, or nothing where there is none. A link in its place is refused. */
+export function readSettingsFile(path: string, name: string): SettingsFile | undefined {
   let fd: number
   try {
     fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
@@ -18,12 +27,57 @@ export function readSettingsFile(path: string, name: string): { name: string; te
   }
   try {
     const stat = fstatSync(fd)
-    if (!stat.isFile() || stat.size > largest)
-      throw new ToolError('E_BAD_ARGS', `${name} is not a settings file`, { hint: 'It must be a regular file of at most 1 MB.' })
-    return { name, text: readFileSync(fd, 'utf8') }
+    if (!stat.isFile() || stat.size > largest) throw noSettings(name)
+    const bytes = readWhole(fd, name)
+    return { name, text: decode(bytes, name), digest: createHash('sha256').update(bytes).digest('hex') }
   } finally {
     closeSync(fd)
   }
+}
+
+/** A file that grows while it is read is not read further than a settings file goes. */
+function readWhole(fd: number, name: string): Buffer {
+  const bytes = Buffer.alloc(largest + 1)
+  let length = 0
+  for (let read = -1; read !== 0 && length < bytes.length; length += read)
+    read = readSync(fd, bytes, length, bytes.length - length, null)
+  if (length > largest) throw noSettings(name)
+  return bytes.subarray(0, length)
+}
+
+function decode(bytes: Uint8Array, name: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (cause) {
+    throw new ToolError('E_BAD_ARGS', `${name} is not valid JSON: it is not UTF-8 text`, { hint: 'Save it as UTF-8.', cause })
+  }
+}
+
+function noSettings(name: string): ToolError {
+  return new ToolError('E_BAD_ARGS', `${name} is not a settings file`, { hint: 'It must be a regular file of at most 1 MB.' })
+}
+
+/** Where a folder really lies, or will once it is made. */
+export function placeOf(folder: string): string {
+  try {
+    return realpathSync(folder)
+  } catch {
+    return dirname(folder) === folder ? folder : join(placeOf(dirname(folder)), basename(folder))
+  }
+}
+
+/** Differs where any of the files was written, replaced, made or removed. */
+export function stampOf(paths: readonly string[]): string {
+  return paths
+    .map((path) => {
+      try {
+        const { ino, size, mtimeNs, ctimeNs } = lstatSync(path, { bigint: true })
+        return `${ino}:${size}:${mtimeNs}:${ctimeNs}`
+      } catch {
+        return ''
+      }
+    })
+    .join('|')
 }
 
 /** Looks at the files once a second; editors replace files rather than write to them, which a watched descriptor would miss. */

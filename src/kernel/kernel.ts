@@ -24,7 +24,7 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
   if (byName.size !== tools.length) throw new Error('two tools share a name')
   const policy = openPolicy(config)
   const names = new Set(tools.flatMap((tool) => [tool.name, tool.toolset]))
-  const unknown = config.tools.find((name) => !names.has(name))
+  const unknown = config.tools.flatMap((entry) => entry.split('+')).find((name) => !names.has(name))
   if (unknown !== undefined)
     throw new ToolError('E_BAD_ARGS', `No such toolset or tool: ${unknown}`, {
       hint: `Toolsets: ${[...new Set(tools.map((tool) => tool.toolset))].join(', ')}. \`handrail tools\` lists the tools.`,

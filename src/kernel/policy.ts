@@ -27,8 +27,9 @@ export function openPolicy(config: Config): Policy {
   const { policies } = config
   const developer = config.mode === 'developer'
   const disabled = new Set(config.disabledTools)
-  const picked = new Set(config.tools)
-  const isPicked = (tool: Tool): boolean => picked.size === 0 || picked.has(tool.toolset) || picked.has(tool.name)
+  const picked = config.tools.map((entry) => entry.split('+'))
+  const isPicked = ({ toolset, name }: Tool): boolean =>
+    picked.length === 0 || picked.some((parts) => parts.every((part) => part === toolset || part === name))
   const hosts = new Set(policies.browserAllowedHosts.map((host) => host.toLowerCase()))
   const sensitive = policies.sensitiveFiles.map((glob) => compileGlobs([glob, `**/${glob}`], { nocase: true }))
 
@@ -73,7 +74,7 @@ export function openPolicy(config: Config): Policy {
         })
       if (tool.needs !== undefined && !config[tool.needs])
         throw new ToolError('E_TOOL_DISABLED', `${tool.name} is switched off`, {
-          hint: 'A person can switch it on: --enable-shell, HANDRAIL_ENABLE_SHELL=1, or "enableShell": true in handrail.config.json.',
+          hint: 'A person can switch it on: --enable-shell, HANDRAIL_ENABLE_SHELL=1, or "enableShell": true in their own settings file (a project’s counts after `handrail trust`).',
         })
       for (const touch of touches) judgeTouch(touch)
     },

@@ -293,6 +293,7 @@ async function openHouse({ policies, limits = {}, env, files = {} }: HouseOption
   const world = await openWorld({
     files: { 'a.txt': 'one\n', ...files },
     config: { policies: { writeRequiresDiff: false, ...policies }, limits },
+    projectConfig: { lang: 'EN' },
   })
   const served = await openServe(world.project, env ? { env: env(world) } : {})
   const wires = new Map<Way, Promise<Wire>>()

@@ -853,7 +853,7 @@ attack('settings and state are out of reach while they do not exist, at the top 
 
 test('settings and state are out of reach while they do exist', async () => {
   const config = { policies: { writeRequiresDiff: false } }
-  await using world = await openWorld({ files: { 'a.txt': 'a\n' }, config })
+  await using world = await openWorld({ files: { 'a.txt': 'a\n' }, config, projectConfig: { limits: { callTimeoutMs: 30_000 } } })
   const kept = world.read('handrail.config.json')
   for (const path of [
     'handrail.config.json',

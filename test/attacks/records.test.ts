@@ -354,7 +354,8 @@ test('G03 an expired question is a no, and an expired yes no longer counts', asy
 test('G05 the policy cannot be edited through the tools, nor loosened by what they write', async () => {
   await using world = await openWorld({
     files: { 'a.txt': 'one\n' },
-    config: { policies: { askFrom: 'R1', writeRequiresDiff: false } },
+    config: { policies: { writeRequiresDiff: false } },
+    projectConfig: { policies: { askFrom: 'R1' } },
     flags: { 'approval-wait-ms': '0' },
   })
   const kept = world.read('handrail.config.json')

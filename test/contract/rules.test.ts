@@ -79,7 +79,7 @@ proves('browser.allow-list', 'only local hosts, whatever they are dressed as', (
 
 proves('policy.file', 'the seed’s own file is accepted as it stands', async () => {
   await using world = await openWorld({
-    config: {
+    projectConfig: {
       contractVersion: '1.0.0',
       mode: 'cline',
       policies: {
@@ -105,9 +105,9 @@ proves('policy.sandbox-root', 'tools see only the folder it names, and it cannot
   expect(await world.call('list_files', { path: 'game' })).toEqual({ entries: ['a.txt'] })
   for (const path of ['b.txt', '.', 'games/x', 'GAME/a.txt'])
     expect((await world.fault('read_file', { path })).code).toBe('E_DENY_PATH')
-  world.write('handrail.config.json', JSON.stringify({ policies: { sandboxRoot: '/' } }))
+  world.settings({ policies: { sandboxRoot: '/' } })
   await expect(world.reopen()).rejects.toMatchObject({ code: 'E_BAD_ARGS' })
-  world.write('handrail.config.json', '{}')
+  world.settings({})
   await world.reopen().catch(() => undefined)
 })
 
@@ -141,7 +141,7 @@ proves('policy.batch-max-lines', 'one call changes at most so many lines', async
 })
 
 proves('policy.allowed-commands', 'the list in the file is the list in force', () => {
-  const policy = openPolicy(loadConfig({ project: { name: 'x', text: '{"policies":{"allowedCommands":["test"]}}' } }).config)
+  const policy = openPolicy(loadConfig({ user: { name: 'x', text: '{"policies":{"allowedCommands":["test"]}}' } }).config)
   const tool = catalogue()[0] as typeof catalogue extends () => (infer T)[] ? T : never
   expect(codeOf(() => policy.judge(tool, [{ command: 'test' }]))).toBeUndefined()
   expect(codeOf(() => policy.judge(tool, [{ command: 'build' }]))).toBe('E_POLICY_VIOLATION')
@@ -149,7 +149,7 @@ proves('policy.allowed-commands', 'the list in the file is the list in force', (
 
 proves('policy.browser-hosts', 'the list in the file is the list in force', () => {
   const policy = openPolicy(
-    loadConfig({ project: { name: 'x', text: '{"policies":{"browserAllowedHosts":["game.local"]}}' } }).config,
+    loadConfig({ user: { name: 'x', text: '{"policies":{"browserAllowedHosts":["game.local"]}}' } }).config,
   )
   const tool = catalogue()[0] as typeof catalogue extends () => (infer T)[] ? T : never
   expect(codeOf(() => policy.judge(tool, [{ url: 'http://game.local/' }]))).toBeUndefined()

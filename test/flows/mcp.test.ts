@@ -650,8 +650,7 @@ describe.concurrent('settings that change while it runs', () => {
     const changes = (): AuditLine[] => linesOf(world, ({ event }) => event === 'settings.changed')
     const told = (times: number): Promise<boolean> =>
       until(() => [...followers.values()].every(({ tools }) => tools >= times), `notice ${times}`)
-    const edit = (settings: object): void =>
-      world.write('handrail.config.json', JSON.stringify({ policies: { writeRequiresDiff: false }, ...settings }))
+    const edit = (settings: object): void => world.write('handrail.config.json', JSON.stringify(settings))
 
     // Calls that wait for a person the whole time.
     const waiting = [...all.peers].map(([way, peer]) => ({

@@ -134,10 +134,18 @@ function seatOf(home: Home, tools: readonly Tool[], call: Kernel['call'], close:
   }
 }
 
+/** What a person does with `handrail trust`; without it a project's file only tightens. */
+function trustProject(home: Home): void {
+  const runtime = openRuntime({ project: home.project, environment: cleanEnv(home.base) })
+  runtime.trust.grant(runtime.projectSettings?.digest ?? '', 'test')
+  void runtime.close()
+}
+
 /** The whole runtime, as the program opens it, with settings from one source. */
 function openSeat(source: Source, settings: Settings, files: Record<string, string> = {}): Seat {
   const home = openHome(files)
   const { env, flags } = place(home, source, settings)
+  if (source === 'project') trustProject(home)
   const runtime: Runtime = openRuntime({ project: home.project, environment: { ...cleanEnv(home.base), ...env }, flags })
   return seatOf(home, runtime.tools, runtime.call, () => runtime.close())
 }
@@ -169,7 +177,8 @@ function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
   const { env, flags } = place(home, options.source ?? 'flag', options.settings ?? {})
   const user = textOf(userFile(home))
   const project = textOf(join(home.project, 'handrail.config.json'))
-  const { config } = loadConfig({ user, project, environment: env, flags })
+  const given = { user, project, environment: env, flags }
+  const { config } = loadConfig({ ...given, trusted: loadConfig(given).loosenings })
   const root = openRoot(home.project)
   const files = judgedFiles(root, pathRules(config.policies.forbiddenDirs), config.limits.maxReadBytes)
   const state = openStateFolder(join(home.base, 'own-state'))
@@ -312,6 +321,7 @@ describe('where a setting comes from', () => {
         Object.assign(given.env, env)
         Object.assign(given.flags, flags)
       })
+      if (top >= 2) trustProject(home)
       const args = Object.entries(given.flags).map(([name, value]) => `--${name}=${value}`)
       const { settings, code } = await doctor(home, given.env, args)
       expect(code).toBe(0)

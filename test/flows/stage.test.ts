@@ -324,6 +324,8 @@ test('shell is offered only where a person switched it on: by flag, by environme
   expect(await offered({ env: { HANDRAIL_ENABLE_SHELL: '1' } })).toBe(true)
   expect(await offered({ env: { HANDRAIL_ENABLE_SHELL: '0' } })).toBe(false)
   world.write('handrail.config.json', JSON.stringify({ enableShell: true }))
+  expect(await offered({})).toBe(false)
+  world.settings({ enableShell: true })
   expect(await offered({})).toBe(true)
 })
 

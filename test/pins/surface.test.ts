@@ -87,6 +87,7 @@ test('the commands others rely on', () => {
     'audit',
     'sessions',
     'state',
+    'trust',
     'webgal',
     'doctor',
   ])

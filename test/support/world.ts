@@ -24,6 +24,8 @@ export interface World {
   state(name: string): string
   read(name: string): string
   write(name: string, content: string | Buffer): void
+  /** Puts down the person's own settings. */
+  settings(value: unknown): void
   /** The answer of a tool, through the kernel in this process. */
   call<T = Record<string, unknown>>(tool: string, input: unknown, options?: CallOptions & Partial<Caller>): Promise<T>
   /** The error a call ends with; fails where it does not. */
@@ -40,7 +42,10 @@ export async function openWorld(
   options: {
     files?: Record<string, string | Buffer>
     flags?: Record<string, string>
+    /** The person's own settings. */
     config?: unknown
+    /** The project's own settings file. */
+    projectConfig?: unknown
     /** More of the environment Handrail is started with. */
     environment?: (base: string) => Record<string, string>
   } = {},
@@ -53,7 +58,8 @@ export async function openWorld(
     writeFileSync(join(project, name), content)
   }
   for (const [name, content] of Object.entries(options.files ?? {})) write(name, content)
-  if (options.config !== undefined) write('handrail.config.json', JSON.stringify(options.config))
+  if (options.config !== undefined) writeSettings(base, options.config)
+  if (options.projectConfig !== undefined) write('handrail.config.json', JSON.stringify(options.projectConfig))
   const open = (flags: Record<string, string> = {}, environment: Record<string, string> = {}): Runtime =>
     openRuntime({
       project,
@@ -75,6 +81,7 @@ export async function openWorld(
     state: (name) => join(stateOf(project), name),
     read: (name) => readFileSync(join(project, name), 'utf8'),
     write,
+    settings: (value) => writeSettings(base, value),
     call: call as World['call'],
     async fault(tool, input, given) {
       try {
@@ -103,6 +110,13 @@ export async function openWorld(
 /** Where the state of a project lies, given the environment of `cleanEnv` for the folder the project is in. */
 export function stateOf(project: string, base = dirname(project)): string {
   return join(base, 'state', 'handrail', 'projects', projectFolderName(realpathSync(project)))
+}
+
+/** The person's own settings below a temporary base, as `cleanEnv` makes them found. */
+export function writeSettings(base: string, value: unknown): void {
+  const file = join(base, 'config', 'handrail', 'config.json')
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, typeof value === 'string' ? value : JSON.stringify(value))
 }
 
 /** Environment for child processes: nothing of this machine's settings. */

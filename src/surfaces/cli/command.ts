@@ -1,5 +1,5 @@
 import type { ClientConfigs } from '../../contracts/clients.ts'
-import type { Runtime, RuntimeOptions } from '../../contracts/runtime.ts'
+import type { Operator, Runtime, RuntimeOptions } from '../../contracts/runtime.ts'
 import type { StateDesk } from '../../contracts/state.ts'
 
 export interface Option {
@@ -16,7 +16,7 @@ export interface Invocation {
   words: string[]
   options: Record<string, string | boolean | undefined>
   json: boolean
-  open(): Runtime
+  open(): Operator
   /** The person's tools for the state of the project. */
   openDesk(): Promise<StateDesk>
   /** For processes that stay: takes up changed settings without a restart. */
@@ -26,7 +26,7 @@ export interface Invocation {
 
 /** What the command line needs from outside its room; `bin.ts` hands it in. */
 export interface Doors {
-  openRuntime(options: RuntimeOptions): Runtime
+  openRuntime(options: RuntimeOptions): Operator
   openLiveRuntime(options: RuntimeOptions): Runtime
   openStateDesk(options: RuntimeOptions): Promise<StateDesk>
   serveMcpStdio(runtime: Runtime): Promise<void>
@@ -56,6 +56,8 @@ export interface Command {
   examples: string[]
   /** Which of its words may name the project instead of --project. */
   projectWord?: number
+  /** It only looks, or takes something back: a project's own settings that cannot be used do not stop it. */
+  looks?: boolean
   /** Resolves to the exit code. */
   run(invocation: Invocation): Promise<number>
 }

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { asToolError, ToolError } from '../../contracts/errors.ts'
-import { dangerFlags, type Runtime } from '../../contracts/runtime.ts'
+import { dangerFlags, type Operator, type RuntimeOptions } from '../../contracts/runtime.ts'
 import type { Command, Doors, Option } from './command.ts'
 import { approvals } from './commands/approvals.ts'
 import { audit } from './commands/audit.ts'
@@ -13,9 +13,10 @@ import { sessions } from './commands/sessions.ts'
 import { snapshots } from './commands/snapshots.ts'
 import { state } from './commands/state.ts'
 import { tools } from './commands/tools.ts'
+import { trust } from './commands/trust.ts'
 import { undo } from './commands/undo.ts'
 import { webgal } from './commands/webgal.ts'
-import { bold, dim, plain, red, say, warn } from './print.ts'
+import { bold, dim, plain, red, say, warn, yellow } from './print.ts'
 
 export const commands: readonly Command[] = [
   init,
@@ -29,6 +30,7 @@ export const commands: readonly Command[] = [
   audit,
   sessions,
   state,
+  trust,
   webgal,
   doctor,
 ]
@@ -81,19 +83,29 @@ export async function runCli(argv: string[], doors: Doors, flags: readonly Setti
       say(help(command, flags))
       return 0
     }
-    let runtime: Runtime | undefined
-    const wanted = {
+    let runtime: Operator | undefined
+    const wanted: RuntimeOptions = {
       project: String(options['project'] ?? words[command.projectWord ?? -1] ?? process.env['HANDRAIL_PROJECT'] ?? '.'),
       flags: Object.fromEntries(flags.map(({ flag }) => [flag, options[flag]])),
       ...(typeof options['state'] === 'string' && { state: options['state'] }),
       allows: (['home', 'system'] as const).filter((danger) => options[dangerFlags[danger]] === true),
+      ...(command.looks && { standIn: '{}' }),
     }
-    const open = (): Runtime => (runtime ??= doors.openRuntime(wanted))
-    const openLive = (): Runtime => (runtime ??= doors.openLiveRuntime(wanted))
+    const open = (): Operator => (runtime ??= openFor(command, doors, wanted))
+    const openLive = () => doors.openLiveRuntime(wanted)
     return await command.run({ words, options, json, open, openLive, openDesk: () => doors.openStateDesk(wanted), doors })
   } catch (thrown) {
     return report(asToolError(thrown), json)
   }
+}
+
+function openFor({ name }: Command, doors: Doors, wanted: RuntimeOptions): Operator {
+  const runtime = doors.openRuntime(wanted)
+  const { fault } = runtime.projectSettings ?? {}
+  // These two say it themselves.
+  if (fault !== undefined && name !== 'doctor' && name !== 'trust')
+    warn(yellow(plain(`The project’s own settings cannot be used and are left aside: ${fault}`)))
+  return runtime
 }
 
 function report(fault: ToolError, json: boolean): number {
@@ -195,7 +207,9 @@ function help(command: Command, flags: readonly SettingFlag[]): string {
     ...command.examples.map((example) => `  ${example}`),
     '',
     bold('Settings') +
-      dim(' (also in handrail.config.json and as HANDRAIL_… variables; `handrail doctor` shows the values in force)'),
+      dim(
+        ' (also in your settings file, ~/.config/handrail/config.json, and as HANDRAIL_… variables; `handrail doctor` shows the values in force)',
+      ),
     ...lines(flags.map(({ flag, says }) => ({ left: `--${flag}`, says }))),
   ].join('\n')
 }

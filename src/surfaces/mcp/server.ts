@@ -70,6 +70,13 @@ export function createServer(house: House, desk: Desk, era: 'legacy' | 'modern',
     },
   )
   const subscribed = new Set<string>()
+  if (lasting && era === 'legacy')
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK has no other way to hear of it
+    server.oninitialized = () => {
+      const data = runtime.projectSettings?.says
+      if (data !== undefined)
+        void server.sendLoggingMessage({ level: 'warning', logger: 'handrail', data }).catch(() => undefined)
+    }
   const fixtures = house.openFixtures?.(server, announcer(house.feed), seal as never)
   const client = (context: ServerContext): ToolCall['client'] => clientOf(server, context)
 

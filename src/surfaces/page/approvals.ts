@@ -72,6 +72,11 @@ function signIn(wrong: boolean): Markup {
 }
 
 function list(runtime: Runtime): Markup {
+  const notice = runtime.projectSettings?.says
+  return html`${notice === undefined ? html`` : html`<p><strong>${notice}</strong></p>`}${waitingList(runtime)}`
+}
+
+function waitingList(runtime: Runtime): Markup {
   const waiting = runtime.approvals.list('pending')
   if (waiting.length === 0)
     return html`<h1>Nothing waits for you</h1>

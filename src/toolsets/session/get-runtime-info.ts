@@ -44,6 +44,12 @@ export const getRuntimeInfo = defineTool({
       confinement: Type.Optional(
         Type.Object({ confined: Type.Boolean(), says: Type.String() }, { description: 'What programs run under here.' }),
       ),
+      projectSettings: Type.Optional(
+        Type.Object(
+          { ignored: Type.Integer({ minimum: 0 }), says: Type.String() },
+          { description: 'What of the project’s own settings does not count, until the person trusts them.' },
+        ),
+      ),
       tools: Type.Array(Type.String(), { description: '当前注册的工具名称列表' }),
       server: Type.Object({ name: Type.String(), version: Type.String({ pattern: '^\\d+\\.\\d+\\.\\d+$' }) }),
     },
@@ -65,6 +71,7 @@ export const getRuntimeInfo = defineTool({
       ...(call.tools.includes('execute_command') && { execution: { enabled: true as const, ...facts.execution } }),
       confinement: await confinement(),
       ...(call.tools.includes('browser_action') && { browser: { enabled: true as const, ...facts.browser } }),
+      ...(facts.projectSettings && { projectSettings: facts.projectSettings }),
       tools: [...call.tools],
       server: { name: 'handrail', version: facts.version },
     }

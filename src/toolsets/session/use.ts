@@ -7,6 +7,7 @@ export interface RuntimeFacts {
   projectRoot: string
   snapshotRetention: number
   forbiddenDirs: string[]
+  projectSettings: { ignored: number; says: string } | undefined
   maxReadBytes: number
   version: string
   mode: string

@@ -22,6 +22,7 @@ prints a link that signs you in, once, on the page of a running \`handrail serve
     'handrail approvals show appr_… --project .',
     'handrail approvals deny appr_… --note "use the test script instead" --project .',
   ],
+  looks: true,
   async run({ words, options, json, open, doors }) {
     const [what = 'list', given] = words
     const runtime = open()

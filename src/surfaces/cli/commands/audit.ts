@@ -26,6 +26,7 @@ the line before.`,
     'handrail audit show --tool write_to_file --limit 10 --project .',
     'handrail audit export --project . > audit.jsonl',
   ],
+  looks: true,
   async run(invocation) {
     const [what = 'show'] = invocation.words
     const runtime = invocation.open()

@@ -1,6 +1,6 @@
 import { asToolError } from '../../../contracts/errors.ts'
 import type { Command } from '../command.ts'
-import { bold, green, red, say, table, yellow } from '../print.ts'
+import { bold, green, oneLine, red, say, table, yellow } from '../print.ts'
 
 interface Finding {
   what: string
@@ -14,15 +14,18 @@ export const doctor: Command = {
   usage: 'handrail doctor --project DIR [--json]',
   about: 'Checks the system, the store, the audit log and the settings. Exit 0 when all is well, 1 when something is broken.',
   examples: ['handrail doctor --project .'],
+  looks: true,
   async run({ open, json, doors }) {
     const findings: Finding[] = []
     const add = (what: string, state: Finding['state'], says: string): void => void findings.push({ what, state, says })
     const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
     add('node', major > 20 || (major === 20 && minor >= 19) ? 'good' : 'bad', `${process.version} (20.19 or later is needed)`)
     let settings: { key: string; value: unknown; origin: string }[] = []
+    let ignored: readonly { key: string; says: string }[] = []
     try {
       const runtime = open()
       settings = [...runtime.settings]
+      ignored = runtime.projectSettings?.ignored ?? []
       add('project', 'good', `${runtime.project}, ${runtime.config.mode} mode, ${runtime.tools.length} tools`)
       const bytes = await doors.toolListBytes(runtime)
       add('tool list', 'good', `${bytes} bytes over MCP, about ${Math.round(bytes / 4)} tokens; --tools makes it smaller`)
@@ -55,6 +58,10 @@ export const doctor: Command = {
           ? 'Each is run only after you agreed to it, unconfined, with a copy of the project for undo.'
           : 'None is run (stage.unconfined).'
       add('programs', confined ? 'good' : 'note', confined ? `confined by ${says}` : `${says} ${without}`)
+      const own = runtime.projectSettings
+      if (own?.fault !== undefined) add('project', 'bad', own.fault)
+      else if (own?.says !== undefined) add('trust', 'note', own.says)
+      else if (own?.loosenings.length) add('trust', 'good', `you trusted ${own.file}; it loosens: ${inWords(own.loosenings)}`)
       const verdict = runtime.audit.verify()
       add(
         'audit',
@@ -68,10 +75,12 @@ export const doctor: Command = {
       const fault = asToolError(thrown)
       add('project', 'bad', `${fault.message}${fault.hint ? ` — ${fault.hint}` : ''}`)
     }
-    if (json) say(JSON.stringify({ findings, settings: settings.map(({ key, value, origin }) => ({ key, value, origin })) }))
+    if (json)
+      say(JSON.stringify({ findings, settings: settings.map(({ key, value, origin }) => ({ key, value, origin })), ignored }))
     else {
       const marks = { good: green('ok  '), note: yellow('note'), bad: red('BAD ') }
       for (const finding of findings) say(`${marks[finding.state]} ${bold(finding.what.padEnd(10))} ${finding.says}`)
+      for (const { key, says } of ignored) say(`     ${yellow('ignored')}    ${oneLine(says, 200)} (${key})`)
       if (settings.length)
         say(
           `\n${table(
@@ -82,6 +91,10 @@ export const doctor: Command = {
     }
     return findings.some((finding) => finding.state === 'bad') ? 1 : 0
   },
+}
+
+function inWords(loosenings: readonly { says: string }[]): string {
+  return oneLine(loosenings.map(({ says }) => says).join('; '), 500)
 }
 
 function brief(value: unknown): string {

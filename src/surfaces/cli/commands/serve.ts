@@ -1,7 +1,7 @@
 import { ToolError } from '../../../contracts/errors.ts'
 import type { Command } from '../command.ts'
 import { ownName } from '../own-name.ts'
-import { bold, dim, say } from '../print.ts'
+import { bold, dim, plain, say, warn, yellow } from '../print.ts'
 
 export const serve: Command = {
   name: 'serve',
@@ -35,8 +35,10 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
         .filter(Boolean),
       conformance: options['conformance'] === true,
     })
-    if (json) say(JSON.stringify({ url: listening.url, tokenFile: file, pid: process.pid }))
-    else {
+    if (json) {
+      if (runtime.projectSettings?.says !== undefined) warn(`handrail: ${runtime.projectSettings.says}`)
+      say(JSON.stringify({ url: listening.url, tokenFile: file, pid: process.pid }))
+    } else {
       say(
         `${bold('Handrail')} ${runtime.version} on ${bold(runtime.project)} (${runtime.config.mode} mode, ${runtime.tools.length} tools)`,
       )
@@ -45,6 +47,7 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
       say(`  token      ${file}`)
       say(`  approvals  ${doors.signInLink(runtime, listening.url)}   ${dim('(for you; works once, for ten minutes)')}`)
       say(`  health     ${listening.url}/healthz`)
+      if (runtime.projectSettings?.says !== undefined) say(`\n${yellow(plain(runtime.projectSettings.says))}`)
       say()
       const me = ownName()
       say('Next, in another terminal:')

@@ -7,6 +7,7 @@ export const sessions: Command = {
   usage: 'handrail sessions [ID] --project DIR',
   about: 'With an id: the questions it put to you and what it said it had done.',
   examples: ['handrail sessions --project .', 'handrail sessions sess_1f2e3d4c5b6a7988 --project .'],
+  looks: true,
   async run({ words, json, open }) {
     const runtime = open()
     try {

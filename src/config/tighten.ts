@@ -1,0 +1,77 @@
+import type { Loosening, Tighter } from '../contracts/project-settings.ts'
+
+/** What a setting declares about itself. */
+export interface Direction {
+  tighter: Tighter
+  /** What a looser value does, in words; `{}` stands for it. */
+  loosens?: string
+  /** A list whose emptiness stands for everything there is. */
+  emptyIsAll?: boolean
+}
+
+/** Whether one folder lies inside another, both as a setting writes them. */
+export type Inside = (folder: string, other: string) => boolean
+
+/** The part of a project's value that tightens, and what the rest of it would loosen. */
+export function tighten(
+  key: string,
+  direction: Direction,
+  base: unknown,
+  wanted: unknown,
+  inside: Inside,
+): { value: unknown; loosening?: Loosening } {
+  const { tighter } = direction
+  const looser = (value: unknown, what: unknown): { value: unknown; loosening: Loosening } => ({
+    value,
+    loosening: { key, from: base, to: wanted, says: inWords(direction, what) },
+  })
+  if (Array.isArray(base)) {
+    if (tighter === 'more') {
+      const lost = without(base, wanted as string[])
+      const both = [...base, ...without(wanted as string[], base)]
+      return lost.length ? looser(both, lost) : { value: wanted }
+    }
+    if (tighter === 'fewer') return fewer(direction, base, wanted as string[], looser)
+  }
+  switch (tighter) {
+    case 'neutral':
+      return { value: wanted }
+    case 'lower':
+      return (wanted as number) <= (base as number) ? { value: wanted } : looser(base, wanted)
+    case 'on':
+    case 'off':
+      return wanted === base || wanted === (tighter === 'on') ? { value: wanted } : looser(base, wanted)
+    case 'inside':
+      return wanted === base || inside(wanted as string, base as string) ? { value: wanted } : looser(base, wanted)
+    default: {
+      const rank = (value: unknown): number =>
+        Array.isArray(tighter) ? tighter.findIndex((group) => group.includes(value)) : value === base ? 0 : 1
+      return rank(wanted) <= rank(base) ? { value: wanted } : looser(base, wanted)
+    }
+  }
+}
+
+function fewer(
+  { emptyIsAll = false }: Direction,
+  base: readonly string[],
+  wanted: readonly string[],
+  looser: (value: unknown, what: unknown) => { value: unknown; loosening: Loosening },
+): { value: unknown; loosening?: Loosening } {
+  const gained = without(wanted, base)
+  if (!emptyIsAll) return gained.length ? looser(without(wanted, gained), gained) : { value: wanted }
+  if (base.length === 0) return { value: wanted }
+  if (wanted.length === 0) return looser(base, ['all there are'])
+  // An empty list would be all of them, and a name may be part of another's set: what is in both is said as such.
+  const both = wanted.flatMap((one) => (base.includes(one) ? [one] : base.map((other) => `${other}+${one}`)))
+  return gained.length ? looser(both, gained) : { value: wanted }
+}
+
+function without(list: readonly string[], others: readonly string[]): string[] {
+  const gone = new Set(others)
+  return list.filter((one) => !gone.has(one))
+}
+
+/** All of it: what a person is not shown, they cannot agree to. */
+function inWords({ loosens = 'says {}' }: Direction, what: unknown): string {
+  return loosens.replace('{}', () => (Array.isArray(what) ? what.join(', ') : String(what)))
+}

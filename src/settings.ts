@@ -1,0 +1,112 @@
+import { homedir } from 'node:os'
+import { isAbsolute, join, relative } from 'node:path'
+import { loadConfig, type LoadedConfig } from './config/load.ts'
+import type { Config } from './contracts/config.ts'
+import { asToolError, ToolError } from './contracts/errors.ts'
+import type { ProjectSettings } from './contracts/project-settings.ts'
+import type { RuntimeOptions } from './contracts/runtime.ts'
+import { placeOf, readSettingsFile, stampOf, type SettingsFile } from './host/settings-file.ts'
+import type { StateFolder } from './host/state-folder.ts'
+import { closeRoot, openRoot, type Root } from './host/walk.ts'
+import { openTrust, trustFile, type TrustStore } from './stores/trust.ts'
+
+const file = 'handrail.config.json'
+
+export interface Settled {
+  config: Config
+  settings: LoadedConfig['settings']
+  /** The folder tools may enter, as names below the project. */
+  within: string[]
+  /** Paths below the project that tools never enter, whatever the settings say: the person's own settings lie there. */
+  personal: string[]
+  /** What a server watches: the settings, and whether they are trusted. */
+  files: string[]
+  /** Those as they were just before they were read. */
+  stamp: string
+  project: ProjectSettings | undefined
+  trust: TrustStore
+}
+
+/**
+ * Reads every layer of settings. The project's file is read once: the bytes that are parsed are the bytes whose digest is looked up
+ * among what the person trusted. `fault` says why that file cannot be used; the stand-in counts in its place, and never loosens.
+ */
+export function settle(project: Root, state: StateFolder, options: RuntimeOptions, fault?: unknown): Settled {
+  const environment = options.environment ?? process.env
+  // As the XDG specification has it, a relative path does not count: it would lie wherever we were started, which may be the project.
+  const configHome = environment['XDG_CONFIG_HOME'] ?? ''
+  const user = join(isAbsolute(configHome) ? configHome : join(homedir(), '.config'), 'handrail', 'config.json')
+  const own = join(project.path, file)
+  const files = [user, own, join(state.path, trustFile)]
+  const stamp = stampOf(files)
+  const trust = openTrust(state, project.path)
+  const found = fault === undefined ? readSettingsFile(own, file) : undefined
+  const trusted = found && trust.find(found.digest)
+  const loaded = loadConfig({
+    user: readSettingsFile(user, user),
+    project: fault === undefined ? found : { name: file, text: options.standIn ?? '{}' },
+    environment,
+    flags: options.flags ?? {},
+    trusted: trusted?.loosenings ?? [],
+    inside: (folder, other) => isInside(sandboxWithin(project, folder), sandboxWithin(project, other)),
+  })
+  const place = relative(project.path, placeOf(join(user, '..')))
+  return {
+    config: loaded.config,
+    settings: loaded.settings,
+    within: sandboxWithin(project, loaded.config.policies.sandboxRoot),
+    personal: leadsOut(place) || place === '' ? [] : [place],
+    files,
+    stamp,
+    project: found || fault !== undefined ? aboutProject(own, found, loaded, fault) : undefined,
+    trust,
+  }
+}
+
+function aboutProject(path: string, found: SettingsFile | undefined, loaded: LoadedConfig, fault: unknown): ProjectSettings {
+  const { loosenings, ignored, refused } = loaded
+  const broken = fault === undefined ? undefined : asToolError(fault).message
+  return {
+    file: path,
+    digest: found?.digest,
+    text: found?.text,
+    loosenings,
+    ignored,
+    refused,
+    fault: broken,
+    says: inASentence(ignored.length, refused, broken),
+  }
+}
+
+function inASentence(ignored: number, refused: readonly string[], broken: string | undefined): string | undefined {
+  if (broken !== undefined) return `The project's own settings cannot be used: ${broken}`
+  const parts = [
+    ignored > 0 &&
+      `${file} of this project asks for ${ignored === 1 ? 'one thing' : `${ignored} things`} that would loosen the rules; ignored until you trust that file: \`handrail trust\` shows it.`,
+    refused.length > 0 &&
+      `${file} of this project names what only you may set, which is never taken from it: ${refused.join(', ')}.`,
+  ].filter((part) => part !== false)
+  return parts.length ? parts.join(' ') : undefined
+}
+
+/** The folder tools may enter, as names below the project: it may be narrower, never wider. */
+function sandboxWithin(project: Root, wanted: string): string[] {
+  const path = wanted.replace('${projectRoot}', () => project.path)
+  const full = isAbsolute(path) ? path : join(project.path, path)
+  const root = openRoot(full)
+  closeRoot(root)
+  const inside = relative(project.path, root.path)
+  if (leadsOut(inside))
+    throw new ToolError('E_BAD_ARGS', `policies.sandboxRoot lies outside the project: ${full}`, {
+      hint: 'It must be the project itself or a folder inside it.',
+    })
+  return inside.split('/').filter(Boolean)
+}
+
+function leadsOut(path: string): boolean {
+  return path === '..' || path.startsWith('../') || isAbsolute(path)
+}
+
+function isInside(folder: readonly string[], other: readonly string[]): boolean {
+  return other.every((name, index) => folder[index] === name)
+}

@@ -1,0 +1,96 @@
+import { ToolError } from '../../../contracts/errors.ts'
+import type { ProjectSettings } from '../../../contracts/project-settings.ts'
+import type { Operator } from '../../../contracts/runtime.ts'
+import type { Command } from '../command.ts'
+import { confirm } from '../confirm.ts'
+import { block, bold, dim, green, plain, say, warn, yellow } from '../print.ts'
+
+const by = 'person@cli'
+
+export const trust: Command = {
+  name: 'trust',
+  summary: 'Let a project’s own settings loosen the rules, after you saw what they loosen',
+  usage: 'handrail trust --project DIR [--status] [--revoke] [--digest SHA256] [--json]',
+  about: `A project’s handrail.config.json may tighten the rules as it likes. What would loosen them is ignored until you agree here: the
+file is shown, each loosening in words, and you are asked. Your yes counts for exactly these bytes in exactly this project, and for
+what was shown; any change of the file, or of your own settings below it, asks again. Settings that name programs, folders or
+ports of your machine are never taken from a project. Agents cannot do this. Where there is no terminal, --digest names the file you saw.`,
+  options: [
+    { name: 'status', says: 'Only show the file, what it loosens, and whether it is trusted.' },
+    { name: 'revoke', says: 'Take the trust back.' },
+    { name: 'digest', value: 'SHA256', says: 'Trust without being asked, if this is the digest of the file.' },
+  ],
+  examples: ['handrail trust --project .', 'handrail trust --status --json --project .', 'handrail trust --revoke --project .'],
+  looks: true,
+  async run({ open, options, json }) {
+    const runtime = open()
+    try {
+      if (options['revoke'] === true) return revoke(runtime, json)
+      const { digest } = options
+      if (typeof digest === 'string') return grant(runtime, digest, json)
+      if (json) say(JSON.stringify(status(runtime.projectSettings)))
+      else show(runtime.projectSettings)
+      if (json || options['status'] === true || !isOpen(runtime.projectSettings)) return 0
+      return await ask(runtime)
+    } finally {
+      await runtime.close()
+    }
+  },
+}
+
+function isOpen(file: ProjectSettings | undefined): file is ProjectSettings & { digest: string } {
+  return file?.digest !== undefined && file.ignored.length > 0
+}
+
+async function ask(runtime: Operator): Promise<number> {
+  const { projectSettings } = runtime
+  if (!isOpen(projectSettings)) return 0
+  const yes = await confirm('Trust exactly this file?')
+  if (yes === undefined)
+    throw new ToolError('E_BAD_ARGS', 'Nobody is at this terminal to confirm, so nothing is trusted', {
+      hint: `Read the file first; then: handrail trust --digest ${projectSettings.digest}`,
+    })
+  if (!yes) {
+    warn('Nothing is trusted; what it loosens stays ignored.')
+    return 1
+  }
+  return grant(runtime, projectSettings.digest, false)
+}
+
+/** What was read and shown is what is granted: the file is not looked at again. */
+function grant(runtime: Operator, digest: string, json: boolean): number {
+  runtime.trust.grant(digest.toLowerCase(), by)
+  if (json) say(JSON.stringify({ ...status(runtime.projectSettings), trusted: true, ignored: [] }))
+  else
+    say(
+      `${green('Trusted')}: ${digest.toLowerCase()}. A running server takes it up by itself; \`handrail trust --revoke\` takes it back.`,
+    )
+  return 0
+}
+
+function revoke(runtime: Operator, json: boolean): number {
+  const revoked = runtime.trust.revoke(by)
+  if (json) say(JSON.stringify({ revoked }))
+  else say(revoked ? 'Taken back: the project’s settings only tighten again.' : 'Nothing was trusted here.')
+  return 0
+}
+
+function status(file: ProjectSettings | undefined): object {
+  if (!file) return { file: null, trusted: false, loosenings: [], ignored: [], refused: [] }
+  const { text: _, says: __, ...rest } = file
+  return { ...rest, trusted: file.loosenings.length > 0 && file.ignored.length === 0 }
+}
+
+function show(file: ProjectSettings | undefined): void {
+  if (!file) return say('This project has no settings of its own (handrail.config.json).')
+  say(`${bold(plain(file.file))}${file.digest === undefined ? '' : `\n${dim(`sha256 ${file.digest}`)}`}`)
+  if (file.fault !== undefined) return say(`${yellow('It cannot be used')}: ${plain(file.fault)}`)
+  say(`\n${block(file.text ?? '')}\n`)
+  if (file.refused.length) say(`Never taken from a project: ${file.refused.join(', ')}`)
+  if (file.loosenings.length === 0) return say('It loosens nothing: there is nothing to trust.')
+  say(bold('It would loosen the rules:'))
+  for (const one of file.loosenings) {
+    const ignored = file.ignored.includes(one)
+    say(`  ${ignored ? yellow('ignored') : green('trusted')}  ${plain(one.says)}  ${dim(one.key)}`)
+  }
+}
