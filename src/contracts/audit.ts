@@ -10,6 +10,8 @@ export interface AuditEntry {
     | 'call.read'
     | 'approval.requested'
     | 'approval.decided'
+    /** A client closed the form that asked; nobody has decided anything. */
+    | 'approval.waved-away'
     | 'session.opened'
     | 'session.note'
     | 'snapshot.pruned'

@@ -19,6 +19,8 @@ export interface CallOptions {
   raisedRisk?: Risk
   /** How long to wait for a person inside this call, at most. */
   approvalWaitMs?: number
+  /** When the caller must have its answer, by this machine's clock: waiting for a person ends then, however long the call ran before. */
+  answerBy?: number
   /** Called when a person is needed, so that a surface can show the card where the person is. */
   onApproval?: (approvalId: string) => void
   /** The call reads a resource, for which there are tools that are not listed. */

@@ -113,6 +113,12 @@ export const Config = Type.Object(
           description:
             'Show approvals in the MCP client where it can. Off: only `handrail approvals` and the approvals page can answer.',
         }),
+        askOverHttp: Type.Boolean({
+          tighter: 'person',
+          default: false,
+          description:
+            'Let a filled-in form answer over HTTP too. Whoever has the token can fill one in, the agent itself included. Not in a project’s own file.',
+        }),
         sensitiveFiles: Type.Array(Type.String(), {
           tighter: 'more',
           loosens: 'changes without asking you: {}',
@@ -175,6 +181,14 @@ export const Config = Type.Object(
           loosens: 'lets a call wait {} ms for you',
           default: 45_000,
           description: 'How long a call waits for a person before it answers with the approval id.',
+        }),
+        answerWithinMs: Type.Integer({
+          minimum: 1_000,
+          tighter: 'trust',
+          loosens: 'makes calls answer within {} ms',
+          default: 50_000,
+          description:
+            'Longest a call over MCP takes in all where it waits for a person: run time and waiting together. It must lie below the time limit of the client.',
         }),
         approvalTtlMs: Type.Integer({
           minimum: 1_000,

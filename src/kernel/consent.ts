@@ -32,7 +32,8 @@ const pollMs = 100
 export async function consent(ports: Ports, limits: Config['limits'], question: Question): Promise<string> {
   const asked = await standing(ports, limits, question)
   question.onAsked?.(asked.id)
-  const until = Date.now() + Math.min(question.options.approvalWaitMs ?? limits.approvalWaitMs, limits.approvalWaitMs)
+  const wait = Math.min(question.options.approvalWaitMs ?? limits.approvalWaitMs, limits.approvalWaitMs)
+  const until = Math.min(Date.now() + wait, question.options.answerBy ?? Number.POSITIVE_INFINITY)
   let approval = asked
   if (approval.state === 'pending') question.options.onApproval?.(approval.id)
   while (approval.state === 'pending' && Date.now() < until) {
@@ -120,7 +121,8 @@ function worldMoved(approval: Approval): ToolError {
 }
 
 function declined(approval: Approval): ToolError {
-  return new ToolError('E_POLICY_VIOLATION', approval.note ? `Declined by a person: ${approval.note}` : 'Declined by a person', {
+  const who = approval.decidedBy?.startsWith('form@') ? "Declined in the client's form" : 'Declined by a person'
+  return new ToolError('E_POLICY_VIOLATION', approval.note ? `${who}: ${approval.note}` : who, {
     details: { approvalId: approval.id, declined: true, ...(approval.note !== undefined && { note: approval.note }) },
     hint: approval.note
       ? 'Follow what the person said; do not repeat the same call.'

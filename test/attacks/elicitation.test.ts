@@ -295,7 +295,8 @@ async function openHouse({ policies, limits = {}, env, files = {} }: HouseOption
     config: { policies: { writeRequiresDiff: false, ...policies }, limits },
     projectConfig: { lang: 'EN' },
   })
-  const served = await openServe(world.project, env ? { env: env(world) } : {})
+  // A person switched forms on over HTTP; without that none is put there (client-answers.test.ts).
+  const served = await openServe(world.project, { env: { HANDRAIL_ASK_OVER_HTTP: '1', ...env?.(world) } })
   const wires = new Map<Way, Promise<Wire>>()
   let places = 0
   const house: House = {
@@ -328,7 +329,8 @@ const modern = ways.filter((way) => way.endsWith('2026'))
 const overHttp = ways.filter((way) => !way.startsWith('stdio'))
 
 const yes = { action: 'accept', content: { decision: 'approve' } }
-const no = (note?: string) => ({ action: 'accept', content: { decision: 'decline', ...(note !== undefined && { note }) } })
+const no = { action: 'accept', content: { decision: 'decline' } }
+const noAndWhy = { action: 'accept', content: { decision: 'decline and say why' } }
 const cancel = { action: 'cancel' }
 
 /** A call on its way. */
@@ -384,6 +386,20 @@ async function until<T>(look: () => T | undefined | false, what: string): Promis
   }
 }
 
+/** A no in two forms: the second asks for the words. */
+async function declineSaying(wire: Wire, asked: Asked, tool: string, input: object, why: string): Promise<Message> {
+  const said = { action: 'accept', content: { why } }
+  if (wire.modern) {
+    const second = await asked.answer(noAndWhy)
+    return wire.call(tool, input, { inputResponses: { person: said }, requestState: second.result?.requestState })
+  }
+  const known = new Set(wire.heard)
+  const done = asked.answer(noAndWhy)
+  const form = await wire.next((message) => message.method === 'elicitation/create' && !known.has(message), 'the second form')
+  wire.tell({ id: form.id, result: said })
+  return done
+}
+
 const changing = (path: string, content = after): Record<string, unknown> => ({ path, content, dryRun: false })
 
 /** The change of a file that asks. */
@@ -432,12 +448,10 @@ describe.for(ways)('a form, over %s', (way) => {
     expect(asked.form?.params['requestedSchema']).toEqual({
       type: 'object',
       properties: {
-        decision: { type: 'string', title: expect.any(String) as string, enum: ['approve', 'decline'] },
-        note: {
+        decision: {
           type: 'string',
           title: expect.any(String) as string,
-          description: expect.any(String) as string,
-          maxLength: 1_000,
+          enum: ['decline', 'decline and say why', 'approve'],
         },
       },
       required: ['decision'],
@@ -448,8 +462,8 @@ describe.for(ways)('a form, over %s', (way) => {
     expect(house.world.read(path)).toBe(before)
     expect(codeOf(await asked.answer(yes))).toBe('ok')
     expect(house.world.read(path)).toBe(after)
-    expect(approvalOf(house, path)).toMatchObject({ id, state: 'used', decidedBy: 'person@by-hand/1' })
-    expect(decisions(house, id)).toMatchObject([{ approved: true, by: 'person@by-hand/1', tool: 'write_to_file' }])
+    expect(approvalOf(house, path)).toMatchObject({ id, state: 'used', decidedBy: 'form@by-hand/1' })
+    expect(decisions(house, id)).toMatchObject([{ approved: true, by: 'form@by-hand/1', tool: 'write_to_file' }])
     const starts = [...house.world.runtime.audit.lines()].filter((line) => line.event === 'call.start' && line.approval === id)
     expect(starts).toHaveLength(1)
   })
@@ -465,14 +479,14 @@ describe.for(ways)('a form, over %s', (way) => {
     })
     expect(await peer.call('write_to_file', changing(path))).toMatchObject({ applied: true })
     expect(seen).toEqual([expect.stringContaining(path)])
-    expect(decisions(house, approvalOf(house, path).id)).toMatchObject([{ by: 'person@handrail-test/1.0.0' }])
+    expect(decisions(house, approvalOf(house, path).id)).toMatchObject([{ by: 'form@handrail-test/1.0.0' }])
   })
 
   test('a no is final and its words reach the agent', async () => {
     const wire = await house.wire(way)
     const path = house.place()
     const asked = await change(wire, path)
-    const fault = faultIn(await asked.answer(no('use npm init instead')))
+    const fault = faultIn(await declineSaying(wire, asked, 'write_to_file', changing(path), 'use npm init instead'))
     const { id } = approvalOf(house, path)
     expect(fault).toMatchObject({
       code: 'E_POLICY_VIOLATION',
@@ -483,20 +497,19 @@ describe.for(ways)('a form, over %s', (way) => {
     expect(again.form).toBeUndefined()
     expect(faultIn(await again.done)).toMatchObject({ details: { approvalId: id, declined: true, note: 'use npm init instead' } })
     expect(house.world.read(path)).toBe(before)
-    expect(decisions(house, id)).toMatchObject([{ approved: false, by: 'person@by-hand/1', message: 'use npm init instead' }])
+    expect(decisions(house, id)).toMatchObject([{ approved: false, by: 'form@by-hand/1', message: 'use npm init instead' }])
   })
 
-  test('declining the form itself is a no too', async () => {
+  test('declining the form itself decides nothing: clients do that by themselves', async () => {
     const wire = await house.wire(way)
     const path = house.place()
     // What a form holds that was not accepted counts for nothing.
-    const fault = faultIn(
-      await (await change(wire, path)).answer({ action: 'decline', content: { decision: 'approve', note: 'x' } }),
-    )
+    const fault = faultIn(await (await change(wire, path)).answer({ action: 'decline', content: { decision: 'approve' } }))
     const { id } = approvalOf(house, path)
-    expect(fault).toMatchObject({ code: 'E_POLICY_VIOLATION', details: { approvalId: id, declined: true } })
+    expect(fault).toMatchObject({ code: 'E_POLICY_VIOLATION', details: { approvalId: id } })
+    expect(fault.details).not.toHaveProperty('declined')
     expect((await change(wire, path)).form).toBeUndefined()
-    expect(approvalOf(house, path)).toMatchObject({ id, state: 'denied' })
+    expect(approvalOf(house, path)).toMatchObject({ id, state: 'pending' })
     expect(house.world.read(path)).toBe(before)
   })
 
@@ -534,9 +547,10 @@ describe.for(ways)('a form, over %s', (way) => {
         { decision: ['approve'] },
         { Decision: 'approve' },
         { note: 'approve' },
-        { decision: 'approve', note: 'x'.repeat(1_001) },
-        { decision: 'approve', note: 7 },
-        { decision: 'approve', note: { toString: 'x' } },
+        { decision: 'approve', note: '' },
+        { decision: 'approve', why: 'x' },
+        { decision: 'approve', more: { toString: 'x' } },
+        { decision: 'decline and say why approve' },
       ].map((content) => ({ action: 'accept', content })),
       ...['ACCEPT', 'approve', null, ['accept']].map((action) => ({ action, content: yes.content })),
       { content: yes.content },
@@ -772,33 +786,50 @@ describe('nobody answers on an open call', () => {
   afterAll(() => hasty[Symbol.asyncDispose]())
 
   test.concurrent.for(legacy)(
-    'the call ends with the id, the form is taken back and put at most once more, over %s',
+    'the call ends with the id, its form stays open, and a late yes counts once, over %s',
     async (way) => {
-      const wire = await hasty.wire(way)
+      await using wire = await hasty.open(way)
       const path = hasty.place()
-      const forms: Asked['form'][] = []
-      for (let round = 0; round < 2; round++) {
-        const asked = await change(wire, path)
-        expect(asked.form, `round ${round}`).toBeDefined()
-        forms.push(asked.form)
-        const fault = faultIn(await asked.done)
-        expect(fault).toMatchObject({ code: 'E_POLICY_VIOLATION', details: { approvalId: approvalOf(hasty, path).id } })
-        expect(fault.hint).toContain(approvalOf(hasty, path).id)
-        await withdrawn(wire, asked.form)
-      }
-      const third = await change(wire, path)
-      expect(third.form).toBeUndefined()
-      expect(faultIn(await third.done)).toMatchObject({ details: { approvalId: approvalOf(hasty, path).id } })
-      // An answer to a form that was taken back is nobody's.
-      for (const form of forms) wire.tell({ id: form?.id, result: yes })
-      expect(codeOf(await wire.call('read_file', { path }))).toBe('ok')
-      expect(approvalOf(hasty, path).state).toBe('pending')
+      const asked = await change(wire, path)
+      expect(asked.form).toBeDefined()
+      const fault = faultIn(await asked.done)
+      expect(fault).toMatchObject({ code: 'E_POLICY_VIOLATION', details: { approvalId: approvalOf(hasty, path).id } })
+      expect(fault.hint).toContain(approvalOf(hasty, path).id)
+      const again = await change(wire, path)
+      expect(again.form, 'one question is one form').toBeUndefined()
+      expect(faultIn(await again.done)).toMatchObject({ details: { approvalId: approvalOf(hasty, path).id } })
+      expect([hasty.world.read(path), approvalOf(hasty, path).state]).toEqual([before, 'pending'])
+      wire.tell({ id: asked.form?.id, result: yes })
+      await until(() => approvalOf(hasty, path).state === 'approved', 'the late yes')
+      expect(hasty.world.read(path), 'a late yes writes nothing by itself').toBe(before)
+      const last = await change(wire, path)
+      expect([last.form, codeOf(await last.done)]).toEqual([undefined, 'ok'])
+      // The form is closed now: the same answer once more is nobody's.
+      hasty.world.write(path, before)
+      wire.tell({ id: asked.form?.id, result: yes })
+      const next = await change(wire, path)
+      expect(next.form).toBeDefined()
       expect(hasty.world.read(path)).toBe(before)
+      await next.answer(cancel)
     },
   )
 
+  test.concurrent.for(legacy)('a form that stays open is closed by an answer from elsewhere, over %s', async (way) => {
+    await using wire = await hasty.open(way)
+    const path = hasty.place()
+    const asked = await change(wire, path)
+    await asked.done
+    const { id } = approvalOf(hasty, path)
+    hasty.world.runtime.approvals.decide(id, { approve: false, by: 'somebody@cli' })
+    // Over Streamable HTTP the stream of the call has ended, and there is no way left to take the form back.
+    if (way !== 'http 2025') await withdrawn(wire, asked.form)
+    wire.tell({ id: asked.form?.id, result: yes })
+    expect(faultIn(await wire.call('write_to_file', changing(path)))).toMatchObject({ details: { declined: true } })
+    expect(decisions(hasty, id)).toHaveLength(1)
+  })
+
   test.concurrent.for(legacy)('a question ends with a plain acknowledgement, over %s', async (way) => {
-    const wire = await hasty.wire(way)
+    await using wire = await hasty.open(way)
     const asked = await propose(wire, 'ask_followup_question', { question: 'Is anybody there?' })
     expect((await asked.done).result?.structuredContent).toEqual({ ack: true })
     await withdrawn(wire, asked.form)
@@ -873,7 +904,7 @@ describe.for(overHttp)('a card too large for a form, over %s', (way) => {
     const asked = await change(wire, path)
     expect(asked.form?.params).toMatchObject({ mode: 'url', url: `${house.served.url}/approvals/${approvalOf(house, path).id}` })
     expect(codeOf(await asked.answer({ action: 'decline' }))).toBe('E_POLICY_VIOLATION')
-    expect(approvalOf(house, path).state).toBe('denied')
+    expect(approvalOf(house, path).state).toBe('pending')
   })
 })
 
@@ -1045,14 +1076,14 @@ test.for(legacy)('G01 two forms are open at once, and the yes to one is no yes t
   expect(second.form?.id).not.toBe(first.form?.id)
   expect(codeOf(await second.answer(yes))).toBe('ok')
   expect([house.world.read(one), house.world.read(two)]).toEqual([before, after])
-  expect(codeOf(await first.answer(no()))).toBe('E_POLICY_VIOLATION')
+  expect(codeOf(await first.answer(no))).toBe('E_POLICY_VIOLATION')
   expect(house.world.read(one)).toBe(before)
 })
 
 describe.for(modern)('G02 used twice, over %s', (way) => {
   test('a requestState counts once, whatever it was used for', async () => {
     const wire = await house.wire(way)
-    for (const first of [yes, no(), cancel, undefined, { action: 'accept' }]) {
+    for (const first of [yes, no, cancel, undefined, { action: 'accept' }]) {
       const path = house.place()
       const asked = await change(wire, path)
       await retry(wire, 'write_to_file', changing(path), asked.form?.state, first)
@@ -1346,7 +1377,8 @@ test('G07 two lines that differ do not look the same in a form', async () => {
 test("G07 a client's name cannot play tricks on the terminal or the page of the person who looks at what it decided", async () => {
   await using wire = await house.open('http 2026', { name: 'evil\u001b[2J\u001b[1;1H\u202e<script>' })
   const path = house.place()
-  expect(codeOf(await (await change(wire, path)).answer(no('n\u001b[2Jo')))).toBe('E_POLICY_VIOLATION')
+  const ended = await declineSaying(wire, await change(wire, path), 'write_to_file', changing(path), 'n\u001b[2Jo')
+  expect(codeOf(ended)).toBe('E_POLICY_VIOLATION')
   const { id, decidedBy } = approvalOf(house, path)
   expect(decidedBy).toContain('evil')
   const tricked: string[] = []
@@ -1412,7 +1444,7 @@ test.for(legacy)("G08 answers that come before their form are nobody's, over %s"
   expect(asked.form).toBeDefined()
   await pause(300)
   expect([house.world.read(path), approvalOf(house, path).state]).toEqual([before, 'pending'])
-  expect(codeOf(await asked.answer(no()))).toBe('E_POLICY_VIOLATION')
+  expect(codeOf(await asked.answer(no))).toBe('E_POLICY_VIOLATION')
 })
 
 test.for(['http 2025', 'sse'] as const)("G08 another connection answers this one's form, over %s", async (way) => {
@@ -1428,7 +1460,7 @@ test.for(['http 2025', 'sse'] as const)("G08 another connection answers this one
   expect(codeOf(await other.call('read_file', { path }))).toBe('ok')
   await pause(300)
   expect([house.world.read(path), approvalOf(house, path).state]).toEqual([before, 'pending'])
-  expect(codeOf(await asked.answer(no()))).toBe('E_POLICY_VIOLATION')
+  expect(codeOf(await asked.answer(no))).toBe('E_POLICY_VIOLATION')
 })
 
 test("G08 an agent's token opens no approval, by any method", async () => {

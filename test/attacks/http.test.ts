@@ -1309,7 +1309,7 @@ describe("H11 another one's ids", () => {
 
   test('H11 an answer or a cancellation sent in another session, stream or name does nothing to mine', async () => {
     await using other = await openWorld({ files })
-    await using serving = await openServe(other.project, { args: lands })
+    await using serving = await openServe(other.project, { args: [...lands, '--ask-over-http'] })
     const can = { capabilities: { elicitation: { form: {} } } }
     const mine = await beginSession(serving, { name: 'mine', ...can })
     const theirs = await beginSession(serving, { name: 'theirs', ...can })
@@ -1340,7 +1340,7 @@ describe("H11 another one's ids", () => {
 
   test("H11 what was sealed for one client's call of 2026 does not answer another's, another call's, or the same one twice", async () => {
     await using other = await openWorld({ files: { ...files, 'sub/package.json': before } })
-    await using serving = await openServe(other.project, { args: lands })
+    await using serving = await openServe(other.project, { args: [...lands, '--ask-over-http'] })
     const client = { name: 'mine', capabilities: { elicitation: { form: {} } } }
     const write = { path: 'package.json', content: after, dryRun: false }
     const opened = messagesIn((await say(serving, call('write_to_file', write, client))).body)[0]?.result
@@ -1693,8 +1693,9 @@ describe('calls whose connection is dropped', () => {
       await using serving = await openServe(other.project)
       // Only JavaScript knows this pattern, and it would be at it until the time for searching is over.
       const search = call('search_files', { path: 'trap', regex: '^(?=(a+)+$)' }, { name: 'gone' })
+      const began = cpuSeconds(serving)
       const wires = [await begin(serving, search, 'gone'), await begin(serving, search, 'gone')]
-      await pause(300)
+      await eventually('the search under way', () => (cpuSeconds(serving) - began > 1 ? true : undefined))
       for (const { socket } of wires) socket.destroy()
       const [end] = await eventually('its end', () => (ends(other, 'gone').length > 1 ? ends(other, 'gone') : undefined))
       expect(end).toMatchObject({ tool: 'search_files', outcome: 'cancelled' })
@@ -1863,7 +1864,7 @@ describe('messages that are none', () => {
 
 test('answers to a form that are none approve nothing, and the call still ends', async () => {
   await using other = await openWorld({ files })
-  await using serving = await openServe(other.project, { args: lands })
+  await using serving = await openServe(other.project, { args: [...lands, '--ask-over-http'] })
   const session = await beginSession(serving, { capabilities: { elicitation: { form: {} } } })
   const answers: object[] = [
     { result: {} },

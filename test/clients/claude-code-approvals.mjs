@@ -6,7 +6,8 @@ import { connectOverStdio, openClaude, servedOverHttp } from './claude-command.m
 
 const path = 'package.json'
 const approve = { action: 'accept', content: { decision: 'approve' } }
-const declineWithNote = { action: 'accept', content: { decision: 'decline', note: 'no scripts, please' } }
+const declineAndSayWhy = { action: 'accept', content: { decision: 'decline and say why' } }
+const why = { action: 'accept', content: { why: 'no scripts, please' } }
 
 export async function approvalsInClaudeCode(report, program) {
   const inFreshProject = (body) =>
@@ -22,20 +23,29 @@ export async function approvalsInClaudeCode(report, program) {
   })
   await inFreshProject(async (project, claude, step) => {
     answerForms(project, approve)
-    await servedOverHttp(claude, project, () => step('approval: the same over HTTP', allowedByForm))
+    await servedOverHttp(
+      claude,
+      project,
+      () => step('approval: the same over HTTP, switched on', allowedByForm),
+      '--ask-over-http',
+    )
   })
   await inFreshProject(async (project, claude, step) => {
-    answerForms(project, declineWithNote)
+    answerForms(project, declineAndSayWhy, why)
     await connectOverStdio(claude, project)
-    await step('approval: a form answered with decline ends it, and the note reaches the agent', async (seen) => {
-      await refused(seen)
+    await step('approval: a form answered with decline ends it, and the words reach the agent', async (seen) => {
+      await refused({ ...seen, forms: 2 })
+      assert.equal(seen.answers[1].error.details.declined, true)
       assert.match(seen.answers[1].error.message, /no scripts, please/)
     })
   })
   await inFreshProject(async (project, claude, step) => {
     answerForms(project, { action: 'decline' })
     await connectOverStdio(claude, project)
-    await step('approval: a form turned down ends it', refused)
+    await step('approval: a form turned down decides nothing', async (seen) => {
+      await refused(seen)
+      assert.equal(seen.answers[1].error.details.declined, undefined)
+    })
   })
   await inFreshProject(async (project, claude, step) => {
     await connectOverStdio(claude, project)
@@ -63,9 +73,11 @@ function allowedByForm({ project, answers, wire }) {
 
 const refused = ({ project, ...seen }) => assertRefused(project, path, seen)
 
-function answerForms(project, { action, content }) {
-  const output = { hookSpecificOutput: { hookEventName: 'Elicitation', action, ...(content && { content }) } }
-  const command = `printf '%s' '${JSON.stringify(output)}'`
+/** The first form, and the second where it asks for words. */
+function answerForms(project, first, second = first) {
+  const output = ({ action, content }) =>
+    `printf '%s' '${JSON.stringify({ hookSpecificOutput: { hookEventName: 'Elicitation', action, ...(content && { content }) } })}'`
+  const command = `if grep -q '"why"'; then ${output(second)}; else ${output(first)}; fi`
   const settings = { hooks: { Elicitation: [{ hooks: [{ type: 'command', command }] }] } }
   project.write('.claude/settings.json', JSON.stringify(settings))
 }

@@ -22,8 +22,8 @@ export function openClaude(project, program) {
 export const connectOverStdio = (claude, project) => claude.add('handrail', '--', ...project.server)
 
 /** Serves the project while the body runs. */
-export async function servedOverHttp(claude, project, body) {
-  const server = await project.serve()
+export async function servedOverHttp(claude, project, body, ...more) {
+  const server = await project.serve(...more)
   const relay = await openRelay(server.url, project.wireLog)
   try {
     await claude.add('--transport', 'http', 'handrail', relay.url, '--header', `Authorization: Bearer ${server.token}`)

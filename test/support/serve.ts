@@ -64,6 +64,7 @@ export interface McpOptions {
   name?: string
   /** For stdio. */
   args?: string[]
+  env?: Record<string, string>
 }
 
 export interface McpConnection {
@@ -89,25 +90,24 @@ export async function openMcp(
   )
   const { onAsked } = options
   if (onAsked) client.setRequestHandler('elicitation/create', async ({ params }) => (await onAsked(params)) as never)
-  await client.connect(transportFor(way, project, served, options.args ?? []))
+  await client.connect(transportFor(way, project, served, options))
   return {
     client,
     async call(tool, input) {
       const result = await client.callTool({ name: tool, arguments: input })
       const [first] = result.content as { type: string; text: string }[]
-      return (result.isError ? JSON.parse(first?.text ?? '{}') : result.structuredContent) as Record<string, unknown> &
-        Partial<ErrorBody>
+      return (result.structuredContent ?? JSON.parse(first?.text ?? '{}')) as Record<string, unknown> & Partial<ErrorBody>
     },
     [Symbol.asyncDispose]: () => client.close(),
   }
 }
 
-function transportFor(way: Way, project: string, served: Served | undefined, args: string[]) {
+function transportFor(way: Way, project: string, served: Served | undefined, { args = [], env }: McpOptions) {
   if (way.startsWith('stdio'))
     return new StdioClientTransport({
       command: process.execPath,
       args: [program, 'mcp', '--project', project, ...args],
-      env: cleanEnv(dirname(project)),
+      env: cleanEnv(dirname(project), env),
       stderr: 'pipe',
     })
   if (!served) throw new Error(`${way} needs a server`)

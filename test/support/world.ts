@@ -157,8 +157,7 @@ export async function openStdio(
     async call(tool, input) {
       const result = await client.callTool({ name: tool, arguments: input })
       const [first] = result.content as { type: string; text: string }[]
-      return (result.isError ? JSON.parse(first?.text ?? '{}') : result.structuredContent) as Record<string, unknown> &
-        Partial<ErrorBody>
+      return (result.structuredContent ?? JSON.parse(first?.text ?? '{}')) as Record<string, unknown> & Partial<ErrorBody>
     },
     [Symbol.asyncDispose]: () => client.close(),
   }

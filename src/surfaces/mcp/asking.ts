@@ -14,6 +14,8 @@ export interface Pending {
   nonce: string
   approval?: string
   mode: 'form' | 'url'
+  /** The second form of a no: its words are asked for, the no itself was said in the first. */
+  why?: true
 }
 
 /** A question to the person, as the client gets it. */
@@ -38,7 +40,9 @@ export function reachOf(capabilities: unknown): Reach {
   }
 }
 
-export const longestNote = 1_000
+/** A person's choices, the harmless one first: terminals mark the first of a list, and Enter takes it. */
+const choices = { no: 'decline', noAndWhy: 'decline and say why', yes: 'approve' } as const
+const longestNote = 1_000
 export const longestQuestion = 10_000
 
 /** Nobody is asked to approve what they cannot see whole. */
@@ -54,17 +58,10 @@ export function askApproval(approval: Approval, about: string, reach: Reach, pag
       state: { ...state, mode: 'form' },
       params: {
         message: [head, '', card.text, '', 'Approve exactly this change?'].join('\n'),
+        // Nothing optional: Codex does not send a form while a text field of it is empty.
         requestedSchema: {
           type: 'object',
-          properties: {
-            decision: { type: 'string', title: 'Decision', enum: ['approve', 'decline'] },
-            note: {
-              type: 'string',
-              title: 'Note for the agent',
-              description: 'Optional; goes back word for word.',
-              maxLength: longestNote,
-            },
-          },
+          properties: { decision: { type: 'string', title: 'Decision', enum: Object.values(choices) } },
           required: ['decision'],
         },
       },
@@ -76,6 +73,35 @@ export function askApproval(approval: Approval, about: string, reach: Reach, pag
     state: { ...state, mode: 'url' },
     params: { mode: 'url', elicitationId, url, message: `${head}\nThe page shows the whole change; answer there.` },
   }
+}
+
+/** The second form of a no. */
+export function askWhy({ client, id }: Approval, about: string): Question {
+  return {
+    state: { about, nonce: nonce(), approval: id, mode: 'form', why: true },
+    params: {
+      message: `Declined. What should ${oneLine(client, 60)} know? It gets this word for word.`,
+      requestedSchema: {
+        type: 'object',
+        properties: { why: { type: 'string', title: 'Why', minLength: 1, maxLength: longestNote } },
+        required: ['why'],
+      },
+    },
+  }
+}
+
+/** What a form said, where it was filled in as it was asked for, and in no other case. */
+export function decisionIn(content: unknown): 'approve' | 'decline' | 'ask why' | undefined {
+  if (typeof content !== 'object' || content === null || Array.isArray(content)) return undefined
+  const { decision, ...more } = content as Record<string, unknown>
+  if (Object.keys(more).length > 0) return undefined
+  return decision === choices.yes
+    ? 'approve'
+    : decision === choices.no
+      ? 'decline'
+      : decision === choices.noAndWhy
+        ? 'ask why'
+        : undefined
 }
 
 export function askQuestion(question: string, about: string): Question {
@@ -93,9 +119,10 @@ export function askQuestion(question: string, about: string): Question {
 }
 
 /** The words of a person, where there are any. */
-export function wordsOf(answered: Answered | undefined, field: string): string | undefined {
+export function wordsOf(answered: Answered | undefined, field: 'answer' | 'why'): string | undefined {
   const words = answered?.action === 'accept' ? answered.content?.[field] : undefined
-  return typeof words === 'string' && words.trim() !== '' ? words.slice(0, 10_000) : undefined
+  if (typeof words !== 'string' || words.trim() === '') return undefined
+  return words.slice(0, field === 'why' ? longestNote : 10_000)
 }
 
 function nonce(): string {

@@ -1,37 +1,96 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Runtime } from '../../contracts/runtime.ts'
-import type { Answerer, ToolCall } from './answer.ts'
+import { waitingForPerson, type Answerer, type Reply, type ToolCall } from './answer.ts'
 import type { Answered, Question } from './asking.ts'
 
-/** Puts a question to the client on a live connection; rejects when the signal says to stop waiting. */
-export type Put = (params: Question['params'], signal: AbortSignal) => Promise<Pick<Answered, 'action' | 'content'>>
+/** What a client says of a form. */
+type Said = Pick<Answered, 'action' | 'content'>
+
+/** Puts a question to the client on a live connection; rejects when the signal says to take it back. */
+export type Put = (params: Question['params'], signal: AbortSignal) => Promise<Said>
 
 const lookMs = 200
+/** How long a form stays open at most; as long as the sealed state of a 2026 client counts. */
+const readingMs = 15 * 60_000
+/** Forms that stay open after their calls were answered, for one client. */
+const mostReading = 16
 
 /**
  * A call on a connection where we can ask back (before 2026): the question is put while the call waits. It waits no longer than
- * clients do, and no longer than until somebody answers elsewhere.
+ * clients do, and no longer than until somebody answers elsewhere. The form stays open after that: a late answer counts.
  */
-export async function converse(runtime: Runtime, answer: Answerer, call: ToolCall, put: Put): Promise<Record<string, unknown>> {
-  const reply = await answer(call)
-  if ('result' in reply) return reply.result
-  call.signal.throwIfAborted()
-  const { params, state } = reply.question
-  const settled = new AbortController()
-  const limit = AbortSignal.timeout(Math.max(1, runtime.config.limits.approvalWaitMs))
-  const stop = AbortSignal.any([call.signal, limit, settled.signal])
-  if (state.approval !== undefined) void watch(runtime, state.approval, settled, stop)
-  const said = await put(params, stop).catch(() => ({ action: 'none' }) as const)
-  settled.abort()
-  call.signal.throwIfAborted()
-  const last = await answer({ ...call, answered: { state, ...said } })
-  return 'result' in last ? last.result : {}
+export async function converse(
+  runtime: Runtime,
+  answerer: Answerer,
+  given: ToolCall,
+  put: Put,
+): Promise<Record<string, unknown>> {
+  const { limits } = runtime.config
+  const call = { ...given, answerBy: Date.now() + limits.answerWithinMs }
+  const ask = async (question: Question): Promise<Reply> => {
+    call.signal.throwIfAborted()
+    const form = openForm(runtime, question, put)
+    const withdraw = (): void => form.close()
+    call.signal.addEventListener('abort', withdraw)
+    const rest = call.progress?.wait(waitingForPerson)
+    const patience = Math.min(limits.approvalWaitMs, call.answerBy - Date.now())
+    const said = await within(Math.max(1, patience), form.said)
+    rest?.()
+    call.signal.removeEventListener('abort', withdraw)
+    call.signal.throwIfAborted()
+    if (said === undefined) stayOpen(runtime, answerer, given, question, form, put)
+    return answerer.reply({ ...call, answered: { state: question.state, ...(said ?? { action: 'none' }) } })
+  }
+  let reply = await answerer.reply(call)
+  while ('question' in reply) reply = await ask(reply.question)
+  return reply.result
+}
+
+interface Form {
+  said: Promise<Said>
+  close(): void
+}
+
+/** A form at the client. It is taken back where the approval is answered elsewhere. */
+function openForm(runtime: Runtime, { params, state }: Question, put: Put): Form {
+  const closed = new AbortController()
+  const stop = AbortSignal.any([closed.signal, AbortSignal.timeout(readingMs)])
+  if (state.approval !== undefined) void watch(runtime, state.approval, closed, stop)
+  const said = put(params, stop)
+    .catch(() => ({ action: 'none' }) as const)
+    .finally(() => closed.abort())
+  return { said, close: () => closed.abort() }
+}
+
+/** The call is answered, the person is perhaps still reading: what they say becomes a decision, and the same call made again finds it. */
+function stayOpen(runtime: Runtime, answerer: Answerer, call: ToolCall, { state }: Question, form: Form, put: Put): void {
+  const id = state.approval
+  if (id === undefined || state.why || answerer.reading.size >= mostReading) return form.close()
+  answerer.reading.add(id)
+  const hear = async (): Promise<void> => {
+    const next = answerer.settle({ state, ...(await form.said) }, call.client)
+    if (next) answerer.settle({ state: next.state, ...(await openForm(runtime, next, put).said) }, call.client)
+  }
+  void hear()
+    .catch((fault: unknown) => console.error('handrail: mcp: a late answer could not be kept:', fault))
+    .finally(() => answerer.reading.delete(id))
+}
+
+/** Nothing where it takes longer. */
+async function within<T>(ms: number, doing: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), ms).unref()
+  })
+  const first = await Promise.race([doing, late])
+  clearTimeout(timer)
+  return first
 }
 
 /** Ends the waiting when the approval is answered from elsewhere. */
-async function watch(runtime: Runtime, id: string, settled: AbortController, stop: AbortSignal): Promise<void> {
+async function watch(runtime: Runtime, id: string, closed: AbortController, stop: AbortSignal): Promise<void> {
   while (!stop.aborted) {
-    if (runtime.approvals.get(id)?.state !== 'pending') return settled.abort()
+    if (runtime.approvals.get(id)?.state !== 'pending') return closed.abort()
     await pause(lookMs, undefined, { signal: stop }).catch(() => undefined)
   }
 }

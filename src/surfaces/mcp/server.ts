@@ -17,6 +17,7 @@ import { reachOf, type Answered, type Pending, type Question } from './asking.ts
 import { converse } from './converse.ts'
 import { describeTool, icons, instructions } from './dialect.ts'
 import { openFeed, type Feed } from './feed.ts'
+import { openProgress } from './progress.ts'
 import { getPrompt, listPrompts } from './prompts.ts'
 import { fillTemplate, listResources, listTemplates, readResource } from './resources.ts'
 
@@ -98,7 +99,7 @@ export function createServer(house: House, desk: Desk, era: 'legacy' | 'modern',
       answered: answeredIn(context),
     }
     if (era === 'legacy') return (await converse(runtime, desk.answer, call, putting(context))) as never
-    const reply = await desk.answer(call)
+    const reply = await desk.answer.reply(call)
     return ('result' in reply ? reply.result : await toInputRequired(reply.question, seal, context)) as never
   })
 
@@ -225,8 +226,10 @@ function capabilitiesOf(server: Server, context: ServerContext): unknown {
 function progressOf(context: ServerContext): ToolCall['progress'] {
   const token = context.mcpReq._meta?.progressToken
   if (token === undefined) return undefined
-  return (params) =>
-    void context.mcpReq
-      .notify({ method: 'notifications/progress', params: { progressToken: token, ...params } as never })
-      .catch(() => undefined)
+  return openProgress(
+    (params) =>
+      void context.mcpReq
+        .notify({ method: 'notifications/progress', params: { progressToken: token, ...params } as never })
+        .catch(() => undefined),
+  )
 }

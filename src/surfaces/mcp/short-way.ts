@@ -3,6 +3,7 @@ import type { Runtime } from '../../contracts/runtime.ts'
 import type { Answerer, ToolCall } from './answer.ts'
 import { reachOf, type Answered } from './asking.ts'
 import { converse, type Put } from './converse.ts'
+import { openProgress } from './progress.ts'
 
 interface Request {
   id: string | number
@@ -65,8 +66,10 @@ export function openShortWay(runtime: Runtime, answer: Answerer, send: (message:
         reach,
         signal: stop.signal,
         ...(token !== undefined && {
-          progress: (step) =>
-            void send({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: token, ...step } } as never),
+          progress: openProgress(
+            (step) =>
+              void send({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: token, ...step } } as never),
+          ),
         }),
       }
       const result = await converse(runtime, answer, call, put)
