@@ -1,4 +1,5 @@
 import type { Runtime } from './contracts/runtime.ts'
+import { openPeers } from './host/peer.ts'
 import { answer, listen, type Listening } from './surfaces/listen.ts'
 import { mcpHttp } from './surfaces/mcp/http.ts'
 import { openHouse } from './surfaces/mcp/server.ts'
@@ -22,7 +23,7 @@ export async function serveHttp(runtime: Runtime, options: ServeOptions): Promis
   const house = openHouse(runtime, fixtures)
   const doorman = openDoorman(runtime.token('person').token, (word, until) => runtime.spend(word, until))
   let url: string | undefined
-  const mcp = mcpHttp(house, () => url)
+  const mcp = mcpHttp(house, () => url, openPeers())
   const listening = await listen({
     ...options,
     requestsPerSecond: runtime.config.limits.requestsPerSecond,

@@ -10,11 +10,17 @@ import {
 import { answer, leaveUnread, Refusal, type Route, type Visitor } from '../listen.ts'
 import { oneLine } from '../../contracts/plain.ts'
 import { parseJson } from '../json.ts'
-import { createServer, openDesk, type House } from './server.ts'
+import { createServer, openDesk, type Desk, type House } from './server.ts'
 import type { News } from './feed.ts'
 import { openSessions, type Sessions } from './sessions.ts'
 
 const mostInBatch = 100
+const mostDesks = 1_000
+
+/** Says who is at the other end of a connection. */
+interface Peers {
+  of(socket: IncomingMessage['socket']): Promise<string>
+}
 
 export interface McpHttp {
   route: Route
@@ -22,10 +28,20 @@ export interface McpHttp {
 }
 
 /** MCP over Streamable HTTP at one address: 2026 without sessions, and the versions before it with them. */
-export function mcpHttp(house: House, page: () => string | undefined): McpHttp {
-  // Without a connection to tell visits apart, a client's name makes its session.
-  const desk = openDesk(house, { surface: 'mcp-http', session: (client) => sessionName(`http ${client}`), page })
-  const modern = createMcpHandler(() => createServer(house, desk, 'modern', false), {
+export function mcpHttp(house: House, page: () => string | undefined, peers: Peers): McpHttp {
+  const desks = new Map<string, Desk>()
+  /** 2026 has no sessions of its own. The process that calls and the name it gives make one: a name alone is anybody's to give. */
+  const deskOf = (peer: string): Desk => {
+    const known = desks.get(peer)
+    const session = (client: string): string => sessionName(`http ${peer} ${client}`)
+    const desk = known ?? openDesk(house, { surface: 'mcp-http', session, page })
+    // The one that was used last goes to the end.
+    desks.delete(peer)
+    desks.set(peer, desk)
+    if (desks.size > mostDesks) desks.delete(desks.keys().next().value as string)
+    return desk
+  }
+  const modern = createMcpHandler(({ authInfo }) => createServer(house, deskOf(authInfo?.clientId ?? ''), 'modern', false), {
     legacy: 'reject',
     maxSubscriptions: 64,
     onerror: complain,
@@ -43,10 +59,15 @@ export function mcpHttp(house: House, page: () => string | undefined): McpHttp {
     const { request, response } = visitor
     const dropped = new AbortController()
     response.once('close', () => response.writableFinished || dropped.abort())
+    // Begun before the body is read, so that it costs no time of its own.
+    const peer = peers.of(request.socket)
     const body = request.method === 'POST' ? await readMessage(visitor) : undefined
     const web = toWebRequest(request, dropped.signal)
     if (await isLegacyRequest(web, body)) await legacy(sessions, web, body, dropped.signal, response)
-    else await send(await modern.fetch(web, { parsedBody: body }), response)
+    else {
+      const authInfo = { token: '', scopes: [], clientId: await peer }
+      await send(await modern.fetch(web, { parsedBody: body, authInfo }), response)
+    }
   }
 
   return {
