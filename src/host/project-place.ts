@@ -1,9 +1,9 @@
-import { fstatSync, readFileSync, statSync } from 'node:fs'
+import { fstatSync, readFileSync } from 'node:fs'
 import { homedir, userInfo } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
 import { ToolError } from '../contracts/errors.ts'
 import { dangerFlags, type Danger } from '../contracts/runtime.ts'
-import { isWithin } from './state-place.ts'
+import { isWithin, statIfReached } from './state-place.ts'
 import type { Root } from './walk.ts'
 
 const all = Number.POSITIVE_INFINITY
@@ -193,12 +193,4 @@ function isWindowsOwn(path: string, environment: Record<string, string | undefin
     own.some((folder) => folder !== '' && isWithin(lower, folder.toLowerCase())) ||
     lower === join(environment['SystemDrive'] ?? 'C:', '\\users').toLowerCase()
   )
-}
-
-function statIfReached(path: string): { dev: number; ino: number } | undefined {
-  try {
-    return statSync(path, { throwIfNoEntry: false })
-  } catch {
-    return undefined
-  }
 }

@@ -31,7 +31,8 @@ export interface StateFolder {
   at(name: string): string
   /** The same for a database: made where it is missing; a link in its place, or beside it, is refused. */
   file(name: string): string
-  sub(name: string): StateFolder
+  /** With `label`, faults name what is inside by names below that; agents read those, and need not learn where the state lies. */
+  sub(name: string, label?: string): StateFolder
   has(name: string): boolean
   names(): string[]
   read(name: string): Buffer | undefined
@@ -60,11 +61,11 @@ export interface LogFile {
 
 /** Opens (and where needed makes, 0700) a folder of ours; a link in its place, or a folder of somebody else, is refused. */
 export function openStateFolder(path: string): StateFolder {
-  return openAt(path, path)
+  return openAt(path, path, path)
 }
 
-/** `shown` is the name for people of what `path` leads to. */
-function openAt(path: string, shown: string): StateFolder {
+/** `where` is the name of what `path` leads to, `shown` what it is called in faults. */
+function openAt(path: string, where: string, shown: string, label = shown): StateFolder {
   try {
     mkdirSync(path, { mode: 0o700 })
   } catch (cause) {
@@ -81,16 +82,16 @@ function openAt(path: string, shown: string): StateFolder {
     const us = process.geteuid?.()
     if (us !== undefined && stat.uid !== us) throw notOurs(shown, stat.uid, us)
     if ((stat.mode & 0o077) !== 0 && us !== undefined) fchmodSync(fd, 0o700)
-    return folderAt(existsSync(`/proc/self/fd/${fd}`) ? `/proc/self/fd/${fd}` : path, shown, fd)
+    return folderAt(existsSync(`/proc/self/fd/${fd}`) ? `/proc/self/fd/${fd}` : path, where, label, fd)
   } catch (cause) {
     closeSync(fd)
     throw stateFault(shown, cause)
   }
 }
 
-function folderAt(own: string, path: string, fd: number): StateFolder {
+function folderAt(own: string, path: string, label: string, fd: number): StateFolder {
   const at = (name: string): string => `${own}/${name}`
-  const shown = (name: string): string => join(path, name)
+  const shown = (name: string): string => join(label, name)
   const inside: StateFolder[] = []
   const put = (name: string, content: Uint8Array): void => {
     const file = openSync(at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
@@ -119,8 +120,8 @@ function folderAt(own: string, path: string, fd: number): StateFolder {
       guarded(name, () => closeSync(openSync(at(name), O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)))
       return at(name)
     },
-    sub(name) {
-      const folder = openAt(at(name), shown(name))
+    sub(name, called) {
+      const folder = openAt(at(name), join(path, name), shown(name), called)
       inside.push(folder)
       return folder
     },

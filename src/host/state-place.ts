@@ -37,7 +37,7 @@ export function openStateBase(path: string, project: Pick<Root, 'path' | 'fd'>):
   const real = willBe(path)
   if (isWithin(real, project.path) || holds(fstatSync(project.fd), real))
     throw apart(`it lies in the project ${project.path}`, real)
-  const there = statSync(real, { throwIfNoEntry: false })
+  const there = statIfReached(real)
   if (isWithin(project.path, real) || (there && holds(there, project.path)))
     throw apart(`the project ${project.path} lies in it`, real)
   try {
@@ -75,9 +75,18 @@ export function isWithin(path: string, folder: string): boolean {
 /** Whether a folder is this path or one above it, by whatever name it was reached (a bind mount gives a second one). */
 function holds(folder: { dev: number; ino: number }, path: string): boolean {
   for (let at = path; ; at = dirname(at)) {
-    const stat = statSync(at, { throwIfNoEntry: false })
+    const stat = statIfReached(at)
     if (stat && stat.dev === folder.dev && stat.ino === folder.ino) return true
     if (at === dirname(at)) return false
+  }
+}
+
+/** Nothing where it is missing, or somebody does not let us look. */
+export function statIfReached(path: string): { dev: number; ino: number } | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch {
+    return undefined
   }
 }
 

@@ -37,7 +37,7 @@ export interface ProjectState {
 export function openProjectState(root: Root, asked: StateAsked): ProjectState {
   const base = openStateBase(stateBase(asked), root)
   try {
-    const folder = base.sub(projectsFolder).sub(projectFolderName(root.path))
+    const folder = base.sub(projectsFolder).sub(projectFolderName(root.path), '')
     const now = identityOf(root)
     const found = readManifest(folder) ?? firstManifest(folder, root.path, now)
     mustFit(found, root.path, now, folder.path)

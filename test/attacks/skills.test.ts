@@ -352,7 +352,7 @@ printf 'one\\n2\\n' > a.txt; rm b.txt; mkdir -p src; printf 'no end' > "src/a ne
       task_prompt: 'x',
     })
     expect(answer.evidence_refs).toEqual([expect.stringMatching(/^evidence\/call_\w+\.log$/), expect.stringMatching(/\.patch$/)])
-    const [log = '', patch = ''] = answer.evidence_refs.map((ref) => readFileSync(world.path(ref), 'utf8'))
+    const [log = '', patch = ''] = answer.evidence_refs.map((ref) => readFileSync(world.state(ref), 'utf8'))
     expect(log).toContain('line 1500\n')
     expect(answer.stdout_excerpt).not.toContain('line 1500\n')
     expect(patch).toContain('Binary files')
@@ -405,7 +405,7 @@ rm a.txt; ln -s b.txt a.txt; rm -r dir; echo file > dir; rm file; mkdir file; ec
       workspace_path: workspace,
       task_prompt: 'x',
     })
-    const patch = readFileSync(world.path(answer.evidence_refs[1] ?? ''), 'utf8')
+    const patch = readFileSync(world.state(answer.evidence_refs[1] ?? ''), 'utf8')
     execFileSync('git', ['apply', '-'], {
       cwd: fresh,
       input: patch,
@@ -453,7 +453,7 @@ rm a.txt; ln -s b.txt a.txt; rm -r dir; echo file > dir; rm file; mkdir file; ec
       taken_over: true,
       confined: false,
     })
-    expect(readFileSync(world.path(answer.evidence_refs[1] ?? ''), 'utf8')).toContain('-one\n-two\n+changed\n')
+    expect(readFileSync(world.state(answer.evidence_refs[1] ?? ''), 'utf8')).toContain('-one\n-two\n+changed\n')
     await world.call('undo', { last: true, dryRun: false }, { role: 'person' })
     expect(world.read(`${workspace}/a.txt`)).toBe('one\ntwo\n')
     expect((await world.fault('agent_run', { ...input, output_mode: 'report' })).code).toBe('E_UNSUPPORTED')
@@ -558,7 +558,7 @@ rm a.txt; ln -s b.txt a.txt; rm -r dir; echo file > dir; rm file; mkdir file; ec
     expect(cards).toHaveLength(1)
     expect(answer).toMatchObject({ stdout_excerpt: 'said\n', changed_files: [`${workspace}/a.txt`], taken_over: false })
     expect(world.read(`${workspace}/a.txt`)).toBe('one\ntwo\n')
-    expect(readFileSync(world.path(answer.evidence_refs[1] ?? ''), 'utf8')).toContain('+changed')
+    expect(readFileSync(world.state(answer.evidence_refs[1] ?? ''), 'utf8')).toContain('+changed')
   })
 
   test('not installed, and a program of that name in the project, are the same: it is not there', async () => {
@@ -590,7 +590,7 @@ rm a.txt; ln -s b.txt a.txt; rm -r dir; echo file > dir; rm file; mkdir file; ec
     expect(fault.code).toBe('E_TIMEOUT')
     expect(JSON.stringify(fault.toBody())).not.toContain(key)
     const end = [...world.runtime.audit.lines()].findLast((line) => line.event === 'call.end')
-    expect(readFileSync(world.path(end?.evidence?.[0] ?? ''), 'utf8')).toContain('by force: it ran longer than 10 s')
+    expect(readFileSync(world.state(end?.evidence?.[0] ?? ''), 'utf8')).toContain('by force: it ran longer than 10 s')
     expect(details(world, 'tool.agent_run').map((one) => one['exit_code'])).toEqual([null, 7, null, null])
     const all = readdirSync(world.state(''), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())

@@ -163,7 +163,7 @@ describe('a dev server', () => {
         const [host, port] = path.slice(1).split('_')
         return new Promise((done) => net.connect(Number(port), host).once('connect', () => done('REACHED')).once('error', (fault) => done(fault.code)))
       `),
-      { '.env': 'SECRET=1', 'node_modules/kept/index.js': '' },
+      { '.env': 'SECRET=1', '.handrail/token': 'SECRET', 'node_modules/kept/index.js': '' },
     )
     const url = first(await dev(world))
     expect(await get(`${url}127.0.0.1_${outside.port}`)).toBe('ECONNREFUSED')
