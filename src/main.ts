@@ -128,6 +128,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
   })
   const web = keep(
     openWeb({
+      project: projectRoot.path,
       files,
       preview: config.preview,
       allowedHosts: policies.browserAllowedHosts,

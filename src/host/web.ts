@@ -19,6 +19,7 @@ interface Opened {
 }
 
 export function openWeb(parts: {
+  project: string
   files: Files
   preview: PreviewSettings
   allowedHosts: readonly string[]
@@ -34,7 +35,7 @@ export function openWeb(parts: {
       import('./browser/pages.ts'),
       import('./preview/preview.ts'),
     ])
-    const browser = openBrowser(environment)
+    const browser = openBrowser(environment, parts.project)
     return {
       browser,
       preview: openPreview({ files, settings: parts.preview, browser, timeoutMs, environment }),

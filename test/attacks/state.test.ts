@@ -97,6 +97,10 @@ function own(path: string, uid: number): void {
 const errorOf = ({ err }: CliEnd): ErrorBody['error'] => (JSON.parse(err.trim().split('\n').at(-1) ?? '') as ErrorBody).error
 const manifestOf = (world: World): Manifest => JSON.parse(readFileSync(world.state('manifest.json'), 'utf8')) as Manifest
 
+/** All of the state, save what SQLite clears away some time after a connection is closed. */
+const stored = (world: World): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(treeOf(world.state(''))).filter(([name]) => !/-(wal|shm)$/.test(name)))
+
 function faultOf(act: () => unknown): ToolError {
   try {
     act()
@@ -270,7 +274,7 @@ test('another folder in the project’s place is refused and nothing is read or 
   renameSync(world.project, join(world.base, 'gone'))
   renameSync(`${world.project}-new`, world.project)
   rmSync(join(world.base, 'gone'), { recursive: true })
-  const before = treeOf(world.state(''))
+  const before = stored(world)
   const refused = await runCli(world.project, ['call', 'list_snapshots', '{}', '--json'])
   expect(errorOf(refused)).toMatchObject({
     code: 'E_CONFLICT',
@@ -281,7 +285,7 @@ test('another folder in the project’s place is refused and nothing is read or 
     out: expect.stringContaining('another folder') as string,
   })
   expect((await runCli(world.project, ['state', 'adopt', '--json'])).code, 'nobody is there to ask').toBe(2)
-  expect(treeOf(world.state(''))).toEqual(before)
+  expect(stored(world)).toEqual(before)
   expect(await runCli(world.project, ['state', 'adopt', '--yes'])).toMatchObject({ code: 0 })
   await world.reopen()
   expect(world.runtime.snapshots(10, '').map((one) => one.id)).toContain(snapshotId)
@@ -312,12 +316,12 @@ test('the manifest decides: another device is recorded, another birth, another p
     ...(real.bornAt === undefined ? [] : [{ ...real, bornAt: '1' }]),
   ]) {
     put(wrong)
-    const before = treeOf(world.state(''))
+    const before = stored(world)
     expect([wrong, faultOf(() => openRuntime({ project: world.project, environment: cleanEnv(world.base) })).code]).toEqual([
       wrong,
       'E_CONFLICT',
     ])
-    expect(treeOf(world.state(''))).toEqual(before)
+    expect(stored(world)).toEqual(before)
   }
   rmSync(world.state('manifest.json'))
   expect(faultOf(() => openRuntime({ project: world.project, environment: cleanEnv(world.base) })).code).toBe('E_CONFLICT')
@@ -378,11 +382,11 @@ test('from a .handrail of an older version come the kept states that hold up and
     ])[0] as [string, Record<string, unknown>]
   expect(good).toBe(meta['id'])
   let count = 0
-  const plant = (change: Record<string, unknown>, content: string | undefined = 'evil\n'): string => {
+  const plant = (change: Record<string, unknown>, content: string | null = 'evil\n'): string => {
     const id = `snap_20250101T000000_${String(++count).padStart(8, '0')}`
     const described = { ...meta, id, sha256: sha256(Buffer.from(content ?? '')), ...change }
     writeFileSync(join(old, 'snapshots', `${id}.meta.json`), JSON.stringify(described))
-    if (content !== undefined) writeFileSync(join(old, 'snapshots', `${id}.txt`), content)
+    if (content !== null) writeFileSync(join(old, 'snapshots', `${id}.txt`), content)
     return id
   }
   for (const path of ['../out.txt', '/etc/passwd', '.git/hooks/x', 'a/../b', '.handrail/token', 'handrail.config.json', '', 7])
@@ -393,7 +397,7 @@ test('from a .handrail of an older version come the kept states that hold up and
   plant({ mode: 0o4755 })
   plant({ form: 'device' })
   plant({ id: good })
-  plant({ sha256: sha256(readFileSync('/etc/passwd')) }, undefined)
+  plant({ sha256: sha256(readFileSync('/etc/passwd')) }, null)
   symlinkSync('/etc/passwd', join(old, 'snapshots', `snap_20250101T000000_${String(count).padStart(8, '0')}.txt`))
   writeFileSync(join(old, 'snapshots', 'x.meta.json'), '{}')
   const fine = plant({ path: 'fine.txt', call: 'call_x', session: 'sess_test', kind: 'write', undoneBy: null })
@@ -414,4 +418,69 @@ test('from a .handrail of an older version come the kept states that hold up and
   expect(world.runtime.audit.verify().whole).toBe(true)
   expect(readFileSync(String(said['auditFile']))).toEqual(readFileSync(join(old, 'audit.jsonl')))
   expect(await runCli(world.project, ['undo', '--last', '--yes'])).toMatchObject({ code: 1 })
+})
+
+test('a home or a folder of the system is no project at the command line, unless a flag names the danger; no setting does', async () => {
+  using ground = openGround(process.getuid?.() ?? 0)
+  const look = async (project: string, ...more: string[]): Promise<string> => {
+    const end = await runCli(project, ['sessions', '--json', ...more], { env: cleanEnv(ground.base) })
+    return end.code === 0 ? 'fine' : errorOf(end).message
+  }
+  writeFileSync(join(ground.base, 'handrail.config.json'), '{"allowHomeAsProject": true}')
+  expect(await look(ground.base)).toContain('a home folder')
+  expect(await look('/etc')).toContain('a folder of the system')
+  expect(await look('/', '--allow-system-folder-as-project', '--allow-home-as-project')).toContain('the root')
+  rmSync(join(ground.base, 'handrail.config.json'))
+  // The state may not lie in it, so the person must say where it goes.
+  expect(await look(ground.base, '--allow-home-as-project')).toContain('it lies in the project')
+  const elsewhere = mkdtempSync(join(tmpdir(), 'handrail-test-'))
+  try {
+    expect(await look(ground.base, '--allow-home-as-project', '--state', join(elsewhere, 'state'))).toBe('fine')
+  } finally {
+    rmSync(elsewhere, { recursive: true })
+  }
+})
+
+test.skipIf(!canMount)(
+  `a second name by a bind mount is the same folder (${canMount ? 'mounted' : 'SKIPPED: nobody may mount here'})`,
+  () => {
+    using ground = openGround(process.getuid?.() ?? 0)
+    const at = join(ground.base, 'bound', 'here')
+    mkdirSync(at, { recursive: true })
+    const open = (bound: string, project: string, env: Record<string, string> = {}): string =>
+      spawnSync(
+        'unshare',
+        [
+          '-rm',
+          'sh',
+          '-c',
+          'mount --bind "$A" "$B" && exec "$@"',
+          'sh',
+          process.execPath,
+          program,
+          'sessions',
+          '--project',
+          project,
+        ],
+        { env: { ...cleanEnv(ground.base, env), A: bound, B: at }, encoding: 'utf8' },
+      ).stderr
+    expect(open(ground.base, at)).toContain('a home folder')
+    expect(open('/etc', at)).toContain('a folder of the system')
+    expect(open(ground.project, ground.project, { HANDRAIL_STATE: join(at, 'state') })).toContain('it lies in the project')
+    expect(existsSync(join(ground.project, 'state'))).toBe(false)
+  },
+)
+
+test('a browser that the project brings is not started, though npm puts it first on the PATH', async () => {
+  const names = ['chromium-headless-shell', 'chromium', 'google-chrome']
+  const trap = '#!/bin/sh\ntouch "$0.ran"\n'
+  await using world = await openWorld({
+    files: Object.fromEntries(names.map((name) => [`node_modules/.bin/${name}`, trap])),
+    environment: (base) => ({ PATH: `${base}/door/node_modules/.bin:${base}/project/node_modules/.bin:node_modules/.bin:.` }),
+  })
+  symlinkSync(world.project, join(world.base, 'door'))
+  for (const name of names) chmodSync(world.path(`node_modules/.bin/${name}`), 0o755)
+  const { says } = await world.runtime.means.browser()
+  expect(says).not.toContain('node_modules')
+  expect(readdirSync(world.path('node_modules/.bin')).sort()).toEqual(names.toSorted())
 })

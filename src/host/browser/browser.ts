@@ -36,7 +36,7 @@ const launchMs = 30_000
 const closeMs = 5_000
 
 /** One Chromium for the whole runtime, started when it is first needed. */
-export function openBrowser(environment: Readonly<Record<string, string | undefined>>): Browser {
+export function openBrowser(environment: Readonly<Record<string, string | undefined>>, project?: string): Browser {
   let found: { file: string } | { missing: string } | undefined
   let running: Promise<Chromium> | undefined
   let closed = false
@@ -46,7 +46,7 @@ export function openBrowser(environment: Readonly<Record<string, string | undefi
   const look = (): { file: string } | { missing: string } => {
     if (!found) {
       const driver = missingDriver()
-      found = driver === undefined ? findChromium(environment) : { missing: driver }
+      found = driver === undefined ? findChromium(environment, project) : { missing: driver }
     }
     return found
   }

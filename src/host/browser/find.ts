@@ -1,6 +1,7 @@
-import { accessSync, constants, statSync } from 'node:fs'
+import { accessSync, constants, realpathSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { delimiter, join } from 'node:path'
+import { delimiter, isAbsolute, join } from 'node:path'
+import { isWithin } from '../state-place.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -36,14 +37,17 @@ const usual: Record<string, readonly string[]> = {
   ],
 }
 
-/** The Chromium to use, or why there is none. What `HANDRAIL_CHROMIUM` names is used or nothing is. */
-export function findChromium(environment: Environment): { file: string } | { missing: string } {
+/**
+ * The Chromium to use, or why there is none. What `HANDRAIL_CHROMIUM` names is used or nothing is. What lies in the project is left
+ * out, and so is what a relative PATH leads to: npm puts `node_modules/.bin` of a clone first, and whoever made it could run there.
+ */
+export function findChromium(environment: Environment, project?: string): { file: string } | { missing: string } {
   const named = environment['HANDRAIL_CHROMIUM']
   if (named) return isProgram(named) ? { file: named } : { missing: `HANDRAIL_CHROMIUM names no program: ${named}` }
-  const folders = (environment['PATH'] ?? '').split(delimiter).filter(Boolean)
+  const folders = (environment['PATH'] ?? '').split(delimiter).filter(isAbsolute)
   const endings = process.platform === 'win32' ? ['.exe'] : ['']
   const onPath = names.flatMap((name) => folders.flatMap((folder) => endings.map((ending) => join(folder, name + ending))))
-  const file = [...onPath, ...(usual[process.platform] ?? [])].find(isProgram)
+  const file = [...onPath, ...(usual[process.platform] ?? [])].find((one) => isProgram(one) && !liesIn(project, one))
   return file === undefined
     ? { missing: 'No Chromium was found. Install one (Debian: apt-get install chromium), or name it in HANDRAIL_CHROMIUM.' }
     : { file }
@@ -57,6 +61,10 @@ export function missingDriver(): string | undefined {
   } catch {
     return 'The package playwright-core is not installed. Run: npm install playwright-core'
   }
+}
+
+function liesIn(project: string | undefined, file: string): boolean {
+  return project !== undefined && [file, realpathSync(file)].some((one) => isWithin(one, project))
 }
 
 function isProgram(path: string): boolean {
