@@ -4,6 +4,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { ToolError } from './contracts/errors.ts'
 import type { Operator, RuntimeOptions } from './contracts/runtime.ts'
+import { redact } from './contracts/redact/redact.ts'
 import type { Written } from './contracts/tool.ts'
 import { openDatabase } from './host/database.ts'
 import { judgedFiles } from './host/files.ts'
@@ -214,7 +215,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
         },
       },
       confinement: stages.confinement,
-      note: (note) => sessions.note(note),
+      note: (note) => sessions.note({ ...note, text: redact(note.text) }),
     },
     records: { audit },
     webgal: { files, lang: config.lang, extraCommands: config.webgalCommands, preview: web.preview },
@@ -291,8 +292,9 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
     onToolsChanged: () => undefined,
     call: kernel.call,
     openSession(session) {
-      if (sessions.open(session))
-        audit.note({ event: 'session.opened', session: session.id, surface: session.surface, client: session.client })
+      const client = scrub(session.client)
+      if (sessions.open({ ...session, client }))
+        audit.note({ event: 'session.opened', session: session.id, surface: session.surface, client })
     },
     sessions: sessions.list,
     notes: sessions.notes,
@@ -309,7 +311,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
               event: 'approval.decided',
               approval: id,
               approved: decision.approve,
-              by: decision.by,
+              by: scrub(decision.by),
               tool: asked.tool,
               session: asked.session,
               inputDigest: asked.inputDigest,

@@ -8,6 +8,7 @@ import { perform, type Performed } from './pipeline.ts'
 import { openPolicy } from './policy.ts'
 import type { Ports } from './ports.ts'
 import type { Road } from './road.ts'
+import { scrub } from './record.ts'
 import { openTurns } from './turns.ts'
 
 /** The kernel's public face: what is offered, and the one way to ask for it. */
@@ -60,7 +61,9 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
           details: { tools: road.offered },
           hint: 'Choose one of the listed tools.',
         })
-      return perform(road, tool, input, { id: `call_${start}${(++count).toString(16).padStart(8, '0')}`, caller, options })
+      // What a client calls itself is its own words, and is written down with everything it does.
+      const known = { ...caller, client: scrub(caller.client) }
+      return perform(road, tool, input, { id: `call_${start}${(++count).toString(16).padStart(8, '0')}`, caller: known, options })
     },
   }
 }

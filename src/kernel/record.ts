@@ -1,41 +1,23 @@
 import type { Tool, Touch } from '../contracts/tool.ts'
+import { isPlaceholder, isSecretName } from '../contracts/redact/names.ts'
+import { secretsAmong } from '../contracts/redact/programs.ts'
+import { redact } from '../contracts/redact/redact.ts'
 import { contentHash } from './digest.ts'
 
 const longest = 400
-/** More than is kept, so that a key that begins before the cut is seen whole. */
-const lookedAt = 1_000
-const hidden = '[secret]'
+/** Far more than is kept: what is cut off here is cut at a blank, so that no half of a secret is left. */
+const lookedAt = 8_000
 
-/** What looks like a credential, wherever it stands. */
-const secrets = [
-  /(?<![A-Za-z0-9])(?:sk|pk|rk)[-_][A-Za-z0-9_-]{12,}/g,
-  /(?<![A-Za-z0-9])gh[oprsu]_[A-Za-z0-9]{16,}/g,
-  /github_pat_[A-Za-z0-9_]{16,}/g,
-  /(?<![A-Za-z0-9])glpat-[A-Za-z0-9_-]{12,}/g,
-  /xox[abeoprs]-[A-Za-z0-9-]{10,}/g,
-  /(?<![A-Za-z0-9])(?:AKIA|ASIA)[0-9A-Z]{12,}/g,
-  /AIza[0-9A-Za-z_-]{20,}/g,
-  /(?<![A-Za-z0-9])(?:npm|hf|dop_v1|shpat|pypi)[-_][A-Za-z0-9_-]{16,}/g,
-  /(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+){1,2}/g,
-  /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g,
-  /(?<![A-Za-z0-9])(?:Bearer|Basic)\s+[A-Za-z0-9+/._=-]{8,}/gi,
-  /((?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key)["']?\s*[:=]\s*["']?)[^\s"'&,;]{4,}/gi,
-]
-
-/** Most texts hold none of these and need no closer look. */
-const suspicious =
-  /[spr]k[-_]|gh[oprsu]_|github_pat_|glpat-|xox|akia|asia|aiza|npm|hf[-_]|dop_v1|shpat|pypi|eyj|begin|bearer|basic|passw|pwd|secret|token|key/i
-
-/** Text fit to be written down: no credentials, no endless strings. */
+/** Text fit to be written down: no credentials, no endless strings. What was not looked at is not kept. */
 export function scrub(text: string): string {
-  // Looked through before it is cut, so that no half of a key is left at the end.
-  const clean = suspicious.test(text.slice(0, lookedAt))
-    ? secrets.reduce(
-        (left, secret) => left.replace(secret, (_, name: unknown) => `${typeof name === 'string' ? name : ''}${hidden}`),
-        text.slice(0, lookedAt),
-      )
-    : text
-  return clean.length > longest ? `${clean.slice(0, longest)}… (${text.length} characters)` : clean
+  const clean = redact(text.length > lookedAt ? firstWords(text) : text)
+  return clean.length > longest || text.length > lookedAt ? `${clean.slice(0, longest)}… (${text.length} characters)` : clean
+}
+
+/** The beginning of a text, up to the last blank: a word that goes on was not seen whole. */
+function firstWords(text: string): string {
+  const seen = text.slice(0, lookedAt)
+  return seen.slice(0, seen.search(/\s\S*$/) + 1)
 }
 
 /** The input with its private fields as size and digest: names the same input, costs little to compare, and holds no content. */
@@ -47,8 +29,10 @@ export function weighed(tool: Pick<Tool, 'private'>, input: unknown): Record<str
 
 /** A weighed input as the record keeps it: everything that is not weighed is scrubbed. */
 export function recordable(tool: Pick<Tool, 'private'>, input: Record<string, unknown>): unknown {
+  const open = Object.fromEntries(Object.entries(input).filter(([name]) => !tool.private.includes(name)))
+  const clean = scrubDeep(open) as Record<string, unknown>
   return Object.fromEntries(
-    Object.entries(input).map(([name, value]) => [name, tool.private.includes(name) ? value : scrubDeep(value, 0)]),
+    Object.entries(input).map(([name, value]) => (tool.private.includes(name) ? [name, value] : [name, clean[name]])),
   )
 }
 
@@ -83,28 +67,63 @@ function weigh(value: unknown): { bytes: number; sha256: string } {
   return { bytes: bytes.length, sha256: contentHash(bytes) }
 }
 
-/** What a flag or a name says of the value that follows it: `--api-key`, `GITHUB_TOKEN`. */
-const secretName = /(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key)$/i
+/** How deep, how many of one list and how many in all are looked at. What is not looked at is not written. */
+const deepest = 4
+const mostItems = 50
+const mostValues = 1_000
 
 /** Anything a tool writes down, without credentials and without end. */
-export function scrubDeep(value: unknown, depth = 0): unknown {
+export function scrubDeep(value: unknown): unknown {
+  return scrubValue(value, 0, { left: mostValues })
+}
+
+function scrubValue(value: unknown, depth: number, budget: { left: number }): unknown {
+  if (budget.left-- <= 0) return '…'
   if (typeof value === 'string') return scrub(value)
   if (typeof value !== 'object' || value === null) return value
-  if (depth > 4) return '…'
-  if (Array.isArray(value))
-    return value
-      .slice(0, 50)
-      .map((item: unknown, index) => (isSecretFlag(value[index - 1]) ? hidden : scrubDeep(item, depth + 1)))
+  if (depth > deepest) return '…'
+  if (Array.isArray(value)) return scrubList(value.slice(0, mostItems), depth, budget)
+  const entries = Object.entries(value).slice(0, mostItems)
+  // `{ name: 'TOKEN', value: '…' }` names a value as `TOKEN: '…'` does.
+  const named = entries.some(([name, item]) => /^(?:name|key|header|variable)$/i.test(name) && isName(item))
   return Object.fromEntries(
-    Object.entries(value)
-      .slice(0, 50)
-      .map(([name, item]) => [
-        scrub(name),
-        secretName.test(name) && typeof item === 'string' ? hidden : scrubDeep(item, depth + 1),
-      ]),
+    entries.map(([name, item]) => [
+      scrub(name),
+      isSecretName(name) || (named && /^(?:value|values|content)$/i.test(name))
+        ? hideAll(item, depth, budget)
+        : scrubValue(item, depth + 1, budget),
+    ]),
   )
 }
 
-function isSecretFlag(word: unknown): boolean {
-  return typeof word === 'string' && word.startsWith('-') && secretName.test(word)
+/** A list may be the words of a command, or a name and its value. */
+function scrubList(list: unknown[], depth: number, budget: { left: number }): unknown[] {
+  const words = list.map((item) => (typeof item === 'string' ? item.slice(0, lookedAt) : ''))
+  const found = new Map(secretsAmong(words).map((one) => [one.word, one]))
+  return list.map((item, index) => {
+    const secret = found.get(index)
+    if (typeof item === 'string' && secret)
+      return scrub(item.slice(0, secret.from)) + hidden(secret.kind, item.length - secret.from)
+    if (index === 1 && list.length === 2 && isName(list[0])) return hideAll(item, depth, budget)
+    return scrubValue(item, depth + 1, budget)
+  })
+}
+
+/** Everything below a secret name is a secret; that there is nothing may be said. */
+function hideAll(value: unknown, depth: number, budget: { left: number }): unknown {
+  if (value === null || typeof value === 'boolean' || value === '') return value
+  if (typeof value === 'string') return isPlaceholder(value) ? value : hidden('value', value.length)
+  if (typeof value !== 'object') return hidden('value', String(value).length)
+  if (depth > deepest || budget.left-- <= 0) return '…'
+  if (Array.isArray(value)) return value.slice(0, mostItems).map((item) => hideAll(item, depth + 1, budget))
+  const entries = Object.entries(value).slice(0, mostItems)
+  return Object.fromEntries(entries.map(([name, item]) => [scrub(name), hideAll(item, depth + 1, budget)]))
+}
+
+function isName(value: unknown): boolean {
+  return typeof value === 'string' && value.length <= 120 && isSecretName(value)
+}
+
+function hidden(kind: string, length: number): string {
+  return `[secret: ${kind}, ${length} characters]`
 }

@@ -1,5 +1,6 @@
 import { ToolError } from '../contracts/errors.ts'
 import { oneLine } from '../contracts/plain.ts'
+import { redactLong } from '../contracts/redact/long.ts'
 import type { Program, Ran } from '../contracts/stage.ts'
 import type { Card, Risk, Touch, Written } from '../contracts/tool.ts'
 import { checkOutput } from './check.ts'
@@ -92,9 +93,9 @@ export async function stage(judged: Judged, { program, confined, waiting }: Prog
     progress.stop()
     trace.ran(staged.ran)
     trace.wrote(written.map((one) => one.snapshotId))
-    const evidence = (tool.evidence?.(input, staged.ran, staged.sides) ?? []).map(({ kind, text }) =>
-      ports.evidence.keep(call.id, kind, text),
-    )
+    const evidence: string[] = []
+    for (const { kind, text } of tool.evidence?.(input, staged.ran, staged.sides) ?? [])
+      evidence.push(ports.evidence.keep(call.id, kind, await redactLong(text)))
     trace.kept(evidence)
     mustHaveEnded(staged.ran, tool.name)
     if (staged.ran.confined && staged.ran.effects.length && !program.discards) written = await commit(judged, staged)

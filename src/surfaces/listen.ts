@@ -4,6 +4,7 @@ import { isIP, type AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ToolError } from '../contracts/errors.ts'
 import { oneLine } from '../contracts/plain.ts'
+import { complain } from './complain.ts'
 import { openBucket } from './bucket.ts'
 import { openLines } from './lines.ts'
 
@@ -241,7 +242,7 @@ export function leaveUnread(request: IncomingMessage, response: ServerResponse):
 
 function turnAway(request: IncomingMessage, response: ServerResponse, thrown: unknown): void {
   const fault = thrown instanceof Refusal ? thrown : new Refusal(500, 'Handrail met an unexpected fault.')
-  if (fault !== thrown) console.error('handrail:', thrown)
+  if (fault !== thrown) complain('handrail:', thrown)
   if (response.headersSent) return void response.destroy()
   if (fault.location !== undefined) response.setHeader('Location', fault.location)
   if (fault.status === 401) response.setHeader('WWW-Authenticate', 'Bearer')

@@ -5,6 +5,7 @@ import type { Approval } from '../../contracts/approval.ts'
 import type { Runtime } from '../../contracts/runtime.ts'
 import type { Attachment } from '../../contracts/tool.ts'
 import { digest } from '../../kernel/digest.ts'
+import { complain } from '../complain.ts'
 import {
   askApproval,
   askQuestion,
@@ -174,7 +175,7 @@ export function createAnswerer(runtime: Runtime, visit: Visit, open: (client: To
         const question = questionFor(approval, about, given)
         if (question) return put(question)
       }
-      if (fault.code === 'E_INTERNAL') console.error('handrail:', fault.cause ?? fault)
+      if (fault.code === 'E_INTERNAL') complain('handrail:', fault.cause ?? fault)
       const closed = answered?.state.approval !== undefined && approval?.state === 'pending' && answered.action !== 'none'
       return { result: toErrorResult(closed ? unansweredForm(fault) : fault) }
     } finally {

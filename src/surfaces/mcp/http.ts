@@ -9,6 +9,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { answer, leaveUnread, Refusal, type Route, type Visitor } from '../listen.ts'
 import { oneLine } from '../../contracts/plain.ts'
+import { redact } from '../../contracts/redact/redact.ts'
 import { parseJson } from '../json.ts'
 import { createServer, openDesk, type Desk, type House } from './server.ts'
 import type { News } from './feed.ts'
@@ -201,5 +202,5 @@ function eventOf(news: News): ServerEvent {
 }
 
 function complain(fault: Error): void {
-  console.error('handrail: mcp:', oneLine(fault.message, 300))
+  console.error('handrail: mcp:', oneLine(redact(fault.message.slice(0, 8_000)), 300))
 }

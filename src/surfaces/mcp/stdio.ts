@@ -6,6 +6,7 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { Runtime } from '../../contracts/runtime.ts'
 import { toWire } from './dialect.ts'
 import { oneLine } from '../../contracts/plain.ts'
+import { redact } from '../../contracts/redact/redact.ts'
 import { parseJson, TooMuchJson } from '../json.ts'
 import { createServer, openDesk, openHouse } from './server.ts'
 import { openShortWay, type ShortWay } from './short-way.ts'
@@ -31,7 +32,7 @@ export function serveMcpStdio(
     transport.shortWay = openShortWay(runtime, desk.answer, (message) => transport.send(message))
     serveStdio(({ era }) => createServer(house, desk, era, true), {
       transport,
-      onerror: (fault) => console.error('handrail: mcp:', oneLine(fault.message, 300)),
+      onerror: (fault) => console.error('handrail: mcp:', oneLine(redact(fault.message.slice(0, 8_000)), 300)),
     })
   })
 }

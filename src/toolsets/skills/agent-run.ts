@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { RanShape, ranFields } from '../../contracts/effects.ts'
 import { ToolError } from '../../contracts/errors.ts'
 import { oneLine } from '../../contracts/plain.ts'
+import { redact } from '../../contracts/redact/redact.ts'
 import { closed } from '../../contracts/shapes.ts'
 import { effectKinds, type Ran } from '../../contracts/stage.ts'
 import type { Files } from '../../host/files.ts'
@@ -117,7 +118,7 @@ export const agentRun = defineTool({
     event: 'tool.agent_run',
     details: {
       agent,
-      task_prompt: Array.from(task_prompt).slice(0, 200).join(''),
+      task_prompt: Array.from(redact(task_prompt)).slice(0, 200).join(''),
       workspace: workspace_path,
       exit_code: ran?.exitCode ?? null,
       changed_files: ran ? changedFiles(ran).length : 0,
