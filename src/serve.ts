@@ -5,6 +5,7 @@ import { mcpHttp } from './surfaces/mcp/http.ts'
 import { openHouse } from './surfaces/mcp/server.ts'
 import { mcpSse } from './surfaces/mcp/sse.ts'
 import { approvalPages } from './surfaces/page/approvals.ts'
+import { detour, signInPages } from './surfaces/page/sign-in.ts'
 import { welcome } from './surfaces/page/welcome.ts'
 import { openDoorman } from './surfaces/person.ts'
 
@@ -23,12 +24,14 @@ export async function serveHttp(runtime: Runtime, options: ServeOptions): Promis
   const house = openHouse(runtime, fixtures)
   const doorman = openDoorman(runtime.token('person').token, (word, until) => runtime.spend(word, until))
   let url: string | undefined
+  let page: string | undefined
   const mcp = mcpHttp(house, () => url, openPeers())
   const listening = await listen({
     ...options,
     requestsPerSecond: runtime.config.limits.requestsPerSecond,
     token: runtime.token().token,
     isPerson: doorman.isPerson,
+    page: { name: doorman.name, room: doorman.room, detour },
     routes: {
       '/': welcome,
       '/healthz': {
@@ -43,10 +46,11 @@ export async function serveHttp(runtime: Runtime, options: ServeOptions): Promis
       },
       '/mcp': mcp.route,
       ...mcpSse(house, () => url),
+      ...signInPages(doorman, () => page),
       ...approvalPages(runtime, doorman),
     },
   })
-  url = listening.url
+  ;({ url, page } = listening)
   return {
     ...listening,
     async close() {

@@ -2,8 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { isIP, type AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { ToolError } from '../contracts/errors.ts'
-import { oneLine } from '../contracts/plain.ts'
+import { checkHost, holdTwin, isOrigin, startFault } from './address.ts'
 import { complain } from './complain.ts'
 import { openBucket } from './bucket.ts'
 import { openLines } from './lines.ts'
@@ -12,7 +11,7 @@ import { openLines } from './lines.ts'
 export interface Visitor {
   request: IncomingMessage
   response: ServerResponse
-  /** Without the query. */
+  /** Without the query, and without the room that a person's pages are in. */
   path: string
   query: URLSearchParams
   /** The whole body, within the limits; throws a `Refusal` where it is beyond them. */
@@ -23,12 +22,16 @@ export interface Route {
   methods: readonly string[]
   /** Whose credential opens it. What `anyone` sees must not show or do anything that matters. */
   for: 'anyone' | 'agent' | 'person'
+  /** Something a browser shows, and as what; a person's routes are. No agent's route is found at the page's own name. */
+  shows?: 'document' | 'image'
   visit(visitor: Visitor): void | Promise<void>
 }
 
 export interface Listening {
   url: string
   port: number
+  /** The origin that the person's pages have for themselves; undefined where others could sit at that name. */
+  page: string | undefined
   close(): Promise<void>
 }
 
@@ -44,6 +47,14 @@ export interface ListenOptions {
   token: string
   /** Whether the request carries a person's credential; an agent's token never counts as one. */
   isPerson(request: IncomingMessage): boolean
+  page: {
+    /** A host name that only the person's pages have, so that what a browser keeps for them is kept for them alone. */
+    name: string
+    /** The path below which they are; their cookie is sent nowhere else. */
+    room: string
+    /** What a person sees whom somebody else's page led here. */
+    detour: Route
+  }
   /** By path; a key that ends in `/*` takes everything below it. */
   routes: Record<string, Route>
 }
@@ -91,26 +102,30 @@ export function listen(options: ListenOptions): Promise<Listening> {
   const origins = options.allowOrigins.filter(isOrigin)
   let bodyBytes = 0
   let names: string[] = []
+  let pageHost: string | undefined
 
-  const judge = (request: IncomingMessage, path: string): Route => {
-    const { origin } = request.headers
-    if (hostsOf(request).length !== 1 || !names.includes(request.headers.host ?? ''))
-      throw new Refusal(403, 'This Host is not served here.')
-    if (origin !== undefined && !origins.includes(origin) && !names.some((name) => origin === `http://${name}`))
-      throw new Refusal(403, 'This Origin is not served here.')
+  const judge = (request: IncomingMessage, path: string, within: boolean): Route => {
+    const { host = '', origin } = request.headers
+    const named = host === pageHost
+    if (hostsOf(request).length !== 1 || !(named || names.includes(host))) throw new Refusal(403, 'This Host is not served here.')
+    const known = named ? [`http://${host}`] : [...origins, ...names.map((name) => `http://${name}`)]
+    if (origin !== undefined && !known.includes(origin)) throw new Refusal(403, 'This Origin is not served here.')
     if (!requests.take()) throw new Refusal(429, 'Too many requests; wait a second.')
-    const route = find(options.routes, path)
+    const found = find(options.routes, path)
+    const route = (named || within) && found && !showsAs(found) ? undefined : found
     if (route?.for !== 'anyone') {
-      const admitted = route?.for === 'person' ? options.isPerson(request) : hasToken(request, secret)
+      const forAgents = !named && !within && hasToken(request, secret)
+      const admitted = route?.for === 'person' ? within && options.isPerson(request) : forAgents
       if (!admitted && !wrongTokens.take()) throw new Refusal(429, 'Too many wrong tokens; wait a second.')
       const browses = request.headers.accept?.includes('text/html')
-      if (!admitted && route?.for === 'person' && browses)
+      // Where a room was, before Handrail was started again, too.
+      if (!admitted && browses && (named || route?.for === 'person' || path.startsWith('/p/')))
         throw new Refusal(303, 'This is for the person; sign in first.', '/sign-in')
       if (!admitted) throw new Refusal(401, needs[route?.for ?? 'agent'])
     }
     if (!route) throw new Refusal(404, 'Nothing here.')
     if (!route.methods.includes(request.method ?? '')) throw new Refusal(405, `Only ${route.methods.join(', ')} here.`)
-    return route
+    return cameByItself(request, route) ? route : options.page.detour
   }
 
   const readBody = async (request: IncomingMessage): Promise<Buffer> => {
@@ -139,7 +154,10 @@ export function listen(options: ListenOptions): Promise<Listening> {
   const take = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     response.setHeader('X-Content-Type-Options', 'nosniff')
     response.setHeader('Cache-Control', 'no-store')
-    const [path = '/', query = ''] = (request.url ?? '/').split('?', 2)
+    response.setHeader('X-Frame-Options', 'DENY')
+    response.setHeader('Cross-Origin-Resource-Policy', 'same-origin')
+    const [whole = '/', query = ''] = (request.url ?? '/').split('?', 2)
+    const { path, within } = placeOf(whole, options.page.room)
     const { socket } = request
     const entered = lines.enter(socket)
     // At once where nobody is in front: an answer must not come later than it could.
@@ -151,7 +169,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
     })
     if (socket.destroyed) return void response.destroy()
     try {
-      const route = judge(request, path)
+      const route = judge(request, path, within)
       await route.visit({ request, response, path, query: new URLSearchParams(query), body: () => readBody(request) })
     } catch (thrown) {
       turnAway(request, response, thrown)
@@ -180,7 +198,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
   server.on('upgrade', (request: IncomingMessage, socket: Duplex) => {
     socket.on('error', () => socket.destroy())
     try {
-      judge(request, (request.url ?? '/').split('?', 1)[0] as string)
+      judge(request, (request.url ?? '/').split('?', 1)[0] as string, false)
       closeRaw(socket, '426 Upgrade Required')
     } catch (fault) {
       closeRaw(socket, fault instanceof Refusal ? `${fault.status} Refused` : '500 Error')
@@ -212,16 +230,17 @@ export function listen(options: ListenOptions): Promise<Listening> {
     server.listen(options.port, host, () => {
       const { port } = server.address() as AddressInfo
       const shown = isIP(host) === 6 ? `[${host}]` : host
-      names = [...new Set([...loopback, shown])].map((name) => `${name}:${port}`)
-      resolve({
-        port,
-        url: `http://${shown}:${port}`,
-        close: () =>
+      void holdTwin(server, host, port).then((twin) => {
+        names = [...new Set([...loopback, shown])].map((name) => `${name}:${port}`)
+        pageHost = twin && `${options.page.name}:${port}`
+        const close = (): Promise<void> =>
           new Promise((done) => {
             clearInterval(sweep)
+            twin?.close()
             server.close(() => done())
             server.closeAllConnections()
-          }),
+          })
+        resolve({ port, url: `http://${shown}:${port}`, page: pageHost && `http://${pageHost}`, close })
       })
     })
   })
@@ -251,51 +270,37 @@ function turnAway(request: IncomingMessage, response: ServerResponse, thrown: un
   answer(response, fault.status, { error: fault.message })
 }
 
-function checkHost({ host, allowRemote }: ListenOptions): string {
-  if (host === 'localhost') return '127.0.0.1'
-  if (host === '127.0.0.1' || host === '::1') return host
-  const refuse = (message: string, hint: string): ToolError => new ToolError('E_BAD_ARGS', message, { hint })
-  if (isIP(host) === 0)
-    throw refuse(`Not an address: ${oneLine(host, 80)}`, 'Give an IP address of this machine, e.g. 127.0.0.1.')
-  if (isEveryAddress(host)) throw refuse('Handrail does not listen on every address', 'Name one address of this machine.')
-  if (!allowRemote)
-    throw refuse(
-      `${host} can be reached by other machines`,
-      'Add --allow-remote if that is what you want; the token goes over the wire unencrypted.',
-    )
-  return host
-}
-
-/** Any way to write the address that stands for all of them; one with a zone is not taken at all. */
-function isEveryAddress(host: string): boolean {
-  if (isIP(host) === 4) return host === '0.0.0.0'
-  const address = `http://[${host}]/`
-  return !URL.canParse(address) || ['[::]', '[::ffff:0:0]'].includes(new URL(address).hostname)
-}
-
-/** Exact origins only: `null` and `*` are everybody. */
-function isOrigin(text: string): boolean {
-  return URL.canParse(text) && new URL(text).origin === text && /^https?:/.test(text)
-}
-
-function startFault(cause: NodeJS.ErrnoException, { host, port }: ListenOptions): Error {
-  if (cause.code === 'EADDRINUSE')
-    return new ToolError('E_CONFLICT', `Port ${port} is in use`, {
-      hint: 'Choose another with --port, or 0 for any free one.',
-      cause,
-    })
-  if (cause.code === 'EADDRNOTAVAIL' || cause.code === 'EACCES')
-    return new ToolError('E_BAD_ARGS', `Cannot listen on ${host} port ${port}`, {
-      hint: 'Choose another --host or --port.',
-      cause,
-    })
-  return cause
-}
-
 function find(routes: Record<string, Route>, path: string): Route | undefined {
   if (Object.hasOwn(routes, path)) return routes[path]
   const above = `${path.slice(0, path.indexOf('/', 1) + 1)}*`
   return above.length > 1 && Object.hasOwn(routes, above) ? routes[above] : undefined
+}
+
+function placeOf(whole: string, room: string): { path: string; within: boolean } {
+  const within = whole.startsWith(`${room}/`)
+  return { path: within ? whole.slice(room.length) : whole, within }
+}
+
+function showsAs(route: Route): string | undefined {
+  return route.for === 'person' ? 'document' : route.shows
+}
+
+/**
+ * Whether a page is asked for as a page, by the person or by our own pages. Browsers say so in headers that no script can set; where there
+ * are none, as with `curl`, the cookie, the room and the Origin of forms still hold.
+ */
+function cameByItself({ headers, method }: IncomingMessage, route: Route): boolean {
+  const shows = showsAs(route)
+  if (shows === undefined) return true
+  const { 'sec-fetch-site': site = 'none', 'sec-fetch-dest': dest = shows } = headers
+  const purpose = String(headers['sec-purpose'] ?? headers['purpose'] ?? headers['x-moz'] ?? '')
+  if (dest !== shows) throw new Refusal(403, 'This is a page of its own: not for frames, scripts or other pages.')
+  if (purpose.includes('prefetch') || purpose.includes('preview')) throw new Refusal(403, 'Not ahead of time.')
+  const stranger = !['same-origin', 'none'].includes(site)
+  const sends = method !== 'GET' && method !== 'HEAD'
+  if (sends && (stranger || headers.origin !== `http://${headers.host}`))
+    throw new Refusal(403, 'This form was not sent from here; open the page again.')
+  return !stranger || route.for !== 'person'
 }
 
 function hasToken(request: IncomingMessage, secret: Buffer): boolean {

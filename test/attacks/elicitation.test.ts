@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Approval } from '../../src/contracts/approval.ts'
 import type { AuditLine } from '../../src/contracts/audit.ts'
+import { signInByLink, type Person } from '../support/person.ts'
 import { openMcp, openServe, ways, type Served, type Way } from '../support/serve.ts'
 import { cleanEnv, openWorld, program, runCli, type World } from '../support/world.ts'
 
@@ -867,13 +868,14 @@ describe.for(overHttp)('a card too large for a form, over %s', (way) => {
     const answered = asked.answer({ action: 'accept' })
     const { id } = approvalOf(house, path)
     const person = await signIn(house)
-    const shown = await (await fetch(`${house.served.url}/approvals/${id}`, { headers: { Cookie: person } })).text()
+    const page = `${house.served.url}${person.room}/approvals/${id}`
+    const shown = await (await fetch(page, { headers: { Cookie: person.cookie } })).text()
     const form = /name="form" value="([^"]+)"/.exec(shown)?.[1] ?? ''
     expect(shown).toContain('line 449')
     const said = new URLSearchParams({ form, decision: 'decline', note: 'too much at once' })
-    await fetch(`${house.served.url}/approvals/${id}`, {
+    await fetch(page, {
       method: 'POST',
-      headers: { Cookie: person },
+      headers: { Cookie: person.cookie, Origin: house.served.url },
       body: said,
       redirect: 'manual',
     })
@@ -923,12 +925,7 @@ test.for(ways.filter((way) => way.startsWith('stdio')))(
   },
 )
 
-/** The cookie of a person who signed in on the page. */
-async function signIn({ world, served }: House): Promise<string> {
-  const { out } = await runCli(world.project, ['approvals', 'page', '--port', String(served.port)])
-  const response = await fetch(out.trim(), { redirect: 'manual' })
-  return (response.headers.get('set-cookie') ?? '').split(';')[0] ?? ''
-}
+const signIn = ({ world, served }: House): Promise<Person> => signInByLink(served, world.project)
 
 /** Everything that moves the cursor, changes the direction or cannot be seen, except a line break. */
 const hidden = /[^\P{C}\n]|[\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u115f\u1160\u3164\uffa0\u2800\u00ad]/u
@@ -1387,7 +1384,8 @@ test("G07 a client's name cannot play tricks on the terminal or the page of the 
     expect([command, out]).toEqual([command, expect.stringMatching(/\S/)])
     if (/[\u001b\u202e]/.test(out)) tricked.push(command)
   }
-  const page = await fetch(`${house.served.url}/approvals/${id}`, { headers: { Cookie: await signIn(house) } })
+  const { cookie, room } = await signIn(house)
+  const page = await fetch(`${house.served.url}${room}/approvals/${id}`, { headers: { Cookie: cookie } })
   if (/[\u001b\u202e]|<script>/.test(await page.text())) tricked.push('the page')
   expect(tricked).toEqual([])
 })

@@ -618,7 +618,7 @@ test('H06 no other method does anything, also with the token, also where a heade
     }
   for (const path of ['/sse', '/messages', '/sign-in', '/approvals', '/healthz', '/'])
     for (const method of ['PUT', 'PATCH', 'DELETE', 'TRACE', 'POST'])
-      expect([401, 404, 405], `${method} ${path}`).toContain((await say(served, { ...evil, method, path })).status)
+      expect([401, 403, 404, 405], `${method} ${path}`).toContain((await say(served, { ...evil, method, path })).status)
   expect((await say(served, { path: '/sse', method: 'HEAD' })).status).toBe(405)
   // Nobody is taken through to anywhere.
   for (const target of ['127.0.0.1:22', 'evil.example:443', '/mcp'])

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { createServer, request, type IncomingMessage } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
@@ -10,8 +10,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Approval } from '../../src/contracts/approval.ts'
 import { signInKey } from '../../src/surfaces/person.ts'
+import { enter, pressSignIn, signInByLink, typed, visitAt, type Answer, type Visit as SupportVisit } from '../support/person.ts'
 import { openServe, type Served } from '../support/serve.ts'
-import { openWorld, runCli, type World } from '../support/world.ts'
+import { openWorld, type World } from '../support/world.ts'
 
 // The page where a person answers, against everybody who is not that person.
 
@@ -32,30 +33,17 @@ afterAll(async () => {
   await world[Symbol.asyncDispose]()
 })
 
-interface Answer {
-  status: number
-  headers: Headers
-  text: string
-}
-
-interface Visit {
+interface Visit extends SupportVisit {
   at?: Served
-  method?: string
-  headers?: Record<string, string>
-  body?: string
 }
 
-/** One visit to the page: the path goes out as it is, nothing is followed, and nothing is sent along that is not given. */
-async function visit(path: string, { at = served, method = 'GET', headers = {}, body }: Visit = {}): Promise<Answer> {
-  const length = body === undefined ? {} : { 'Content-Length': Buffer.byteLength(body) }
-  const sending = request({ host: '127.0.0.1', port: at.port, path, method, headers: { ...length, ...headers }, agent: false })
-  sending.end(body)
-  const [response] = (await once(sending, 'response')) as [IncomingMessage]
-  const found = new Headers()
-  for (const [name, value] of Object.entries(response.headersDistinct)) for (const one of value ?? []) found.append(name, one)
-  let text = ''
-  for await (const piece of response.setEncoding('utf8')) text += String(piece)
-  return { status: response.statusCode ?? 0, headers: found, text }
+/** Where the person's pages are, for each server at which somebody signed in. */
+const rooms = new Map<Served, string>()
+
+/** One visit; with a cookie it is to where the person's pages are, where else a cookie counts for nothing. */
+function visit(path: string, { at = served, ...rest }: Visit = {}): Promise<Answer> {
+  const inside = rest.headers?.['Cookie'] !== undefined && /^\/(approvals|sign-out)\b/.test(path)
+  return visitAt(at.port, (inside ? (rooms.get(at) ?? '') : '') + path, rest)
 }
 
 const prefix = 'io.modelcontextprotocol/'
@@ -104,9 +92,9 @@ const secretOf = (of: World): string => of.runtime.token('person').token
 
 /** The cookie that a fresh key buys. */
 async function signIn(at = served, of = world): Promise<string> {
-  const { status, headers } = await visit(`/sign-in?key=${signInKey(secretOf(of))}`, { at })
-  expect([status, headers.get('location')]).toEqual([303, '/approvals'])
-  return (headers.get('set-cookie') as string).split(';')[0] as string
+  const { cookie, room } = await enter(at, signInKey(secretOf(of)))
+  rooms.set(at, room)
+  return cookie
 }
 
 async function formToken(id: string, cookie: string, at = served): Promise<string> {
@@ -116,13 +104,25 @@ async function formToken(id: string, cookie: string, at = served): Promise<strin
 }
 
 /** Sends the form as a browser does, with whatever is to be different. */
-function decide(id: string, fields: Record<string, string> | string, headers: Record<string, string>): Promise<Answer> {
+function decide(
+  id: string,
+  fields: Record<string, string> | URLSearchParams | string,
+  headers: Record<string, string>,
+  at = served,
+): Promise<Answer> {
   const body = typeof fields === 'string' ? fields : new URLSearchParams(fields).toString()
   return visit(`/approvals/${id}`, {
+    at,
     method: 'POST',
-    headers: { 'Content-Type': 'application/x-www-form-urlencoded', ...headers },
+    headers: { Origin: at.url, 'Content-Type': 'application/x-www-form-urlencoded', ...headers },
     body,
   })
+}
+
+/** Both steps of a yes. */
+async function approve(id: string, fields: Record<string, string>, Cookie: string, at = served): Promise<Answer> {
+  const asked = await decide(id, { ...fields, decision: 'approve' }, { Cookie }, at)
+  return asked.status === 200 ? decide(id, typed(asked.text), { Cookie }, at) : asked
 }
 
 const state = (id: string): string | undefined => world.runtime.approvals.get(id)?.state
@@ -142,16 +142,14 @@ function cpuSeconds({ pid }: Served): number {
 }
 
 test('what this file makes is good: a key signs in once, and the form decides', async () => {
-  expect((await visit(`/sign-in?key=${seal(secretOf(world), 'link', Date.now() + hour)}`)).status).toBe(303)
-  const own = `handrail_person=${seal(secretOf(world), 'cookie', Date.now() + hour)}`
-  expect((await visit('/approvals', { headers: { Cookie: own } })).status).toBe(200)
-  const { out } = await runCli(world.project, ['approvals', 'page', '--port', String(served.port)])
-  expect((await visit(out.trim().slice(served.url.length))).status).toBe(303)
+  expect((await pressSignIn(served, seal(secretOf(world), 'link', Date.now() + hour))).status).toBe(303)
+  const linked = await signInByLink(served, world.project)
+  expect((await visitAt(served.port, `${linked.room}/approvals`, { headers: { Cookie: linked.cookie } })).status).toBe(200)
   const { id } = await question()
   const cookie = await signIn()
   const form = await formToken(id, cookie)
-  const done = await decide(id, { form, decision: 'approve', note: 'fine' }, { Cookie: cookie, Origin: served.url })
-  expect([done.status, done.headers.get('location')]).toEqual([303, `/approvals/${id}`])
+  const done = await approve(id, { form, note: 'fine' }, cookie)
+  expect([done.status, done.headers.get('location')]).toEqual([303, `${rooms.get(served)}/approvals/${id}`])
   expect(world.runtime.approvals.get(id)).toMatchObject({ state: 'approved', decidedBy: 'person@page', note: 'fine' })
 })
 
@@ -166,7 +164,11 @@ describe('nobody but the person', () => {
         expect(text).not.toContain(id)
         expect(text).not.toContain(card.title)
       }
-    expect((await decide(id, { decision: 'approve' }, {})).status).toBe(401)
+    const room = (await enter(served, signInKey(secretOf(world)))).room
+    for (const where of [`/approvals/${id}`, `${room}/approvals/${id}`])
+      expect(
+        (await visitAt(served.port, where, { method: 'POST', headers: { Origin: served.url }, body: 'decision=approve' })).status,
+      ).toBe(401)
     const browser = await decide(id, { decision: 'approve' }, { Accept: 'text/html', Origin: served.url })
     expect([401, 303]).toContain(browser.status)
     expect(state(id)).toBe('pending')
@@ -180,6 +182,7 @@ describe('nobody but the person', () => {
       seal(served.token, 'cookie', Date.now() + hour),
       seal('', 'cookie', Date.now() + hour),
     ]
+    await signIn()
     const tries: Record<string, string>[] = [
       bearer,
       ...cookies.map((value) => ({ ...bearer, Cookie: `handrail_person=${value}` })),
@@ -189,8 +192,10 @@ describe('nobody but the person', () => {
       const form = createHmac('sha256', served.token).update(`form ${cookies[1]}`).digest('base64url')
       expect([401, 429]).toContain((await decide(id, { form, decision: 'approve' }, headers)).status)
     }
-    for (const key of [served.token, seal(served.token, 'link', Date.now() + hour), ''])
+    for (const key of [served.token, seal(served.token, 'link', Date.now() + hour), '']) {
       expect((await visit(`/sign-in?key=${key}`)).status).toBe(403)
+      expect((await pressSignIn(served, key)).status).toBe(403)
+    }
     expect(state(id)).toBe('pending')
   })
 
@@ -199,29 +204,16 @@ describe('nobody but the person', () => {
     await using serving = await openServe(other.project, { args })
     const secret = secretOf(other)
     const good = (await signIn(serving, other)).split('=')[1] as string
-    const [until, nonce, mark] = good.split('.') as [string, string, string]
-    const flipped = `${mark.slice(0, -2)}${mark.at(-2) === 'A' ? 'B' : 'A'}${mark.slice(-1)}`
     const forged: Record<string, string> = {
       'not there': '',
-      'only dots': '..',
-      'more dots': '.....',
-      noise: randomBytes(40).toString('base64url'),
-      lapsed: seal(secret, 'cookie', Date.now() - 1_000),
-      'lapsed long ago': seal(secret, 'cookie', 0),
-      'before all time': seal(secret, 'cookie', -1),
+      noise: randomBytes(32).toString('base64url'),
       'a key': seal(secret, 'link', Date.now() + hour),
-      'a form token': seal(secret, 'form', Date.now() + hour),
-      'of another project': seal(secretOf(world), 'cookie', Date.now() + hour),
-      'later than it was': `${(Date.now() + 100 * hour).toString(36)}.${nonce}.${mark}`,
-      'no time': `.${nonce}.${mark}`,
-      'not a time': `zzzzzzzzzzzzzzzzzzzzzzzz.${nonce}.${mark}`,
-      'another nonce': `${until}.${nonce.split('').toReversed().join('')}.${mark}`,
-      'no nonce': `${until}..${mark}`,
-      'shifted dots': `${until}${nonce}..${mark}`,
-      'no mark': `${until}.${nonce}.`,
-      'a wrong mark': `${until}.${nonce}.${flipped}`,
-      'half a mark': `${until}.${nonce}.${mark.slice(0, 20)}`,
+      'made of the secret, as it once was': seal(secret, 'cookie', Date.now() + hour),
+      'of another project': (await signIn()).split('=')[1] as string,
+      'cut short': good.slice(0, -1),
+      'and more': `${good}A`,
       'other case': good.toUpperCase(),
+      'its hash': createHash('sha256').update(good).digest('base64url'),
       'the secret': secret,
     }
     for (const [what, value] of Object.entries(forged))
@@ -237,15 +229,24 @@ describe('nobody but the person', () => {
       good,
     ])
       expect([cookie, (await visit('/approvals', { at: serving, headers: { Cookie: cookie } })).status]).toEqual([cookie, 401])
-    expect((await visit('/approvals', { at: serving, headers: { Cookie: `a=b; handrail_person=${good}; c=d` } })).status).toBe(
-      200,
-    )
+    // What others on this machine planted beside it neither signs in nor locks out.
+    for (const cookie of [`a=b; handrail_person=${good}; c=d`, `handrail_person=x; handrail_person=${good}; handrail_person=`])
+      expect((await visit('/approvals', { at: serving, headers: { Cookie: cookie } })).status).toBe(200)
+    // Nor does it count outside the room, at another name, or when the person has signed out.
+    const Cookie = `handrail_person=${good}`
+    expect((await visitAt(serving.port, '/approvals', { headers: { Cookie } })).status).toBe(401)
+    for (const name of ['localhost', '[::1]'])
+      expect((await visit('/approvals', { at: serving, headers: { Cookie, Host: `${name}:${serving.port}` } })).status).toBe(401)
+    const out = await visit('/sign-out', { at: serving, method: 'POST', headers: { Cookie, Origin: serving.url }, body: '' })
+    expect([out.status, out.headers.get('location')]).toEqual([303, '/sign-in'])
+    expect((await visit('/approvals', { at: serving, headers: { Cookie } })).status).toBe(401)
   })
 
   test('a sign-in key that is lapsed, tampered with, or of another project or use buys no cookie', async () => {
     const secret = secretOf(world)
     await using other = await openWorld({ files })
-    const [until, nonce, mark] = signInKey(secret).split('.') as [string, string, string]
+    const good = signInKey(secret)
+    const [until, nonce, mark] = good.split('.') as [string, string, string]
     const keys = [
       seal(secret, 'link', Date.now() - 1),
       seal(secret, 'cookie', Date.now() + hour),
@@ -257,23 +258,25 @@ describe('nobody but the person', () => {
       `${until}.${nonce}.${mark.slice(1)}`,
       `${until}.${nonce}`,
       `.${until}.${nonce}.${mark}`,
-      ` ${until}.${nonce}.${mark}`,
+      ` ${good}`,
       'x'.repeat(5_000),
       '%00',
       '__proto__',
     ]
     for (const key of keys) {
-      const { status, headers, text } = await visit(`/sign-in?key=${encodeURIComponent(key)}`)
-      expect([key, status, headers.get('set-cookie')]).toEqual([key, 403, null])
-      expect(text).not.toContain(key.slice(0, 40) || 'x')
+      const looked = await visit(`/sign-in?key=${encodeURIComponent(key)}`)
+      for (const { status, headers, text } of [looked, await pressSignIn(served, key === ` ${good}` ? '' : key)]) {
+        expect([key, status, headers.get('set-cookie'), headers.get('location')]).toEqual([key, 403, null, null])
+        expect(text).not.toContain(key.slice(0, 40) || 'x')
+      }
     }
     // None of that has used the key up.
-    expect((await visit(`/sign-in?key=${until}.${nonce}.${mark}`)).status).toBe(303)
+    expect((await pressSignIn(served, good)).status).toBe(303)
   })
 
   test('a sign-in key works once, however it is written the second time', async () => {
     const key = signInKey(secretOf(world))
-    expect((await visit(`/sign-in?key=${key}`)).status).toBe(303)
+    expect((await pressSignIn(served, key)).status).toBe(303)
     const again = [
       key,
       `${key}.`,
@@ -292,39 +295,83 @@ describe('nobody but the person', () => {
     ]
     const bought: string[] = []
     for (const one of again)
-      if ((await visit(`/sign-in?key=${one}`)).headers.has('set-cookie')) bought.push(one.replace(key, 'KEY'))
+      for (const answer of [await visit(`/sign-in?key=${one}`), await pressSignIn(served, one)])
+        if (answer.headers.has('set-cookie') || answer.headers.has('location')) bought.push(one.replace(key, 'KEY'))
     expect(bought).toEqual([])
+  })
+
+  test('whoever only looks at a link, as previews and scanners do, uses nothing up', async () => {
+    const key = signInKey(secretOf(world))
+    const looks: Record<string, string>[] = [
+      {},
+      { Accept: 'text/html' },
+      { 'Sec-Purpose': 'prefetch;prerender' },
+      { 'Sec-Fetch-Dest': 'iframe' },
+    ]
+    for (const headers of looks)
+      for (const method of ['GET', 'HEAD'])
+        expect((await visit(`/sign-in?key=${key}`, { method, headers })).headers.has('set-cookie')).toBe(false)
+    const body = new URLSearchParams({ key }).toString()
+    const form = 'application/x-www-form-urlencoded'
+    const sends: Record<string, string>[] = [
+      { 'Content-Type': form },
+      { 'Content-Type': form, Origin: 'null' },
+      { 'Content-Type': form, Origin: 'http://127.0.0.1:3000' },
+      { 'Content-Type': form, Origin: `http://localhost:${served.port}` },
+      { 'Content-Type': form, Origin: served.url, 'Sec-Fetch-Site': 'same-site' },
+      { 'Content-Type': 'text/plain', Origin: served.url },
+    ]
+    for (const headers of sends) expect([403, 415]).toContain((await visit('/sign-in', { method: 'POST', headers, body })).status)
+    expect((await pressSignIn(served, key)).status).toBe(303)
+  })
+
+  test('a pass lets one browser in, once', async () => {
+    const { headers } = await pressSignIn(served, signInKey(secretOf(world)))
+    const way = headers.get('location') as string
+    const on = way.replace('/way', '/on')
+    expect((await visit(way)).text).toContain('/sign-in/seen?probe=')
+    const both = await Promise.all([visit(on), visit(on), visit(on)])
+    expect(both.filter((answer) => answer.headers.has('set-cookie'))).toHaveLength(1)
+    for (const path of [way, on, '/sign-in/on', '/sign-in/way', '/sign-in/on?pass='])
+      expect([path, (await visit(path)).status]).toEqual([path, 403])
   })
 
   test('of many who come with one key at once, one is let in', async () => {
     const key = signInKey(secretOf(world))
-    const answers = await Promise.all(Array.from({ length: 20 }, () => visit(`/sign-in?key=${key}`)))
-    expect(answers.filter((answer) => answer.headers.has('set-cookie'))).toHaveLength(1)
+    const answers = await Promise.all(Array.from({ length: 20 }, () => pressSignIn(served, key)))
+    expect(answers.filter((answer) => answer.status === 303)).toHaveLength(1)
   })
 
-  test('a sign-in key that was used is not good again after a restart, nor at another server of the project', async () => {
+  test('neither a key that was used nor a cookie is good after a restart: an open tab shows both to whoever takes the port', async () => {
     await using other = await openWorld({ files })
-    let key = ''
+    const key = signInKey(secretOf(other))
+    let person
+    let port = 0
     {
       await using first = await openServe(other.project, { args })
-      key = signInKey(secretOf(other))
-      expect((await visit(`/sign-in?key=${key}`, { at: first })).status).toBe(303)
+      port = first.port
+      person = await enter(first, key)
+      expect((await visitAt(port, `${person.room}/approvals`, { headers: { Cookie: person.cookie } })).status).toBe(200)
     }
-    await using second = await openServe(other.project, { args })
-    expect((await visit(`/sign-in?key=${key}`, { at: second })).status).toBe(403)
-    expect((await visit(`/sign-in?key=${signInKey(secretOf(other))}`, { at: second })).status).toBe(303)
+    await using second = await openServe(other.project, { args: [...args, '--port', String(port)] })
+    expect(second.port).toBe(port)
+    expect((await pressSignIn(second, key)).status).toBe(403)
+    const fresh = await enter(second, signInKey(secretOf(other)))
+    expect(fresh.room).not.toBe(person.room)
+    for (const { room } of [person, fresh])
+      expect((await visitAt(port, `${room}/approvals`, { headers: { Cookie: person.cookie } })).status).toBe(401)
+    const tab = await visitAt(port, `${person.room}/approvals`, { headers: { Cookie: person.cookie, Accept: 'text/html' } })
+    expect([tab.status, tab.headers.get('location')]).toEqual([303, '/sign-in'])
   })
 
   test('the cookie is for this page only, out of reach of scripts, and other sites cannot send it', async () => {
-    const { headers } = await visit(`/sign-in?key=${signInKey(secretOf(world))}`)
-    const cookie = headers.get('set-cookie') as string
+    const { set: cookie, room } = await enter(served, signInKey(secretOf(world)))
     expect(cookie).toMatch(/; HttpOnly(;|$)/)
     expect(cookie).toMatch(/; SameSite=Strict(;|$)/)
-    expect(cookie).toMatch(/; Path=\//)
+    expect(cookie).toContain(`; Path=${room};`)
+    expect(room).toMatch(/^\/p\/[a-z2-7]{27}$/)
     expect(cookie).not.toMatch(/domain=/i)
     expect(cookie).not.toContain(secretOf(world))
-    expect(headers.get('cache-control')).toBe('no-store')
-    expect(headers.get('location')).toBe('/approvals')
   })
 })
 
@@ -423,6 +470,14 @@ describe('forms that were not made here', () => {
         expect(text).not.toContain(form)
       }
     expect((await visit('/approvals', { method: 'POST', headers: { Cookie: cookie }, body })).status).toBe(405)
+    const headers: Record<string, string>[] = [
+      { Origin: 'null' },
+      { Origin: `http://localhost:${served.port}` },
+      { 'Sec-Fetch-Site': 'same-site' },
+      {},
+    ]
+    for (const header of headers)
+      expect((await visit(`/approvals/${id}`, { method: 'POST', headers: { Cookie: cookie, ...header }, body })).status).toBe(403)
     const key = signInKey(secretOf(world))
     for (const method of ['HEAD', 'POST'])
       expect((await visit(`/sign-in?key=${key}`, { method })).headers.get('set-cookie')).toBeNull()
@@ -431,11 +486,50 @@ describe('forms that were not made here', () => {
 })
 
 describe('decisions', () => {
+  test('a yes takes the number that the second page shows for this card, this answer and this sign-in', async () => {
+    const [cookie, other] = [await signIn(), await signIn()]
+    const [one, two] = [await question(), await question()]
+    const form = await formToken(one.id, cookie)
+    const note = 'a\r\nb \u202e "c" &amp;'
+    const first = await decide(one.id, { form, decision: 'approve', note }, { Cookie: cookie })
+    expect([first.status, state(one.id)]).toEqual([200, 'pending'])
+    const good = typed(first.text)
+    const changed = (change: Record<string, string>): URLSearchParams => {
+      const fields = new URLSearchParams(good)
+      for (const [name, value] of Object.entries(change)) fields.set(name, value)
+      return fields
+    }
+    const number = String(((Number(good.get('number')) - 99) % 900) + 100)
+    const [until = '', mark = ''] = (good.get('confirm') ?? '').split('.')
+    const wrong: Record<string, string>[] = [
+      { number },
+      { number: '' },
+      { confirm: '' },
+      { confirm: `${until}.` },
+      { confirm: `.${mark}` },
+      { confirm: `${(Date.now() - 1).toString(36)}.${mark}` },
+      { confirm: `zzzzzzzzzz.${mark}` },
+      { along: '' },
+      { along: Buffer.from('note=other').toString('base64url') },
+      { note: 'more' },
+    ]
+    for (const change of wrong) {
+      const again = await decide(one.id, changed(change), { Cookie: cookie })
+      expect([change, again.status, again.text.includes('class="number"')]).toEqual([change, 200, true])
+    }
+    expect((await decide(two.id, good, { Cookie: cookie })).text).toContain('class="number"')
+    const theirs = await formToken(one.id, other)
+    expect((await decide(one.id, changed({ form: theirs }), { Cookie: other })).text).toContain('class="number"')
+    expect([state(one.id), state(two.id)]).toEqual(['pending', 'pending'])
+    expect((await decide(one.id, good, { Cookie: cookie })).status).toBe(303)
+    expect(world.runtime.approvals.get(one.id)).toMatchObject({ state: 'approved', note })
+  })
+
   test('the first one counts: twice, the other way round, and many at once', async () => {
     const cookie = await signIn()
     const one = await question()
     const form = await formToken(one.id, cookie)
-    await decide(one.id, { form, decision: 'approve' }, { Cookie: cookie })
+    await approve(one.id, { form }, cookie)
     for (const decision of ['decline', 'approve'])
       expect((await decide(one.id, { form, decision, note: 'late' }, { Cookie: cookie })).status).toBe(303)
     expect(world.runtime.approvals.get(one.id)).toMatchObject({ state: 'approved' })
@@ -445,7 +539,9 @@ describe('decisions', () => {
     const second = await formToken(two.id, cookie)
     await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
-        decide(two.id, { form: second, decision: index % 2 ? 'approve' : 'decline', note: `n${index}` }, { Cookie: cookie }),
+        index % 2
+          ? approve(two.id, { form: second, note: `n${index}` }, cookie)
+          : decide(two.id, { form: second, decision: 'decline', note: `n${index}` }, { Cookie: cookie }),
       ),
     )
     const lines = [...world.runtime.audit.lines()].filter((line) => line.event === 'approval.decided' && line.approval === two.id)
@@ -458,11 +554,7 @@ describe('decisions', () => {
     await using serving = await openServe(other.project, { args: [...args, '--approval-ttl-ms', '3000'] })
     const cookie = await signIn(serving, other)
     const stateOf = (id: string): string | undefined => other.runtime.approvals.get(id)?.state
-    const send = async (id: string, form: string): Promise<number> => {
-      const body = new URLSearchParams({ form, decision: 'approve' }).toString()
-      const headers = { Cookie: cookie, 'Content-Type': 'application/x-www-form-urlencoded' }
-      return (await visit(`/approvals/${id}`, { at: serving, method: 'POST', headers, body })).status
-    }
+    const send = async (id: string, form: string): Promise<number> => (await approve(id, { form }, cookie, serving)).status
     const content = '{ "name": "used" }\n'
     const used = await propose({ content }, undefined, serving, other)
     const form = await formToken(used.id, cookie, serving)
@@ -590,6 +682,8 @@ test('clickjacking: no page may be framed, runs a script, loads anything, or is 
   ]
   for (const { headers, text } of pages) {
     const policy = headers.get('content-security-policy') ?? ''
+    expect(headers.get('cross-origin-opener-policy')).toBe('same-origin')
+    expect(headers.get('cross-origin-resource-policy')).toBe('same-origin')
     expect(policy).toMatch(/default-src 'none'/)
     expect(policy).toMatch(/frame-ancestors 'none'/)
     expect(policy).toMatch(/form-action 'self'/)
@@ -798,22 +892,25 @@ test.skipIf(!chromium)(
   'in a real browser: the page is text, cannot be framed, cannot be answered from another port, and can be answered',
   async () => {
     const approval = await poison()
-    const address = `${served.url}/approvals/${approval.id}`
     await using browser = await openBrowser(chromium as string, join(world.base, 'chromium'))
     const tab = await browser.open(`${served.url}/sign-in?key=${signInKey(secretOf(world))}`)
-    expect(await tab.run('location.pathname')).toBe('/approvals')
+    await tab.run(`document.querySelector('button').click()`)
+    await until('the list', () => tab.run<boolean>(`location.pathname.endsWith('/approvals')`))
+    const address = `${await tab.run<string>('location.href')}/${approval.id}`
+    expect(address).toMatch(/^http:\/\/handrail-[a-z2-7]{16}\.localhost:/)
     await tab.go(address)
     expect(await tab.run('document.querySelectorAll("script, img, svg, iframe, object, [onload], [onerror]").length')).toBe(0)
     expect(await tab.run('document.forms.length')).toBe(1)
+    expect(await tab.run('document.querySelectorAll("main a, header a").length')).toBe(3)
     expect(await tab.run('document.body.innerText')).toContain(script)
     expect(await tab.run('document.cookie')).toBe('')
 
-    // Another program on this machine, the same site to a browser: the cookie goes along, and still nothing happens.
+    // Another program on this machine, to whom the address was given away.
     const neighbour = createServer((request, response) => {
       response.setHeader('Content-Type', 'text/html')
       response.end(
         request.url === '/frame'
-          ? `<iframe src="${address}"></iframe><iframe src="${served.url}/approvals"></iframe>`
+          ? `<iframe src="${address}"></iframe><iframe src="${served.url}/sign-in"></iframe>`
           : `<iframe name="sink"></iframe><form method="post" target="sink" action="${address}"><input name="decision" value="approve"></form>
            <script>
              document.forms[0].submit()
@@ -828,7 +925,7 @@ test.skipIf(!chromium)(
     try {
       const near = `http://127.0.0.1:${(neighbour.address() as AddressInfo).port}`
       const framing = await browser.open(`${near}/frame`)
-      expect(await framing.frames()).toEqual(['chrome-error://chromewebdata/', 'chrome-error://chromewebdata/'])
+      expect([...new Set(await framing.frames())]).toEqual(['chrome-error://chromewebdata/'])
       const posting = await browser.open(`${near}/post`)
       await until('its answer', () => posting.run<boolean>('window.stolen !== undefined'))
       expect(await posting.run('window.stolen')).toMatch(/TypeError/)

@@ -4,21 +4,12 @@ import { diffRows, oneLine } from '../../contracts/plain.ts'
 import type { Runtime } from '../../contracts/runtime.ts'
 import { Refusal, type Route, type Visitor } from '../listen.ts'
 import type { Doorman } from '../person.ts'
+import { confirmStep, isConfirmed, readForm } from './confirm.ts'
 import { goTo, html, sendPage, type Markup } from './html.ts'
 
 /** The page where a person answers: the same cards as in a terminal or an editor, whole. */
 export function approvalPages(runtime: Runtime, doorman: Doorman): Record<string, Route> {
   return {
-    '/sign-in': {
-      for: 'anyone',
-      methods: ['GET'],
-      visit({ response, query }) {
-        const key = query.get('key')
-        const cookie = key === null ? undefined : doorman.signIn(key)
-        if (cookie !== undefined) return goTo(response, '/approvals', cookie)
-        sendPage(response, key === null ? 200 : 403, 'Sign in', signIn(key !== null))
-      },
-    },
     '/approvals': {
       for: 'person',
       methods: ['GET'],
@@ -38,19 +29,22 @@ export function approvalPages(runtime: Runtime, doorman: Doorman): Record<string
             html`<h1>No such approval</h1>
               <p><a href="/approvals">All of them</a></p>`,
           )
-        if (visitor.request.method === 'POST') await decide(runtime, doorman, id, visitor)
+        if (visitor.request.method === 'POST') await decide(runtime, doorman, approval, visitor)
         else sendPage(visitor.response, 200, 'Approval', show(approval, doorman.formToken(visitor.request)))
       },
     },
   }
 }
 
-async function decide(runtime: Runtime, doorman: Doorman, id: string, visitor: Visitor): Promise<void> {
-  const form = new URLSearchParams((await visitor.body()).toString('utf8').slice(0, 20_000))
+async function decide(runtime: Runtime, doorman: Doorman, approval: Approval, visitor: Visitor): Promise<void> {
+  const { id } = approval
+  const form = readForm((await visitor.body()).toString('utf8', 0, 20_000))
   if (form.get('form') !== doorman.formToken(visitor.request))
     throw new Refusal(403, 'This form was not made here; open the page again.')
   const decision = form.get('decision')
   if (decision !== 'approve' && decision !== 'decline') throw new Refusal(400, 'The decision must be approve or decline.')
+  if (decision === 'approve' && approval.state === 'pending' && !isConfirmed(doorman, visitor, approval, form))
+    return sendPage(visitor.response, 200, 'Confirm', confirmStep(doorman, visitor, approval, form))
   const note = (form.get('note') ?? '').trim().slice(0, 1_000)
   try {
     runtime.approvals.decide(id, { approve: decision === 'approve', by: 'person@page', ...(note !== '' && { note }) })
@@ -59,16 +53,6 @@ async function decide(runtime: Runtime, doorman: Doorman, id: string, visitor: V
     if (!(fault instanceof ToolError) || fault.code !== 'E_CONFLICT') throw fault
   }
   goTo(visitor.response, `/approvals/${id}`)
-}
-
-function signIn(wrong: boolean): Markup {
-  return html`<h1>Sign in</h1>
-    ${wrong ? html`<p><strong>This key is not good any more.</strong> Each one works once, for ten minutes.</p>` : html``}
-    <p>Only you may answer for an agent. Run this in the project and open the link it prints:</p>
-    <pre>handrail approvals page</pre>
-    <form action="/sign-in">
-      <label>or paste the key: <input name="key" autocomplete="off" size="40" /></label> <button>Sign in</button>
-    </form>`
 }
 
 function list(runtime: Runtime): Markup {
@@ -122,7 +106,7 @@ function form(formToken: string): Markup {
     <p>
       <label>A note for the agent, if you like:<textarea name="note" rows="2" maxlength="1000"></textarea></label>
     </p>
-    <button class="yes" name="decision" value="approve">Approve exactly this</button
+    <button class="yes" name="decision" value="approve">Approve exactly this…</button
     ><button class="no" name="decision" value="decline">Decline</button>
   </form>`
 }

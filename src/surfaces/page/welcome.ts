@@ -4,10 +4,9 @@ import { html, sendPage } from './html.ts'
 const body = html`<h1>Handrail is running</h1>
   <p>
     For agents: MCP at <code>/mcp</code> (older clients: <code>/sse</code>), with the token from the file that
-    <code>handrail serve</code>
-    names.
+    <code>handrail serve</code> names.
   </p>
-  <p>For you: <a href="/approvals">what waits for your answer</a>, or in a terminal:</p>
+  <p>For you: <a href="/sign-in">sign in to see what waits for your answer</a>, or in a terminal:</p>
   <pre>
 handrail approvals list   what waits for your answer
 handrail audit show       what was done
@@ -17,6 +16,7 @@ handrail doctor           what works here</pre>`
 /** What a person sees who opens the address in a browser: where to go, and nothing that matters. */
 export const welcome: Route = {
   for: 'anyone',
+  shows: 'document',
   methods: ['GET', 'HEAD'],
   visit: ({ response }) => sendPage(response, 200, 'Running', body),
 }

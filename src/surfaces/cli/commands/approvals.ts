@@ -11,7 +11,7 @@ export const approvals: Command = {
   about: `A call that cannot be fully undone, or that changes a file which makes other programs run something, waits for a person. The
 answer holds for exactly that call on exactly the state of the files you saw; if a file changes in between, the call is refused.
 A note given with deny goes back to the agent word for word. Silence turns into no after a day. \`approvals page\`
-prints a link that signs you in, once, on the page of a running \`handrail serve\`.`,
+prints a link that signs you in, once, on the page of a running \`handrail serve\`, until that stops or twelve hours have passed.`,
   options: [
     { name: 'note', value: 'TEXT', says: 'Words for the agent.' },
     { name: 'all', says: 'List answered ones too.' },

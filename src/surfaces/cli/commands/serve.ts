@@ -8,8 +8,8 @@ export const serve: Command = {
   summary: 'Serve the project on a loopback port: MCP over HTTP, the approvals page, health',
   usage: 'handrail serve --project DIR [--port N] [--mode user|developer] [--json]',
   about: `Listens on 127.0.0.1 only. Every request needs the token, which is kept in a file only you can read. MCP is at /mcp (Streamable
-HTTP, every version) and at /sse for clients from 2024. Approvals can be answered in a browser at /approvals, after signing in with
-the link it prints; an agent's token does not open that page.
+HTTP, every version) and at /sse for clients from 2024. Approvals can be answered in a browser, after signing in with the link it
+prints; the page has a host name of its own (handrail-….localhost), and an agent's token does not open it.
 With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop it with Ctrl-C.`,
   options: [
     { name: 'port', value: 'N', says: 'Port to listen on; 0 takes any free one. Default 4777.' },

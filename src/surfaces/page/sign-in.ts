@@ -1,0 +1,122 @@
+import { Refusal, type Route, type Visitor } from '../listen.ts'
+import type { Doorman } from '../person.ts'
+import { goTo, html, sendPage, type Markup } from './html.ts'
+
+/**
+ * The way in. A link is looked at by more than the person (previews, scanners, prefetching), so opening it uses nothing up; pressing the
+ * button does. Then the browser is asked for a picture at the page's own name: where it gets there, it goes on there, and else, as Safari
+ * may, it stays at the address it came to, where the room keeps the cookie from every other port.
+ */
+export function signInPages(doorman: Doorman, ownOrigin: () => string | undefined): Record<string, Route> {
+  const enter = ({ request, response }: Visitor, pass: string): void => {
+    const cookie = doorman.enter(pass, request.headers.host ?? '')
+    if (cookie === undefined) return wrongKey(response)
+    // Not a redirect: whoever comes from another name would bring no cookie that is for this one only.
+    const start = `${doorman.room}/approvals`
+    const headers = { 'Set-Cookie': cookie, Refresh: `0; url=${start}` }
+    const body = html`<h1>You are signed in</h1>
+      <p><a href="${start}">Go on to what waits for you</a></p>`
+    sendPage(response, 200, 'Signed in', body, undefined, { headers })
+  }
+  const page = (methods: string[], visit: Route['visit']): Route => ({ for: 'anyone', shows: 'document', methods, visit })
+
+  return {
+    '/sign-in': page(['GET', 'POST'], async (visitor) => {
+      const { request, response, query } = visitor
+      if (request.method === 'GET') {
+        const key = query.get('key')
+        if (key !== null && !doorman.isKey(key)) return wrongKey(response)
+        return sendPage(response, 200, 'Sign in', key === null ? askForKey() : askToSignIn(key))
+      }
+      if (!/^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? ''))
+        throw new Refusal(415, 'Send the form as the page does.')
+      const form = new URLSearchParams((await visitor.body()).toString('utf8', 0, 2_000))
+      const pass = doorman.admit(form.get('key')?.trim() ?? '')
+      if (pass === undefined) return wrongKey(response)
+      const origin = ownOrigin()
+      if (origin === undefined || origin === `http://${request.headers.host}`) return enter(visitor, pass)
+      goTo(response, `/sign-in/way?pass=${pass}`)
+    }),
+    '/sign-in/way': page(['GET'], ({ response, query }) => {
+      const pass = query.get('pass') ?? ''
+      const [probe, origin] = [doorman.probe(pass), ownOrigin()]
+      if (probe === undefined || origin === undefined) return wrongKey(response)
+      const body = html`<h1>Signing you in</h1>
+        <p><a href="/sign-in/on?pass=${pass}">Go on</a></p>
+        <img alt="" src="${origin}/sign-in/seen?probe=${probe}" />`
+      // Browsers wait with this until the picture has come, or has failed to.
+      const headers = { Refresh: `0; url=/sign-in/on?pass=${pass}` }
+      sendPage(response, 200, 'Signing in', body, undefined, { headers, pictureFrom: origin })
+    }),
+    '/sign-in/seen': {
+      for: 'anyone',
+      shows: 'image',
+      methods: ['GET'],
+      visit({ request, response, query }) {
+        if (`http://${request.headers.host}` === ownOrigin()) doorman.sawProbe(query.get('probe') ?? '')
+        response.writeHead(204, { 'Cross-Origin-Resource-Policy': 'cross-origin' }).end()
+      },
+    },
+    '/sign-in/on': page(['GET'], (visitor) => {
+      const pass = visitor.query.get('pass') ?? ''
+      const origin = ownOrigin()
+      const here = origin === `http://${visitor.request.headers.host}`
+      if (here || origin === undefined || !doorman.reachesName(pass)) return enter(visitor, pass)
+      visitor.response.writeHead(303, { Location: `${origin}/sign-in/on?pass=${pass}` }).end()
+    }),
+    '/sign-out': {
+      for: 'person',
+      methods: ['GET', 'POST'],
+      visit({ request, response }) {
+        if (request.method === 'GET') return sendPage(response, 200, 'Sign out', askToSignOut())
+        response.writeHead(303, { Location: '/sign-in', 'Set-Cookie': doorman.leave(request) }).end()
+      },
+    },
+  }
+}
+
+/** Nothing to press but a link to the same place: by following it the person has come by themselves. */
+export const detour: Route = {
+  for: 'person',
+  methods: ['GET'],
+  visit({ response, path, query }) {
+    const body = html`<h1>Another page sent you here</h1>
+      <p>If you meant to come here, go on. If you did not, close this page: nothing has been decided.</p>
+      <p><a href="${query.size === 0 ? path : `${path}?${query}`}">Go on</a></p>`
+    sendPage(response, 200, 'Go on?', body)
+  },
+}
+
+function wrongKey(response: Visitor['response']): void {
+  sendPage(response, 403, 'Sign in', askForKey('This link is not good any more. Each one works once, for ten minutes.'))
+}
+
+function askToSignIn(key: string): Markup {
+  return html`<h1>Sign in to Handrail</h1>
+    <p>You will see what agents ask to do in this project, and can approve or decline it.</p>
+    <form method="post" action="/sign-in">
+      <input type="hidden" name="key" value="${key}" />
+      <button class="yes">Sign in</button>
+    </form>
+    <p class="quiet">The link works once. You stay signed in for twelve hours, or until Handrail stops.</p>`
+}
+
+function askForKey(problem?: string): Markup {
+  return html`<h1>Sign in to Handrail</h1>
+    ${problem === undefined ? html`` : html`<p class="notice">${problem}</p>`}
+    <p>Only you may answer for an agent. Run this in the project, and open the link it prints:</p>
+    <pre>handrail approvals page</pre>
+    <form method="post" action="/sign-in">
+      <p>
+        <label>Or paste the key from the link: <input name="key" autocomplete="off" size="40" /></label>
+      </p>
+      <button>Sign in</button>
+    </form>
+    <p class="quiet">Already signed in? Go to the tab in which you did; it shows new questions by itself.</p>`
+}
+
+function askToSignOut(): Markup {
+  return html`<h1>Sign out?</h1>
+    <p>What waits for you goes on waiting. To come back, run <code>handrail approvals page</code>.</p>
+    <form method="post" action="/sign-out"><button class="yes">Sign out</button></form>`
+}
