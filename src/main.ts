@@ -2,12 +2,15 @@ import { randomBytes } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import type { Approval } from './contracts/approval.ts'
 import { ToolError } from './contracts/errors.ts'
 import type { Operator, RuntimeOptions } from './contracts/runtime.ts'
 import { redact } from './contracts/redact/redact.ts'
 import type { Written } from './contracts/tool.ts'
 import { openDatabase } from './host/database.ts'
+import { openDiffs } from './host/diffs.ts'
 import { judgedFiles } from './host/files.ts'
+import { fingerprint } from './host/fingerprint.ts'
 import { openPrograms } from './host/installed.ts'
 import { openLock } from './host/lock.ts'
 import { pathRules, splitPath } from './host/paths.ts'
@@ -28,6 +31,7 @@ import { openAudit } from './stores/audit.ts'
 import { openEvidence } from './stores/evidence.ts'
 import { openIdempotency } from './stores/idempotency.ts'
 import { openJournal } from './stores/journal.ts'
+import { openPins } from './stores/pins.ts'
 import { schema, schemaVersion } from './stores/schema.ts'
 import { openSessions } from './stores/sessions.ts'
 import { openSnapshots } from './stores/snapshots.ts'
@@ -117,7 +121,9 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
     retention: limits.snapshotRetention,
     onDropped: (call) => idempotency.forget(call),
   })
+  const pins = openPins(db, projectLock)
   const regex = keep(openRegexEngine())
+  const diffs = keep(openDiffs(limits.callTimeoutMs))
   const search = openSearch({
     root: projectRoot,
     rules,
@@ -146,9 +152,10 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       state: kept.base.path,
       settings: config.stage,
       limits: { processes: limits.stageProcesses, memoryBytes: limits.stageMemoryBytes, diskBytes: limits.stageDiskBytes },
+      diffs,
     }),
   )
-  const questionStands = (id: string): boolean => ['pending', 'approved'].includes(approvals.get(id)?.state ?? '')
+  const questionStands = (id: string): boolean => ['pending', 'approved'].includes(approvals.head(id)?.state ?? '')
   const recover = (): void => {
     for (const { call, landed, changes } of journal.recover())
       audit.write(
@@ -190,7 +197,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
   }
   const machine = { path: environment['PATH'] ?? '', home: environment['HOME'] || homedir(), project: projectRoot.path }
   const tools = allTools({
-    files: { files, search, regex, regexTimeoutMs: limits.regexTimeoutMs, kept: snapshots },
+    files: { files, diffs, search, regex, regexTimeoutMs: limits.regexTimeoutMs, kept: snapshots },
     session: {
       facts: {
         projectRoot: projectRoot.path,
@@ -218,7 +225,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       note: (note) => sessions.note({ ...note, text: redact(note.text) }),
     },
     records: { audit },
-    webgal: { files, lang: config.lang, extraCommands: config.webgalCommands, preview: web.preview },
+    webgal: { files, diffs, lang: config.lang, extraCommands: config.webgalCommands, preview: web.preview },
     browser: {
       files,
       pages: web.pages,
@@ -226,7 +233,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       timeoutMs: limits.browserTimeoutMs,
     },
     shell: { files, commandTimeoutMs: limits.commandTimeoutMs },
-    skills: { files, programs: openPrograms(machine), python: openPython(machine), environment },
+    skills: { files, diffs, programs: openPrograms(machine), python: openPython(machine), environment },
   })
   const kernel = openKernel(tools, config, {
     audit,
@@ -242,11 +249,25 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
           recover()
           return act()
         }, signal),
-      commit: (changes, origin, ...told) => keptBoth(journal.commit(changes, origin, ...told), origin.call),
+      // What an agent did and took back again is no longer what the person saw either.
+      fingerprint: async (scope, signal) =>
+        `${await fingerprint(join(projectRoot.path, scope), ['.handrail'], signal)} ${scope === '' ? snapshots.lastChange()?.id : ''}`,
+      pin: pins.put,
+      commit(changes, origin, ...told) {
+        if (!origin.person)
+          pins.mustBeFree(
+            changes.map((change) => change.path),
+            origin.call,
+          )
+        return keptBoth(journal.commit(changes, origin, ...told), origin.call)
+      },
       record: (changes, origin) => keptBoth(journal.record(changes, origin), origin.call),
     },
     stages,
     evidence: openEvidence(state),
+    diffs: {
+      count: async (before, after, signal) => (await diffs.measure(before, after, { lines: 0, characters: 0 }, signal)).lines,
+    },
   })
 
   // Found out before the first program asks, but after the first answers: a client waits for those.
@@ -300,11 +321,18 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
     notes: sessions.notes,
     approvals: {
       list: approvals.list,
+      count: approvals.count,
       get: approvals.get,
+      text: (id, path, from = 0) => approvals.text(id, path, from) ?? stages.part(id, path, from),
+      lift: (id, by) =>
+        approvals.lift(id, ({ tool, session }) =>
+          audit.write({ event: 'approval.lifted', approval: id, by, tool, session }, true),
+        ),
       decide(id, decision) {
-        const asked = approvals.get(id)
+        const asked = approvals.head(id)
         if (!asked)
           throw new ToolError('E_NOT_FOUND', `No such approval: ${id}`, { hint: '`handrail approvals list` shows what waits.' })
+        const unread = decision.approve && !asked.whole
         const decided = approvals.decide(id, decision, () =>
           audit.write(
             {
@@ -315,12 +343,13 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
               tool: asked.tool,
               session: asked.session,
               inputDigest: asked.inputDigest,
+              ...(unread && { details: { unread: true } }),
               ...(decision.note !== undefined && { message: scrub(decision.note) }),
             },
             true,
           ),
         )
-        const now = approvals.get(id) ?? asked
+        const now = approvals.get(id) as Approval
         if (!decided)
           throw new ToolError('E_CONFLICT', `This approval is already ${now.state}`, {
             details: { approvalId: id },

@@ -18,6 +18,8 @@ export interface Approval {
   session: string
   surface: string
   client: string
+  /** Whether the card shows all it asks for. */
+  whole: boolean
   createdAt: number
   expiresAt: number
   decidedAt?: number
@@ -25,8 +27,28 @@ export interface Approval {
   note?: string
 }
 
+/** A question without what is shown of it, for lists: however large a card is, this is small. */
+export interface ApprovalHead extends Omit<Approval, 'card' | 'input'> {
+  card: { title: string; changes: { path: string }[]; count: number }
+}
+
+/** Which of many: the newest that came before `before`, at most `limit`. */
+export interface Page {
+  limit?: number
+  before?: string
+}
+
+/** A part of the full text of one change. */
+export interface TextPart {
+  text: string
+  /** Where the next part starts; absent at the end. */
+  next?: number
+}
+
 export interface Decision {
   approve: boolean
   by: string
   note?: string
+  /** The person's own choice to agree to what the card does not show. */
+  unread?: boolean
 }

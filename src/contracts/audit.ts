@@ -12,6 +12,8 @@ export interface AuditEntry {
     | 'approval.decided'
     /** A client closed the form that asked; nobody has decided anything. */
     | 'approval.waved-away'
+    /** A person took a no back. */
+    | 'approval.lifted'
     | 'session.opened'
     | 'session.note'
     | 'snapshot.pruned'

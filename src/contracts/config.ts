@@ -197,6 +197,12 @@ export const Config = Type.Object(
           default: 86_400_000,
           description: 'After this an unanswered question is denied, and an unused approval lapses.',
         }),
+        runApprovalTtlMs: Type.Integer({
+          minimum: 1_000,
+          default: 600_000,
+          description:
+            'The same for a question that is asked before a program runs: with the network, unconfined, or by another agent.',
+        }),
         requestsPerSecond: Type.Integer({
           minimum: 1,
           tighter: 'lower',

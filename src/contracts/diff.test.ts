@@ -64,3 +64,32 @@ test('line ends and a missing final newline are changes', () => {
   expect(changedLines(lineDiff('a\r\nb\r\n', 'a\nb\n'))).toBe(4)
   expect(lineDiff('same', 'same').hunks).toEqual([])
 })
+
+test('the pairing is the one the library makes, line for line', () => {
+  const few = fc.array(fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'), { maxLength: 60 })
+  fc.assert(
+    fc.property(few, few, (old, now) => {
+      const given = diffArrays(old, now)
+      const ours = lineDiff(['<', ...old, '>'].join('\n'), ['<', ...now, '>'].join('\n'))
+      const size = given.reduce((sum, part) => sum + (part.added || part.removed ? part.count : 0), 0)
+      expect(changedLines(ours)).toBe(size)
+    }),
+    { numRuns: 1_000 },
+  )
+})
+
+test('one budget for the whole diff: past it the rest is a block, true and marked', () => {
+  const mixed = (step: number): string[] =>
+    Array.from({ length: 20_000 }, (_, index) => (index % 40 === 0 ? `once ${index}` : String((index * step) % 7)))
+  const [before, after] = [mixed(3).join('\n'), mixed(5).join('\n')]
+  const spent = (steps: number): number => {
+    const budget = { steps }
+    const diff = lineDiff(before, after, budget)
+    expect(apply(before, diff)).toBe(after)
+    expect(diff.coarse).toBe(true)
+    return steps - budget.steps
+  }
+  // A search that is under way ends with the row it is in, so a little more than was given may be spent.
+  for (const steps of [1_000, 100_000, 1_000_000]) expect(spent(steps)).toBeLessThan(steps + 100_000)
+  expect(lineDiff('a\nb\nc', 'a\nx\nc').coarse).toBeUndefined()
+})

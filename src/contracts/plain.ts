@@ -34,7 +34,8 @@ export interface DiffRow {
 
 /** A change as a person reads it: what goes away, what comes. */
 export function diffRows(diff: LineDiff): DiffRow[] {
-  return diff.hunks.flatMap((hunk) => {
+  const coarse = { kind: 'place', text: '@@ too different to compare line by line: shown as whole blocks @@' } as const
+  const rows = diff.hunks.flatMap((hunk): DiffRow[] => {
     // An empty file is one empty line to the diff; a person sees nothing there.
     const gone = diff.hunks.length === 1 && hunk.linesOld.length === 1 && hunk.linesOld[0] === '' ? [] : hunk.linesOld
     return [
@@ -43,6 +44,7 @@ export function diffRows(diff: LineDiff): DiffRow[] {
       ...hunk.linesNew.map((line) => ({ kind: 'in', text: `+ ${toItsEnd(line)}` }) as const),
     ]
   })
+  return diff.coarse ? [coarse, ...rows] : rows
 }
 
 /** A line with its last blanks to be seen. */
@@ -52,14 +54,42 @@ function toItsEnd(line: string): string {
   return end === shown.length ? shown : shown.slice(0, end) + '·'.repeat(shown.length - end)
 }
 
-/** The line above a change: where, and what happens there. */
-export function headline({ path, says }: Omit<CardChange, 'diff'>): string {
-  return says === undefined ? plain(path) : `${plain(path)}: ${plain(says)}`
+/** The line above a change: where, what happens there, how large it is and which bytes exactly. */
+export function headline({ path, ...change }: Omit<CardChange, 'diff'>): string {
+  const words = wordsOf(change)
+  return words === '' ? plain(path) : `${plain(path)}: ${plain(words)}`
+}
+
+/** What is said of a change beside its path. */
+export function wordsOf({ says, sizes, hashes, sensitive, unshown }: Omit<CardChange, 'diff' | 'path'>): string {
+  return [
+    ...(says === undefined ? [] : [says]),
+    ...(sensitive ? ['makes other programs run something'] : []),
+    ...weightOf(sizes, hashes),
+    ...(unshown ? [`NOT SHOWN HERE: ${unshown.lines === undefined ? 'too large' : `${unshown.lines} lines`}`] : []),
+  ].join('; ')
+}
+
+function weightOf(sizes: CardChange['sizes'], hashes: CardChange['hashes']): string[] {
+  const sides = ([0, 1] as const).flatMap((side) =>
+    hashes?.[side] && typeof sizes?.[side] === 'number' ? [`${sizes[side]} bytes, sha256 ${hashes[side].slice(0, 16)}`] : [],
+  )
+  return sides.length ? [sides.join(' → ')] : []
+}
+
+/** Whether a card shows everything it asks for. */
+export function isWhole(card: Card): boolean {
+  return !card.rest?.length && card.changes.every((change) => change.unshown === undefined)
+}
+
+/** What is not listed one by one. */
+export function restLines({ rest = [] }: Card): string[] {
+  return rest.map(({ folder, changes, bytes }) => `NOT LISTED HERE: ${changes} more changes in ${plain(folder)}, ${bytes} bytes`)
 }
 
 /** A card as plain text, and whether all of it could be shown within the limits given. */
 export function cardText(card: Card, most: { rows: number; width: number }): { text: string; whole: boolean } {
-  let whole = true
+  let whole = isWhole(card)
   const cut = (line: string): string => {
     if (line.length <= most.width) return line
     whole = false
@@ -67,6 +97,7 @@ export function cardText(card: Card, most: { rows: number; width: number }): { t
   }
   const lines = [
     ...card.changes.flatMap((change) => [headline(change), ...diffRows(change.diff).map((row) => row.text)]),
+    ...restLines(card),
     ...(card.notes ?? []).map(plain),
   ].map(cut)
   const more = lines.length - most.rows

@@ -1,4 +1,4 @@
-import type { Approval, ApprovalState, Decision } from './approval.ts'
+import type { Approval, ApprovalHead, ApprovalState, Decision, Page, TextPart } from './approval.ts'
 import type { AuditEntry, AuditLine, AuditVerdict } from './audit.ts'
 import type { CallOptions, Caller } from './call.ts'
 import type { Config, Setting } from './config.ts'
@@ -53,10 +53,16 @@ export interface Runtime {
   sessions(): Session[]
   notes(session: string): SessionNote[]
   approvals: {
-    list(state?: ApprovalState): Approval[]
+    /** Newest first, a page at a time, without what is shown of them. */
+    list(state?: ApprovalState, page?: Page): ApprovalHead[]
+    count(state: ApprovalState): number
     get(id: string): Approval | undefined
-    /** A person's answer. Surfaces call it only with a person's credential in hand. */
+    /** The full text of one change of a card, part by part: its diff where that was kept, else what stands on the stage. */
+    text(id: string, path: string, from?: number): TextPart | undefined
+    /** A person's answer. Surfaces call it only with a person's credential in hand. A card that does not show all needs `unread`. */
     decide(id: string, decision: Decision): Approval
+    /** Takes a no back, so that the agent may ask again. */
+    lift(id: string, by: string): ApprovalHead
   }
   audit: {
     note(entry: AuditEntry): void

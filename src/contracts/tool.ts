@@ -16,6 +16,8 @@ export interface Card {
   title: string
   changes: CardChange[]
   notes?: string[]
+  /** What is beyond the changes a card lists, by folder: whoever agrees to it agrees unread. */
+  rest?: { folder: string; changes: number; bytes: number }[]
 }
 
 export interface CardChange {
@@ -23,6 +25,13 @@ export interface CardChange {
   /** What happens there, where lines do not say it: deleted, a link, permissions, the size of a picture. */
   says?: string
   diff: LineDiff
+  /** Sizes in bytes and content hashes, before and after; null where nothing stands. */
+  sizes?: readonly [number | null, number | null]
+  hashes?: readonly [string | null, string | null]
+  /** It makes other programs run something. */
+  sensitive?: true
+  /** Its lines are too many for the card: how many, where they were counted. `approvals show --file` has them. */
+  unshown?: { lines?: number }
 }
 
 export interface FileChange {
@@ -108,7 +117,7 @@ export interface ToolForm<I extends object, O extends object, Use, In, Out> {
    */
   program?: (input: In, use: Use) => Program | Promise<Program>
   /** What is kept of a run for a person to look at later, made before anything of it is taken over; the log names it. */
-  evidence?: (input: In, use: Use, ran: Ran, sides: Sides) => Evidence[]
+  evidence?: (input: In, use: Use, ran: Ran, sides: Sides) => Evidence[] | Promise<Evidence[]>
   /** One more line in the log, however a call with a fitting input ends, for tools whose contract names one. */
   record?: (input: In, use: Use, ran: Ran | undefined) => { event: ToolEvent; details: Record<string, unknown> }
   execute: (input: In, use: Use, call: Acting) => Out | Promise<Out>
@@ -165,7 +174,7 @@ export interface Tool {
   touches(input: unknown): Touch[] | Promise<Touch[]>
   card(input: unknown): Card | Promise<Card>
   readonly program: ((input: unknown) => Program | Promise<Program>) | undefined
-  readonly evidence: ((input: unknown, ran: Ran, sides: Sides) => Evidence[]) | undefined
+  readonly evidence: ((input: unknown, ran: Ran, sides: Sides) => Evidence[] | Promise<Evidence[]>) | undefined
   readonly record: ((input: unknown, ran: Ran | undefined) => { event: ToolEvent; details: Record<string, unknown> }) | undefined
   execute(input: unknown, call: Acting): unknown
 }

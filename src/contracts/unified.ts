@@ -1,4 +1,4 @@
-import { lineDiff, type Hunk } from './diff.ts'
+import { lineDiff, type Hunk, type LineDiff } from './diff.ts'
 
 const context = 3
 /** Stands at the end of a last line that no newline ends, so that it differs from one that does. */
@@ -10,9 +10,23 @@ export function unifiedDiff(file: string, before: string | undefined, after: str
 }
 
 /** Its rows alone: the places, and the lines with their signs. */
-export function unifiedRows(before: string, after: string): string[] {
-  const lines = linesOf(before)
-  return together(hunksOf(lines, linesOf(after))).flatMap((hunks) => section(hunks, lines))
+function unifiedRows(before: string, after: string): string[] {
+  const [old, now] = [linesOf(before), linesOf(after)]
+  return rowsOf(old, wholeSide(old, now) ?? lineDiff(old.join('\n'), now.join('\n')).hunks)
+}
+
+/** The same, with the comparing done elsewhere. */
+export async function unifiedRowsBy(
+  compare: (before: string, after: string) => Promise<LineDiff>,
+  before: string,
+  after: string,
+): Promise<string[]> {
+  const [old, now] = [linesOf(before), linesOf(after)]
+  return rowsOf(old, wholeSide(old, now) ?? (await compare(old.join('\n'), now.join('\n'))).hunks)
+}
+
+function rowsOf(old: string[], hunks: Hunk[]): string[] {
+  return together(hunks).flatMap((near) => section(near, old))
 }
 
 function linesOf(text: string): string[] {
@@ -20,12 +34,11 @@ function linesOf(text: string): string[] {
   return text.endsWith('\n') ? text.slice(0, -1).split('\n') : `${text}${unended}`.split('\n')
 }
 
-function hunksOf(linesOld: string[], linesNew: string[]): Hunk[] {
+/** No lines at all and one empty line are the same text to the diff, so it is not asked about an empty side. */
+function wholeSide(linesOld: string[], linesNew: string[]): Hunk[] | undefined {
   const [lenOld, lenNew] = [linesOld.length, linesNew.length]
-  // No lines at all and one empty line are the same text to the diff.
-  if (lenOld === 0 || lenNew === 0)
-    return lenOld === lenNew ? [] : [{ startOld: 1, startNew: 1, lenOld, lenNew, linesOld, linesNew }]
-  return lineDiff(linesOld.join('\n'), linesNew.join('\n')).hunks
+  if (lenOld > 0 && lenNew > 0) return undefined
+  return lenOld === lenNew ? [] : [{ startOld: 1, startNew: 1, lenOld, lenNew, linesOld, linesNew }]
 }
 
 /** Hunks so near to each other that their context would touch. */

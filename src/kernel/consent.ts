@@ -1,9 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Approval } from '../contracts/approval.ts'
+import type { ApprovalHead } from '../contracts/approval.ts'
 import type { Call } from '../contracts/call.ts'
 import type { Config } from '../contracts/config.ts'
 import { ToolError } from '../contracts/errors.ts'
+import { isWhole } from '../contracts/plain.ts'
 import type { Card, Risk, Tool } from '../contracts/tool.ts'
+import { fitted } from './card.ts'
 import type { Ports } from './ports.ts'
 import { recordable } from './record.ts'
 
@@ -16,6 +18,12 @@ export interface Question extends Call {
   risk: Risk
   /** What the person is shown. */
   card: () => Card | Promise<Card>
+  /** The state of the world now that the card was made: what was shown must be what is asked about. */
+  stillOn?: () => string
+  /** Paths among the changes that make other programs run something. */
+  sensitive: readonly string[]
+  /** It is asked before a program runs: the yes lives minutes, and a no holds whatever changes meanwhile. */
+  beforeRun: boolean
   /** Told the question's id before anybody waits for an answer. */
   onAsked?: (approvalId: string) => void
 }
@@ -27,7 +35,8 @@ const pollMs = 100
 
 /**
  * A person's yes to exactly this call on exactly this state of the world, or an error that says how to get one.
- * A yes is used up here; a no is final for this session and carries the person's words.
+ * A yes counts for the session that asked and is used up here; a no holds for every session of the same client, and carries the
+ * person's words.
  */
 export async function consent(ports: Ports, limits: Config['limits'], question: Question): Promise<string> {
   const asked = await standing(ports, limits, question)
@@ -40,7 +49,7 @@ export async function consent(ports: Ports, limits: Config['limits'], question: 
     await pause(Math.min(pollMs, Math.max(1, until - Date.now())), undefined, {
       ...(question.options.signal && { signal: question.options.signal }),
     })
-    approval = ports.approvals.get(asked.id) ?? approval
+    approval = ports.approvals.head(asked.id) ?? approval
   }
   if (approval.state === 'approved') return use(ports, approval, question)
   if (approval.state === 'denied') throw declined(approval)
@@ -53,13 +62,16 @@ export async function consent(ports: Ports, limits: Config['limits'], question: 
 }
 
 /** The question that stands about this call, or a new one. A question about an older state of the world no longer counts. */
-async function standing(ports: Ports, limits: Config['limits'], question: Question): Promise<Approval> {
+async function standing(ports: Ports, limits: Config['limits'], question: Question): Promise<ApprovalHead> {
   const { tool, inputDigest, stateDigest, risk, caller } = question
+  const refused = ports.approvals.refusal(inputDigest, caller)
+  if (refused && (question.beforeRun || refused.stateDigest === stateDigest)) return refused
   const known = ports.approvals.about(inputDigest, caller.session)
   if (known?.stateDigest === stateDigest) return known
   if (known?.state === 'approved' && ports.approvals.move(known.id, 'approved', 'void')) throw worldMoved(known)
   if (known?.state === 'pending') ports.approvals.move(known.id, 'pending', 'void')
-  const card = await question.card()
+  const { card, texts } = fitted(await question.card(), new Set(question.sensitive))
+  if (question.stillOn && question.stillOn() !== stateDigest) throw movedMeanwhile(tool)
   // While the card was made, the same call may have asked: one change is one question.
   const meanwhile = ports.approvals.about(inputDigest, caller.session)
   if (meanwhile?.state === 'pending' && meanwhile.stateDigest === stateDigest) return meanwhile
@@ -74,8 +86,9 @@ async function standing(ports: Ports, limits: Config['limits'], question: Questi
       session: caller.session,
       surface: caller.surface,
       client: caller.client,
+      whole: isWhole(card),
     },
-    limits.approvalTtlMs,
+    { ttlMs: question.beforeRun ? limits.runApprovalTtlMs : limits.approvalTtlMs, noMs: limits.approvalTtlMs, texts },
   )
   ports.audit.write(
     {
@@ -87,20 +100,20 @@ async function standing(ports: Ports, limits: Config['limits'], question: Questi
       surface: caller.surface,
       client: caller.client,
       inputDigest,
-      input: approval.input,
+      input: recordable(tool, question.light),
     },
     true,
   )
   return approval
 }
 
-function use(ports: Ports, approval: Approval, question: Question): string {
+function use(ports: Ports, approval: ApprovalHead, question: Question): string {
   if (approval.stateDigest !== question.stateDigest) throw worldMoved(approval)
   if (!ports.approvals.move(approval.id, 'approved', 'used')) throw usedUp(approval)
   return approval.id
 }
 
-function usedUp(approval: Approval): ToolError {
+function usedUp(approval: ApprovalHead): ToolError {
   return new ToolError('E_CONFLICT', 'This approval was used by another call at the same moment', {
     details: { approvalId: approval.id },
     hint: 'An approval counts once. Make the call again to ask anew.',
@@ -110,17 +123,23 @@ function usedUp(approval: Approval): ToolError {
 /** The world moved under a question: it no longer counts, whatever was answered. */
 export function withdraw(ports: Ports, inputDigest: string, session: string): void {
   const known = ports.approvals.about(inputDigest, session)
-  if (known && known.state !== 'denied') ports.approvals.move(known.id, known.state, 'void')
+  if (known) ports.approvals.move(known.id, known.state, 'void')
 }
 
-function worldMoved(approval: Approval): ToolError {
+function movedMeanwhile(tool: Tool): ToolError {
+  return new ToolError('E_CONFLICT', `What ${tool.name} touches was changed by somebody else while the question was made`, {
+    hint: 'Look at the files again and make the call again; nobody was asked.',
+  })
+}
+
+function worldMoved(approval: ApprovalHead): ToolError {
   return new ToolError('E_CONFLICT', 'What this call touches has changed since the person saw it', {
     details: { approvalId: approval.id, tool: approval.tool },
     hint: 'Look at the files again and make the call again; a new card will be shown.',
   })
 }
 
-function declined(approval: Approval): ToolError {
+function declined(approval: ApprovalHead): ToolError {
   const who = approval.decidedBy?.startsWith('form@') ? "Declined in the client's form" : 'Declined by a person'
   return new ToolError('E_POLICY_VIOLATION', approval.note ? `${who}: ${approval.note}` : who, {
     details: { approvalId: approval.id, declined: true, ...(approval.note !== undefined && { note: approval.note }) },
@@ -130,7 +149,7 @@ function declined(approval: Approval): ToolError {
   })
 }
 
-function unanswered(approval: Approval, tool: Tool): ToolError {
+function unanswered(approval: ApprovalHead, tool: Tool): ToolError {
   return new Unanswered('E_POLICY_VIOLATION', `${tool.name} needs a person's approval, and nobody has answered yet`, {
     details: { approvalId: approval.id, risk: approval.risk, expiresAt: new Date(approval.expiresAt).toISOString() },
     hint: `A person can answer with: handrail approvals approve ${approval.id}. Then make exactly the same call again.`,

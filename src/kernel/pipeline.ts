@@ -8,7 +8,7 @@ import { digest } from './digest.ts'
 import { powers } from './powers.ts'
 import { scrub, weighed } from './record.ts'
 import type { Judged, Road } from './road.ts'
-import { cardBefore, programmed, riskBefore, stage } from './staging.ts'
+import { cardBefore, programmed, riskBefore, scopeOf, stage } from './staging.ts'
 import { statesOf, type States } from './states.ts'
 import { follow, keyOf } from './trace.ts'
 
@@ -53,9 +53,13 @@ export async function perform(road: Road, tool: Tool, raw: unknown, call: Call):
     const rehearsedOn = rehearsal?.dry ? digest(statesOf(ports.world, touches)) : undefined
     // 4. consent
     if (policy.asks(risk) && call.caller.role !== 'person' && !program?.waiting) {
-      const stateDigest = digest(statesOf(ports.world, touches))
+      const stateOf = (): string => digest(statesOf(ports.world, touches))
+      if (program) program.seen = await ports.world.fingerprint(scopeOf(program), call.options.signal)
+      const stateDigest = program ? digest(stateOf(), program.seen) : stateOf()
       const card = async (): Promise<Card> => (program ? cardBefore(await tool.card(input), program) : tool.card(input))
-      const question = { ...call, tool, input, light, inputDigest: judged.inputDigest(), stateDigest, risk, card }
+      const asked = { tool, input, light, inputDigest: judged.inputDigest(), stateDigest, risk, card }
+      const sensitive = policy.sensitive(touches)
+      const question = { ...call, ...asked, sensitive, beforeRun: program !== undefined, ...(!program && { stillOn: stateOf }) }
       trace.approved(await consent(ports, config.limits, question), stateDigest)
     }
     // 5. audit: the start line, on disk before anything is done; nothing a confined program does is real before its commit

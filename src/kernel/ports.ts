@@ -1,8 +1,8 @@
-import type { Approval, ApprovalState } from '../contracts/approval.ts'
+import type { Approval, ApprovalHead, ApprovalState } from '../contracts/approval.ts'
 import type { AuditEntry } from '../contracts/audit.ts'
 import type { Form } from '../contracts/snapshot.ts'
 import type { Confinement, Program, Ran, Sides } from '../contracts/stage.ts'
-import type { CardChange, Written } from '../contracts/tool.ts'
+import type { Card, Written } from '../contracts/tool.ts'
 
 /** What the kernel needs from the rooms it does not know. `main.ts` plugs them in. */
 export interface Ports {
@@ -13,6 +13,13 @@ export interface Ports {
   idempotency: IdempotencyPort
   stages: StagePort
   evidence: EvidencePort
+  diffs: DiffPort
+}
+
+/** Comparing texts beside the event loop. */
+export interface DiffPort {
+  /** Lines added and taken away, together. */
+  count(before: string, after: string, signal?: AbortSignal): Promise<number>
 }
 
 /** The project as the kernel sees it: states of files, and the one way to change them. */
@@ -24,6 +31,13 @@ export interface WorldPort {
   exclusive<T>(act: () => T | Promise<T>, signal?: AbortSignal): Promise<T>
   /** What stands at a path, in a word; null is nothing. */
   state(path: string): string | null
+  /** A word for all of the project that a program sees below a folder: another one as soon as anything there changed. */
+  fingerprint(scope: string, signal?: AbortSignal): Promise<string>
+  /**
+   * While a program runs that a person agreed to beforehand, no agent changes what it sees: their commits are refused at once. Waits
+   * for one that is under way; returns how to end it.
+   */
+  pin(pin: { call: string; tool: string; scope: string }, forMs: number, signal?: AbortSignal): Promise<() => void>
   commit(
     changes: readonly WorldChange[],
     origin: WorldOrigin,
@@ -39,6 +53,8 @@ export interface WorldPort {
 export interface WorldOrigin {
   call: string
   session: string
+  /** The person's own change goes under whatever runs. */
+  person: boolean
   idempotencyKey: string | null
 }
 
@@ -75,7 +91,7 @@ export interface Staged {
   changes(): WorldChange[]
   /** Made already, by a program that could not be confined. */
   made(): WorldRecord[]
-  show(): CardChange[]
+  show(sensitive: ReadonlySet<string>): Promise<Pick<Card, 'changes' | 'rest'>>
   readonly sides: Sides
   keep(approval: string): void
   /** The yes is used: from here on it is this call's alone, and no other that found it can take it away. */
@@ -95,11 +111,17 @@ export interface AuditPort {
 
 export interface ApprovalPort {
   ask(
-    asked: Pick<Approval, 'tool' | 'risk' | 'inputDigest' | 'stateDigest' | 'card' | 'input' | 'session' | 'surface' | 'client'>,
-    ttlMs: number,
-  ): Approval
-  get(id: string): Approval | undefined
-  about(inputDigest: string, session: string): Approval | undefined
+    asked: Pick<
+      Approval,
+      'tool' | 'risk' | 'inputDigest' | 'stateDigest' | 'card' | 'input' | 'session' | 'surface' | 'client' | 'whole'
+    >,
+    asking: { ttlMs: number; noMs: number; texts?: ReadonlyMap<string, string> },
+  ): ApprovalHead
+  head(id: string): ApprovalHead | undefined
+  /** The open question or unused yes of this very session about exactly this call. */
+  about(inputDigest: string, session: string): ApprovalHead | undefined
+  /** A no that still holds for this client. */
+  refusal(inputDigest: string, asker: { session: string; surface: string; client: string }): ApprovalHead | undefined
   move(id: string, from: ApprovalState, to: ApprovalState): boolean
 }
 

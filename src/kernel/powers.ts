@@ -1,4 +1,3 @@
-import { changedLines, lineDiff } from '../contracts/diff.ts'
 import type { Acting, FileChange, Written } from '../contracts/tool.ts'
 import type { Deadline } from './deadline.ts'
 import { contentHash } from './digest.ts'
@@ -12,7 +11,7 @@ export function powers({ road, tool, touches, call, trace, inputDigest }: Judged
   let lines = 0
 
   /** One change as the journal takes it: declared, counted, and made for the state that was judged. */
-  const plan = ({ path: given, content, binary, form, mode, undoes }: FileChange): WorldChange => {
+  const plan = async ({ path: given, content, binary, form, mode, undoes }: FileChange): Promise<WorldChange> => {
     const path = ports.world.normal(given)
     const declared = touches.some((touch) => 'path' in touch && touch.access === 'write' && touch.path === path)
     if (!declared || !Object.hasOwn(states, path))
@@ -20,7 +19,8 @@ export function powers({ road, tool, touches, call, trace, inputDigest }: Judged
     // Where nothing stands nothing is read: a link may have taken the place of the folder around it.
     const before = states[path] === null ? undefined : () => ports.world.read(path)
     // A person may change as much as they like, so nothing is read to count it: it may be what no tool reads, as a second name.
-    if (call.caller.role !== 'person') lines += binary || (form ?? 'file') !== 'file' ? 1 : linesChanged(before?.(), content)
+    if (call.caller.role !== 'person')
+      lines += binary || (form ?? 'file') !== 'file' ? 1 : await linesChanged(before?.(), content)
     return {
       path,
       expect: states[path] ?? null,
@@ -30,11 +30,21 @@ export function powers({ road, tool, touches, call, trace, inputDigest }: Judged
       ...(undoes && { undoes }),
     }
   }
-  const commit = (changes: readonly FileChange[], together?: (written: Written[]) => void): Written[] => {
+  /** A file that goes away is one thing to look at, not its lines. */
+  const linesChanged = async (before: Buffer | undefined, after: Uint8Array | null): Promise<number> =>
+    after === null ? 0 : ports.diffs.count(before?.toString('utf8') ?? '', Buffer.from(after).toString('utf8'), limit.signal())
+  const commit = async (changes: readonly FileChange[], together?: (written: Written[]) => void): Promise<Written[]> => {
     limit.signal().throwIfAborted()
-    const planned = changes.map(plan)
+    const planned: WorldChange[] = []
+    for (const change of changes) planned.push(await plan(change))
+    limit.signal().throwIfAborted()
     policy.judgeSize(lines, call.caller)
-    const origin = { call: call.id, session: call.caller.session, idempotencyKey: trace.key }
+    const origin = {
+      call: call.id,
+      session: call.caller.session,
+      person: call.caller.role === 'person',
+      idempotencyKey: trace.key,
+    }
     const written = ports.world.commit(planned, origin, together)
     trace.wrote(written.map((one) => one.snapshotId))
     for (const { path, after, form = 'file' } of planned)
@@ -58,18 +68,13 @@ export function powers({ road, tool, touches, call, trace, inputDigest }: Judged
     },
     progress: (done, total, message) => call.options.onProgress?.(done, total, message),
     attach: (attachment) => call.options.onAttachment?.(attachment),
-    change: async (changes) => commit(changes),
+    change: (changes) => commit(changes),
     async changeOnce(changes, answer) {
       const { key } = trace
       const remember = (written: Written[]): void => {
         if (key !== null) ports.idempotency.remember(tool.name, key, inputDigest(), answer(written), call.id)
       }
-      return answer(commit(changes, remember))
+      return answer(await commit(changes, remember))
     },
   }
-}
-
-/** A file that goes away is one thing to look at, not its lines. */
-function linesChanged(before: Buffer | undefined, after: Uint8Array | null): number {
-  return after === null ? 0 : changedLines(lineDiff(before?.toString('utf8') ?? '', Buffer.from(after).toString('utf8')))
 }

@@ -36,4 +36,6 @@ export interface Programmed {
   confined: boolean
   says: string
   waiting: Staged | undefined
+  /** The project as it was when a person was asked whether it may run; it runs on exactly that. */
+  seen?: string
 }

@@ -73,12 +73,37 @@ export function cardBefore(card: Card, { program, confined, says }: Programmed):
   return { ...card, notes }
 }
 
+/** The part of the project a program sees. */
+export function scopeOf({ program, confined }: Programmed): string {
+  return confined && program.alone ? (program.changes ?? '') : ''
+}
+
+/** Runs a program that was agreed to beforehand on exactly the project the person saw, and lets no agent change that under it. */
+async function asSeen<T>(judged: Judged, programmed: Programmed, run: () => Promise<T>): Promise<T> {
+  const { road, tool, call } = judged
+  const { world } = road.ports
+  if (programmed.seen === undefined) return run()
+  const scope = scopeOf(programmed)
+  const pinMs = programmed.program.timeoutMs + road.config.limits.callTimeoutMs
+  const release = await world.pin({ call: call.id, tool: tool.name, scope }, pinMs, call.options.signal)
+  try {
+    if ((await world.fingerprint(scope, call.options.signal)) !== programmed.seen)
+      throw new ToolError('E_CONFLICT', 'The project changed after a person agreed to this run, so it was not run', {
+        hint: 'A yes to a run is a yes to the files as they were. Make the call again; a new card will be shown.',
+      })
+    return await run()
+  } finally {
+    release()
+  }
+}
+
 /** The road of a program: run on a stage, judged by what it did there and not by its words, asked about, committed like any write. */
-export async function stage(judged: Judged, { program, confined, waiting }: Programmed): Promise<unknown> {
+export async function stage(judged: Judged, programmed: Programmed): Promise<unknown> {
+  const { program, confined, waiting } = programmed
   const { road, tool, input, call, trace } = judged
   const { ports } = road
   const { signal } = call.options
-  const origin = { call: call.id, session: call.caller.session, idempotencyKey: null }
+  const origin = { call: call.id, session: call.caller.session, person: call.caller.role === 'person', idempotencyKey: null }
   let staged = waiting
   let written: readonly Written[] = []
   const run = async (): Promise<Staged> => {
@@ -89,12 +114,14 @@ export async function stage(judged: Judged, { program, confined, waiting }: Prog
   }
   const progress = tick(call.options.onProgress, program)
   try {
-    staged ??= await road.turns.take([], signal, () => (confined ? run() : ports.world.exclusive(run, signal)))
+    const pinned = (): Promise<Staged> =>
+      asSeen(judged, programmed, () => (confined ? run() : ports.world.exclusive(run, signal)))
+    staged ??= await road.turns.take([], signal, pinned)
     progress.stop()
     trace.ran(staged.ran)
     trace.wrote(written.map((one) => one.snapshotId))
     const evidence: string[] = []
-    for (const { kind, text } of tool.evidence?.(input, staged.ran, staged.sides) ?? [])
+    for (const { kind, text } of (await tool.evidence?.(input, staged.ran, staged.sides)) ?? [])
       evidence.push(ports.evidence.keep(call.id, kind, await redactLong(text)))
     trace.kept(evidence)
     mustHaveEnded(staged.ran, tool.name)
@@ -132,9 +159,13 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
     })
   }
   if (policy.asks(risk) && role !== 'person') {
-    const card = async (): Promise<Card> => cardAfter(await tool.card(input), staged, policy.sensitive(touches))
+    const sensitive = policy.sensitive(touches)
+    const card = async (): Promise<Card> => cardAfter(await tool.card(input), staged, sensitive)
     const question = {
       ...call,
+      sensitive,
+      beforeRun: false,
+      stillOn: () => digest(statesOf(ports.world, touches)),
       tool,
       input,
       light,
@@ -150,7 +181,7 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
   return road.turns.take(touches, call.options.signal, () =>
     ports.world.exclusive(() => {
       const changes = staged.changes()
-      const origin = { call: call.id, session, idempotencyKey: null }
+      const origin = { call: call.id, session, person: role === 'person', idempotencyKey: null }
       const written = ports.world.commit(changes, origin, undefined, () => trace.landed(changes.length))
       trace.wrote(written.map((one) => one.snapshotId))
       for (const touch of touches) if ('path' in touch) ports.sessions.repaired(session, touch.path)
@@ -160,7 +191,7 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
 }
 
 /** The effect, not the words: every change, and what a person should know of the run. */
-function cardAfter(card: Card, { ran, show }: Staged, sensitive: string[]): Card {
+async function cardAfter(card: Card, { ran, show }: Staged, sensitive: string[]): Promise<Card> {
   // Set off, so that what a program prints cannot pass for what we say.
   const last = (text: string): string[] =>
     text
@@ -172,12 +203,12 @@ function cardAfter(card: Card, { ran, show }: Staged, sensitive: string[]): Card
     ...(card.notes ?? []),
     ran.exitCode === 0 ? `It ended well after ${ran.ms} ms.` : `It ended with exit code ${ran.exitCode} after ${ran.ms} ms.`,
     ...(ran.network ? ['It had the network.'] : []),
-    ...(sensitive.length ? [`These make other programs run something: ${sensitive.slice(0, 10).join(', ')}.`] : []),
+    ...(sensitive.length ? [`These make other programs run something: ${sensitive.join(', ')}.`] : []),
     ...leftoverNotes(ran),
     ...(ran.stdout.text.trim() ? ['It printed:', ...last(ran.stdout.text)] : []),
     ...(ran.stderr.text.trim() ? ['Its errors:', ...last(ran.stderr.text)] : []),
   ]
-  return { title: card.title, changes: show(), notes }
+  return { title: card.title, ...(await show(new Set(sensitive))), notes }
 }
 
 /** What is left behind, a sentence for each reason. */

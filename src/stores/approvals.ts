@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import type { Approval, ApprovalState, Decision } from '../contracts/approval.ts'
+import type { Approval, ApprovalHead, ApprovalState, Decision, Page, TextPart } from '../contracts/approval.ts'
+import { ToolError } from '../contracts/errors.ts'
 import type { Database } from '../host/database.ts'
+import { openCards } from './cards.ts'
 
 interface Row {
   id: string
@@ -8,6 +10,8 @@ interface Row {
   input_digest: string
   state_digest: string
   session: string
+  surface: string | null
+  whole: number | null
   created_at: number
   expires_at: number
   decided_at: number | null
@@ -16,81 +20,171 @@ interface Row {
   body: string
 }
 
-type Asked = Pick<Approval, 'tool' | 'risk' | 'inputDigest' | 'stateDigest' | 'card' | 'input' | 'session' | 'surface' | 'client'>
+export type Asked = Pick<
+  Approval,
+  'tool' | 'risk' | 'inputDigest' | 'stateDigest' | 'card' | 'input' | 'session' | 'surface' | 'client' | 'whole'
+>
+
+export interface Asking {
+  /** How long the question stands, and a yes to it. */
+  ttlMs: number
+  /** How long a no to it holds. */
+  noMs: number
+  /** What the card itself has no room for, by path. */
+  texts?: ReadonlyMap<string, string>
+}
+
+export interface Asker {
+  session: string
+  surface: string
+  client: string
+}
 
 export interface ApprovalStore {
-  ask(asked: Asked, ttlMs: number): Approval
+  /** Throws where more wait already than a person will ever answer. */
+  ask(asked: Asked, asking: Asking): ApprovalHead
   get(id: string): Approval | undefined
-  /** The question about exactly this call that counts for this session: its own no, else a yes, else the newest that is open. */
-  about(inputDigest: string, session: string): Approval | undefined
-  list(state?: ApprovalState): Approval[]
-  /** False where it was not pending any more: a decision is final. It counts only if it could be recorded. */
+  head(id: string): ApprovalHead | undefined
+  /** The question about exactly this call that this very session asked: its yes, else the newest that is open. */
+  about(inputDigest: string, session: string): ApprovalHead | undefined
+  /** A no to exactly this call that still holds for this client, whichever of its sessions it was told to. */
+  refusal(inputDigest: string, asker: Asker): ApprovalHead | undefined
+  list(state?: ApprovalState, page?: Page): ApprovalHead[]
+  count(state: ApprovalState): number
+  text(id: string, path: string, from: number): TextPart | undefined
+  /** False where it was not pending any more: a decision is final. It counts only if it could be recorded. Throws where not all was shown. */
   decide(id: string, decision: Decision, record: () => void): boolean
+  /** Takes a no back. */
+  lift(id: string, record: (denied: ApprovalHead) => void): ApprovalHead
   /** Moves it on from one state to another, once. */
   move(id: string, from: ApprovalState, to: ApprovalState): boolean
 }
 
-/** Questions to people and their answers. They survive a restart and are shared by all processes; silence turns into no. */
-export function openApprovals(db: Database, onLapsed: (approval: Approval) => void): ApprovalStore {
+const mostInSession = 100
+const mostInAll = 500
+const mostListed = 500
+/** Of questions that are answered or lapsed. */
+const mostKept = 5_000
+const keptMs = 90 * 86_400_000
+const titleLength = 300
+const pathsTold = 3
+
+/**
+ * Questions to people and their answers. They survive a restart and are shared by all processes; silence turns into no. A row is
+ * small whatever it asks about: what is shown lies in a table of its own and is read one at a time.
+ */
+export function openApprovals(db: Database, onLapsed: (approval: ApprovalHead) => void): ApprovalStore {
+  const cards = openCards(db)
   const lapse = (): void => {
     const late = db.all<Row>(`SELECT * FROM approvals WHERE state IN ('pending', 'approved') AND expires_at <= ?`, Date.now())
     for (const row of late)
-      if (db.run(`UPDATE approvals SET state = 'expired' WHERE id = ? AND state = ?`, row.id, row.state) === 1)
+      if (db.run(`UPDATE approvals SET state = 'expired' WHERE id = ? AND state = ?`, row.id, row.state) === 1) {
+        cards.remove(row.id)
         onLapsed(fromRow(row))
+      }
   }
-  const one = (sql: string, ...values: (string | number)[]): Approval | undefined => {
+  const one = (sql: string, ...values: (string | number)[]): ApprovalHead | undefined => {
     lapse()
     const row = db.get<Row>(sql, ...values)
     return row && fromRow(row)
   }
+  const head = (id: string): ApprovalHead | undefined => one('SELECT * FROM approvals WHERE id = ?', id)
+  const waiting = (where: string, ...values: string[]): number =>
+    db.get<{ n: number }>(`SELECT count(*) AS n FROM approvals WHERE state = 'pending' ${where}`, ...values)?.n ?? 0
+
+  /** What was answered long ago, or so often that it is beyond the newest few thousand, goes. */
+  const prune = (): void => {
+    const closed = `state NOT IN ('pending', 'approved')`
+    const old = db.all<{ id: string }>(
+      `SELECT id FROM approvals WHERE ${closed} AND created_at < ? UNION
+       SELECT id FROM (SELECT id FROM approvals WHERE ${closed} ORDER BY created_at DESC LIMIT -1 OFFSET ${mostKept})`,
+      Date.now() - keptMs,
+    )
+    for (const { id } of old) {
+      db.run('DELETE FROM approvals WHERE id = ?', id)
+      cards.remove(id)
+    }
+    cards.prune()
+  }
+
   return {
-    ask(asked, ttlMs) {
+    ask(asked, { ttlMs, noMs, texts }) {
+      lapse()
       const now = Date.now()
-      const approval: Approval = {
-        id: `appr_${randomBytes(16).toString('hex')}`,
-        state: 'pending',
-        createdAt: now,
-        expiresAt: now + ttlMs,
-        ...asked,
+      const { tool, risk, card, input, surface, client, whole } = asked
+      const id = `appr_${randomBytes(16).toString('hex')}`
+      const told = {
+        title: card.title.slice(0, titleLength),
+        changes: card.changes.slice(0, pathsTold).map(({ path }) => ({ path })),
+        count: (card.rest ?? []).reduce((sum, { changes }) => sum + changes, card.changes.length),
       }
-      const { tool, risk, card, input, surface, client } = asked
-      db.transaction(
-        () =>
-          db.run(
-            `INSERT INTO approvals (id, state, input_digest, state_digest, session, created_at, expires_at, body) VALUES (?, 'pending', ?, ?, ?, ?, ?, ?)`,
-            approval.id,
-            asked.inputDigest,
-            asked.stateDigest,
-            asked.session,
-            now,
-            approval.expiresAt,
-            JSON.stringify({ tool, risk, card, input, surface, client }),
-          ),
-        true,
-      )
-      return approval
+      db.transaction(() => {
+        if (waiting('AND session = ?', asked.session) >= mostInSession) throw full(mostInSession, 'of this session ')
+        if (waiting('') >= mostInAll) throw full(mostInAll, '')
+        prune()
+        db.run(
+          `INSERT INTO approvals (id, state, input_digest, state_digest, session, surface, client, whole, created_at, expires_at, no_until, body)
+           VALUES (?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+          id,
+          asked.inputDigest,
+          asked.stateDigest,
+          asked.session,
+          surface,
+          nameOf(client),
+          whole ? 1 : 0,
+          now,
+          now + ttlMs,
+          now + noMs,
+          JSON.stringify({ tool, risk, client, card: told }),
+        )
+        cards.keep(id, { card, input }, texts)
+      }, true)
+      return head(id) as ApprovalHead
     },
-    get: (id) => one('SELECT * FROM approvals WHERE id = ?', id),
+    get(id) {
+      const found = head(id)
+      return found && { ...found, ...(cards.get(id) ?? noLonger(found)) }
+    },
+    head,
     about: (inputDigest, session) =>
       one(
-        `SELECT * FROM approvals WHERE input_digest = ? AND expires_at > ?
-         AND (state IN ('pending', 'approved') OR (state = 'denied' AND session = ?))
-         ORDER BY state = 'denied' DESC, state = 'approved' DESC, created_at DESC LIMIT 1`,
+        `SELECT * FROM approvals WHERE input_digest = ? AND session = ? AND state IN ('pending', 'approved') AND expires_at > ?
+         ORDER BY state = 'approved' DESC, created_at DESC LIMIT 1`,
+        inputDigest,
+        session,
+        Date.now(),
+      ),
+    refusal: (inputDigest, { session, surface, client }) =>
+      one(
+        `SELECT * FROM approvals WHERE input_digest = ? AND state = 'denied' AND no_until > ?
+         AND (session = ? OR surface = ? AND client = ?) ORDER BY created_at DESC LIMIT 1`,
         inputDigest,
         Date.now(),
         session,
+        surface,
+        nameOf(client),
       ),
-    list(state) {
+    list(wanted, { limit = mostListed, before } = {}) {
       lapse()
-      const rows = state
-        ? db.all<Row>('SELECT * FROM approvals WHERE state = ? ORDER BY created_at DESC LIMIT 500', state)
-        : db.all<Row>('SELECT * FROM approvals ORDER BY created_at DESC LIMIT 500')
-      return rows.map(fromRow)
+      const state = wanted ?? ''
+      const last =
+        before === undefined
+          ? Number.MAX_SAFE_INTEGER
+          : (db.get<{ n: number }>('SELECT rowid AS n FROM approvals WHERE id = ?', before)?.n ?? 0)
+      const sql = `SELECT * FROM approvals WHERE (? = '' OR state = ?) AND rowid < ? ORDER BY rowid DESC LIMIT ?`
+      return db.all<Row>(sql, state, state, last, Math.min(limit, mostListed)).map(fromRow)
     },
+    count(state) {
+      lapse()
+      return db.get<{ n: number }>('SELECT count(*) AS n FROM approvals WHERE state = ?', state)?.n ?? 0
+    },
+    text: cards.text,
     decide(id, decision, record) {
       lapse()
       return db.transaction(() => {
-        if (!db.get(`SELECT 1 FROM approvals WHERE id = ? AND state = 'pending'`, id)) return false
+        const asked = db.get<Row>(`SELECT * FROM approvals WHERE id = ? AND state = 'pending'`, id)
+        if (!asked) return false
+        if (decision.approve && asked.whole !== 1 && decision.unread !== true) throw notAllShown(id)
         record()
         const state = decision.approve ? 'approved' : 'denied'
         db.run(
@@ -104,13 +198,54 @@ export function openApprovals(db: Database, onLapsed: (approval: Approval) => vo
         return true
       }, true)
     },
-    move: (id, from, to) => db.run('UPDATE approvals SET state = ? WHERE id = ? AND state = ?', to, id, from) === 1,
+    lift: (id, record) =>
+      db.transaction(() => {
+        const denied = db.get<Row>(`SELECT * FROM approvals WHERE id = ? AND state = 'denied'`, id)
+        if (!denied)
+          throw new ToolError('E_CONFLICT', `There is no no to take back: ${id} was not denied`, {
+            hint: '`handrail approvals list --all` shows what was answered.',
+          })
+        record(fromRow(denied))
+        db.run(`UPDATE approvals SET state = 'void' WHERE id = ?`, id)
+        cards.remove(id)
+        return fromRow(denied)
+      }, true),
+    move(id, from, to) {
+      if (db.run('UPDATE approvals SET state = ? WHERE id = ? AND state = ?', to, id, from) !== 1) return false
+      if (to === 'void') cards.remove(id)
+      return true
+    },
   }
 }
 
-function fromRow(row: Row): Approval {
+function noLonger({ card }: ApprovalHead): Pick<Approval, 'card' | 'input'> {
+  return { card: { title: card.title, changes: [], notes: ['What was shown of it is no longer kept.'] }, input: {} }
+}
+
+/** A client is the same one whatever its version. */
+function nameOf(client: string): string {
+  return client.replace(/\/[^/]*$/, '')
+}
+
+function notAllShown(id: string): ToolError {
+  return new ToolError('E_POLICY_VIOLATION', 'This card does not show all that would be let through', {
+    details: { approvalId: id },
+    hint: `Read the rest: handrail approvals show ${id} --full. Or say that you agree unread: handrail approvals approve ${id} --unread.`,
+  })
+}
+
+function full(count: number, whose: string): ToolError {
+  return new ToolError('E_POLICY_VIOLATION', `${count} questions ${whose}wait for a person already; one must be answered first`, {
+    details: { waiting: count },
+    hint: 'Ask the person to look at `handrail approvals list`, and do not ask for more until they answered.',
+  })
+}
+
+function fromRow(row: Row): ApprovalHead {
   return {
-    ...(JSON.parse(row.body) as Pick<Approval, 'tool' | 'risk' | 'card' | 'input' | 'surface' | 'client'>),
+    ...(JSON.parse(row.body) as Pick<ApprovalHead, 'tool' | 'risk' | 'card' | 'client'>),
+    surface: row.surface ?? '',
+    whole: row.whole === 1,
     id: row.id,
     state: row.state,
     inputDigest: row.input_digest,

@@ -1,5 +1,5 @@
 /** Counts the changes of the schema below; each one is additive: new tables, new indexes, new columns that may be null. */
-export const schemaVersion = 2
+export const schemaVersion = 3
 
 /** The whole store in one place. */
 export const schema = `
@@ -43,10 +43,35 @@ CREATE TABLE IF NOT EXISTS approvals (
   decided_at INTEGER,
   decided_by TEXT,
   note TEXT,
-  body TEXT NOT NULL
+  body TEXT NOT NULL,
+  surface TEXT,
+  client TEXT,
+  whole INTEGER,
+  no_until INTEGER
 ) STRICT;
 CREATE INDEX IF NOT EXISTS approvals_by_input ON approvals (input_digest, created_at);
 CREATE INDEX IF NOT EXISTS approvals_by_state ON approvals (state, created_at);
+
+CREATE TABLE IF NOT EXISTS cards (
+  approval TEXT PRIMARY KEY,
+  body TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS card_texts (
+  approval TEXT NOT NULL,
+  path TEXT NOT NULL,
+  part INTEGER NOT NULL,
+  text TEXT NOT NULL,
+  PRIMARY KEY (approval, path, part)
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS pins (
+  call TEXT PRIMARY KEY,
+  tool TEXT NOT NULL,
+  scope TEXT NOT NULL,
+  process TEXT NOT NULL,
+  until INTEGER NOT NULL
+) STRICT;
 
 CREATE TABLE IF NOT EXISTS idempotency (
   tool TEXT NOT NULL,

@@ -47,7 +47,10 @@ function place(): { path: string; input: Record<string, unknown> } {
 }
 
 const questionsAbout = (path: string): Approval[] =>
-  world.runtime.approvals.list().filter(({ card }) => card.changes.some((one) => one.path === path))
+  world.runtime.approvals
+    .list()
+    .flatMap(({ id }) => world.runtime.approvals.get(id) ?? [])
+    .filter(({ card }) => card.changes.some((one) => one.path === path))
 
 function approvalOf(path: string): Approval {
   const [found] = questionsAbout(path)

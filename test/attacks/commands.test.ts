@@ -21,6 +21,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { headline } from '../../src/contracts/plain.ts'
+import type { Card, CardChange } from '../../src/contracts/tool.ts'
 import type { StageRecord } from '../../src/host/stage/records.ts'
 import {
   agreed,
@@ -361,7 +363,7 @@ interface Ground {
   call(input: Record<string, unknown>, more?: string[], env?: Record<string, string>): Promise<CliEnd>
   /** What a command printed on its stage; it must have run to its end. */
   prints(command: string, more?: string[]): Promise<string>
-  approve(id: string): Promise<CliEnd>
+  approve(id: string, ...more: string[]): Promise<CliEnd>
   /** A command that must ask, approved and made again. */
   agreed(command: string): Promise<Record<string, unknown>>
   asks(command: string): Promise<string>
@@ -411,7 +413,8 @@ async function openGround(who: string, uid: number): Promise<Ground> {
   if (uid !== process.getuid?.()) own(base, uid)
   const call: Ground['call'] = (input, more = [], env = {}) =>
     cli(uid, base, ['call', 'shell', JSON.stringify(input), '--project', project, '--enable-shell', '--wait', '0', ...more], env)
-  const approvals = (id: string): Promise<CliEnd> => cli(uid, base, ['approvals', 'approve', id, '--project', project])
+  const approvals = (id: string, ...more: string[]): Promise<CliEnd> =>
+    cli(uid, base, ['approvals', 'approve', id, ...more, '--project', project])
   const asks = async (command: string): Promise<string> => {
     const { err, out } = await call({ command })
     const id = /appr_[0-9a-f]{32}/.exec(err)?.[0]
@@ -707,13 +710,20 @@ describe.each(users)('out of reach for %s', (who, uid) => {
     for (const stage of stagesLeft(ground.base)) expect(existsSync(join(stage, 'stage.json'))).toBe(true)
   })
 
-  test('ten thousand files are all listed, committed and taken back', async () => {
+  test('ten thousand files: two thousand are listed, all can be read, agreed to unread, committed and taken back', async () => {
     using ground = await openGround(who, uid)
     const command = 'mkdir many; for i in $(seq 10000); do echo $i > many/$i; done'
     const id = await ground.asks(command)
     const { out } = await cli(uid, ground.base, ['approvals', 'show', id, '--json', '--project', ground.project])
-    expect((JSON.parse(out) as { card: { changes: unknown[] } }).card.changes).toHaveLength(10_001)
-    await ground.approve(id)
+    const { card } = JSON.parse(out) as { card: Card }
+    expect(card.changes).toHaveLength(2_000)
+    expect(card.rest).toEqual([{ folder: 'many', changes: 8_001, bytes: expect.any(Number) as number }])
+    const full = await cli(uid, ground.base, ['approvals', 'show', id, '--full', '--project', ground.project])
+    for (let file = 1; file <= 10_000; file++)
+      if (!full.out.includes(`many/${file}: created`)) throw new Error(`not listed: ${file}`)
+    const plainly = await cli(uid, ground.base, ['approvals', 'approve', id, '--project', ground.project])
+    expect(plainly).toMatchObject({ code: 1, err: expect.stringContaining('--unread') as string })
+    await ground.approve(id, '--unread')
     expect((await ground.call({ command })).code).toBe(0)
     expect(readdirSync(join(ground.project, 'many'))).toHaveLength(10_000)
     expect(await cli(uid, ground.base, ['undo', '--last', '--yes', '--json', '--project', ground.project])).toMatchObject({
@@ -818,7 +828,9 @@ describe('the card cannot lie', () => {
     const approval = await ask(world, { command })
     const [text, binary] = approval.card.changes
     expect(text?.diff.hunks.flatMap((hunk) => hunk.linesNew).join('\n')).toBe(strange)
-    expect(binary?.says).toMatch(/^modified, 3 bytes, sha256 [0-9a-f]{16} → 2 bytes, sha256 [0-9a-f]{16}$/)
+    expect(headline(binary as CardChange)).toMatch(
+      /^bin.dat: modified, binary; 3 bytes, sha256 [0-9a-f]{16} → 2 bytes, sha256 [0-9a-f]{16}$/,
+    )
     approve(world, approval)
     await world.call('shell', { command })
     expect(world.read('a.txt')).toBe(strange)

@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Approval } from '../../src/contracts/approval.ts'
+import type { ApprovalHead } from '../../src/contracts/approval.ts'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { signInByLink, type Person } from '../support/person.ts'
 import { openMcp, openServe, ways, type Served, type Way } from '../support/serve.ts'
@@ -408,13 +408,13 @@ const change = (wire: Wire, path: string, content = after): Promise<Asked> =>
   propose(wire, 'write_to_file', changing(path, content))
 
 /** The newest question about a file. */
-function approvalOf(house: House, path: string): Approval {
+function approvalOf(house: House, path: string): ApprovalHead {
   const [found] = questionsAbout(house, path)
   if (!found) throw new Error(`nobody was asked about ${path}`)
   return found
 }
 
-const questionsAbout = ({ world }: House, path: string): Approval[] =>
+const questionsAbout = ({ world }: House, path: string): ApprovalHead[] =>
   world.runtime.approvals.list().filter(({ card }) => card.changes.some((one) => one.path === path))
 
 /** Waits until a form that was put is taken back. */

@@ -8,7 +8,7 @@ import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Approval } from '../../src/contracts/approval.ts'
+import type { ApprovalHead } from '../../src/contracts/approval.ts'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { openServe, type Served } from '../support/serve.ts'
 import { cleanEnv, openWorld, program, runCli, type World } from '../support/world.ts'
@@ -299,7 +299,7 @@ function socketsOf(served: Served): number {
   }).length
 }
 
-async function asked(world: World): Promise<Approval> {
+async function asked(world: World): Promise<ApprovalHead> {
   return eventually('a question', () => world.runtime.approvals.list('pending')[0])
 }
 

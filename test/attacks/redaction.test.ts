@@ -377,9 +377,11 @@ test(
     const resource = await peer.client.readResource({ uri: 'handrail://audit' })
     world.runtime.audit.verify()
     const shown: Record<string, string> = {
-      log: readFileSync(world.path('.handrail/audit.jsonl'), 'utf8'),
+      log: readFileSync(world.state('audit.jsonl'), 'utf8'),
       sessions: JSON.stringify([world.runtime.sessions(), world.runtime.notes('sess_test')]),
-      inputs: JSON.stringify(world.runtime.approvals.list().map(({ input, client }) => [input, client])),
+      inputs: JSON.stringify(
+        world.runtime.approvals.list().map(({ id, client }) => [world.runtime.approvals.get(id)?.input, client]),
+      ),
       resource: JSON.stringify(resource),
       show: (await runCli(world.project, ['audit', 'show', '--json', '--limit', '500'])).out,
     }

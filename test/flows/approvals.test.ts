@@ -6,7 +6,7 @@ import { dirname } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import type { Approval } from '../../src/contracts/approval.ts'
+import type { Approval, ApprovalHead } from '../../src/contracts/approval.ts'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import type { ErrorBody } from '../../src/contracts/errors.ts'
 import { cleanEnv, openStdio, openWorld, program, runCli, type CliEnd, type McpPeer, type World } from '../support/world.ts'
@@ -28,7 +28,7 @@ async function propose(peer: McpPeer, content = after, path = 'package.json'): P
 }
 
 /** Waits until a question is put, and gives it. */
-async function asked(world: World): Promise<Approval> {
+async function asked(world: World): Promise<ApprovalHead> {
   for (let tries = 0; tries < 1_000; tries++) {
     const [found] = world.runtime.approvals.list('pending')
     if (found) return found
@@ -108,7 +108,7 @@ test('an answer after the wait limit lets exactly the same call through, once', 
   expect(world.read('package.json')).toBe(before)
 })
 
-test('an answer given while no server runs lets the call through in a new one', async () => {
+test('an answer given while no server runs is one to the session that asked: a new one asks anew', async () => {
   await using world = await openWorld(project)
   let id: string
   {
@@ -119,11 +119,12 @@ test('an answer given while no server runs lets the call through in a new one', 
   await using peer = await openStdio(world.project, noWait)
   const early = await write(peer)
   expect(early.error, 'a new session makes its own dry run').toMatchObject({ details: { policy: 'writeRequiresDiff' } })
-  expect(await propose(peer)).toMatchObject({ applied: true })
-  expect(state(world, id)).toBe('used')
+  expect(needed(await propose(peer))).not.toBe(id)
+  expect(state(world, id)).toBe('approved')
+  expect(world.read('package.json')).toBe(before)
 })
 
-test('a question outlives its server: killed, answered, asked again by a new one without dry runs', async () => {
+test('a question outlives its server, and its answer serves nobody else', async () => {
   await using world = await openWorld(project)
   const peer = await openStdio(world.project, noWaitNoDiff)
   const id = needed(await write(peer))
@@ -133,11 +134,13 @@ test('a question outlives its server: killed, answered, asked again by a new one
   await closed
   await approve(world, id)
   await using next = await openStdio(world.project, noWaitNoDiff)
+  const again = needed(await write(next))
+  expect(again).not.toBe(id)
+  await approve(world, again)
   expect(await write(next)).toMatchObject({ applied: true })
-  expect(needed(await write(next))).not.toBe(id)
 })
 
-test('a denied call is not asked again in its session; another session may ask', async () => {
+test('a denied call is not asked again, not by the next session of the same client either; another client may ask', async () => {
   await using world = await openWorld(project)
   await using peer = await openStdio(world.project, noWait)
   const id = needed(await propose(peer))
@@ -149,16 +152,18 @@ test('a denied call is not asked again in its session; another session may ask',
   }
   expect(world.runtime.approvals.list('pending')).toEqual([])
   expect(auditOf(world, 'approval.requested')).toHaveLength(1)
-  await using other = await openStdio(world.project, noWait)
+  await using next = await openStdio(world.project, noWait)
+  expect((await propose(next)).error).toMatchObject({ details: { approvalId: id, declined: true, note: 'not on a Friday' } })
+  await using other = await openStdio(world.project, { ...noWait, client: 'another' })
   expect(needed(await propose(other))).not.toBe(id)
 })
 
-test('a no stays a no for its session although another session asks the same', async () => {
+test('a no stays a no for its client although another one asks the same', async () => {
   await using world = await openWorld(project)
   await using peer = await openStdio(world.project, noWait)
   const id = needed(await propose(peer))
   await deny(world, id, '--note', 'no, thanks')
-  await using other = await openStdio(world.project, noWait)
+  await using other = await openStdio(world.project, { ...noWait, client: 'another' })
   const second = needed(await propose(other))
   await approve(world, second)
   const { error } = await write(peer)
@@ -207,17 +212,15 @@ test('a yes to one call is no yes to another', async () => {
   expect(await write(peer)).toMatchObject({ applied: true })
 })
 
-test('of two processes that wait for one answer, one call goes through', async () => {
+test('of two processes that wait for one answer in one session, one call goes through', async () => {
   await using world = await openWorld({ ...project, flags: { 'write-requires-diff': 'false' } })
   await using peer = await openStdio(world.project, { args: noDiff })
   const one = write(peer)
-  const { id } = await asked(world)
+  const { id, session } = await asked(world)
   let two: Promise<unknown> = Promise.resolve()
   const joined = await new Promise<string>((resolve) => {
     const input = { path: 'package.json', content: after, dryRun: false }
-    two = world
-      .call('write_to_file', input, { session: 'sess_two', onApproval: resolve })
-      .catch((fault: unknown) => ({ error: fault }))
+    two = world.call('write_to_file', input, { session, onApproval: resolve }).catch((fault: unknown) => ({ error: fault }))
   })
   expect(joined, 'the same question').toBe(id)
   await approve(world, id)

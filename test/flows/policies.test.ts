@@ -10,6 +10,7 @@ import type { CallOptions, Caller } from '../../src/contracts/call.ts'
 import { ToolError } from '../../src/contracts/errors.ts'
 import type { Runtime } from '../../src/contracts/runtime.ts'
 import { toolsUsing, type Tool } from '../../src/contracts/tool.ts'
+import { changedLines, lineDiff } from '../../src/contracts/diff.ts'
 import { openDatabase } from '../../src/host/database.ts'
 import { judgedFiles } from '../../src/host/files.ts'
 import { openLock } from '../../src/host/lock.ts'
@@ -207,11 +208,14 @@ function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
       read: (path) => files.peek(path),
       state: (path) => stateWord(standingAt(root, path.split('/'))),
       exclusive: (act, signal) => projectLock.hold(act, signal),
+      fingerprint: noStage,
+      pin: noStage,
       commit: (...given) => journal.commit(...given).written,
       record: (...given) => journal.record(...given).written,
     },
     stages: { confinement: noStage, run: noStage, waiting: () => undefined },
     evidence: { keep: noStage },
+    diffs: { count: async (before, after) => changedLines(lineDiff(before, after)) },
   })
   const seat = seatOf(home, kernel.tools, kernel.call, async () => {
     audit.close()

@@ -170,7 +170,9 @@ test('a stage shows exactly what plain running would do, committing does exactly
         const { record } = theStage(world.base)
         expect(linesOf(record.ran?.effects ?? [])).toEqual(expected)
         expect(record.ran?.leftover).toEqual([])
-        expect(approval.card.changes.map((change) => change.path)).toEqual(record.ran?.effects.map((effect) => effect.path))
+        expect(approval.card.changes.map((change) => change.path).sort()).toEqual(
+          record.ran?.effects.map((effect) => effect.path).sort(),
+        )
         expect(treeOf(world.project)).toEqual(before)
         approve(world, approval)
         await world.call('shell', { command }, { approvalWaitMs: 0 })

@@ -18,7 +18,7 @@ export async function agreed<T = Record<string, unknown>>(
       const asked = world.runtime.approvals.get(id)
       if (asked?.state !== 'pending') throw fault
       cards.push(asked.card)
-      world.runtime.approvals.decide(id, { approve: true, by: 'the person' })
+      world.runtime.approvals.decide(id, { approve: true, by: 'the person', unread: true })
     }
   }
 }

@@ -79,7 +79,7 @@ export async function ask(world: World, input: Record<string, unknown>, tool = '
 }
 
 export function approve(world: World, { id }: { id: string }): void {
-  world.runtime.approvals.decide(id, { approve: true, by: 'test' })
+  world.runtime.approvals.decide(id, { approve: true, by: 'test', unread: true })
 }
 
 /** The way of a change: asked, approved, made again. */

@@ -141,7 +141,7 @@ export interface McpPeer {
 /** The real program over stdio, driven by the official MCP client. */
 export async function openStdio(
   project: string,
-  options: { args?: string[]; env?: Record<string, string> } = {},
+  options: { args?: string[]; env?: Record<string, string>; client?: string } = {},
 ): Promise<McpPeer> {
   const transport = new StdioClientTransport({
     command: process.execPath,
@@ -149,7 +149,7 @@ export async function openStdio(
     env: cleanEnv(dirname(project), options.env),
     stderr: 'pipe',
   })
-  const client = new Client({ name: 'handrail-test', version: '1.0.0' })
+  const client = new Client({ name: options.client ?? 'handrail-test', version: '1.0.0' })
   await client.connect(transport)
   return {
     client,

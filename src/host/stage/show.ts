@@ -1,34 +1,77 @@
 import { isUtf8 } from 'node:buffer'
-import { changedLines, lineDiff, type LineDiff } from '../../contracts/diff.ts'
+import type { LineDiff } from '../../contracts/diff.ts'
 import type { Effect } from '../../contracts/stage.ts'
-import type { CardChange } from '../../contracts/tool.ts'
+import type { Card, CardChange } from '../../contracts/tool.ts'
+import type { Diffs } from '../diffs.ts'
 
-/** More than a person reads in one sitting is counted, not printed. */
-const longestDiff = 2_000
-const mostLines = 20_000
-const largestText = 2_097_152
+/** More than a person looks through one by one is told by folder, and agreed to only as that. */
+const mostListed = 2_000
+const mostFolders = 200
+/** What one card shows of lines: more than this nobody reads in one sitting, and every card is kept. */
+const mostLines = 10_000
+const mostCharacters = 400_000
+/** What is compared to find out, in one file and in all of them. */
+const largestText = 8_388_608
+const mostCompared = 67_108_864
 const none: LineDiff = { type: 'line', hunks: [] }
 
-/** Changes as the card shows them: text as lines, everything else by what it is. Every one is listed. */
-export function showEffects(effects: readonly Effect[], contents: (effect: Effect) => readonly [Buffer, Buffer]): CardChange[] {
-  let lines = 0
-  return effects.map((effect) => {
+/**
+ * Changes as the card shows them: text as lines, everything else by what it is. Each has its kind, its sizes and its hashes. What
+ * goes away and what makes programs run something comes first, then the small before the large, so that nothing hides behind another.
+ */
+export async function showEffects(
+  effects: readonly Effect[],
+  contents: (effect: Effect) => readonly [Buffer, Buffer],
+  sensitive: ReadonlySet<string>,
+  diffs: Diffs,
+): Promise<Pick<Card, 'changes' | 'rest'>> {
+  const rank = ({ kind, path, from }: Effect): number =>
+    kind === 'deleted' ? 0 : sensitive.has(path) || (from !== undefined && sensitive.has(from)) ? 1 : 2
+  const ordered = [...effects].sort((a, b) => rank(a) - rank(b) || largest(a) - largest(b) || (a.path < b.path ? -1 : 1))
+  const left = { lines: mostLines, characters: mostCharacters, compared: mostCompared }
+  const changes: CardChange[] = []
+  for (const effect of ordered.slice(0, mostListed)) changes.push(await shown(effect))
+  const rest = byFolder(ordered.slice(mostListed))
+  return { changes, ...(rest.length && { rest }) }
+
+  async function shown(effect: Effect): Promise<CardChange> {
+    const { path, sizes, hashes, form } = effect
     const says = sentence(effect)
-    const small = Math.max(...effect.sizes.map((size) => size ?? 0)) <= largestText
-    const shows =
-      effect.form === 'file' && (effect.kind === 'created' || effect.kind === 'modified') && small && lines < mostLines
-    if (!shows) return { path: effect.path, says, diff: none }
+    const weight = form === 'folder' ? {} : { sizes, hashes }
+    const change: CardChange = { path, says, diff: none, ...weight, ...(rank(effect) === 1 && { sensitive: true as const }) }
+    // What is removed, moved or given other permissions is told in words, and so is a link.
+    if (form !== 'file' || (effect.kind !== 'created' && effect.kind !== 'modified')) return change
+    const size = largest(effect)
+    if (size > largestText || left.compared < size) return { ...change, unshown: {} }
+    left.compared -= size
     const [before, after] = contents(effect)
-    if (!isText(before) || !isText(after)) return { path: effect.path, says: `${says}, ${weights(effect)}`, diff: none }
-    const diff = lineDiff(before.toString('utf8'), after.toString('utf8'))
-    const count = changedLines(diff)
-    lines += count
-    if (count > longestDiff) return { path: effect.path, says: `${says}, ${count} lines, ${weights(effect)}`, diff: none }
-    return { path: effect.path, says, diff }
-  })
+    if (!isText(before) || !isText(after)) return { ...change, says: `${says}, binary` }
+    const { lines, diff } = await diffs.measure(before.toString('utf8'), after.toString('utf8'), left)
+    if (!diff) return { ...change, unshown: { lines } }
+    left.lines -= lines
+    for (const { linesOld, linesNew } of diff.hunks) for (const line of [...linesOld, ...linesNew]) left.characters -= line.length
+    return { ...change, diff }
+  }
 }
 
-function sentence({ kind, form, was, from, modes, sizes, targets }: Effect): string {
+const largest = ({ sizes }: Effect): number => Math.max(...sizes.map((size) => size ?? 0))
+
+/** Changes counted by the folder at the top that they lie in; past a number of folders, all the others together. */
+function byFolder(effects: readonly Effect[]): NonNullable<Card['rest']> {
+  const folders = new Map<string, { folder: string; changes: number; bytes: number }>()
+  for (const effect of effects) {
+    const top = effect.path.includes('/') ? effect.path.slice(0, effect.path.indexOf('/')) : '.'
+    const name = folders.has(top) || folders.size < mostFolders ? top : 'other folders'
+    const found = folders.get(name) ?? { folder: name, changes: 0, bytes: 0 }
+    found.changes++
+    found.bytes += largest(effect)
+    folders.set(name, found)
+  }
+  return [...folders.values()]
+}
+
+/** What happens to a path, in words. */
+export function sentence({ kind, form, was, from, modes, sizes, targets }: Effect): string {
   const [modeBefore, modeAfter] = modes.map((mode) => mode?.toString(8).padStart(3, '0'))
   const bits =
     modeBefore !== undefined && modeAfter !== undefined && modeBefore !== modeAfter && form !== 'link'
@@ -48,11 +91,6 @@ function sentence({ kind, form, was, from, modes, sizes, targets }: Effect): str
 
 function outside(target: string | null | undefined): string {
   return target?.startsWith('/') || target?.split('/').includes('..') ? ' (it may lead out of the project)' : ''
-}
-
-function weights({ was, sizes, hashes }: Effect): string {
-  const side = (index: 0 | 1): string => `${sizes[index] ?? 0} bytes, sha256 ${hashes[index]?.slice(0, 16) ?? 'none'}`
-  return sizes[0] === null || was !== undefined ? side(1) : `${side(0)} → ${side(1)}`
 }
 
 /** Lines are for text: UTF-8 without NUL. */

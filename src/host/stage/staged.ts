@@ -3,8 +3,9 @@ import { dirname, join } from 'node:path'
 import { canonical } from '../../contracts/canonical.ts'
 import { ToolError } from '../../contracts/errors.ts'
 import type { Form } from '../../contracts/snapshot.ts'
-import type { Ran, Sides } from '../../contracts/stage.ts'
-import type { CardChange } from '../../contracts/tool.ts'
+import type { Effect, Ran, Sides } from '../../contracts/stage.ts'
+import type { Card } from '../../contracts/tool.ts'
+import type { Diffs } from '../diffs.ts'
 import { sha256 } from '../files.ts'
 import { contentAt, stateWord, type Standing } from '../standing.ts'
 import { ioFault, type Root } from '../walk.ts'
@@ -32,7 +33,8 @@ export interface Staged {
   changes(): StagedChange[]
   /** Real already, since it could not be confined: the states before, for undo. */
   made(): { path: string; before: Earlier | null }[]
-  show(): CardChange[]
+  /** What a card shows of it; `sensitive` are the files that make other programs run something. */
+  show(sensitive: ReadonlySet<string>): Promise<Pick<Card, 'changes' | 'rest'>>
   readonly sides: Sides
   /** It waits for a person: the same call finds it again, also after a restart. */
   keep(approval: string): void
@@ -50,6 +52,7 @@ export function onStage(
   ran: Ran,
   changed: readonly Difference[],
   leave: (folder: string) => void,
+  diffs: Diffs,
 ): Staged {
   const byPath = new Map(changed.map((one) => [one.path, one]))
   let place = folder
@@ -70,11 +73,13 @@ export function onStage(
       return changed.map((one) => asChange(one, contents))
     },
     made: () => [],
-    show: () =>
-      showEffects(ran.effects, ({ path }) => [
+    show(sensitive) {
+      const both = ({ path }: Effect): readonly [Buffer, Buffer] => [
         byPath.get(path)?.before?.form === 'file' ? contents.before(path) : Buffer.alloc(0),
         contents.after(path),
-      ]),
+      ]
+      return showEffects(ran.effects, both, sensitive, diffs)
+    },
     sides: sidesOf(changed, contents),
     keep(approval) {
       replaceRecord(place, { ...record, approval, ran, changed })
@@ -133,7 +138,7 @@ export function withoutEffect(ran: Ran): Staged {
     states: {},
     changes: () => [],
     made: () => [],
-    show: () => [],
+    show: async () => ({ changes: [] }),
     sides: () => [undefined, undefined],
     keep: () => undefined,
     take: () => undefined,

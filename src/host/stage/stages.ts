@@ -1,9 +1,11 @@
 import { chmodSync, lstatSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import type { TextPart } from '../../contracts/approval.ts'
 import type { Config } from '../../contracts/config.ts'
 import { ToolError } from '../../contracts/errors.ts'
 import type { Confinement, Program, Ran } from '../../contracts/stage.ts'
+import type { Diffs } from '../diffs.ts'
 import { keepBothEnds } from '../output.ts'
 import type { PathRules } from '../paths.ts'
 import { closeRoot, openRoot, type Root } from '../walk.ts'
@@ -16,6 +18,7 @@ import { howItEnded, lookOnStage, makeReady, mustHaveStarted, type Layers } from
 import { makePlace, openUp, placeFor, removeIfEmpty, removeStage, stageHomes } from './places.ts'
 import { probe, type Confined, type Probe } from './probe.ts'
 import { nameStage, stagesBelow, sweepStages, writeRecord, type StageOrigin, type StageRecord } from './records.ts'
+import { listOf, partOf } from './part.ts'
 import { openShelf, type Shelf } from './shelf.ts'
 import { openServers } from './servers.ts'
 import { contentsOf, madeAlready, onStage, withoutEffect, type Staged } from './staged.ts'
@@ -28,6 +31,8 @@ export interface Stages {
   run(program: Program, origin: StageOrigin, signal?: AbortSignal): Promise<Staged>
   /** The stage that waits for an answer to exactly this call. */
   waiting(inputDigest: string, session: string): Staged | undefined
+  /** A part of what a file would become, of the stage that waits for the answer to a question; of one that goes away, what it is. */
+  part(approval: string, path: string, from: number): TextPart | undefined
   /**
    * Takes away stages that nobody owns any more, unless their question still stands. `lost` is told of each call that ended with
    * its process, and of what an unconfined program had changed by then.
@@ -45,6 +50,7 @@ export interface StageParts {
   state: string
   settings: Config['stage']
   limits: Limits
+  diffs: Diffs
 }
 
 const againMs = 10_000
@@ -148,7 +154,7 @@ export function openStages(parts: StageParts): Stages {
         confined: true,
         network: program.network ?? false,
       }
-      return onStage(project, folder, record, ran, changed, leave)
+      return onStage(project, folder, record, ran, changed, leave, parts.diffs)
     } catch (fault) {
       await ready.drop()
       removeStage(folder)
@@ -200,7 +206,13 @@ export function openStages(parts: StageParts): Stages {
         ({ record }) => record?.approval !== undefined && record.inputDigest === inputDigest && record.session === session,
       )
       if (!found?.record?.ran || !found.record.changed) return undefined
-      return onStage(project, found.folder, found.record, found.record.ran, found.record.changed, leave)
+      return onStage(project, found.folder, found.record, found.record.ran, found.record.changed, leave, parts.diffs)
+    },
+    part(approval, path, from) {
+      const found = stagesBelow(places).find(({ record }) => record?.approval === approval)
+      if (path === '' && found?.record?.ran) return listOf(found.record.ran.effects, from)
+      const change = found?.record?.changed?.find((one) => one.path === path)
+      return found && change && partOf(project, found.folder, change, from)
     },
     sweep: (stands, lost) =>
       sweepStages(places, stands, (record, folder) =>

@@ -35,14 +35,14 @@ export function table(headings: string[], given: string[][]): string {
 
 const shownLines = 200
 
-/** A change as a person reads it: what goes away, what comes. */
-export function renderChange(change: CardChange): string {
+/** A change as a person reads it: what goes away, what comes. A card shows all it has; nothing is agreed to that was cut off. */
+export function renderChange(change: CardChange, most = shownLines): string {
   const paints = { place: dim, out: red, in: green }
   const rows = diffRows(change.diff).map(({ kind, text }) => paints[kind](text))
-  const more = rows.length - shownLines
+  const more = rows.length - most
   return [
     bold(headline(change)),
-    ...rows.slice(0, shownLines),
+    ...rows.slice(0, most),
     ...(more > 0 ? [yellow(`… ${more} more lines; --json shows them all`)] : []),
     ...(rows.length === 0 && change.says === undefined ? [dim('(no change)')] : []),
   ].join('\n')

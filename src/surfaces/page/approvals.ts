@@ -1,10 +1,11 @@
 import type { Approval } from '../../contracts/approval.ts'
 import { ToolError } from '../../contracts/errors.ts'
-import { diffRows, oneLine } from '../../contracts/plain.ts'
+import { oneLine } from '../../contracts/plain.ts'
 import type { Runtime } from '../../contracts/runtime.ts'
 import { Refusal, type Route, type Visitor } from '../listen.ts'
 import type { Doorman } from '../person.ts'
 import { confirmStep, isConfirmed, readForm } from './confirm.ts'
+import { cardMarkup, listMarkup, pageLength, textMarkup, unreadChoice, when } from './card.ts'
 import { goTo, html, sendPage, type Markup } from './html.ts'
 
 /** The page where a person answers: the same cards as in a terminal or an editor, whole. */
@@ -13,14 +14,16 @@ export function approvalPages(runtime: Runtime, doorman: Doorman): Record<string
     '/approvals': {
       for: 'person',
       methods: ['GET'],
-      visit: ({ response }) => sendPage(response, 200, 'Approvals', list(runtime), 5),
+      visit: ({ response, query }) => sendPage(response, 200, 'Approvals', list(runtime, query.get('before')), 5),
     },
     '/approvals/*': {
       for: 'person',
       methods: ['GET', 'POST'],
       async visit(visitor) {
-        const id = visitor.path.slice('/approvals/'.length)
-        const approval = runtime.approvals.get(id)
+        const [id = '', part] = visitor.path.slice('/approvals/'.length).split('/', 2)
+        const text = part === 'text' ? textMarkup(runtime, id, visitor.query) : undefined
+        if (text && visitor.request.method === 'GET') return sendPage(visitor.response, 200, 'Text', text)
+        const approval = part === undefined ? runtime.approvals.get(id) : undefined
         if (!approval)
           return sendPage(
             visitor.response,
@@ -47,43 +50,28 @@ async function decide(runtime: Runtime, doorman: Doorman, approval: Approval, vi
     return sendPage(visitor.response, 200, 'Confirm', confirmStep(doorman, visitor, approval, form))
   const note = (form.get('note') ?? '').trim().slice(0, 1_000)
   try {
-    runtime.approvals.decide(id, { approve: decision === 'approve', by: 'person@page', ...(note !== '' && { note }) })
+    const unread = form.get('unread') === 'yes'
+    runtime.approvals.decide(id, { approve: decision === 'approve', by: 'person@page', unread, ...(note !== '' && { note }) })
   } catch (fault) {
+    if (fault instanceof ToolError && fault.code === 'E_POLICY_VIOLATION')
+      throw new Refusal(400, 'Not all of it was shown: read the rest, or say on the form that you agree unread.')
     // Somebody was quicker; the page shows what they said.
     if (!(fault instanceof ToolError) || fault.code !== 'E_CONFLICT') throw fault
   }
   goTo(visitor.response, `/approvals/${id}`)
 }
 
-function list(runtime: Runtime): Markup {
+function list(runtime: Runtime, before: string | null): Markup {
   const notice = runtime.projectSettings?.says
-  return html`${notice === undefined ? html`` : html`<p><strong>${notice}</strong></p>`}${waitingList(runtime)}`
+  return html`${notice === undefined ? html`` : html`<p><strong>${notice}</strong></p>`}${waitingList(runtime, before)}`
 }
 
-function waitingList(runtime: Runtime): Markup {
-  const waiting = runtime.approvals.list('pending')
+function waitingList(runtime: Runtime, before: string | null): Markup {
+  const waiting = runtime.approvals.list('pending', { limit: pageLength, ...(before !== null && { before }) })
   if (waiting.length === 0)
-    return html`<h1>Nothing waits for you</h1>
+    return html`<h1>${before === null ? 'Nothing waits for you' : 'No older ones'}</h1>
       <p>This page looks again every five seconds.</p>`
-  const rows = waiting.map(
-    (one) =>
-      html`<tr>
-        <td><a href="/approvals/${one.id}">${oneLine(one.card.title, 100)}</a></td>
-        <td>${one.risk}</td>
-        <td>${oneLine(one.client, 60)}</td>
-        <td>${when(one.createdAt)}</td>
-      </tr>`,
-  )
-  return html`<h1>Waiting for you</h1>
-    <table>
-      <tr>
-        <th>what
-        <th>risk
-        <th>who
-        <th>asked
-      </tr>
-      ${rows}
-    </table>`
+  return listMarkup(waiting, runtime.approvals.count('pending'))
 }
 
 function show(approval: Approval, formToken: string): Markup {
@@ -91,21 +79,16 @@ function show(approval: Approval, formToken: string): Markup {
   return html`<p><a href="/approvals">All that waits</a></p>
     <h1>${oneLine(card.title, 200)}</h1>
     <p>Risk ${approval.risk}. Asked ${when(approval.createdAt)} by ${oneLine(approval.client, 80)} over ${approval.surface}.</p>
-    ${card.changes.map(
-      ({ path, says, diff }) =>
-        html`<h2><code>${path}</code>${says === undefined ? html`` : html` ${says}`}</h2>
-          ${diff.hunks.length ? html`<pre class="diff">${diffRows(diff).map((row) => html`<b class="${row.kind}">${row.text}</b>`)}</pre>` : html``}`,
-    )}
-    ${(card.notes ?? []).map((note) => html`<p>${note}</p>`)}
-    ${approval.state === 'pending' ? form(formToken) : outcome(approval)}`
+    ${cardMarkup(approval)} ${approval.state === 'pending' ? form(formToken, approval) : outcome(approval)}`
 }
 
-function form(formToken: string): Markup {
+function form(formToken: string, approval: Approval): Markup {
   return html`<form method="post">
     <input type="hidden" name="form" value="${formToken}" />
     <p>
       <label>A note for the agent, if you like:<textarea name="note" rows="2" maxlength="1000"></textarea></label>
     </p>
+    ${unreadChoice(approval)}
     <button class="yes" name="decision" value="approve">Approve exactly this…</button
     ><button class="no" name="decision" value="decline">Decline</button>
   </form>`
@@ -116,8 +99,4 @@ function outcome({ state, decidedBy, note }: Approval): Markup {
     <strong>${state === 'used' ? 'approved and done' : state}</strong
     >${decidedBy ? html` by ${decidedBy}` : html``}${note ? html`: ${note}` : html``}
   </p>`
-}
-
-function when(at: number): string {
-  return new Date(at).toISOString().slice(0, 19).replace('T', ' ')
 }

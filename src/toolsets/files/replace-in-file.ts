@@ -1,7 +1,7 @@
 import Type from 'typebox'
-import { lineDiff } from '../../contracts/diff.ts'
 import { ToolError } from '../../contracts/errors.ts'
 import { closed, DiffShape, named } from '../../contracts/shapes.ts'
+import { textChange } from '../../host/text-change.ts'
 import { decodeText, encodeText, tooLarge } from '../../host/files.ts'
 import { withPlainLineEnds } from './line-ends.ts'
 import { defineTool, type FileUse } from './use.ts'
@@ -64,11 +64,12 @@ export const replaceInFile = defineTool({
   touches: ({ path, dryRun }) => [{ path, access: dryRun ? 'read' : 'write' }],
   async card(input, use) {
     const { before, after } = await replaced(input, use)
-    return { title: `Change ${input.path}`, changes: [{ path: use.files.normal(input.path), diff: lineDiff(before, after) }] }
+    const change = await textChange(use.diffs, use.files.normal(input.path), before, after)
+    return { title: `Change ${input.path}`, changes: [change] }
   },
   async execute(input, use, call) {
     const { before, after, count } = await replaced(input, use)
-    if (input.dryRun) return { count, diff: lineDiff(before, after) }
+    if (input.dryRun) return { count, diff: await use.diffs.lines(before, after, call.signal) }
     if (count > 0) await call.change([{ path: input.path, content: encodeText(after, input.path) }])
     return { count }
   },

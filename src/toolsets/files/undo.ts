@@ -1,10 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import Type from 'typebox'
-import { lineDiff, type LineDiff } from '../../contracts/diff.ts'
+import type { LineDiff } from '../../contracts/diff.ts'
 import { ToolError } from '../../contracts/errors.ts'
 import { closed, DiffShape } from '../../contracts/shapes.ts'
 import { formOf, sameMode, sameState, type Snapshot } from '../../contracts/snapshot.ts'
 import type { FileChange } from '../../contracts/tool.ts'
+import type { Diffs } from '../../host/diffs.ts'
 import { contentAt, standingAt, type Standing } from '../../host/standing.ts'
 import { closeRoot, openRoot, type Root } from '../../host/walk.ts'
 import { defineTool, type FileUse } from './use.ts'
@@ -45,7 +46,11 @@ export const undo = defineTool({
   touches: (input, use) =>
     plan(input, use).map(({ path }) => ({ path, access: input.dryRun ? ('read' as const) : ('write' as const) })),
   async execute(input, use, call) {
-    const backs = lookingAtProject(use, (root) => plan(input, use).map((step) => prepare(step, use, root)))
+    const backs = await lookingAtProject(use, async (root) => {
+      const found: Back[] = []
+      for (const step of plan(input, use)) found.push(await prepare(step, use, root, call.signal))
+      return found
+    })
     if (!input.dryRun) await call.change(backs.map((back) => back.change))
     return {
       applied: !input.dryRun,
@@ -108,13 +113,13 @@ interface Back {
   diff: LineDiff
 }
 
-function prepare(step: Step, { files, kept }: FileUse, root: Root): Back {
+async function prepare(step: Step, { files, kept, diffs }: FileUse, root: Root, signal: AbortSignal): Promise<Back> {
   const names = step.path.split('/')
   const now = standingAt(root, names)
   const before = now ? contentAt(root, names) : nothing
   if (!sameState(now, step.from)) {
     if (formOf(step.from) === 'file') mustBeInReach(files, step.path)
-    throw changedSince(step, now, () => difference(wrote(step, kept), before))
+    throw changedSince(step, now, await difference(diffs, wrote(step, kept), before, signal))
   }
   const after = step.to ? kept.content(step.to.id) : null
   return {
@@ -129,7 +134,7 @@ function prepare(step: Step, { files, kept }: FileUse, root: Root): Back {
         !(now?.form === formOf(step.to) && now.mode === step.to.mode) && { mode: step.to.mode }),
       undoes: step.takesBack,
     },
-    diff: difference(before, after ?? nothing),
+    diff: await difference(diffs, before, after ?? nothing, signal),
   }
 }
 
@@ -141,16 +146,16 @@ const isText = (state: Pick<Snapshot, 'form'> | undefined, bytes: Buffer): boole
   (state?.form ?? 'file') === 'file' && isUtf8(bytes) && !bytes.includes(0)
 
 /** What is no text has no lines to show. */
-function difference(before: Buffer, after: Buffer): LineDiff {
+async function difference(diffs: Diffs, before: Buffer, after: Buffer, signal: AbortSignal): Promise<LineDiff> {
   const lines = [before, after].every((bytes) => isUtf8(bytes) && !bytes.includes(0))
-  return lines ? lineDiff(before.toString('utf8'), after.toString('utf8')) : { type: 'line', hunks: [] }
+  return lines ? diffs.lines(before.toString('utf8'), after.toString('utf8'), signal) : { type: 'line', hunks: [] }
 }
 
 /** The project, held open while it is looked at. Which paths may be used, and which mounts entered, the road judges. */
-function lookingAtProject<T>({ files }: FileUse, look: (root: Root) => T): T {
+async function lookingAtProject<T>({ files }: FileUse, look: (root: Root) => Promise<T>): Promise<T> {
   const root: Root = { ...openRoot(files.root), mounts: undefined }
   try {
-    return look(root)
+    return await look(root)
   } finally {
     closeRoot(root)
   }
@@ -165,12 +170,12 @@ function mustBeInReach(files: FileUse['files'], path: string): void {
   }
 }
 
-function changedSince({ path, from }: Step, now: Standing | undefined, diff: () => LineDiff): ToolError {
+function changedSince({ path, from }: Step, now: Standing | undefined, diff: LineDiff): ToolError {
   const bits = now && from.sha256 !== null && !sameMode(now, from)
   return new ToolError('E_CONFLICT', `${path} changed since Handrail wrote it; undoing would lose that change`, {
     details: {
       path,
-      changedSince: diff(),
+      changedSince: diff,
       ...(bits && { mode: { wrote: from.mode?.toString(8), found: now.mode.toString(8) } }),
       ...(now && from.sha256 !== null && now.form !== formOf(from) && { form: { wrote: formOf(from), found: now.form } }),
     },

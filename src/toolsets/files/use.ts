@@ -1,6 +1,7 @@
 import { ToolError } from '../../contracts/errors.ts'
 import { toolsUsing } from '../../contracts/tool.ts'
 import type { Snapshot } from '../../contracts/snapshot.ts'
+import type { Diffs } from '../../host/diffs.ts'
 import type { Files } from '../../host/files.ts'
 import type { RegexEngine } from '../../host/regex.ts'
 import type { Search } from '../../host/search.ts'
@@ -8,6 +9,7 @@ import type { Search } from '../../host/search.ts'
 /** The slice of the house the file tools may use: reading, searching, and looking at what is kept. */
 export interface FileUse {
   files: Files
+  diffs: Diffs
   search: Search
   regex: RegexEngine
   regexTimeoutMs: number

@@ -1,6 +1,6 @@
 import Type from 'typebox'
-import { lineDiff } from '../../contracts/diff.ts'
 import { closed, DiffShape, named } from '../../contracts/shapes.ts'
+import { textChange } from '../../host/text-change.ts'
 import { decodeText, encodeText, tooLarge, type Files } from '../../host/files.ts'
 import { inMannerOf } from './line-ends.ts'
 import { defineTool } from './use.ts'
@@ -59,14 +59,14 @@ export const writeToFile = defineTool({
   rehearsal: ({ dryRun }) => ({ dry: dryRun, same: ['path', 'content', 'mode'] }),
   // The contract's default, written out, so that leaving it out and naming it are the same call.
   forgives: (raw) => (raw['mode'] === undefined && 'path' in raw ? { ...raw, mode: 'overwrite' } : raw),
-  card(input, { files }) {
+  async card(input, { files, diffs }) {
     const { before, after } = changeOf(input, files)
     const title = before === undefined ? `Create ${input.path}` : `Change ${input.path}`
-    return { title, changes: [{ path: files.normal(input.path), diff: lineDiff(before ?? '', after) }] }
+    return { title, changes: [await textChange(diffs, files.normal(input.path), before, after)] }
   },
-  async execute(input, { files }, call) {
+  async execute(input, { files, diffs }, call) {
     const { before, after } = changeOf(input, files)
-    if (input.dryRun) return { applied: false, diff: lineDiff(before ?? '', after) }
+    if (input.dryRun) return { applied: false, diff: await diffs.lines(before ?? '', after, call.signal) }
     return call.changeOnce([{ path: input.path, content: encodeText(after, input.path) }], ([kept]) => ({
       applied: true,
       snapshotId: kept?.snapshotId ?? '',

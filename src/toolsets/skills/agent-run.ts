@@ -110,9 +110,9 @@ export const agentRun = defineTool({
       discards: output_mode === 'report',
     }
   },
-  evidence: ({ agent, task_prompt }, _, ran, sides) => [
+  evidence: async ({ agent, task_prompt }, { diffs }, ran, sides) => [
     { kind: 'log', text: logOf(agent, task_prompt, ran) },
-    ...(ran.effects.length ? [{ kind: 'patch', text: patchOf(ran.effects, sides) }] : []),
+    ...(ran.effects.length ? [{ kind: 'patch', text: await patchOf(ran.effects, sides, diffs) }] : []),
   ],
   record: ({ agent, workspace_path, task_prompt }, _, ran) => ({
     event: 'tool.agent_run',

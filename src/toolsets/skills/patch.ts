@@ -1,12 +1,13 @@
 import type { Effect, Sides } from '../../contracts/stage.ts'
-import { unifiedRows } from '../../contracts/unified.ts'
+import { unifiedRowsBy } from '../../contracts/unified.ts'
+import type { Diffs } from '../../host/diffs.ts'
 import { isText } from '../../host/stage/show.ts'
 
 const largestText = 2_097_152
 const longestPatch = 16_777_216
 
 /** What a program changed as one patch that `git apply` takes; folders have no place in one, binary content is only named. */
-export function patchOf(effects: readonly Effect[], sides: Sides): string {
+export async function patchOf(effects: readonly Effect[], sides: Sides, diffs: Diffs): Promise<string> {
   let patch = ''
   const files = effects
     .flatMap(asFiles)
@@ -14,7 +15,7 @@ export function patchOf(effects: readonly Effect[], sides: Sides): string {
     .sort((a, b) => Number(b.kind === 'deleted') - Number(a.kind === 'deleted'))
   for (const [index, effect] of files.entries()) {
     if (patch.length > longestPatch) return `${patch}# ${files.length - index} more files are left out\n`
-    patch += [...headOf(effect), ...bodyOf(effect, sides), ''].join('\n')
+    patch += [...headOf(effect), ...(await bodyOf(effect, sides, diffs)), ''].join('\n')
   }
   return patch
 }
@@ -40,13 +41,14 @@ function headOf({ path, from = path, kind, form, modes }: Effect): string[] {
   ]
 }
 
-function bodyOf(effect: Effect, sides: Sides): string[] {
+async function bodyOf(effect: Effect, sides: Sides, diffs: Diffs): Promise<string[]> {
   const { path, kind } = effect
   if (kind === 'renamed' || kind === 'mode') return []
   const names = [kind === 'created' ? '/dev/null' : `a/${path}`, kind === 'deleted' ? '/dev/null' : `b/${path}`] as const
   const [was, is] = isSmall(effect) ? sides(effect).map((bytes) => Buffer.from(bytes ?? '')) : []
   if (!was || !is || !isText(was) || !isText(is)) return [`Binary files ${names[0]} and ${names[1]} differ`]
-  const rows = unifiedRows(kind === 'created' ? '' : was.toString('utf8'), kind === 'deleted' ? '' : is.toString('utf8'))
+  const [before, after] = [kind === 'created' ? '' : was.toString('utf8'), kind === 'deleted' ? '' : is.toString('utf8')]
+  const rows = await unifiedRowsBy((old, now) => diffs.lines(old, now), before, after)
   return rows.length ? [`--- ${ended(names[0])}`, `+++ ${ended(names[1])}`, ...rows] : []
 }
 

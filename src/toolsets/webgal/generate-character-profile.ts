@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { ToolError } from '../../contracts/errors.ts'
 import { closed, named } from '../../contracts/shapes.ts'
-import { lineDiff } from '../../contracts/diff.ts'
+import { textChange } from '../../host/text-change.ts'
 import type { Files } from '../../host/files.ts'
 import { openGame } from './game.ts'
 import { defineTool } from './use.ts'
@@ -40,10 +40,11 @@ export const generateCharacterProfile = defineTool({
     },
   ],
   touches: (_, { files }) => [{ path: fileOf(files), access: 'write' }],
-  card(input, { files }) {
+  async card(input, { files, diffs }) {
     const path = fileOf(files)
     const before = textOf(files, path)
-    return { title: `Write ${input.name} down`, changes: [{ path, diff: lineDiff(before, withCharacter(before, path, input)) }] }
+    const change = await textChange(diffs, path, before === '' ? undefined : before, withCharacter(before, path, input))
+    return { title: `Write ${input.name} down`, changes: [change] }
   },
   async execute(input, { files }, call) {
     const game = openGame(files)

@@ -1,20 +1,30 @@
 import { userInfo } from 'node:os'
-import type { Approval } from '../../../contracts/approval.ts'
+import type { Approval, ApprovalHead } from '../../../contracts/approval.ts'
 import { ToolError } from '../../../contracts/errors.ts'
+import { restLines } from '../../../contracts/plain.ts'
+import type { Runtime } from '../../../contracts/runtime.ts'
 import type { Command } from '../command.ts'
-import { ago, bold, green, oneLine, plain, red, renderChange, say, table } from '../print.ts'
+import { ago, block, bold, green, oneLine, plain, red, renderChange, say, table, warn, yellow } from '../print.ts'
 
 export const approvals: Command = {
   name: 'approvals',
   summary: 'See what waits for you, and answer',
-  usage: 'handrail approvals list|show ID|approve ID|deny ID|page [--note TEXT] --project DIR',
+  usage: 'handrail approvals list|show ID|approve ID|deny ID|lift ID|page [--note TEXT] --project DIR',
   about: `A call that cannot be fully undone, or that changes a file which makes other programs run something, waits for a person. The
-answer holds for exactly that call on exactly the state of the files you saw; if a file changes in between, the call is refused.
-A note given with deny goes back to the agent word for word. Silence turns into no after a day. \`approvals page\`
-prints a link that signs you in, once, on the page of a running \`handrail serve\`, until that stops or twelve hours have passed.`,
+answer holds for exactly that call of that session on exactly the state of the files you saw; if a file changes in between, the
+call is refused. A yes to a run with the network, or to another agent, is one to the whole project as it was, for ten minutes. What a
+card has no room for is printed by \`show --file\` and \`show --full\`; to agree without that takes \`--unread\`. A note given with deny
+goes back to the agent word for word, and the no holds for every session of that client until \`lift\`, for a day at most. Silence
+turns into no. \`approvals page\` prints a link that signs you in, once, on the page of a running \`handrail serve\`, until that
+stops or twelve hours have passed.`,
   options: [
     { name: 'note', value: 'TEXT', says: 'Words for the agent.' },
     { name: 'all', says: 'List answered ones too.' },
+    { name: 'limit', value: 'N', says: 'For list: how many. Default 50.' },
+    { name: 'before', value: 'ID', says: 'For list: those that were asked before this one.' },
+    { name: 'file', value: 'PATH', says: 'For show: all of one change.' },
+    { name: 'full', says: 'For show: everything the card has no room for, too.' },
+    { name: 'unread', says: 'For approve: agree to what the card does not show. The log says so.' },
     { name: 'port', value: 'N', says: 'For page: the port of `handrail serve`. Default 4777.' },
   ],
   examples: [
@@ -28,14 +38,7 @@ prints a link that signs you in, once, on the page of a running \`handrail serve
     const runtime = open()
     try {
       if (what === 'list') {
-        const found = runtime.approvals.list(options['all'] === true ? undefined : 'pending')
-        if (json) for (const approval of found) say(JSON.stringify(approval))
-        else
-          say(
-            found.length === 0
-              ? 'Nothing waits for you.'
-              : table(['id', 'state', 'risk', 'tool', 'asked', 'what'], found.map(row)),
-          )
+        list(runtime, options, json)
         return 0
       }
       if (what === 'page') {
@@ -43,9 +46,9 @@ prints a link that signs you in, once, on the page of a running \`handrail serve
         say(json ? JSON.stringify({ url: link }) : link)
         return 0
       }
-      if (!['show', 'approve', 'deny'].includes(what))
+      if (!['show', 'approve', 'deny', 'lift'].includes(what))
         throw new ToolError('E_BAD_ARGS', `Unknown: approvals ${what}`, {
-          hint: 'approvals list, show ID, approve ID, deny ID or page.',
+          hint: 'approvals list, show ID, approve ID, deny ID, lift ID or page.',
         })
       if (given === undefined)
         throw new ToolError('E_BAD_ARGS', 'Which approval?', { hint: '`handrail approvals list` shows their ids.' })
@@ -54,12 +57,19 @@ prints a link that signs you in, once, on the page of a running \`handrail serve
         throw new ToolError('E_NOT_FOUND', `No such approval: ${given}`, {
           hint: '`handrail approvals list --all` shows all of them.',
         })
-      if (what === 'show') say(json ? JSON.stringify(found) : describe(found))
-      else {
+      if (what === 'lift') {
+        const lifted = runtime.approvals.lift(given, `${userInfo().username}@cli`)
+        say(json ? JSON.stringify(lifted) : `The no is taken back: ${oneLine(lifted.card.title, 80)}. The agent may ask again.`)
+      } else if (typeof options['file'] === 'string') printText(runtime, given, options['file'])
+      else if (what === 'show') {
+        say(json ? JSON.stringify(found) : describe(found))
+        if (options['full'] === true) printRest(runtime, found)
+      } else {
         const note = typeof options['note'] === 'string' ? options['note'] : undefined
         const decided = runtime.approvals.decide(given, {
           approve: what === 'approve',
           by: `${userInfo().username}@cli`,
+          ...(options['unread'] === true && { unread: true }),
           ...(note !== undefined && { note }),
         })
         if (json) say(JSON.stringify(decided))
@@ -72,7 +82,48 @@ prints a link that signs you in, once, on the page of a running \`handrail serve
   },
 }
 
-function row(approval: Approval): string[] {
+const pageLength = 50
+
+function list(runtime: Runtime, options: Record<string, string | boolean | undefined>, json: boolean): void {
+  const { limit: given, before, all } = options
+  const limit = given === undefined ? pageLength : Number(given)
+  if (!Number.isInteger(limit) || limit < 1)
+    throw new ToolError('E_BAD_ARGS', `--limit ${String(given)} is no number of approvals`, { hint: 'Give 1 to 500.' })
+  const state = all === true ? undefined : 'pending'
+  const found = runtime.approvals.list(state, { limit, ...(typeof before === 'string' && { before }) })
+  if (json) return found.forEach((approval) => say(JSON.stringify(approval)))
+  if (found.length === 0) return say(before === undefined ? 'Nothing waits for you.' : 'No more.')
+  say(table(['id', 'state', 'risk', 'tool', 'asked', 'what'], found.map(row)))
+  if (found.length === limit) warn(`There may be more: handrail approvals list --before ${found.at(-1)?.id}`)
+}
+
+/** All of one change, a part at a time, however large it is. */
+function printText(runtime: Runtime, id: string, path: string): void {
+  let part = runtime.approvals.text(id, path)
+  const card = part ? undefined : runtime.approvals.get(id)?.card
+  const change = card?.changes.find((one) => one.path === path)
+  if (change) return say(renderChange(change, Number.POSITIVE_INFINITY))
+  if (!part)
+    throw new ToolError('E_NOT_FOUND', `This approval changes no such file: ${path}`, {
+      hint: '`handrail approvals show ID` lists what it changes. What was decided or lapsed is no longer kept whole.',
+    })
+  for (; part; part = part.next === undefined ? undefined : runtime.approvals.text(id, path, part.next))
+    process.stdout.write(block(part.text))
+  say()
+}
+
+function printRest(runtime: Runtime, { id, card }: Approval): void {
+  for (const { path, unshown } of card.changes)
+    if (unshown) {
+      say(`\n${bold(plain(path))}`)
+      printText(runtime, id, path)
+    }
+  if (!card.rest?.length) return
+  say(`\n${bold('Every change')} (all of one: --file PATH)`)
+  printText(runtime, id, '')
+}
+
+function row(approval: ApprovalHead): string[] {
   return [approval.id, approval.state, approval.risk, approval.tool, ago(approval.createdAt), oneLine(approval.card.title, 60)]
 }
 
@@ -82,8 +133,12 @@ function describe(approval: Approval): string {
     `asked ${ago(approval.createdAt)} by ${oneLine(approval.client, 80)} over ${approval.surface}, session ${approval.session}`,
     `lapses ${new Date(approval.expiresAt).toISOString()}`,
     '',
-    ...approval.card.changes.map(renderChange),
+    ...approval.card.changes.map((change) => renderChange(change, Number.POSITIVE_INFINITY)),
+    ...restLines(approval.card).map(yellow),
     ...(approval.card.notes ?? []).map(plain),
+    ...(approval.whole
+      ? []
+      : [yellow('Not all of it is shown here: show --full prints the rest, approve --unread agrees without.')]),
     ...(approval.decidedBy
       ? [`${approval.state} by ${plain(approval.decidedBy)}${approval.note ? `: ${plain(approval.note)}` : ''}`]
       : []),

@@ -1,5 +1,6 @@
 import { text as readAll } from 'node:stream/consumers'
 import { ToolError } from '../../../contracts/errors.ts'
+import { restLines } from '../../../contracts/plain.ts'
 import type { Runtime } from '../../../contracts/runtime.ts'
 import type { Command } from '../command.ts'
 import { block, bold, oneLine, plain, progressBar, renderChange, say, warn, yellow } from '../print.ts'
@@ -67,9 +68,11 @@ async function askHere(runtime: Runtime, id: string): Promise<void> {
   const approval = runtime.approvals.get(id)
   if (!approval) return
   warn(yellow(`${approval.tool} needs your approval (${approval.risk}): ${oneLine(approval.card.title, 120)}`))
-  for (const change of approval.card.changes) warn(renderChange(change))
+  for (const change of approval.card.changes) warn(renderChange(change, Number.POSITIVE_INFINITY))
+  for (const line of restLines(approval.card)) warn(yellow(line))
   for (const note of approval.card.notes ?? []) warn(plain(note))
   warn(`From another terminal: ${bold(`handrail approvals approve ${id} --project ${runtime.project}`)}`)
+  if (!approval.whole) return warn(yellow(`Not all of it is shown here. Read it: handrail approvals show ${id} --full`))
   const yes = await confirm('Let it through?')
   if (yes === undefined || runtime.approvals.get(id)?.state !== 'pending') return
   runtime.approvals.decide(id, { approve: yes, by: 'terminal' })

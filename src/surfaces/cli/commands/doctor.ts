@@ -68,7 +68,7 @@ export const doctor: Command = {
         verdict.whole ? 'good' : 'bad',
         verdict.whole ? `${verdict.lines} lines, whole` : `broken at line ${verdict.line}: ${verdict.why}`,
       )
-      const waiting = runtime.approvals.list('pending').length
+      const waiting = runtime.approvals.count('pending')
       add('approvals', waiting ? 'note' : 'good', waiting ? `${waiting} wait for you: handrail approvals list` : 'nothing waits')
       await runtime.close()
     } catch (thrown) {

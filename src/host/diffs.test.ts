@@ -1,0 +1,58 @@
+import { afterAll, expect, test } from 'vitest'
+import { changedLines, lineDiff } from '../contracts/diff.ts'
+import { openDiffs } from './diffs.ts'
+
+const diffs = openDiffs(60_000)
+afterAll(() => diffs.close())
+
+/** Short lines that stand often, in an order of their own. */
+function short(count: number, step: number): string {
+  return Array.from({ length: count }, (_, index) => String((index * step) % 97)).join('\n')
+}
+
+/** How often the event loop came round while something was done. */
+async function turnsDuring(doing: () => Promise<unknown>): Promise<number> {
+  let turns = 0
+  const counter = setInterval(() => turns++, 0)
+  await doing()
+  clearInterval(counter)
+  return turns
+}
+
+test('a megabyte of short lines is compared beside the event loop, and truly', async () => {
+  const [before, after] = [short(350_000, 7_919), short(350_000, 104_729)]
+  let diff = lineDiff('', '')
+  expect(await turnsDuring(async () => (diff = await diffs.lines(before, after)))).toBeGreaterThan(5)
+  expect(diff.coarse).toBe(true)
+  const lines = before.split('\n')
+  const result: string[] = []
+  let at = 0
+  for (const { startOld, lenOld, linesOld, linesNew } of diff.hunks) {
+    expect(lines.slice(startOld - 1, startOld - 1 + lenOld).join('\n')).toBe(linesOld.join('\n'))
+    result.push(lines.slice(at, startOld - 1).join('\n'), linesNew.join('\n'))
+    at = startOld - 1 + lenOld
+  }
+  result.push(lines.slice(at).join('\n'))
+  expect(result.filter((part) => part !== '').join('\n')).toBe(after)
+})
+
+test('small or large, on the spot or in the thread, the answer is the same', async () => {
+  const many = Array.from({ length: 30_000 }, (_, index) => `line ${index % 5_000}`)
+  for (const [before, after] of [
+    ['a\nb\n', 'a\nc\n'],
+    [many.join('\n'), many.with(20_000, 'another').toSpliced(5, 1).join('\n')],
+    [short(4_000, 7), short(4_000, 11)],
+  ] as const) {
+    const diff = lineDiff(before, after)
+    expect(await diffs.lines(before, after)).toEqual(diff)
+    expect(await diffs.measure(before, after, { lines: 0, characters: 0 })).toEqual({ lines: changedLines(diff) })
+  }
+})
+
+test('one that nobody waits for any more is ended, and the next one is answered', async () => {
+  const stop = new AbortController()
+  const given = diffs.lines(short(350_000, 3), short(350_000, 5), stop.signal)
+  setImmediate(() => stop.abort(new Error('gone')))
+  await expect(given).rejects.toThrow('gone')
+  expect((await diffs.lines('x\n', 'y\n')).hunks).toHaveLength(1)
+})

@@ -1,0 +1,67 @@
+import type { Approval, TextPart } from '../contracts/approval.ts'
+import { ToolError } from '../contracts/errors.ts'
+import type { Database } from '../host/database.ts'
+
+/** What is shown of a question. */
+type Shown = Pick<Approval, 'card' | 'input'>
+
+export interface Cards {
+  keep(id: string, shown: Shown, texts: ReadonlyMap<string, string> | undefined): void
+  get(id: string): Shown | undefined
+  /** A part of what the card had no room for. */
+  text(id: string, path: string, from: number): TextPart | undefined
+  remove(id: string): void
+  /** Of questions that are answered, the cards of the newest stay. */
+  prune(): void
+}
+
+const largestCard = 8_388_608
+const partLength = 65_536
+const mostKept = 500
+
+/** What is shown of each question, apart from the questions: read by id, one at a time. */
+export function openCards(db: Database): Cards {
+  return {
+    keep(id, shown, texts = new Map()) {
+      const body = JSON.stringify(shown)
+      if (body.length > largestCard)
+        throw new ToolError('E_TOO_LARGE', `What a person would have to look at is ${body.length} characters long`, {
+          details: { characters: body.length, most: largestCard },
+          hint: 'Ask for less at once.',
+        })
+      db.run('INSERT INTO cards (approval, body) VALUES (?, ?)', id, body)
+      for (const [path, text] of texts)
+        for (let at = 0, part = 0; at < text.length; part++) {
+          // A pair that makes one character stays together.
+          let end = Math.min(text.length, at + partLength)
+          if (end < text.length && /[\ud800-\udbff]/.test(text[end - 1] as string)) end--
+          db.run('INSERT INTO card_texts (approval, path, part, text) VALUES (?, ?, ?, ?)', id, path, part, text.slice(at, end))
+          at = end
+        }
+    },
+    get(id) {
+      const row = db.get<{ body: string }>('SELECT body FROM cards WHERE approval = ?', id)
+      return row && (JSON.parse(row.body) as Shown)
+    },
+    text(id, path, from) {
+      const [row, more] = db.all<{ part: number; text: string }>(
+        'SELECT part, text FROM card_texts WHERE approval = ? AND path = ? AND part >= ? ORDER BY part LIMIT 2',
+        id,
+        path,
+        from,
+      )
+      return row && { text: row.text, ...(more && { next: more.part }) }
+    },
+    remove(id) {
+      db.run('DELETE FROM cards WHERE approval = ?', id)
+      db.run('DELETE FROM card_texts WHERE approval = ?', id)
+    },
+    prune() {
+      const old = db.all<{ id: string }>(
+        `SELECT a.id FROM approvals a JOIN cards c ON c.approval = a.id WHERE a.state NOT IN ('pending', 'approved')
+         ORDER BY a.rowid DESC LIMIT -1 OFFSET ${mostKept}`,
+      )
+      for (const { id } of old) this.remove(id)
+    },
+  }
+}

@@ -1,0 +1,86 @@
+import { ToolError } from '../contracts/errors.ts'
+import type { Database } from '../host/database.ts'
+import type { Lock } from '../host/lock.ts'
+import { processName } from '../host/running.ts'
+
+/** A program that a person agreed to before it ran, and the part of the project it sees. */
+interface Pin {
+  call: string
+  tool: string
+  /** A folder of the project; the empty word is all of it. */
+  scope: string
+}
+
+/** What must not change under a program, for every process on the project. */
+export interface Pins {
+  /**
+   * Stands until it is released, its time is up, or its process is gone. Whoever is in the middle of a commit has not seen it and is
+   * waited for; whoever comes later does.
+   */
+  put(pin: Pin, forMs: number, signal?: AbortSignal): Promise<() => void>
+  /** Throws where one of these paths lies under the pin of another call. Asked with the project's lock in hand. */
+  mustBeFree(paths: readonly string[], call: string): void
+}
+
+interface Row extends Pin {
+  process: string
+  until: number
+}
+
+export function openPins(db: Database, lock: Pick<Lock, 'hold'>): Pins {
+  const own = processName(process.pid) ?? String(process.pid)
+  const release = (call: string): void => void db.run('DELETE FROM pins WHERE call = ?', call)
+  const covers = (pin: Row, paths: readonly string[]): boolean =>
+    paths.some((path) => pin.scope === '' || path === pin.scope || path.startsWith(`${pin.scope}/`))
+  return {
+    async put({ call, tool, scope }, forMs, signal) {
+      const until = Date.now() + forMs
+      db.run(
+        'INSERT OR REPLACE INTO pins (call, tool, scope, process, until) VALUES (?, ?, ?, ?, ?)',
+        call,
+        tool,
+        scope,
+        own,
+        until,
+      )
+      try {
+        await lock.hold(() => undefined, signal)
+      } catch (fault) {
+        release(call)
+        throw fault
+      }
+      return () => release(call)
+    },
+    mustBeFree(paths, call) {
+      for (const pin of db.all<Row>('SELECT * FROM pins WHERE call != ?', call))
+        if (!stands(pin)) release(pin.call)
+        else if (covers(pin, paths)) throw held(pin, paths)
+    },
+  }
+}
+
+function held({ call, tool, scope }: Pin, paths: readonly string[]): ToolError {
+  const where = scope === '' ? 'the project' : scope
+  return new ToolError(
+    'E_CONFLICT',
+    `${tool} is running on ${where} as a person saw it (${call}), so nothing is changed there now`,
+    {
+      details: { running: call, tool, paths: paths.slice(0, 20) },
+      hint: 'Wait until that call has ended, then make this one again.',
+    },
+  )
+}
+
+function stands({ process: name, until }: Row): boolean {
+  if (until < Date.now()) return false
+  const pid = Number(name.split('-', 1)[0])
+  const now = processName(pid)
+  if (now !== undefined) return now === name
+  try {
+    // No /proc: whether it is there at all is the most that can be known.
+    process.kill(pid, 0)
+    return name === String(pid)
+  } catch {
+    return false
+  }
+}
