@@ -323,6 +323,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       list: approvals.list,
       count: approvals.count,
       get: approvals.get,
+      state: (id) => approvals.head(id)?.state,
       text: (id, path, from = 0) => approvals.text(id, path, from) ?? stages.part(id, path, from),
       lift: (id, by) =>
         approvals.lift(id, ({ tool, session }) =>

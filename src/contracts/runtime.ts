@@ -57,6 +57,8 @@ export interface Runtime {
     list(state?: ApprovalState, page?: Page): ApprovalHead[]
     count(state: ApprovalState): number
     get(id: string): Approval | undefined
+    /** For whoever looks again and again: nothing of the card is read. */
+    state(id: string): ApprovalState | undefined
     /** The full text of one change of a card, part by part: its diff where that was kept, else what stands on the stage. */
     text(id: string, path: string, from?: number): TextPart | undefined
     /** A person's answer. Surfaces call it only with a person's credential in hand. A card that does not show all needs `unread`. */

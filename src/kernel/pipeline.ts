@@ -1,4 +1,5 @@
 import type { Call } from '../contracts/call.ts'
+import { changedLines } from '../contracts/diff.ts'
 import { ToolError } from '../contracts/errors.ts'
 import type { Card, Tool } from '../contracts/tool.ts'
 import { checkInput, checkOutput } from './check.ts'
@@ -56,7 +57,16 @@ export async function perform(road: Road, tool: Tool, raw: unknown, call: Call):
       const stateOf = (): string => digest(statesOf(ports.world, touches))
       if (program) program.seen = await ports.world.fingerprint(scopeOf(program), call.options.signal)
       const stateDigest = program ? digest(stateOf(), program.seen) : stateOf()
-      const card = async (): Promise<Card> => (program ? cardBefore(await tool.card(input), program) : tool.card(input))
+      const card = async (): Promise<Card> => {
+        const made = await tool.card(input)
+        if (program) return cardBefore(made, program)
+        // Nobody is asked about what is refused anyway.
+        policy.judgeSize(
+          made.changes.reduce((sum, { diff }) => sum + changedLines(diff), 0),
+          call.caller,
+        )
+        return made
+      }
       const asked = { tool, input, light, inputDigest: judged.inputDigest(), stateDigest, risk, card }
       const sensitive = policy.sensitive(touches)
       const question = { ...call, ...asked, sensitive, beforeRun: program !== undefined, ...(!program && { stillOn: stateOf }) }

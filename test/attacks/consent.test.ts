@@ -83,8 +83,9 @@ describe('a yes to the network is a yes to those bytes', () => {
 
   test('while it runs, no agent changes the project under it; a person does; afterwards everybody may again', async () => {
     const { snapshotId } = await world.put('other.txt', 'changed\n')
-    world.write('fetch.sh', 'echo up; until [ -e "$PWD/go" ]; do sleep 0.02; done; sh ./late.sh\n')
+    world.write('fetch.sh', 'echo up; until [ -s go ]; do sleep 0.02; done; sh ./late.sh\n')
     world.write('late.sh', harmless)
+    world.write('go', '')
     const input = { command: 'sh ./fetch.sh pinned-run', network: true }
     const options = { approvalWaitMs: 0, session: 'sess_runs' }
     approve(world, await ask(world, input, 'shell', options))
@@ -99,7 +100,7 @@ describe('a yes to the network is a yes to those bytes', () => {
     expect(world.read('late.sh')).toBe(harmless)
     await world.call('undo', { snapshot: snapshotId, dryRun: false }, { role: 'person' })
     expect(world.read('other.txt')).toBe('o\n')
-    writeFileSync(world.path('go'), '')
+    writeFileSync(world.path('go'), 'on')
     expect(await running).toMatchObject({ stdout: `up\n${harmless.slice(5)}` })
     await world.call('write_to_file', { path: 'late.sh', content: 'free again\n', dryRun: false })
   })

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { setImmediate as breathe } from 'node:timers/promises'
 import type { LineDiff } from '../../contracts/diff.ts'
 import type { Effect } from '../../contracts/stage.ts'
 import type { Card, CardChange } from '../../contracts/tool.ts'
@@ -13,6 +14,8 @@ const mostCharacters = 400_000
 /** What is compared to find out, in one file and in all of them. */
 const largestText = 8_388_608
 const mostCompared = 67_108_864
+/** The event loop is given back after this long. */
+const sliceMs = 5
 const none: LineDiff = { type: 'line', hunks: [] }
 
 /**
@@ -30,7 +33,13 @@ export async function showEffects(
   const ordered = [...effects].sort((a, b) => rank(a) - rank(b) || largest(a) - largest(b) || (a.path < b.path ? -1 : 1))
   const left = { lines: mostLines, characters: mostCharacters, compared: mostCompared }
   const changes: CardChange[] = []
-  for (const effect of ordered.slice(0, mostListed)) changes.push(await shown(effect))
+  let slice = performance.now()
+  for (const effect of ordered.slice(0, mostListed)) {
+    changes.push(await shown(effect))
+    if (performance.now() - slice < sliceMs) continue
+    await breathe()
+    slice = performance.now()
+  }
   const rest = byFolder(ordered.slice(mostListed))
   return { changes, ...(rest.length && { rest }) }
 

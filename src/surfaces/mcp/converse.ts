@@ -90,7 +90,7 @@ async function within<T>(ms: number, doing: Promise<T>): Promise<T | undefined> 
 /** Ends the waiting when the approval is answered from elsewhere. */
 async function watch(runtime: Runtime, id: string, closed: AbortController, stop: AbortSignal): Promise<void> {
   while (!stop.aborted) {
-    if (runtime.approvals.get(id)?.state !== 'pending') return closed.abort()
+    if (runtime.approvals.state(id) !== 'pending') return closed.abort()
     await pause(lookMs, undefined, { signal: stop }).catch(() => undefined)
   }
 }
