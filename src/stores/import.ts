@@ -100,7 +100,7 @@ function judge(old: OldFolder, name: string, rules: PathRules, room: number): { 
 
 function isPath(path: string, rules: PathRules): boolean {
   try {
-    return splitPath(path, rules).join('/') === path
+    return path !== '' && splitPath(path, rules).join('/') === path
   } catch {
     return false
   }
