@@ -234,10 +234,11 @@ export function listen(options: ListenOptions): Promise<Listening> {
         names = [...new Set([...loopback, shown])].map((name) => `${name}:${port}`)
         pageHost = twin && `${options.page.name}:${port}`
         const close = (): Promise<void> =>
-          new Promise((done) => {
+          new Promise((closed) => {
             clearInterval(sweep)
             twin?.close()
-            server.close(() => done())
+            server.once('close', closed)
+            server.close()
             server.closeAllConnections()
           })
         resolve({ port, url: `http://${shown}:${port}`, page: pageHost && `http://${pageHost}`, close })
