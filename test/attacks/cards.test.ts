@@ -4,6 +4,7 @@ import { cardText, headline } from '../../src/contracts/plain.ts'
 import { askApproval } from '../../src/surfaces/mcp/asking.ts'
 import { signInKey } from '../../src/surfaces/person.ts'
 import { ask, withShell } from '../support/stage.ts'
+import { enter, visitAt } from '../support/person.ts'
 import { openServe } from '../support/serve.ts'
 import { openWorld, runCli, type World } from '../support/world.ts'
 
@@ -109,11 +110,9 @@ describe('a write that is too long for its card', () => {
     expect(shown.out).toContain('- {}')
     expect(shown.out).toContain('\\u202elast')
     await using served = await openServe(world.project)
-    const key = signInKey(world.runtime.token('person').token)
-    const signedIn = await fetch(`${served.url}/sign-in?key=${key}`, { redirect: 'manual' })
-    const headers = { Cookie: signedIn.headers.get('set-cookie')?.split(';')[0] ?? '' }
-    const page = async (path: string): Promise<string> => (await fetch(`${served.url}${path}`, { headers })).text()
-    const card = await page(`/approvals/${asked.id}`)
+    const { cookie, room } = await enter(served, signInKey(world.runtime.token('person').token))
+    const page = async (path: string): Promise<string> => (await visitAt(served.port, path, { headers: { Cookie: cookie } })).text
+    const card = await page(`${room}/approvals/${asked.id}`)
     expect(card).toContain('name="unread"')
     let at = /href="([^"]*text\?path=package.json)"/.exec(card)?.[1]
     let text = ''

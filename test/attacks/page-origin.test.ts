@@ -187,12 +187,11 @@ describe.skipIf(noBrowser !== undefined).for(ways)('another port of this machine
       </script>`
     for (const name of ['127.0.0.1', 'evil.localhost', new URL(list).hostname]) {
       await page.goto(`http://${name}:${neighbour.port}/`)
-      expect(
-        page
-          .frames()
-          .slice(1)
-          .map((frame) => frame.url()),
-      ).toEqual(Array(3).fill('chrome-error://chromewebdata/'))
+      const frames = (): string[] => {
+        const [, ...inner] = page.frames()
+        return inner.map((frame) => frame.url())
+      }
+      await expect.poll(frames, { timeout: 30_000 }).toEqual(Array(3).fill('chrome-error://chromewebdata/'))
       expect((await page.evaluate<string[]>('window.read')).join('')).toBe('')
       const [popup] = await Promise.all([page.context().waitForEvent('page'), page.click('button')])
       await popup.waitForSelector('main')
