@@ -1,12 +1,13 @@
 import { homedir } from 'node:os'
-import { isAbsolute, join, relative } from 'node:path'
+import { dirname, isAbsolute, join, relative } from 'node:path'
 import { loadConfig, type LoadedConfig } from './config/load.ts'
 import type { Config } from './contracts/config.ts'
 import { asToolError, ToolError } from './contracts/errors.ts'
 import type { ProjectSettings } from './contracts/project-settings.ts'
 import type { RuntimeOptions } from './contracts/runtime.ts'
-import { placeOf, readSettingsFile, stampOf, type SettingsFile } from './host/settings-file.ts'
+import { readSettingsFile, stampOf, type SettingsFile } from './host/settings-file.ts'
 import type { StateFolder } from './host/state-folder.ts'
+import { namesWithin } from './host/state-place.ts'
 import { closeRoot, openRoot, type Root } from './host/walk.ts'
 import { openTrust, trustFile, type TrustStore } from './stores/trust.ts'
 
@@ -50,12 +51,11 @@ export function settle(project: Root, state: StateFolder, options: RuntimeOption
     trusted: trusted?.loosenings ?? [],
     inside: (folder, other) => isInside(sandboxWithin(project, folder), sandboxWithin(project, other)),
   })
-  const place = relative(project.path, placeOf(join(user, '..')))
   return {
     config: loaded.config,
     settings: loaded.settings,
     within: sandboxWithin(project, loaded.config.policies.sandboxRoot),
-    personal: leadsOut(place) || place === '' ? [] : [place],
+    personal: namesWithin(dirname(user), project.path),
     files,
     stamp,
     project: found || fault !== undefined ? aboutProject(own, found, loaded, fault) : undefined,

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import { closeSync, constants, fstatSync, openSync, readSync, lstatSync, realpathSync, unwatchFile, watchFile } from 'node:fs'
-import { dirname, join, basename } from 'node:path'
+import { closeSync, constants, fstatSync, openSync, readSync, lstatSync, unwatchFile, watchFile } from 'node:fs'
 import { ToolError } from '../contracts/errors.ts'
 
 const largest = 1 << 20
@@ -55,15 +54,6 @@ function decode(bytes: Uint8Array, name: string): string {
 
 function noSettings(name: string): ToolError {
   return new ToolError('E_BAD_ARGS', `${name} is not a settings file`, { hint: 'It must be a regular file of at most 1 MB.' })
-}
-
-/** Where a folder really lies, or will once it is made. */
-export function placeOf(folder: string): string {
-  try {
-    return realpathSync(folder)
-  } catch {
-    return dirname(folder) === folder ? folder : join(placeOf(dirname(folder)), basename(folder))
-  }
 }
 
 /** Differs where any of the files was written, replaced, made or removed. */

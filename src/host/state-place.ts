@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { fstatSync, mkdirSync, realpathSync, statSync } from 'node:fs'
 import { homedir, userInfo } from 'node:os'
-import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path'
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { ToolError } from '../contracts/errors.ts'
 import { openStateFolder, stateFault, type StateFolder } from './state-folder.ts'
 import type { Root } from './walk.ts'
@@ -70,6 +70,12 @@ export function willBe(path: string): string {
 
 export function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`)
+}
+
+/** The path below a folder that a file has or would have, as a list of at most one. */
+export function namesWithin(file: string, folder: string): string[] {
+  const real = willBe(file)
+  return real !== folder && isWithin(real, folder) ? [relative(folder, real).split(sep).join('/')] : []
 }
 
 /** Whether a folder is this path or one above it, by whatever name it was reached (a bind mount gives a second one). */

@@ -484,3 +484,18 @@ test('a browser that the project brings is not started, though npm puts it first
   expect(says).not.toContain('node_modules')
   expect(readdirSync(world.path('node_modules/.bin')).sort()).toEqual(names.toSorted())
 })
+
+test('the person’s own settings are out of reach where they lie in the project, there already or not', async () => {
+  await using world = await openWorld({
+    files: { 'dot/x': '' },
+    flags: { 'write-requires-diff': 'false' },
+    environment: (base) => ({ XDG_CONFIG_HOME: join(base, 'config') }),
+  })
+  symlinkSync(world.path('dot'), join(world.base, 'config'))
+  const loosen = { path: 'dot/handrail/config.json', content: '{"enableShell": true}', dryRun: false }
+  for (const _ of ['missing', 'there']) {
+    await world.reopen()
+    expect((await world.fault('write_to_file', loosen)).code).toBe('E_DENY_PATH')
+    world.write('dot/handrail/config.json', '{}')
+  }
+})
