@@ -7,10 +7,12 @@ import { ToolError } from './contracts/errors.ts'
 import type { Operator, RuntimeOptions } from './contracts/runtime.ts'
 import { redact } from './contracts/redact/redact.ts'
 import type { Written } from './contracts/tool.ts'
+import { anchorsIn, keepAnchor } from './host/anchors.ts'
 import { openDatabase } from './host/database.ts'
 import { openDiffs } from './host/diffs.ts'
 import { judgedFiles } from './host/files.ts'
 import { fingerprint } from './host/fingerprint.ts'
+import { headName, headsFolder } from './host/heads.ts'
 import { openPrograms } from './host/installed.ts'
 import { openLock } from './host/lock.ts'
 import { pathRules, splitPath } from './host/paths.ts'
@@ -57,7 +59,14 @@ export function openRuntime(options: RuntimeOptions): Operator {
 function open(options: RuntimeOptions, unusable?: unknown): Operator {
   const opened: (() => unknown)[] = []
   const close = async (): Promise<void> => {
-    for (const one of opened.splice(0).toReversed()) await one()
+    const faults: unknown[] = []
+    for (const one of opened.splice(0).toReversed())
+      try {
+        await one()
+      } catch (fault) {
+        faults.push(fault)
+      }
+    if (faults.length) throw faults[0]
   }
   const keep: Keep = (one) => {
     opened.push(() => one.close())
@@ -96,7 +105,8 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
   // The very first open changes the file's mode, which two processes must not do at once.
   const db = keep(openingLock.holdNow(() => openDatabase(state.file('handrail.db'), schema, schemaVersion)))
   openingLock.close()
-  const audit = keep(openAudit(state, auditLock))
+  const apart = { folder: kept.base.sub(headsFolder), name: headName(projectRoot.path) }
+  const audit = keep(openAudit(state, auditLock, apart))
   if (kept.remounted)
     audit.note({ event: 'state.remounted', message: 'the project lies on another device than before', details: kept.remounted })
   const snapshots = openSnapshots(state.sub('snapshots'), db)
@@ -359,7 +369,15 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
         return now
       },
     },
-    audit,
+    audit: {
+      ...audit,
+      keepAnchor(file) {
+        const anchor = { project: projectRoot.path, ...audit.head() }
+        keepAnchor(file, anchor)
+        return anchor
+      },
+      anchorsIn: (file) => anchorsIn(file, projectRoot.path),
+    },
     snapshots: snapshots.list,
     spend(word, until) {
       const spent = (spentFolder ??= state.sub('spent'))

@@ -27,6 +27,8 @@ export interface AuditEntry {
     | 'trust.granted'
     | 'trust.revoked'
     | 'recovered'
+    /** A person started a new log after a break; what is left of the old one is kept beside it. */
+    | 'audit.renewed'
     | ToolEvent
   call?: string
   session?: string
@@ -57,7 +59,15 @@ export interface AuditLine extends AuditEntry {
   hash: string
 }
 
-/** What `audit verify` found. `line` is 1-based and names the first bad line. */
+/** Where a log stood at a time: to be kept where nobody who can reach the log can reach it. */
+export interface Anchor {
+  project: string
+  seq: number
+  hash: string
+  at: string
+}
+
+/** What `audit verify` found. `line` is 1-based and names the first bad line; 0 where it is the file itself. */
 export type AuditVerdict =
   | { whole: true; lines: number; head: string; note?: string }
   | { whole: false; lines: number; line: number; why: string }

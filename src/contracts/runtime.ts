@@ -1,5 +1,5 @@
 import type { Approval, ApprovalHead, ApprovalState, Decision, Page, TextPart } from './approval.ts'
-import type { AuditEntry, AuditLine, AuditVerdict } from './audit.ts'
+import type { Anchor, AuditEntry, AuditLine, AuditVerdict } from './audit.ts'
 import type { CallOptions, Caller } from './call.ts'
 import type { Config, Setting } from './config.ts'
 import type { ProjectSettings } from './project-settings.ts'
@@ -68,10 +68,15 @@ export interface Runtime {
   }
   audit: {
     note(entry: AuditEntry): void
-    verify(onProgress?: (done: number, total: number) => void): AuditVerdict
+    /** Also whether the log still holds every line that was anchored. */
+    verify(onProgress?: (done: number, total: number) => void, anchors?: readonly Pick<Anchor, 'hash'>[]): AuditVerdict
     last(count: number, fits?: (line: AuditLine) => boolean): AuditLine[]
     lines(from?: number): Iterable<AuditLine>
-    head(): { seq: number; hash: string }
+    head(): { seq: number; hash: string; at: string }
+    /** A person's word after a break: what is left is kept aside, and a new log begins with saying so. Returns the names kept. */
+    renew(): string[]
+    keepAnchor(file: string): Anchor
+    anchorsIn(file: string): Anchor[]
   }
   snapshots(limit: number, prefix: string): Snapshot[]
   /** A secret of this project, made on first use; lives in a 0600 file. One is for agents, the other for the person, and neither stands for the other. */

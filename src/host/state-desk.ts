@@ -2,6 +2,7 @@ import { existsSync, lstatSync, readdirSync, renameSync, statSync } from 'node:f
 import { resolve } from 'node:path'
 import { ToolError } from '../contracts/errors.ts'
 import type { Adoption, StateView } from '../contracts/state.ts'
+import { headName, headsFolder } from './heads.ts'
 import { openStateFolder, type StateFolder } from './state-folder.ts'
 import { openStateBase, projectFolderName, stateBase, willBe, type StateAsked } from './state-place.ts'
 import {
@@ -36,6 +37,12 @@ export function openDesk(root: Root, asked: StateAsked): Desk {
   const projects = base.sub(projectsFolder)
   const name = projectFolderName(root.path)
   const now = identityOf(root)
+  const heads = base.sub(headsFolder)
+  /** The log's head goes where its log goes. */
+  const moveHead = (project: string, to: string): void => {
+    const from = heads.at(headName(project))
+    if (from !== to && existsSync(from)) renameSync(from, to)
+  }
 
   const found = (folder: string): Manifest | string | undefined => {
     if (!lstatSync(projects.at(folder), { throwIfNoEntry: false })) return undefined
@@ -124,6 +131,7 @@ export function openDesk(root: Root, asked: StateAsked): Desk {
       if (typeof manifest !== 'object') throw nothing('It is gone by now')
       // In this order: stopped between the two, the folder is refused as another project's, and adopting again mends it.
       if (folder !== name) renameSync(projects.at(folder), projects.at(name))
+      moveHead(manifest.path, heads.at(headName(root.path)))
       within(projects.at(name), (own) =>
         own.replace(manifestFile, encode({ version: 1, path: root.path, ...now, createdAt: manifest.createdAt })),
       )
@@ -133,6 +141,7 @@ export function openDesk(root: Root, asked: StateAsked): Desk {
       const aside = base.sub(setAsideFolder)
       const clock = new Date().toISOString().replace(/[-:.]/g, '')
       renameSync(projects.at(name), aside.at(`${name}-${clock}`))
+      moveHead(root.path, aside.at(`${name}-${clock}/${headName(root.path)}`))
       return `${aside.path}/${name}-${clock}`
     },
     close: () => base.close(),

@@ -21,7 +21,7 @@ import {
 import { join } from 'node:path'
 import { ToolError } from '../contracts/errors.ts'
 
-const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL, O_WRONLY, O_NOFOLLOW, O_DIRECTORY, O_APPEND } = constants
+const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL, O_WRONLY, O_NOFOLLOW, O_DIRECTORY, O_APPEND, O_NONBLOCK } = constants
 
 /** One folder of Handrail's own state, held open. Tools cannot name it; links in its place, and folders of others, are refused. */
 export interface StateFolder {
@@ -44,6 +44,8 @@ export interface StateFolder {
   link(from: string, to: string): boolean
   remove(name: string): void
   openLog(name: string): LogFile
+  /** The database, lock or folder opened here, or below, that is no longer the one at its name. */
+  swapped(): string | undefined
   /** Lets go of this folder and of those opened inside it. */
   close(): void
 }
@@ -51,6 +53,8 @@ export interface StateFolder {
 /** A file that only grows, with positioned reads and writes for its head. */
 export interface LogFile {
   size(): number
+  /** Why the open file is not, or not only, the one at its name; undefined where it is. */
+  astray(): string | undefined
   append(bytes: Uint8Array): void
   writeAt(bytes: Uint8Array, position: number): void
   readAt(position: number, length: number): Buffer
@@ -93,6 +97,8 @@ function folderAt(own: string, path: string, label: string, fd: number): StateFo
   const at = (name: string): string => `${own}/${name}`
   const shown = (name: string): string => join(label, name)
   const inside: StateFolder[] = []
+  const used = new Map<string, { dev: number; ino: number } | undefined>()
+  const use = (name: string): void => void used.set(name, lstatSync(at(name), { throwIfNoEntry: false }))
   const put = (name: string, content: Uint8Array): void => {
     const file = openSync(at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
     try {
@@ -118,16 +124,29 @@ function folderAt(own: string, path: string, label: string, fd: number): StateFo
     file(name) {
       for (const one of [name, `${name}-wal`, `${name}-shm`, `${name}-journal`]) refuseLink(at(one), shown(one))
       guarded(name, () => closeSync(openSync(at(name), O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)))
+      use(name)
       return at(name)
     },
     sub(name, called) {
       const folder = openAt(at(name), join(path, name), shown(name), called)
       inside.push(folder)
+      use(name)
       return folder
     },
     close() {
       for (const folder of inside) folder.close()
       closeSync(fd)
+    },
+    swapped() {
+      for (const [name, was] of used) {
+        const now = lstatSync(at(name), { throwIfNoEntry: false })
+        if (was && (now?.ino !== was.ino || now.dev !== was.dev)) return name
+      }
+      for (const folder of inside) {
+        const found = folder.swapped()
+        if (found !== undefined) return found
+      }
+      return undefined
     },
     has: (name) => existsSync(at(name)),
     names: () => guarded('.', () => readdirSync(own)),
@@ -183,8 +202,9 @@ function folderAt(own: string, path: string, label: string, fd: number): StateFo
 }
 
 function logAt(path: string, shown: string): LogFile {
-  const grow = openSync(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600)
-  const place = openSync(path, O_RDWR | O_NOFOLLOW)
+  // A pipe in its place must not make anybody wait.
+  const grow = openSync(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK, 0o600)
+  const place = openSync(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK)
   const guarded = <T>(act: () => T): T => {
     try {
       return act()
@@ -194,6 +214,15 @@ function logAt(path: string, shown: string): LogFile {
   }
   return {
     size: () => guarded(() => fstatSync(place).size),
+    astray: () =>
+      guarded(() => {
+        const open = fstatSync(grow)
+        if (!open.isFile()) return 'it is not a regular file'
+        const there = lstatSync(path, { throwIfNoEntry: false })
+        if (!there) return 'it was removed or moved away'
+        if (there.ino !== open.ino || there.dev !== open.dev) return 'another file was put in its place'
+        return open.nlink > 1 ? `it has ${open.nlink} names, so it can be changed under another one` : undefined
+      }),
     append: (bytes) =>
       guarded(() => {
         for (let done = 0; done < bytes.byteLength;) done += writeSync(grow, bytes, done)

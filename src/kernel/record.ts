@@ -10,8 +10,20 @@ const lookedAt = 8_000
 
 /** Text fit to be written down: no credentials, no endless strings. What was not looked at is not kept. */
 export function scrub(text: string): string {
+  if (harmless.has(text)) return text
   const clean = redact(text.length > lookedAt ? firstWords(text) : text)
-  return clean.length > longest || text.length > lookedAt ? `${clean.slice(0, longest)}… (${text.length} characters)` : clean
+  if (clean.length > longest || text.length > lookedAt) return `${clean.slice(0, longest)}… (${text.length} characters)`
+  return clean === text ? remember(text) : clean
+}
+
+/** Short texts that were looked at and hold nothing: the same paths and names come again and again. */
+const harmless = new Set<string>()
+
+function remember(text: string): string {
+  if (text.length > 200) return text
+  if (harmless.size >= 1_000) harmless.clear()
+  harmless.add(text)
+  return text
 }
 
 /** The beginning of a text, up to the last blank: a word that goes on was not seen whole. */
@@ -29,6 +41,7 @@ export function weighed(tool: Pick<Tool, 'private'>, input: unknown): Record<str
 
 /** A weighed input as the record keeps it: everything that is not weighed is scrubbed. */
 export function recordable(tool: Pick<Tool, 'private'>, input: Record<string, unknown>): unknown {
+  if (tool.private.length === 0) return scrubDeep(input)
   const open = Object.fromEntries(Object.entries(input).filter(([name]) => !tool.private.includes(name)))
   const clean = scrubDeep(open) as Record<string, unknown>
   return Object.fromEntries(

@@ -1,30 +1,13 @@
 import { createHash } from 'node:crypto'
-import type { AuditEntry, AuditLine, AuditVerdict } from '../contracts/audit.ts'
+import type { Anchor, AuditEntry, AuditLine, AuditVerdict } from '../contracts/audit.ts'
+import { ToolError } from '../contracts/errors.ts'
 import type { Lock } from '../host/lock.ts'
 import type { LogFile, StateFolder } from '../host/state-folder.ts'
+import { genesis, lost, readApart, readHead, start, writeApart, writeHead, type Apart, type End } from './audit-heads.ts'
+import { lastLines, linesOf, parse, verifyLog } from './audit-lines.ts'
 
-const genesis = '0'.repeat(64)
-const headBytes = 512
 /** Reads are written down together; this is the most that kill -9 can take of them. */
 const groupMs = 20
-
-/** Where the log ends: after line `seq` with this hash, at this byte. */
-interface End {
-  seq: number
-  hash: string
-  end: number
-}
-
-/**
- * `sealed` is where the log surely ends; `intended` where the batch under way would end. A log shorter than its seal
- * was cut, one that goes on past it in any way not intended was added to; between the two a process died.
- */
-interface Head {
-  sealed: End
-  intended: End
-}
-
-const start: End = { seq: 0, hash: genesis, end: 0 }
 
 export interface AuditStore {
   /** For reads: written with its neighbours within a few milliseconds. */
@@ -32,20 +15,29 @@ export interface AuditStore {
   /** In the log when it returns; with `durable` on the disk itself. */
   write(entry: AuditEntry, durable?: boolean): void
   flush(): void
-  verify(onProgress?: (done: number, total: number) => void): AuditVerdict
+  verify(onProgress?: (done: number, total: number) => void, anchors?: readonly Pick<Anchor, 'hash'>[]): AuditVerdict
   /** The newest lines that fit, oldest first. */
   last(count: number, fits?: (line: AuditLine) => boolean): AuditLine[]
   /** Lines in order from a sequence number on. */
   lines(from?: number): Iterable<AuditLine>
-  head(): { seq: number; hash: string }
+  head(): { seq: number; hash: string; at: string }
+  renew(): string[]
   close(): void
 }
 
+/** The folder and name under which the head of this log is kept apart from it. */
+export interface ApartPlace {
+  folder: StateFolder
+  name: string
+}
+
 /** An append-only log, one JSON line an event, each carrying the hash of the line before; shared by every process on the project. */
-export function openAudit(folder: StateFolder, lock: Lock): AuditStore {
-  const log = folder.openLog('audit.jsonl')
-  const headFile = folder.openLog('audit.head')
+export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace): AuditStore {
+  let log = folder.openLog('audit.jsonl')
+  let headFile = folder.openLog('audit.head')
+  let apartFile = place.folder.openLog(place.name)
   let known: End = start
+  let apart = readApart(apartFile) ?? unknown
   let waiting: AuditEntry[] = []
   let timer: NodeJS.Timeout | undefined
   let stuck = false
@@ -57,6 +49,7 @@ export function openAudit(folder: StateFolder, lock: Lock): AuditStore {
     // A copy: what a repair adds to it must not pile up in `waiting` while the disk is full.
     const batch = [...waiting]
     lock.holdNow(() => {
+      mustStand()
       let at = endOfLog(log, headFile, known, (entry) => batch.unshift(entry))
       const texts = batch.map((entry) => {
         const { text, hash } = compose(entry, at.seq + 1, at.hash)
@@ -70,6 +63,9 @@ export function openAudit(folder: StateFolder, lock: Lock): AuditStore {
       if (durable) log.flush()
       writeHead(headFile, { sealed: at, intended: at })
       known = at
+      const last = { seq: at.seq, hash: at.hash }
+      apart = { ...apart, last, durable: durable ? last : apart.durable }
+      writeApart(apartFile, apart)
       waiting = []
       stuck = false
     })
@@ -87,17 +83,66 @@ export function openAudit(folder: StateFolder, lock: Lock): AuditStore {
     }
   }
 
+  const astray = (): string | undefined => {
+    for (const [file, name] of [
+      [log, 'audit.jsonl'],
+      [headFile, 'audit.head'],
+      [apartFile, 'its head kept apart'],
+    ] as const) {
+      const why = file.astray()
+      if (why !== undefined) return `${name}: ${why}`
+    }
+    return undefined
+  }
+
+  /** The files must be those at their names. Where a person has started a new log meanwhile, it is taken up. */
+  function mustStand(): void {
+    let why = astray()
+    const found = why === undefined ? undefined : readApart(apartFile)
+    if (found && found.log !== apart.log) {
+      reopen()
+      apart = found
+      why = astray()
+    }
+    if (why !== undefined) throw broken(`The audit log was swapped under Handrail: ${why}`)
+    const other = folder.swapped()
+    if (other !== undefined)
+      throw new ToolError('E_IO', `A file or folder of Handrail's own state was swapped under it: ${other}`, {
+        hint: 'Nothing is done on a state that others replace. Stop every Handrail on this project, look what stands there, and start again.',
+      })
+  }
+
+  function reopen(): void {
+    log.close()
+    headFile.close()
+    log = folder.openLog('audit.jsonl')
+    headFile = folder.openLog('audit.head')
+    known = start
+  }
+
   /** Finds the end, repairing what a killed process left half done, and remembers it in `known`. */
   function endOfLog(file: LogFile, head: LogFile, last: End, tell: (entry: AuditEntry) => void): End {
     const size = file.size()
     if (last.end === size && size > 0) return last
     const { sealed, intended } = readHead(head) ?? { sealed: start, intended: start }
+    apart = readApart(apartFile) ?? apart
     if (sealed.end !== size) {
       known = repair(file, size, sealed, intended, tell)
       return known
     }
+    mustHold(file, sealed)
     known = sealed
     return sealed
+  }
+
+  /** A log that ends where its own seal says may still be an older one, put back with its seal: then nothing is added to it. */
+  function mustHold(file: LogFile, end: End): void {
+    const { last } = apart
+    const gone = lost(apart, end)
+    if (gone !== undefined) throw broken(`The audit log is not the one that was written: ${gone}`)
+    if (end.seq < last.seq || last.seq === 0) return
+    const hash = end.seq === last.seq ? end.hash : lastLines(file, 1, (line) => line.seq <= last.seq)[0]?.hash
+    if (hash !== last.hash) throw broken(`The audit log is not the one that was written: line ${last.seq} is another one`)
   }
 
   return {
@@ -115,9 +160,20 @@ export function openAudit(folder: StateFolder, lock: Lock): AuditStore {
     },
     write,
     flush: () => flush(),
-    verify: (onProgress) => {
-      flush()
-      return lock.holdNow(() => verifyLog(log, readHead(headFile), onProgress))
+    verify: (onProgress, anchors) => {
+      let fault: unknown
+      try {
+        flush()
+      } catch (cause) {
+        fault = cause
+      }
+      return lock.holdNow(() => {
+        const why = astray()
+        if (why !== undefined) return { whole: false, lines: 0, line: 0, why: `the log was swapped: ${why}` }
+        const verdict = verifyLog(log, readHead(headFile), readApart(apartFile), anchors, onProgress)
+        if (verdict.whole && fault) throw fault
+        return verdict
+      })
     },
     last: (count, fits) => {
       flush()
@@ -132,15 +188,56 @@ export function openAudit(folder: StateFolder, lock: Lock): AuditStore {
     },
     head() {
       flush()
-      const head = readHead(headFile)?.sealed ?? start
-      return { seq: head.seq, hash: head.hash }
+      const { seq, hash } = readHead(headFile)?.sealed ?? start
+      return { seq, hash, at: lastLines(log, 1)[0]?.at ?? '' }
+    },
+    renew() {
+      const kept: string[] = []
+      lock.holdNow(() => {
+        const aside = new Date().toISOString().replace(/[:.]/g, '-')
+        for (const name of ['audit.jsonl', 'audit.head'])
+          if (folder.has(name)) {
+            if (!folder.link(name, `${name}.${aside}`)) folder.create(`${name}.${aside}`, folder.read(name) ?? Buffer.alloc(0))
+            kept.push(`${name}.${aside}`)
+            folder.remove(name)
+          }
+        apart = readApart(apartFile) ?? apart
+        apartFile.close()
+        apartFile = place.folder.openLog(place.name)
+        writeApart(apartFile, { log: apart.log + 1, last: start, durable: start })
+        reopen()
+      })
+      const { last, log: number } = apart
+      apart = { ...unknown, log: number + 1 }
+      waiting = []
+      const message = 'a person started a new log after a break; what is left of the old one is kept beside it'
+      write(
+        { event: 'audit.renewed', message, details: { kept, before: { log: number, entries: last.seq, hash: last.hash } } },
+        true,
+      )
+      return kept
     },
     close() {
-      flush()
-      log.close()
-      headFile.close()
+      try {
+        flush()
+      } finally {
+        log.close()
+        headFile.close()
+        apartFile.close()
+      }
     },
   }
+}
+
+const unknown: Apart = { log: 1, last: { seq: 0, hash: genesis }, durable: { seq: 0, hash: genesis }, at: '', boot: '' }
+
+function broken(message: string): ToolError {
+  return new ToolError('E_IO', message, {
+    details: { audit: 'broken' },
+    hint:
+      'What cannot be written down is not done. A person can look with `handrail audit verify`, and start a new log that ' +
+      'records the break with `handrail audit renew`.',
+  })
 }
 
 type Stamped = AuditEntry & { at: string }
@@ -154,25 +251,6 @@ function compose(entry: AuditEntry, seq: number, prev: string): { text: string; 
   const body = JSON.stringify({ seq, ...entry, prev })
   const hash = createHash('sha256').update(body).digest('hex')
   return { text: `${body.slice(0, -1)},"hash":"${hash}"}\n`, hash }
-}
-
-function writeHead(file: LogFile, head: Head): void {
-  file.writeAt(Buffer.from(JSON.stringify(head).padEnd(headBytes - 1) + '\n'), 0)
-}
-
-function readHead(file: LogFile): Head | undefined {
-  const text = file.readAt(0, headBytes).toString('utf8').trim()
-  if (text === '') return undefined
-  try {
-    const head = JSON.parse(text) as Head
-    return isEnd(head.sealed) && isEnd(head.intended) ? head : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function isEnd(end: Partial<End> | undefined): boolean {
-  return Number.isSafeInteger(end?.seq) && Number.isSafeInteger(end?.end) && /^[0-9a-f]{64}$/.test(end?.hash ?? '')
 }
 
 /** Goes on from what a killed process left: whole lines count, a torn one is cut off, and that it happened is written down. */
@@ -207,93 +285,4 @@ function repair(file: LogFile, size: number, sealed: End, intended: End, tell: (
     }),
   )
   return at
-}
-
-function parse(text: string): AuditLine | undefined {
-  try {
-    return JSON.parse(text) as AuditLine
-  } catch {
-    return undefined
-  }
-}
-
-/** Lines with their bytes, in order. The last one may be torn (`whole: false`). */
-function* linesOf(log: LogFile): Generator<{ bytes: Buffer; end: number; whole: boolean }> {
-  const size = log.size()
-  let position = 0
-  let rest = Buffer.alloc(0)
-  let end = 0
-  while (position < size) {
-    const chunk = log.readAt(position, Math.min(1 << 20, size - position))
-    if (chunk.length === 0) break
-    position += chunk.length
-    const data = rest.length ? Buffer.concat([rest, chunk]) : chunk
-    let from = 0
-    for (let newline = data.indexOf(0x0a); newline >= 0; newline = data.indexOf(0x0a, from)) {
-      end += newline - from + 1
-      yield { bytes: data.subarray(from, newline), end, whole: true }
-      from = newline + 1
-    }
-    rest = Buffer.from(data.subarray(from))
-  }
-  if (rest.length) yield { bytes: rest, end: end + rest.length, whole: false }
-}
-
-function verifyLog(log: LogFile, head: Head | undefined, onProgress?: (done: number, total: number) => void): AuditVerdict {
-  const total = log.size()
-  let lines = 0
-  let prev = genesis
-  const bad = (line: number, why: string): AuditVerdict => ({ whole: false, lines, line, why })
-  if (!head)
-    return total === 0 ? { whole: true, lines: 0, head: genesis } : bad(1, 'the seal (audit.head) is missing or unreadable')
-  for (const { bytes, end, whole } of linesOf(log)) {
-    const number = lines + 1
-    if (!whole) {
-      if (end <= head.intended.end && end > head.sealed.end)
-        return {
-          whole: true,
-          lines,
-          head: prev,
-          note: `line ${number} was torn by a process that died; the next write cuts it off`,
-        }
-      return bad(number, 'it has no end: bytes were cut from it or added to it')
-    }
-    const cut = bytes.lastIndexOf(',"hash":"')
-    const line = cut < 0 ? undefined : parse(bytes.toString('utf8'))
-    if (!line) return bad(number, 'it is not a line of this log')
-    if (line.seq !== number) return bad(number, `it says it is line ${line.seq}: a line was removed or inserted here`)
-    if (line.prev !== prev) return bad(number, 'it does not follow from the line before')
-    const hash = createHash('sha256').update(bytes.subarray(0, cut)).update('}').digest('hex')
-    if (bytes.toString('latin1', cut) !== `,"hash":"${hash}"}`)
-      return bad(number, 'its content does not match its hash: it was changed')
-    if (number === head.sealed.seq && hash !== head.sealed.hash) return bad(number, 'it is not the line that was sealed')
-    if (number > head.sealed.seq && (number > head.intended.seq || (number === head.intended.seq && hash !== head.intended.hash)))
-      return bad(number, 'it was added after the log was sealed')
-    prev = hash
-    lines = number
-    if (onProgress && lines % 20_000 === 0) onProgress(end, total)
-  }
-  if (lines < head.sealed.seq)
-    return bad(lines + 1, `it is missing: the log was sealed at line ${head.sealed.seq} and its tail was cut`)
-  return { whole: true, lines, head: prev }
-}
-
-/** Reads backwards in blocks, so that the newest lines cost the same in a log of any length. */
-function lastLines(log: LogFile, count: number, fits: (line: AuditLine) => boolean = () => true): AuditLine[] {
-  const found: AuditLine[] = []
-  let position = log.size()
-  let rest = Buffer.alloc(0)
-  while (position > 0 && found.length < count) {
-    const from = Math.max(0, position - (1 << 16))
-    const data = Buffer.concat([log.readAt(from, position - from), rest])
-    position = from
-    const first = from === 0 ? 0 : data.indexOf(0x0a) + 1
-    rest = Buffer.from(data.subarray(0, first))
-    const texts = data.subarray(first).toString('utf8').split('\n').filter(Boolean)
-    for (let index = texts.length - 1; index >= 0 && found.length < count; index--) {
-      const line = parse(texts[index] as string)
-      if (line && fits(line)) found.push(line)
-    }
-  }
-  return found.reverse()
 }

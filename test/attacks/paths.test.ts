@@ -1185,7 +1185,7 @@ test.skipIf(!canMount)(
       ],
       { encoding: 'utf8', env: cleanEnv(world.base, { HANDRAIL_STATE: mountedState(world.project) }) },
     )
-    expect([verify.status, verify.stdout.slice(0, 5)]).toEqual([0, 'Whole'])
+    expect([verify.status, verify.stdout.slice(0, 10)]).toEqual([0, 'Log intact'])
     await world.reopen()
   },
 )

@@ -1,6 +1,17 @@
-import { spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from '@modelcontextprotocol/client'
@@ -15,6 +26,11 @@ const newCanary = (): string => `CANARY${randomBytes(12).toString('hex')}`
 const canMount = spawnSync('unshare', ['-rm', 'sh', '-c', 'mount -t tmpfs tmpfs /mnt'], { stdio: 'ignore' }).status === 0
 
 const state = (world: World, name: string): string => world.state(name)
+/** The head of the log, kept apart from it. */
+const apart = (world: World): string => {
+  const folder = join(world.base, 'state', 'handrail', 'heads')
+  return join(folder, readdirSync(folder)[0] ?? '')
+}
 const auditText = (world: World): string => {
   world.runtime.audit.verify()
   return readFileSync(state(world, 'audit.jsonl'), 'utf8')
@@ -577,7 +593,7 @@ test('U01 the command line names the line and ends with 1; a whole log ends with
   const { world, lines } = log
   expect(await runCli(world.project, ['audit', 'verify'])).toMatchObject({
     code: 0,
-    out: expect.stringMatching(/^Whole/) as unknown,
+    out: expect.stringMatching(/^Log intact: \d+ entries/) as unknown,
   })
   const ways = tamperings(lines)
   for (const what of [
@@ -603,6 +619,7 @@ test('U01 what is written after the tampering does not heal it: the same line is
   const { world, lines } = log
   const ways = tamperings(lines)
   const head = readFileSync(state(world, 'audit.head'))
+  const headApart = readFileSync(apart(world))
   for (const what of [
     'one byte changed',
     'a line removed',
@@ -621,6 +638,7 @@ test('U01 what is written after the tampering does not heal it: the same line is
     const verdict = world.runtime.audit.verify()
     await world.runtime.close()
     writeFileSync(state(world, 'audit.head'), head)
+    writeFileSync(apart(world), headApart)
     // A forged line that follows from the one before shows in the next one.
     const named = what === 'a correctly hashed line at the end' ? [line, line + 1] : [line]
     expect([what, verdict.whole]).toEqual([what, false])
@@ -706,6 +724,130 @@ test('U01 four processes that write at once leave one whole chain', async () => 
     .map((line) => (JSON.parse(line) as { seq: number }).seq)
   expect(seqs).toEqual(seqs.map((_, index) => index + 1))
   expect(seqs.length).toBeGreaterThanOrEqual(100 + 100 + 40 + 1)
+})
+
+/** What must not be believed of a log that was swapped, removed or put back: the act is refused, and who looks is told. */
+const swaps: Record<string, (world: World, old: Record<string, Buffer>) => void> = {
+  'another log renamed over it': (world) => {
+    writeFileSync(state(world, 'other'), readFileSync(state(world, 'audit.jsonl')))
+    renameSync(state(world, 'other'), state(world, 'audit.jsonl'))
+  },
+  'the log removed': (world) => rmSync(state(world, 'audit.jsonl')),
+  'the log moved away': (world) => renameSync(state(world, 'audit.jsonl'), join(world.base, 'away.jsonl')),
+  'a second name for the log': (world) => linkSync(state(world, 'audit.jsonl'), join(world.base, 'second.jsonl')),
+  'a second name for the seal': (world) => linkSync(state(world, 'audit.head'), join(world.base, 'second.head')),
+  'the seal removed': (world) => rmSync(state(world, 'audit.head')),
+  'the head kept apart removed': (world) => rmSync(apart(world)),
+  'a pipe in its place': (world) => {
+    rmSync(state(world, 'audit.jsonl'))
+    execFileSync('mkfifo', [state(world, 'audit.jsonl')])
+  },
+  'a link in its place': (world) => {
+    renameSync(state(world, 'audit.jsonl'), join(world.base, 'linked.jsonl'))
+    symlinkSync(join(world.base, 'linked.jsonl'), state(world, 'audit.jsonl'))
+  },
+  'log and seal of yesterday renamed over them': (world, old) => {
+    for (const name of ['audit.jsonl', 'audit.head']) {
+      writeFileSync(state(world, 'old'), old[name] as Buffer)
+      renameSync(state(world, 'old'), state(world, name))
+    }
+  },
+  'log and seal of yesterday written into them': (world, old) => {
+    for (const name of ['audit.jsonl', 'audit.head']) writeFileSync(state(world, name), old[name] as Buffer)
+  },
+}
+
+/** Where another process looks and renews, and the one that was running takes up the new log. */
+const byCommand = ['the log removed', 'a second name for the log', 'log and seal of yesterday renamed over them']
+
+for (const [what, swap] of Object.entries(swaps))
+  test(`U08 under a running server, ${what}: the next act is refused, nothing is lost in silence, and renew goes on`, async () => {
+    await using world = await openWorld({ files: { 'a.txt': 'one\n' }, flags: noDiff })
+    await write(world, 'a.txt', 'two\n')
+    world.runtime.audit.verify()
+    const old = Object.fromEntries(['audit.jsonl', 'audit.head'].map((name) => [name, readFileSync(state(world, name))]))
+    await write(world, 'a.txt', 'three\n')
+    world.runtime.audit.verify()
+    swap(world, old)
+    expect([what, await codeOf(write(world, 'a.txt', 'unseen\n'))]).toEqual([what, 'E_IO'])
+    expect(world.read('a.txt')).toBe('three\n')
+    expect([what, world.runtime.audit.verify()]).toMatchObject([what, { whole: false }])
+    // A link is refused at the start of any process; the person removes it first.
+    if (what === 'a link in its place') rmSync(state(world, 'audit.jsonl'))
+    if (byCommand.includes(what)) {
+      const looks = [['doctor'], ['audit', 'verify']].map((command) => runCli(world.project, command))
+      expect([what, ...(await Promise.all(looks)).map(({ code }) => code)]).toEqual([what, 1, 1])
+      // Nobody at the terminal, and nobody said yes.
+      expect(await runCli(world.project, ['audit', 'renew'])).toMatchObject({ code: 2 })
+      expect([what, await runCli(world.project, ['audit', 'renew', '--yes'])]).toMatchObject([what, { code: 0 }])
+    } else world.runtime.audit.renew()
+    // The server that was running takes up the new log.
+    expect([what, await codeOf(write(world, 'a.txt', 'four\n'))]).toEqual([what, 'ok'])
+    expect(world.runtime.audit.verify()).toMatchObject({ whole: true })
+    expect(world.runtime.audit.last(100)[0]).toMatchObject({ event: 'audit.renewed', seq: 1 })
+  })
+
+test('U08 the database, a lock or a folder of the state swapped under a running server: the next act is refused', async () => {
+  await using world = await openWorld({ files: { 'a.txt': 'one\n' }, flags: noDiff })
+  await write(world, 'a.txt', 'two\n')
+  for (const name of ['handrail.db', 'locks/audit.db', 'locks/project.db', 'locks', 'snapshots']) {
+    renameSync(state(world, name), join(world.base, 'kept'))
+    cpSync(join(world.base, 'kept'), state(world, name), { recursive: true })
+    expect([name, await codeOf(write(world, 'a.txt', 'unseen\n'))]).toEqual([name, 'E_IO'])
+    expect([name, world.read('a.txt')]).toEqual([name, 'two\n'])
+    rmSync(state(world, name), { recursive: true })
+    renameSync(join(world.base, 'kept'), state(world, name))
+  }
+  expect(await codeOf(write(world, 'a.txt', 'three\n'))).toBe('ok')
+  expect(world.runtime.audit.verify()).toMatchObject({ whole: true })
+})
+
+test('U08 a log that is put back to an older state while nobody runs is a break, with the database too, and nothing is added to it', async () => {
+  await using world = await openWorld({ files: { 'a.txt': 'one\n' }, flags: noDiff })
+  await write(world, 'a.txt', 'two\n')
+  await world.runtime.close()
+  cpSync(state(world, ''), join(world.base, 'yesterday'), { recursive: true })
+  await world.reopen()
+  await write(world, 'a.txt', 'three\n')
+  await world.runtime.close()
+  const broken = async (): Promise<void> => {
+    const { code, out } = await runCli(world.project, ['audit', 'verify'])
+    expect([code, out.slice(0, 14)]).toEqual([1, 'Broken at line'])
+    await world.reopen()
+    expect(await codeOf(write(world, 'a.txt', 'unseen\n'))).toBe('E_IO')
+    await world.runtime.close()
+  }
+  rmSync(state(world, ''), { recursive: true })
+  cpSync(join(world.base, 'yesterday'), state(world, ''), { recursive: true })
+  await broken()
+  rmSync(state(world, ''), { recursive: true })
+  await broken()
+  await world.reopen()
+  world.runtime.audit.renew()
+  expect(await codeOf(write(world, 'a.txt', 'four\n'))).toBe('ok')
+  expect(world.runtime.audit.verify()).toMatchObject({ whole: true })
+})
+
+test('U08 an anchor proves later that nothing was taken away, also against who rewrites log, seal and head together', async () => {
+  await using world = await openWorld({ files: { 'a.txt': 'one\n' }, flags: noDiff })
+  await write(world, 'a.txt', 'two\n')
+  const anchors = join(world.base, 'anchors.jsonl')
+  const cli = (...args: string[]): ReturnType<typeof runCli> => runCli(world.project, ['audit', ...args])
+  expect(await cli('anchor', '--to', anchors)).toMatchObject({ code: 0 })
+  await write(world, 'a.txt', 'three\n')
+  expect(await cli('anchor', '--to', anchors)).toMatchObject({ code: 0 })
+  const { hash, seq } = JSON.parse((await cli('anchor', '--json')).out) as { hash: string; seq: number }
+  expect(seq).toBe(world.runtime.audit.head().seq)
+  expect(await cli('verify', '--anchor', anchors)).toMatchObject({ code: 0 })
+  expect(await cli('verify', '--anchor', hash)).toMatchObject({ code: 0 })
+  expect(await cli('verify', '--anchor', 'f'.repeat(64))).toMatchObject({ code: 1 })
+  await world.runtime.close()
+  rmSync(state(world, ''), { recursive: true })
+  rmSync(apart(world))
+  await world.reopen()
+  await write(world, 'a.txt', 'forged\n')
+  expect(await cli('verify')).toMatchObject({ code: 0 })
+  expect(await cli('verify', '--anchor', anchors)).toMatchObject({ code: 1 })
 })
 
 test('U02 newlines and control characters in logged values stay inside their JSON line', async () => {

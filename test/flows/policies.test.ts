@@ -187,7 +187,7 @@ function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
   const projectLock = openLock(locks.at('project.db'))
   const auditLock = openLock(locks.at('audit.db'))
   const db = openDatabase(state.at('handrail.db'), schema, schemaVersion)
-  const audit = openAudit(state, auditLock)
+  const audit = openAudit(state, auditLock, { folder: state.sub('heads'), name: 'test.head' })
   const approvals = openApprovals(db, () => undefined)
   const idempotency = openIdempotency(db, config.limits.idempotencyTtlMs)
   const journal = openJournal({

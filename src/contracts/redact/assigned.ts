@@ -4,8 +4,10 @@ import type { Stretch } from './places.ts'
 /** A name with a value: `X=…`, `"x": "…"`, `x: …`, also with its quotes escaped inside another string. */
 const assignment = /(?<![\w$-])([A-Za-z_][\w.-]{0,120}|密码|口令|密钥|令牌)((?:\\{0,3}["'])?\s{0,3}(?::=|=>|[:=：]|%3D)\s{0,3})/gi
 
-/** What code has on the right of its names: calls, members, other variables. */
-const code = /^(?:[A-Za-z_$][\w$]*(?:\(|\.[A-Za-z_]|\[|<)|await |new |this\.|process\.env|os\.environ|\(|\[|\{|=|\/|\\[swdbn.])/
+/** What code has on the right of its names: calls, members of what is known to have some. */
+const code =
+  /^(?:[A-Za-z_$][\w$.]*(?:\(|\[|<)|await |new |(?:this|self|process|os|env|config|settings|options|args|props|req|request|response|state|ctx)\.|\(|\[|\{|=|\/|\\[swdbn.])/
+const member = /^[A-Za-z_$][\w$]*\.[A-Za-z_]/
 
 /** Values that are secrets by the name they are given. */
 export function assigned(text: string): Stretch[] {
@@ -35,6 +37,7 @@ function isSecretValue(text: string, match: RegExpExecArray, value: string, quot
   if (code.test(value) || code.test(text.slice(match.index + match[0].length, match.index + match[0].length + 120))) return false
   // Around `=` in code there is room, and the right side may be another variable: letters alone are one.
   const roomy = /\s[:=]|[:=]\s/.test(match[2] as string)
+  if (roomy && member.test(value)) return false
   return !roomy || /\d/.test(value) || value.length >= 24 || (/pass|pwd/i.test(name) && !/^[a-z]+[A-Z]/.test(value))
 }
 

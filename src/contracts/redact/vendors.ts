@@ -11,7 +11,7 @@ const look = (kind: string, gate: string, find: RegExp): Look => ({ kind, gate: 
 /** Keys that name their maker. Lengths are lower bounds, below what is issued today: makers lengthen them without a word. */
 export const looks: readonly Look[] = [
   look('AWS key id', 'akia asia abia acca', /(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{12,}/g),
-  look('AWS key', 'absk', /(?<![A-Za-z0-9])ABSK[A-Za-z0-9+/=]{40,}/g),
+  look('AWS key', 'absk', /(?<![A-Za-z0-9])ABSK[A-Za-z0-9+/=]{16,}/g),
   look('Google key', 'aiza', /AIza[0-9A-Za-z_-]{20,}/g),
   look('Google token', 'ya29.', /(?<![A-Za-z0-9])ya29\.[\w.-]{20,}/g),
   look('Google client secret', 'gocspx-', /GOCSPX-[\w-]{16,}/g),

@@ -2,16 +2,21 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { AuditLine } from '../../../contracts/audit.ts'
 import { ToolError } from '../../../contracts/errors.ts'
 import type { Command, Invocation } from '../command.ts'
+import { confirm } from '../confirm.ts'
 import { dim, green, oneLine, plain, progressBar, red, say, table, yellow } from '../print.ts'
 
 export const audit: Command = {
   name: 'audit',
   summary: 'Read the log of everything that was done, and check that nobody changed it',
-  usage: 'handrail audit verify|show|tail|export --project DIR [options]',
-  about: `verify  checks the chain of hashes. Exit 0: whole. Exit 1: names the first bad line.
+  usage: 'handrail audit verify|show|tail|export|anchor|renew --project DIR [options]',
+  about: `verify  checks the chain of hashes, and that nothing is missing. Exit 0: intact. Exit 1: names the first bad line.
 show    the newest events (--limit N, --call ID, --session ID, --tool NAME).
 tail    follows the log as it grows.
-export  the whole log as JSON Lines on stdout, its head on stderr; note the head elsewhere to prove later that nothing was cut.
+export  the whole log as JSON Lines on stdout, its head on stderr.
+anchor  prints where the log stands now (line, hash, time, project), or adds it to a file with --to FILE. Kept where nobody who can
+        reach the log can reach it, it proves later that nothing was taken away: verify --anchor FILE or verify --anchor HASH.
+renew   after a break (a log that was removed, put back to an older state or swapped): keeps what is left, and starts a new log whose
+        first line says so. Until then nothing that must be written down is done.
 
 The log is audit.jsonl in the project's state folder (handrail state says where): one JSON line an event, each carrying the hash of
 the line before.`,
@@ -20,11 +25,16 @@ the line before.`,
     { name: 'call', value: 'ID', says: 'Only this call.' },
     { name: 'session', value: 'ID', says: 'Only this session.' },
     { name: 'tool', value: 'NAME', says: 'Only this tool.' },
+    { name: 'anchor', value: 'FILE|HASH', says: 'verify: the log must still hold what was anchored.' },
+    { name: 'to', value: 'FILE', says: 'anchor: add it to this file.' },
+    { name: 'yes', says: 'renew: do not ask again.' },
   ],
   examples: [
     'handrail audit verify --project .',
     'handrail audit show --tool write_to_file --limit 10 --project .',
     'handrail audit export --project . > audit.jsonl',
+    'handrail audit anchor --to /media/stick/anchors.jsonl --project .',
+    'handrail audit verify --anchor /media/stick/anchors.jsonl --project .',
   ],
   looks: true,
   async run(invocation) {
@@ -40,8 +50,14 @@ the line before.`,
           return await tail(invocation, runtime)
         case 'export':
           return await exportAll(runtime)
+        case 'anchor':
+          return anchor(invocation, runtime)
+        case 'renew':
+          return await renew(invocation, runtime)
         default:
-          throw new ToolError('E_BAD_ARGS', `Unknown: audit ${what}`, { hint: 'audit verify, show, tail or export.' })
+          throw new ToolError('E_BAD_ARGS', `Unknown: audit ${what}`, {
+            hint: 'audit verify, show, tail, export, anchor or renew.',
+          })
       }
     } finally {
       await runtime.close()
@@ -51,15 +67,56 @@ the line before.`,
 
 type Runtime = ReturnType<Invocation['open']>
 
-function verify({ json }: Invocation, runtime: Runtime): number {
+function verify({ json, options }: Invocation, runtime: Runtime): number {
+  const wanted = options['anchor']
+  const anchors =
+    typeof wanted !== 'string'
+      ? []
+      : /^[0-9a-f]{64}$/i.test(wanted)
+        ? [{ hash: wanted.toLowerCase() }]
+        : runtime.audit.anchorsIn(wanted)
   const bar = progressBar('Checking')
-  const verdict = runtime.audit.verify(bar.show)
+  const verdict = runtime.audit.verify(bar.show, anchors)
   bar.end()
   if (json) say(JSON.stringify(verdict))
   else if (verdict.whole)
-    say(`${green('Whole')}: ${verdict.lines} lines, head ${verdict.head}${verdict.note ? `\n${yellow(verdict.note)}` : ''}`)
-  else say(`${red('Broken')} at line ${verdict.line}: ${verdict.why}`)
+    say(
+      `${green('Log intact')}: ${verdict.lines} entries, head ${verdict.head}` +
+        (anchors.length ? `\nAnchors found: ${anchors.length}` : '') +
+        (verdict.note ? `\n${yellow(verdict.note)}` : ''),
+    )
+  else say(`${red('Broken')}${verdict.line ? ` at line ${verdict.line}` : ''}: ${verdict.why}`)
   return verdict.whole ? 0 : 1
+}
+
+function anchor({ json, options }: Invocation, runtime: Runtime): number {
+  const to = options['to']
+  const anchored = typeof to === 'string' ? runtime.audit.keepAnchor(to) : { project: runtime.project, ...runtime.audit.head() }
+  if (json) say(JSON.stringify(anchored))
+  else {
+    say(`entry ${anchored.seq}, ${anchored.at || 'nothing written yet'}\n${anchored.hash}\n${plain(anchored.project)}`)
+    if (typeof to === 'string') say(dim(`Added to ${plain(to)}. Check with: handrail audit verify --anchor ${plain(to)}`))
+  }
+  return 0
+}
+
+async function renew({ json, options }: Invocation, runtime: Runtime): Promise<number> {
+  const verdict = runtime.audit.verify()
+  if (verdict.whole)
+    throw new ToolError('E_CONFLICT', 'The log is intact; there is nothing to renew', {
+      hint: '`handrail audit verify` shows it.',
+    })
+  const yes = options['yes'] === true || (await confirm(`${plain(verdict.why)}.\nKeep what is left aside and start a new log?`))
+  if (yes === undefined)
+    throw new ToolError('E_BAD_ARGS', 'Nobody is at this terminal to confirm', { hint: 'Say --yes to start a new log.' })
+  if (!yes) return 1
+  const kept = runtime.audit.renew()
+  say(
+    json
+      ? JSON.stringify({ kept })
+      : `A new log was started; its first line records the break. Kept: ${kept.join(', ') || 'nothing was left'}`,
+  )
+  return 0
 }
 
 function filterOf({ options }: Invocation): (line: AuditLine) => boolean {

@@ -66,7 +66,9 @@ export const doctor: Command = {
       add(
         'audit',
         verdict.whole ? 'good' : 'bad',
-        verdict.whole ? `${verdict.lines} lines, whole` : `broken at line ${verdict.line}: ${verdict.why}`,
+        verdict.whole
+          ? `log intact: ${verdict.lines} entries`
+          : `broken${verdict.line ? ` at line ${verdict.line}` : ''}: ${verdict.why}. \`handrail audit renew\` starts a new log`,
       )
       const waiting = runtime.approvals.count('pending')
       add('approvals', waiting ? 'note' : 'good', waiting ? `${waiting} wait for you: handrail approvals list` : 'nothing waits')

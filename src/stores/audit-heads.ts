@@ -1,0 +1,83 @@
+import { bootId } from '../host/heads.ts'
+import type { LogFile } from '../host/state-folder.ts'
+
+export const genesis = '0'.repeat(64)
+const headBytes = 512
+
+/** Where the log ends: after line `seq` with this hash, at this byte. */
+export interface End {
+  seq: number
+  hash: string
+  end: number
+}
+
+/**
+ * `sealed` is where the log surely ends; `intended` where the batch under way would end. A log shorter than its seal
+ * was cut, one that goes on past it in any way not intended was added to; between the two a process died.
+ */
+export interface Head {
+  sealed: End
+  intended: End
+}
+
+export const start: End = { seq: 0, hash: genesis, end: 0 }
+
+type Line = Pick<End, 'seq' | 'hash'>
+
+/**
+ * What is known of a log outside its folder: its last line, and the last that was flushed to the disk. It is written after the log, so
+ * after a kill the log may be further, never less far; only a halt of the whole system can lose what was not flushed.
+ */
+export interface Apart {
+  /** Counts the logs of a project; a person starts another one after a break. */
+  log: number
+  last: Line
+  durable: Line
+  at: string
+  boot: string
+}
+
+/** What of the log is gone, in words; undefined where it holds all it must. `end` is where the log ends now. */
+export function lost({ last, durable, boot }: Apart, end: Line): string | undefined {
+  if (end.seq >= last.seq || (end.seq >= durable.seq && boot !== bootId())) return undefined
+  return `it is missing: the log had ${last.seq} entries, as its head kept apart says. It was removed, cut or put back to an older state`
+}
+
+export function writeApart(file: LogFile, apart: Omit<Apart, 'at' | 'boot'>): void {
+  writePadded(file, { ...apart, at: new Date().toISOString(), boot: bootId() })
+}
+
+export function readApart(file: LogFile): Apart | undefined {
+  const apart = readPadded(file) as Partial<Apart> | undefined
+  return isLine(apart?.last) && isLine(apart?.durable) && Number.isSafeInteger(apart?.log) ? (apart as Apart) : undefined
+}
+
+export function writeHead(file: LogFile, head: Head): void {
+  writePadded(file, head)
+}
+
+export function readHead(file: LogFile): Head | undefined {
+  const head = readPadded(file) as Partial<Head> | undefined
+  return isEnd(head?.sealed) && isEnd(head?.intended) ? (head as Head) : undefined
+}
+
+function isEnd(end: Partial<End> | null | undefined): boolean {
+  return isLine(end) && Number.isSafeInteger(end?.end)
+}
+
+function isLine(line: Partial<Line> | null | undefined): boolean {
+  return Number.isSafeInteger(line?.seq) && /^[0-9a-f]{64}$/.test(line?.hash ?? '')
+}
+
+/** Always the same number of bytes in one write, so that no half of it is ever read. */
+function writePadded(file: LogFile, value: object): void {
+  file.writeAt(Buffer.from(JSON.stringify(value).padEnd(headBytes - 1) + '\n'), 0)
+}
+
+function readPadded(file: LogFile): unknown {
+  try {
+    return JSON.parse(file.readAt(0, headBytes).toString('utf8')) ?? undefined
+  } catch {
+    return undefined
+  }
+}
