@@ -28,10 +28,7 @@ export function openLiveRuntime(options: RuntimeOptions): Runtime {
 
   const reload = (): void => {
     const before = now
-    const stamp = stampOf(files)
-    // A file that is not there is told of once as if it had changed.
-    if (stamp === seen) return
-    seen = stamp
+    seen = stampOf(files)
     try {
       now = { runtime: openRuntime({ ...options, standIn: usable ?? '{}' }), calls: 0 }
     } catch (thrown) {
@@ -47,7 +44,7 @@ export function openLiveRuntime(options: RuntimeOptions): Runtime {
     }
     const changed = changedKeys(before.runtime, now.runtime)
     const ignored = projectSettings?.ignored.map(({ key }) => key) ?? []
-    if (changed.length > 0 || ignored.join() !== (before.runtime.projectSettings?.ignored ?? []).map(({ key }) => key).join())
+    if (changed.length > 0 || ignored.join() !== before.runtime.projectSettings?.ignored.map(({ key }) => key).join())
       now.runtime.audit.note({
         event: 'settings.changed',
         details: { settings: changed, ...(ignored.length > 0 && { ignored }) },
@@ -56,12 +53,12 @@ export function openLiveRuntime(options: RuntimeOptions): Runtime {
     if (toolNames(before.runtime) !== toolNames(now.runtime)) for (const listener of listeners) listener()
   }
   const unwatch = watchSettings(files, reload)
-  reload()
+  if (stampOf(files) !== seen) reload()
 
   /** Trust is in bytes: while some is in force, no call goes out on a file that has been replaced since it was read. */
   const lookAgain = (): void => {
     const { projectSettings } = now.runtime
-    if (projectSettings && projectSettings.loosenings.length > projectSettings.ignored.length) reload()
+    if (projectSettings && projectSettings.loosenings.length > projectSettings.ignored.length && stampOf(files) !== seen) reload()
   }
 
   const own: Pick<Runtime, 'call' | 'close' | 'onToolsChanged'> = {
