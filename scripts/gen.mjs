@@ -97,15 +97,22 @@ function errorsPage(table, tools) {
   return `${head}# Errors\n\nEvery failure is \`{"error":{"code","message","details","hint","recoverable"}}\`. E_BAD_ARGS, E_POLICY_VIOLATION, E_TOOL_DISABLED, E_TIMEOUT, E_IO and E_INTERNAL can come from the kernel for any tool.\n\n${Object.entries(table).map(one).join('\n')}`
 }
 
+/** What a project's own file may say of a setting without a person's trust. */
+function mayProject(tighter) {
+  if (Array.isArray(tighter)) return `tighter: ${tighter.map((group) => group.join(', ')).join(' < ')}`
+  return { neutral: 'any', person: 'never', trust: 'with trust', inside: 'a folder inside' }[tighter] ?? tighter
+}
+
 function configPage(settings) {
   const lines = settings.map(({ key, flag, env, schema }) => [
     `\`${key}\``,
     `\`--${flag}\``,
     `\`${env}\``,
     `\`${JSON.stringify(schema.default)}\``,
+    mayProject(schema.tighter),
     schema.description,
   ])
-  return `${head}# Settings\n\nDefaults ← \`~/.config/handrail/config.json\` ← \`handrail.config.json\` in the project ← environment ← flags. \`handrail doctor\` shows each value and where it came from. No tool can read or write these files. An editor completes them with \`"$schema": "./node_modules/handrail/contracts/v1/config.json"\`.\n\n${rows(['setting', 'flag', 'variable', 'default', 'meaning'], lines)}\n`
+  return `${head}# Settings\n\nDefaults ← \`~/.config/handrail/config.json\` ← \`handrail.config.json\` in the project ← environment ← flags. \`handrail doctor\` shows each value and where it came from. A project’s file only tightens: the column *project* says which way it may go. What it says beyond that is ignored, and said, until you \`handrail trust\` exactly that file; *never* is yours alone, trusted or not. No tool can read or write these files. An editor completes them with \`"$schema": "./node_modules/handrail/contracts/v1/config.json"\`.\n\n${rows(['setting', 'flag', 'variable', 'default', 'project', 'meaning'], lines)}\n`
 }
 
 function cliPage(commands) {

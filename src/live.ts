@@ -1,6 +1,6 @@
 import { asToolError } from './contracts/errors.ts'
 import type { Runtime, RuntimeOptions } from './contracts/runtime.ts'
-import { stampOf, watchSettings } from './host/settings-file.ts'
+import { stampOf } from './host/settings-file.ts'
 import { openRuntime } from './main.ts'
 
 interface Inner {
@@ -36,29 +36,26 @@ export function openLiveRuntime(options: RuntimeOptions): Runtime {
       return
     }
     const { projectSettings } = now.runtime
-    if (projectSettings?.fault !== undefined) complain(projectSettings.fault)
+    if (projectSettings?.fault !== undefined) complain(`${projectSettings.fault}. What they had loosened is no longer in force.`)
     else {
       usable = projectSettings?.text
       if (projectSettings?.says !== undefined && projectSettings.says !== before.runtime.projectSettings?.says)
         console.error(`handrail: ${projectSettings.says}`)
     }
-    const changed = changedKeys(before.runtime, now.runtime)
-    const ignored = projectSettings?.ignored.map(({ key }) => key) ?? []
-    if (changed.length > 0 || ignored.join() !== before.runtime.projectSettings?.ignored.map(({ key }) => key).join())
-      now.runtime.audit.note({
-        event: 'settings.changed',
-        details: { settings: changed, ...(ignored.length > 0 && { ignored }) },
-      })
+    noteChange(before.runtime, now.runtime)
     leave(before)
     if (toolNames(before.runtime) !== toolNames(now.runtime)) for (const listener of listeners) listener()
   }
-  const unwatch = watchSettings(files, reload)
-  if (stampOf(files) !== seen) reload()
+  const look = (): void => {
+    if (stampOf(files) !== seen) reload()
+  }
+  // By their names: editors replace files rather than write to them, which a watched descriptor would miss.
+  const looking = setInterval(look, 1_000).unref()
 
   /** Trust is in bytes: while some is in force, no call goes out on a file that has been replaced since it was read. */
   const lookAgain = (): void => {
-    const { projectSettings } = now.runtime
-    if (projectSettings && projectSettings.loosenings.length > projectSettings.ignored.length && stampOf(files) !== seen) reload()
+    const { loosenings, ignored } = now.runtime.projectSettings ?? { loosenings: [], ignored: [] }
+    if (loosenings.length > ignored.length) look()
   }
 
   const own: Pick<Runtime, 'call' | 'close' | 'onToolsChanged'> = {
@@ -75,7 +72,7 @@ export function openLiveRuntime(options: RuntimeOptions): Runtime {
       }
     },
     async close() {
-      unwatch()
+      clearInterval(looking)
       await now.runtime.close()
     },
   }
@@ -93,7 +90,19 @@ function toolNames(runtime: Runtime): string {
   return runtime.tools.map((tool) => tool.name).join()
 }
 
-function changedKeys(before: Runtime, after: Runtime): string[] {
+function noteChange(before: Runtime, after: Runtime): void {
   const values = new Map(before.settings.map(({ key, value }) => [key, JSON.stringify(value)]))
-  return after.settings.filter(({ key, value }) => values.get(key) !== JSON.stringify(value)).map(({ key }) => key)
+  const settings = after.settings.filter(({ key, value }) => values.get(key) !== JSON.stringify(value)).map(({ key }) => key)
+  const ignored = ignoredKeys(after)
+  if (settings.length === 0 && ignored.join() === ignoredKeys(before).join()) return
+  try {
+    after.audit.note({ event: 'settings.changed', details: { settings, ...(ignored.length > 0 && { ignored }) } })
+  } catch (fault) {
+    // The log cannot be written: the next act is refused for that, and looking at the settings must not end the server.
+    console.error(`handrail: ${asToolError(fault).message}`)
+  }
+}
+
+function ignoredKeys({ projectSettings }: Runtime): string[] {
+  return (projectSettings?.ignored ?? []).map(({ key }) => key)
 }

@@ -12,6 +12,7 @@ export interface Sources {
   flags?: Record<string, string | boolean | undefined>
   /** What a person has let the project's file loosen, exactly as they saw it. */
   trusted?: readonly Pick<Loosening, 'key' | 'from' | 'to'>[]
+  /** Looks at the folders themselves; without it none counts as inside another. */
   inside?: Inside
 }
 
@@ -83,7 +84,7 @@ export function loadConfig(sources: Sources): LoadedConfig {
     if (wanted !== undefined && leaf.schema.tighter === 'person') refused.push(leaf.key)
     else if (wanted !== undefined) {
       checkLeaf(leaf, wanted, `${sources.project?.name}: ${leaf.key}`)
-      const { value: tightened, loosening } = tighten(leaf.key, leaf.schema, value, wanted, sources.inside ?? isBelow)
+      const { value: tightened, loosening } = tighten(leaf.key, leaf.schema, value, wanted, sources.inside ?? (() => false))
       const granted = loosening !== undefined && (sources.trusted ?? []).some((one) => isSame(one, loosening))
       if (loosening) loosenings.push(loosening)
       if (loosening && !granted) ignored.push(loosening)
@@ -109,18 +110,6 @@ export function loadConfig(sources: Sources): LoadedConfig {
 function isSame(one: Pick<Loosening, 'key' | 'from' | 'to'>, other: Loosening): boolean {
   const asText = ({ key, from, to }: typeof one): string => JSON.stringify([key, from, to])
   return asText(one) === asText(other)
-}
-
-/** By the words alone: the project is the widest there is. */
-const isBelow: Inside = (folder, other) => {
-  const names = (path: string): string[] =>
-    path
-      .replace(/^\$\{projectRoot\}/, '.')
-      .split('/')
-      .filter((name) => name !== '' && name !== '.')
-  const outer = names(other)
-  const inner = names(folder)
-  return !/^\/|^[a-z]:|\\/i.test(folder) && !inner.includes('..') && outer.every((name, index) => inner[index] === name)
 }
 
 const longestList = 1_000

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { closeSync, constants, fstatSync, openSync, readSync, lstatSync, unwatchFile, watchFile } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readSync, lstatSync } from 'node:fs'
 import { ToolError } from '../contracts/errors.ts'
 
 const largest = 1 << 20
@@ -68,13 +68,4 @@ export function stampOf(paths: readonly string[]): string {
       }
     })
     .join('|')
-}
-
-/** Looks at the files once a second; editors replace files rather than write to them, which a watched descriptor would miss. */
-export function watchSettings(paths: readonly string[], changed: () => void): () => void {
-  const look = (): void => changed()
-  for (const path of paths) watchFile(path, { interval: 1_000, persistent: false }, look)
-  return () => {
-    for (const path of paths) unwatchFile(path, look)
-  }
 }

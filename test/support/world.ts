@@ -7,7 +7,7 @@ import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { ToolError, type ErrorBody } from '../../src/contracts/errors.ts'
 import type { CallOptions, Caller } from '../../src/contracts/call.ts'
-import type { Runtime } from '../../src/contracts/runtime.ts'
+import type { Operator } from '../../src/contracts/runtime.ts'
 import { projectFolderName } from '../../src/host/state-place.ts'
 import { openRuntime } from '../../src/main.ts'
 
@@ -18,7 +18,7 @@ export interface World {
   /** The folder that holds the project and what lies outside of it. */
   readonly base: string
   readonly project: string
-  readonly runtime: Runtime
+  readonly runtime: Operator
   path(name: string): string
   /** Where something of Handrail's own state of this project lies. */
   state(name: string): string
@@ -60,7 +60,7 @@ export async function openWorld(
   for (const [name, content] of Object.entries(options.files ?? {})) write(name, content)
   if (options.config !== undefined) writeSettings(base, options.config)
   if (options.projectConfig !== undefined) write('handrail.config.json', JSON.stringify(options.projectConfig))
-  const open = (flags: Record<string, string> = {}, environment: Record<string, string> = {}): Runtime =>
+  const open = (flags: Record<string, string> = {}, environment: Record<string, string> = {}): Operator =>
     openRuntime({
       project,
       environment: { ...cleanEnv(base), XDG_STATE_HOME: join(base, 'state'), ...options.environment?.(base), ...environment },
@@ -173,11 +173,12 @@ export interface CliEnd {
 export function runCli(
   project: string,
   args: string[],
-  options: { env?: Record<string, string>; input?: string } = {},
+  options: { env?: Record<string, string>; input?: string; cwd?: string } = {},
 ): Promise<CliEnd> {
   return new Promise((resolve, reject) => {
     const child: ChildProcess = spawn(process.execPath, [program, ...args, '--project', project], {
       env: cleanEnv(dirname(project), options.env),
+      ...(options.cwd !== undefined && { cwd: options.cwd }),
       stdio: ['pipe', 'pipe', 'pipe'],
     })
     let out = ''

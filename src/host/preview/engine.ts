@@ -55,7 +55,8 @@ function packaged(from: string): string | undefined {
     const about = realpathSync(createRequire(from).resolve('webgal-engine/package.json'))
     const { name } = JSON.parse(readFileSync(about, 'utf8')) as { name?: unknown }
     const folder = join(dirname(about), 'dist')
-    return name === 'webgal-engine' && isEngine(folder) ? folder : undefined
+    const isOwn = realpathSync(folder) === folder
+    return name === 'webgal-engine' && isOwn && isEngine(folder) ? folder : undefined
   } catch {
     return undefined
   }
