@@ -35,8 +35,9 @@ export interface Settled {
 export function settle(project: Root, state: StateFolder, options: RuntimeOptions, fault?: unknown): Settled {
   const environment = options.environment ?? process.env
   // As the XDG specification has it, a relative path does not count: it would lie wherever we were started, which may be the project.
-  const configHome = environment['XDG_CONFIG_HOME'] ?? ''
-  const user = join(isAbsolute(configHome) ? configHome : join(homedir(), '.config'), 'handrail', 'config.json')
+  const absolute = (path = ''): string | undefined => (isAbsolute(path) ? path : undefined)
+  const home = absolute(environment['HOME']) ?? homedir()
+  const user = join(absolute(environment['XDG_CONFIG_HOME']) ?? join(home, '.config'), 'handrail', 'config.json')
   const own = join(project.path, file)
   const files = [user, own, join(state.path, trustFile)]
   const stamp = stampOf(files)

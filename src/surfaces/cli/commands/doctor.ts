@@ -61,7 +61,8 @@ export const doctor: Command = {
       const own = runtime.projectSettings
       if (own?.fault !== undefined) add('project', 'bad', own.fault)
       else if (own?.says !== undefined) add('trust', 'note', own.says)
-      else if (own?.loosenings.length) add('trust', 'good', `you trusted ${own.file}; it loosens: ${inWords(own.loosenings)}`)
+      const trusted = own?.loosenings.filter((one) => !ignored.includes(one)) ?? []
+      if (own && trusted.length) add('trust', 'good', `you trusted ${own.file}; it ${inWords(trusted)}`)
       const verdict = runtime.audit.verify()
       add(
         'audit',
