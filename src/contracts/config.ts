@@ -199,6 +199,8 @@ export const Config = Type.Object(
         }),
         runApprovalTtlMs: Type.Integer({
           minimum: 1_000,
+          tighter: 'lower',
+          loosens: 'lets an approval of a run count for {} ms',
           default: 600_000,
           description:
             'The same for a question that is asked before a program runs: with the network, unconfined, or by another agent.',
