@@ -18,6 +18,8 @@ export interface LineDiff {
 /** What a diff may still cost: one step is one comparison. Shared by everything that is to cost no more together. */
 export interface DiffBudget {
   steps: number
+  /** Most characters to look at between the shared ends; where there are more, nothing is compared and only `coarse` is answered. */
+  characters?: number
 }
 
 /** Well under a tenth of a second, whatever the texts are; no diff that a person would read comes near it. */
@@ -259,6 +261,8 @@ export function makeDiffer(most: number): Differ {
     const search: Search = { steps: budget.steps, coarse: false }
     const head = commonHead(before, after)
     const tail = commonTail(before, after, head)
+    const between = before.length + after.length - 2 * (head + tail)
+    if (budget.characters !== undefined && between > budget.characters) return { type: 'line', hunks: [], coarse: true }
     const old = before.slice(head, before.length - tail).split('\n')
     const now = after.slice(head, after.length - tail).split('\n')
     // Where the shared tail starts with a newline, both middles end in a whole line; otherwise that tail is empty.

@@ -57,7 +57,12 @@ function toItsEnd(line: string): string {
 /** The line above a change: where, what happens there, how large it is and which bytes exactly. */
 export function headline({ path, ...change }: Omit<CardChange, 'diff'>): string {
   const words = wordsOf(change)
-  return words === '' ? plain(path) : `${plain(path)}: ${plain(words)}`
+  return words === '' ? shownPath(path) : `${shownPath(path)}: ${plain(words)}`
+}
+
+/** A name that could pass for what stands around it is set in quotation marks. */
+function shownPath(path: string): string {
+  return /^[-+@>\s]|[:;]\s|→|NOT |[\n\r\t]|\s$/.test(path) ? `“${plain(path)}”` : plain(path)
 }
 
 /** What is said of a change beside its path. */

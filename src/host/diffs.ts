@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { changedLines, makeDiffer, wholeBudget, type LineDiff } from '../contracts/diff.ts'
+import { changedLines, lineDiff, makeDiffer, wholeBudget, type LineDiff } from '../contracts/diff.ts'
 import { ToolError } from '../contracts/errors.ts'
 
 /** Most of a diff that somebody wants to see; of a larger one only the size is told. */
@@ -28,11 +28,9 @@ interface Job {
 }
 
 /** What is done on the spot: a few milliseconds. */
-const smallText = 131_072
+const smallMiddle = 131_072
 const smallBudget = 300_000
 const allOfIt: DiffLimit = { lines: Number.POSITIVE_INFINITY, characters: Number.POSITIVE_INFINITY }
-
-const onTheSpot = makeDiffer(smallBudget)
 
 /** The thread's whole program; it must not refer to anything outside itself but the source it is handed. */
 const program = `
@@ -102,10 +100,8 @@ export function openDiffs(timeoutMs: number): Diffs {
     })
 
   const measure: Diffs['measure'] = async (before, after, most, signal) => {
-    if (before.length + after.length <= smallText) {
-      const diff = onTheSpot(before, after)
-      if (!diff.coarse) return cut(diff, changedLines(diff), most)
-    }
+    const diff = lineDiff(before, after, { steps: smallBudget, characters: smallMiddle })
+    if (!diff.coarse) return cut(diff, changedLines(diff), most)
     return inTurn({ before, after, most }, signal)
   }
   return {

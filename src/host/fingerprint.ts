@@ -14,16 +14,26 @@ const mostWalks = 4
  * A word for everything below a folder: names, kinds, sizes, permissions, and the times of change, which no program can set back.
  * Whatever is written, moved, replaced or removed there makes it another word. `skip` names what stands at the top and is not ours to see.
  */
-export async function fingerprint(folder: string, skip: readonly string[], signal?: AbortSignal): Promise<string> {
+export async function fingerprint(
+  folder: string,
+  skip: readonly string[],
+  signal?: AbortSignal,
+  most = mostEntries,
+): Promise<string> {
   for (let walks = 1; ; walks++) {
     const began = Date.now()
-    const { word, newest } = await walk(folder, skip, signal)
+    const { word, newest } = await walk(folder, skip, most, signal)
     if (newest < began - tickMs || walks === mostWalks) return word
     await pause(tickMs * 2, undefined, { ...(signal && { signal }) })
   }
 }
 
-async function walk(folder: string, skip: readonly string[], signal?: AbortSignal): Promise<{ word: string; newest: number }> {
+async function walk(
+  folder: string,
+  skip: readonly string[],
+  most: number,
+  signal?: AbortSignal,
+): Promise<{ word: string; newest: number }> {
   const hash = createHash('sha256')
   const folders = [Buffer.from(folder)]
   let entries = 0
@@ -33,7 +43,7 @@ async function walk(folder: string, skip: readonly string[], signal?: AbortSigna
     const top = entries === 0
     for (const name of namesIn(at, hash)) {
       if (top && skip.includes(name.toString('utf8'))) continue
-      if (++entries > mostEntries) throw tooLarge()
+      if (++entries > most) throw tooLarge(most)
       const path = Buffer.concat([at, slash, name])
       const stat = lookAt(path)
       hash.update(name).update(wordOf(stat))
@@ -82,13 +92,9 @@ function wordOf(stat: Stats | undefined): string {
   return stat.isDirectory() ? `\0${dev} ${ino} ${mode}\0` : `\0${dev} ${ino} ${mode} ${size} ${mtimeMs} ${ctimeMs}\0`
 }
 
-function tooLarge(): ToolError {
-  return new ToolError(
-    'E_TOO_LARGE',
-    `The project has more than ${mostEntries} files: nobody can agree to a run on all of them`,
-    {
-      details: { most: mostEntries },
-      hint: 'Run it without the network, on a stage, where its effect is shown afterwards; or open a smaller folder as the project.',
-    },
-  )
+function tooLarge(most: number): ToolError {
+  return new ToolError('E_TOO_LARGE', `The project has more than ${most} files: nobody can agree to a run on all of them`, {
+    details: { most },
+    hint: 'Run it without the network, on a stage, where its effect is shown afterwards; or open a smaller folder as the project.',
+  })
 }

@@ -126,6 +126,14 @@ describe('a write that is too long for its card', () => {
   })
 })
 
+test('a name cannot pass for what Handrail says of another file', () => {
+  for (const path of ['a.txt: deleted, 5 bytes', '+ harmless', '> out', 'x; NOT SHOWN HERE', 'a\n@@ line 1', 'end ']) {
+    const line = headline({ path, says: 'created' })
+    expect(line).toMatch(/^“[^\n]*”: created$/)
+  }
+  expect(headline({ path: 'src/a b.ts', says: 'created' })).toBe('src/a b.ts: created')
+})
+
 test('a dry run of short lines that stand often does not hold up the event loop', async () => {
   const often = (step: number, once: string): string =>
     Array.from({ length: 20_000 }, (_, index) => (index % 50 ? String((index * step) % 97) : `${once}${index}`)).join('\n')

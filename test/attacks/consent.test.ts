@@ -130,6 +130,21 @@ describe('a yes to the network is a yes to those bytes', () => {
   })
 })
 
+test('a yes to another agent is one to the folder it works in, as it was; the rest of the project may change', async () => {
+  await using made = await openWorld({ files: { 'sandbox/workspaces/w/AGENTS.md': 'be kind\n', 'other.txt': 'o\n' } })
+  const bin = join(made.base, 'bin')
+  mkdirSync(bin)
+  writeFileSync(join(bin, 'opencode'), '#!/bin/sh\ncat AGENTS.md\n', { mode: 0o755 })
+  await made.reopen({}, { PATH: `${bin}:/usr/bin:/bin` })
+  const task = { agent: 'opencode', workspace_path: 'sandbox/workspaces/w', task_prompt: 'work' }
+  approve(made, await ask(made, task, 'agent_run'))
+  made.write('sandbox/workspaces/w/AGENTS.md', 'be evil\n')
+  expect((await made.fault('agent_run', task, { approvalWaitMs: 0 })).code).toBe('E_CONFLICT')
+  approve(made, await ask(made, task, 'agent_run'))
+  made.write('other.txt', 'changed\n')
+  expect(await made.call('agent_run', task)).toMatchObject({ success: true, stdout_excerpt: 'be evil\n' })
+})
+
 describe('the word for a project', () => {
   test('it changes with whatever is done below, not with looking, and never blocks the loop', async () => {
     const folder = join(world.base, 'many')
@@ -145,6 +160,7 @@ describe('the word for a project', () => {
     expect(await fingerprint(folder, [])).toBe(first)
     writeFileSync(join(folder, '30', '50'), 'y')
     expect(await fingerprint(folder, [])).not.toBe(first)
+    await expect(fingerprint(folder, [], undefined, 100)).rejects.toMatchObject({ code: 'E_TOO_LARGE' })
     await expect(fingerprint(folder, [], AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone')
   })
 

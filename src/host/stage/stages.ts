@@ -1,4 +1,4 @@
-import { chmodSync, lstatSync, mkdirSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { TextPart } from '../../contracts/approval.ts'
@@ -66,6 +66,7 @@ export function openStages(parts: StageParts): Stages {
   let probing: Promise<Probe> | undefined
   let shelf: Shelf | undefined
   let known: readonly Hidden[] | undefined
+  let looked: ReturnType<typeof stagesBelow>[number] | undefined
   let tried = Number.NEGATIVE_INFINITY
   const tryIt = (): Promise<Probe> => {
     tried = performance.now()
@@ -209,7 +210,10 @@ export function openStages(parts: StageParts): Stages {
       return onStage(project, found.folder, found.record, found.record.ran, found.record.changed, leave, parts.diffs)
     },
     part(approval, path, from) {
-      const found = stagesBelow(places).find(({ record }) => record?.approval === approval)
+      // Read part by part, of one stage: its record is read once.
+      if (looked?.record?.approval !== approval || !existsSync(looked.folder))
+        looked = stagesBelow(places).find(({ record }) => record?.approval === approval)
+      const found = looked
       if (path === '' && found?.record?.ran) return listOf(found.record.ran.effects, from)
       const change = found?.record?.changed?.find((one) => one.path === path)
       return found && change && partOf(project, found.folder, change, from)
