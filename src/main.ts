@@ -263,12 +263,11 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       fingerprint: async (scope, signal) =>
         `${await fingerprint(join(projectRoot.path, scope), ['.handrail'], signal)} ${scope === '' ? snapshots.lastChange()?.id : ''}`,
       pin: pins.put,
+      held: pins.held,
       commit(changes, origin, ...told) {
-        if (!origin.person)
-          pins.mustBeFree(
-            changes.map((change) => change.path),
-            origin.call,
-          )
+        const paths = changes.map((change) => change.path)
+        const held = origin.person ? undefined : pins.held(paths, origin.call)
+        if (held) throw held
         return keptBoth(journal.commit(changes, origin, ...told), origin.call)
       },
       record: (changes, origin) => keptBoth(journal.record(changes, origin), origin.call),

@@ -24,11 +24,13 @@ export interface Question extends Call {
   sensitive: readonly string[]
   /** It is asked before a program runs: the yes lives minutes, and a no holds whatever changes meanwhile. */
   beforeRun: boolean
+  /** Asked before a yes is used up: what it throws leaves the yes as it is. */
+  ready?: () => void
   /** Told the question's id before anybody waits for an answer. */
   onAsked?: (approvalId: string) => void
 }
 
-/** Nobody has answered yet; the question stands. */
+/** Nobody has answered yet, or the yes cannot be used yet; the question stands. */
 export class Unanswered extends ToolError {}
 
 const pollMs = 100
@@ -109,6 +111,7 @@ async function standing(ports: Ports, limits: Config['limits'], question: Questi
 
 function use(ports: Ports, approval: ApprovalHead, question: Question): string {
   if (approval.stateDigest !== question.stateDigest) throw worldMoved(approval)
+  question.ready?.()
   if (!ports.approvals.move(approval.id, 'approved', 'used')) throw usedUp(approval)
   return approval.id
 }

@@ -1,5 +1,6 @@
 import type { Approval, ApprovalHead, ApprovalState } from '../contracts/approval.ts'
 import type { AuditEntry } from '../contracts/audit.ts'
+import type { ToolError } from '../contracts/errors.ts'
 import type { Form } from '../contracts/snapshot.ts'
 import type { Confinement, Program, Ran, Sides } from '../contracts/stage.ts'
 import type { Card, Written } from '../contracts/tool.ts'
@@ -38,6 +39,8 @@ export interface WorldPort {
    * for one that is under way; returns how to end it.
    */
   pin(pin: { call: string; tool: string; scope: string }, forMs: number, signal?: AbortSignal): Promise<() => void>
+  /** Why an agent cannot change these paths now: a program runs on them as a person saw them. */
+  held(paths: readonly string[], call: string): ToolError | undefined
   commit(
     changes: readonly WorldChange[],
     origin: WorldOrigin,

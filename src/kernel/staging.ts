@@ -174,6 +174,12 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
       risk,
       card,
       onAsked: (id: string) => staged.keep(id),
+      // What ran already and was agreed to is not lost because another program runs: the same call, made again, commits it.
+      ready() {
+        const held = ports.world.held(Object.keys(staged.states), call.id)
+        if (held)
+          throw new Unanswered(held.code, held.message, { ...(held.details && { details: held.details }), hint: held.hint })
+      },
     }
     trace.approved(await consent(ports, config.limits, question), stateDigest)
     staged.take(call.id)

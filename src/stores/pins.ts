@@ -18,8 +18,8 @@ export interface Pins {
    * waited for; whoever comes later does.
    */
   put(pin: Pin, forMs: number, signal?: AbortSignal): Promise<() => void>
-  /** Throws where one of these paths lies under the pin of another call. Asked with the project's lock in hand. */
-  mustBeFree(paths: readonly string[], call: string): void
+  /** Why these paths cannot be changed now: one lies under the pin of another call. To be sure, ask with the project's lock in hand. */
+  held(paths: readonly string[], call: string): ToolError | undefined
 }
 
 interface Row extends Pin {
@@ -51,15 +51,16 @@ export function openPins(db: Database, lock: Pick<Lock, 'hold'>): Pins {
       }
       return () => release(call)
     },
-    mustBeFree(paths, call) {
+    held(paths, call) {
       for (const pin of db.all<Row>('SELECT * FROM pins WHERE call != ?', call))
         if (!stands(pin)) release(pin.call)
-        else if (covers(pin, paths)) throw held(pin, paths)
+        else if (covers(pin, paths)) return inTheWay(pin, paths)
+      return undefined
     },
   }
 }
 
-function held({ call, tool, scope }: Pin, paths: readonly string[]): ToolError {
+function inTheWay({ call, tool, scope }: Pin, paths: readonly string[]): ToolError {
   const where = scope === '' ? 'the project' : scope
   return new ToolError(
     'E_CONFLICT',

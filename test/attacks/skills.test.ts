@@ -315,7 +315,8 @@ printf 'one\\n2\\n' > a.txt; rm b.txt; mkdir -p src; echo new > "src/a new.txt";
     const asked = cards[0]?.notes?.join('\n') ?? ''
     for (const word of ['Task: --do this\nand $(that)', workspace, '~/.codex/auth.json', 'OPENAI_API_KEY', 'network', 'spends'])
       expect(asked).toContain(word)
-    expect(cards[1]?.changes.map(({ path }) => path)).toEqual([
+    expect(cards[1]?.changes[0]?.path, 'what goes away comes first').toBe(`${workspace}/b.txt`)
+    expect(cards[1]?.changes.map(({ path }) => path).sort()).toEqual([
       `${workspace}/a.txt`,
       `${workspace}/b.txt`,
       `${workspace}/link`,

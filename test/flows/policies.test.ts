@@ -210,6 +210,7 @@ function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
       exclusive: (act, signal) => projectLock.hold(act, signal),
       fingerprint: noStage,
       pin: noStage,
+      held: () => undefined,
       commit: (...given) => journal.commit(...given).written,
       record: (...given) => journal.record(...given).written,
     },
