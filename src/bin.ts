@@ -22,7 +22,7 @@ export function main(argv: string[], version: string): Promise<number> {
       openLiveRuntime,
       openStateDesk: async (options) => (await import('./state.ts')).openStateDesk(options),
       signInLink: (runtime, url) => `${url}/sign-in?key=${signInKey(runtime.token('person').token)}`,
-      toolListBytes: async (runtime) => (await import('./surfaces/mcp/dialect.ts')).listBytes(runtime.tools),
+      toolListBytes: async (runtime) => (await import('./surfaces/mcp/dialect.ts')).listBytes(runtime.listed()),
       openClientConfigs: async () =>
         (await import('./host/client-config.ts')).openClientConfigs({
           platform: process.platform,
@@ -30,7 +30,11 @@ export function main(argv: string[], version: string): Promise<number> {
           environment: process.env,
         }),
       checkSettings: (given) => void loadConfig({ flags: given }),
-      installation: { node: process.execPath, program: fileURLToPath(new URL('../bin/handrail.js', import.meta.url)) },
+      async installation() {
+        const program = fileURLToPath(new URL('../bin/handrail.js', import.meta.url))
+        const { isPublished } = await import('./host/published.ts')
+        return { node: process.execPath, program, version, ...(isPublished(program, version) && { published: version }) }
+      },
     },
     flags,
     version,

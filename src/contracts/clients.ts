@@ -5,6 +5,13 @@ export type EntryValue = string | number | boolean | string[] | Record<string, s
 export type Entry = Record<string, EntryValue>
 export type Platform = 'darwin' | 'linux' | 'win32'
 
+/** This copy of Handrail: what runs it, the file it is started from, and its version where it came from the registry. */
+export interface Installation {
+  node: string
+  program: string
+  published?: string
+}
+
 /** How a client starts Handrail. */
 export interface Start {
   command: string
@@ -27,6 +34,8 @@ export interface Client {
   http?(url: string): Entry
   /** The client takes headers only as they stand in the file, so a person has to put the token in. */
   tokenByHand?: true
+  /** The longest a call may take in all, where the entry gives the client a longer limit than most have. */
+  answerWithinMs?: number
   /** What a new entry gets besides; from then on these fields are the user's. */
   extras?: Entry
   /** What the client would replace inside a text, so that a path holding it would become another path. */
@@ -130,9 +139,58 @@ export const clients: readonly Client[] = [
     files: onEverySystem('$CODEX_HOME/config.toml', '~/.codex/config.toml'),
     format: 'toml',
     key: 'mcp_servers',
-    stdio: ({ command, args }) => ({ command, args }),
-    http: (url) => ({ url, bearer_token_env_var: tokenVariable }),
+    // Without `required` it starts without Handrail where that fails, with a shell of its own.
+    stdio: ({ command, args }) => ({ command, args, required: true, tool_timeout_sec: 180 }),
+    http: (url) => ({ url, bearer_token_env_var: tokenVariable, required: true, tool_timeout_sec: 180 }),
+    answerWithinMs: 170_000,
     next: 'Start `codex`; `/mcp` shows the server.',
+  },
+  {
+    name: 'copilot',
+    title: 'Copilot CLI',
+    scope: 'user',
+    files: onEverySystem('~/.copilot/mcp-config.json'),
+    format: 'json',
+    key: 'mcpServers',
+    stdio: ({ command, args }) => ({ type: 'local', command, args, tools: ['*'] }),
+    expands: braces,
+    next: 'Start `copilot`; `/mcp show` shows the server.',
+  },
+  {
+    name: 'opencode',
+    title: 'opencode',
+    scope: 'project',
+    files: onEverySystem('opencode.json'),
+    format: 'json',
+    key: 'mcp',
+    stdio: ({ command, args }) => ({ type: 'local', command: [command, ...args] }),
+    http: (url) => ({ type: 'remote', url, headers: bearer(`{env:${tokenVariable}}`) }),
+    extras: { enabled: true },
+    expands: /\{(env|file):/,
+    next: 'Start `opencode` in the project; `opencode mcp list` shows the server.',
+  },
+  {
+    name: 'qwen',
+    title: 'Qwen Code',
+    scope: 'project',
+    files: onEverySystem('.qwen/settings.json'),
+    format: 'json',
+    key: 'mcpServers',
+    stdio: ({ command, args }) => ({ command, args }),
+    http: (url) => ({ httpUrl: url, headers: bearer(`\${${tokenVariable}}`) }),
+    expands: /\$[\w{]/,
+    next: 'Start `qwen` in the project; `/mcp` shows the server.',
+  },
+  {
+    name: 'continue',
+    title: 'Continue',
+    scope: 'project',
+    files: onEverySystem('.continue/mcpServers/handrail.json'),
+    format: 'json',
+    key: 'mcpServers',
+    stdio: ({ command, args }) => ({ command, args }),
+    expands: /\$\{/,
+    next: 'Start `cn` in the project, or look at Tools in the editor; tools work in agent mode.',
   },
 ]
 
@@ -145,14 +203,14 @@ export function ownFields(client: Client): string[] {
 /** What `cmd /c` would not pass on as it stands. */
 const cmdSyntax = /[&|<>^%!"\r\n]/
 
-/** The command a client starts: this installation where it is given, else the published package. */
+/** The command a client starts: this very copy, or the published package in exactly its version. Never a name alone: that is anybody's. */
 export function serverStart(
   client: Client,
   platform: string,
   args: readonly string[],
-  installation?: { node: string; program: string },
+  { node, program, published }: Installation,
 ): Start {
-  const throughCmd = platform === 'win32' && !installation
+  const throughCmd = platform === 'win32' && published !== undefined
   const odd = args.find((text) => client.expands?.test(text) || (throughCmd && cmdSyntax.test(text)))
   if (odd !== undefined)
     throw new ToolError('E_UNSUPPORTED', `${client.title} would not pass this on as it stands: ${odd}`, {
@@ -161,8 +219,8 @@ export function serverStart(
         ? 'It would put the value of a variable in its place. Rename the folder, or give a link to it as --project.'
         : 'The command line of Windows gives these signs a meaning. Use --local, which does without it.',
     })
-  if (installation) return { command: installation.node, args: [installation.program, 'mcp', ...args] }
-  const npx = ['-y', 'handrail', 'mcp', ...args]
+  if (published === undefined) return { command: node, args: [program, 'mcp', ...args] }
+  const npx = ['-y', `handrail@${published}`, 'mcp', ...args]
   return throughCmd ? { command: 'cmd', args: ['/c', 'npx', ...npx] } : { command: 'npx', args: npx }
 }
 

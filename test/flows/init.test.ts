@@ -1,6 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process'
 import {
   chmodSync,
+  cpSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -21,7 +22,7 @@ import { parse as parseToml } from 'smol-toml'
 import { describe, expect, test } from 'vitest'
 import { clients, type Client } from '../../src/contracts/clients.ts'
 import { openServe } from '../support/serve.ts'
-import { cleanEnv, program, runCli, type CliEnd } from '../support/world.ts'
+import { cleanEnv, program, repository, runCli, type CliEnd } from '../support/world.ts'
 
 /** A home with a project in it, and the command line in both. */
 function openHome(projectName = 'project'): Disposable & {
@@ -45,6 +46,10 @@ function openHome(projectName = 'project'): Disposable & {
     [Symbol.dispose]: () => rmSync(base, { recursive: true, force: true }),
   }
 }
+
+/** What a client with a longer limit of its own is told besides. */
+const patience = ({ answerWithinMs }: Client): string[] =>
+  answerWithinMs === undefined ? [] : [`--answer-within-ms=${answerWithinMs}`]
 
 type Entries = Record<string, Record<string, unknown>>
 
@@ -89,11 +94,11 @@ describe.each(clients.map((client) => [client.name, client] as const))('init %s'
     const end = await home.init(name, '--yes')
     expect(end).toMatchObject({ code: 0, err: '' })
     expect(end.out).toContain(`+++ ${file}`)
-    expect(end.out).toContain('--local')
+    expect(end.out).toContain(`It starts this copy of Handrail: ${program}.`)
     expect(end.out).toContain(`init ${name} --remove --project ${home.project}`)
     expect(readFileSync(file, 'utf8')).toBe(shown.out)
     expect(entriesIn(client, shown.out)['handrail']).toEqual({
-      ...client.stdio({ command: 'npx', args: ['-y', 'handrail', 'mcp', '--project', home.project] }),
+      ...client.stdio({ command: process.execPath, args: [program, 'mcp', '--project', home.project, ...patience(client)] }),
       ...client.extras,
     })
     expect(existsSync(join(home.project, '.handrail'))).toBe(false)
@@ -156,10 +161,10 @@ describe.each(clients.map((client) => [client.name, client] as const))('init %s'
     }
     expect(end.out).toContain('HANDRAIL_TOKEN')
     const { handrail } = entriesIn(client, readFileSync(home.file(client), 'utf8'))
-    expect(handrail).toEqual(client.http('http://127.0.0.1:4777/mcp'))
+    expect(handrail).toEqual({ ...client.http('http://127.0.0.1:4777/mcp'), ...client.extras })
     expect((await home.init(name, '--yes')).code).toBe(0)
     const stdio = entriesIn(client, readFileSync(home.file(client), 'utf8'))['handrail']
-    expect(Object.keys(stdio ?? {})).toEqual(expect.arrayContaining(['command', 'args']))
+    expect(Object.keys(stdio ?? {})).toEqual(expect.arrayContaining(['command']))
     expect(JSON.stringify(stdio)).not.toMatch(/4777|TOKEN/)
   })
 })
@@ -185,17 +190,70 @@ test('settings go into the entry; a value that cannot be is refused before anyth
   using home = openHome()
   const end = await home.init('codex', '--print', '--mode', 'developer', '--no-read-only')
   expect(entriesIn(clientNamed('codex'), end.out)['handrail']?.['args']).toEqual([
-    '-y',
-    'handrail',
+    program,
     'mcp',
     '--project',
     home.project,
     '--mode=developer',
     '--read-only=false',
+    '--answer-within-ms=170000',
   ])
   const bad = await home.init('codex', '--yes', '--mode', 'god')
   expect(bad).toMatchObject({ code: 2, out: '' })
   expect(bad.err).toContain('E_BAD_ARGS')
+})
+
+test('nothing is started by a name alone, which nobody has published: this copy, or one exact version', async () => {
+  using home = openHome()
+  const { version } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as { version: string }
+  const commandOf = async (run: (...args: string[]) => Promise<CliEnd>, ...args: string[]): Promise<unknown[]> => {
+    const { out } = await run('claude-desktop', '--print', ...args)
+    const { command, args: rest } = entriesIn(clientNamed('claude-desktop'), out)['handrail'] as {
+      command: string
+      args: string[]
+    }
+    return [command, ...rest].slice(0, 3)
+  }
+  expect(await commandOf(home.init)).toEqual([process.execPath, program, 'mcp'])
+  expect(await commandOf(home.init, '--published')).toEqual(['npx', '-y', `handrail@${version}`])
+  // As npm leaves it behind, taken from the registry or from somewhere else.
+  const folder = join(home.base, 'prefix/node_modules/handrail')
+  mkdirSync(folder, { recursive: true })
+  for (const part of ['bin', 'dist', 'package.json']) cpSync(join(repository, part), join(folder, part), { recursive: true })
+  const installed = join(folder, 'bin/handrail.js')
+  const run = (...args: string[]): Promise<CliEnd> => runCli(home.project, ['init', ...args], { program: installed })
+  const resolved = (at: string): void =>
+    writeFileSync(
+      join(folder, '../.package-lock.json'),
+      JSON.stringify({ packages: { 'node_modules/handrail': { version, resolved: at, integrity: 'sha512-x' } } }),
+    )
+  expect(await commandOf(run)).toEqual([process.execPath, installed, 'mcp'])
+  for (const elsewhere of [
+    `file:../handrail-${version}.tgz`,
+    'https://example.org/x.tgz',
+    'git+ssh://git@example.org/handrail.git',
+  ]) {
+    resolved(elsewhere)
+    expect([elsewhere, ...(await commandOf(run))]).toEqual([elsewhere, process.execPath, installed, 'mcp'])
+  }
+  resolved(`https://registry.example.org/handrail/-/handrail-${version}.tgz`)
+  expect(await commandOf(run)).toEqual(['npx', '-y', `handrail@${version}`])
+  expect(await commandOf(run, '--local')).toEqual([process.execPath, installed, 'mcp'])
+})
+
+test('Codex does not start without it, and waits longer than it takes', async () => {
+  using home = openHome()
+  for (const args of [[], ['--http', 'http://127.0.0.1:4777/mcp']]) {
+    const { out } = await home.init('codex', '--print', ...args)
+    expect(entriesIn(clientNamed('codex'), out)['handrail']).toMatchObject({ required: true, tool_timeout_sec: 180 })
+  }
+  // An entry from before is renewed too.
+  const file = home.file(clientNamed('codex'))
+  place(file, '[mcp_servers.handrail]\ncommand = "npx"\nargs = ["-y", "handrail", "mcp"]\n')
+  await home.init('codex', '--yes')
+  const entry = entriesIn(clientNamed('codex'), readFileSync(file, 'utf8'))['handrail']
+  expect(entry).toMatchObject({ required: true, command: process.execPath })
+  expect(readFileSync(file, 'utf8')).not.toContain('"-y"')
 })
 
 const oddNames = ['with space', `it's "quoted"`, 'back\\slash', '日本語 é 🛟', 'new\nline', '-dash', '$HOME', '% & ;#']
@@ -206,7 +264,6 @@ describe.each(['claude-desktop', 'codex'])('the entry init %s writes starts a se
     const client = clientNamed(name)
     const end = await home.init(name, '--local', '--yes')
     expect(end.code).toBe(0)
-    expect(end.out).not.toContain('This is a clone')
     const { command, args } = entriesIn(client, readFileSync(home.file(client), 'utf8'))['handrail'] as {
       command: string
       args: string[]
@@ -227,7 +284,7 @@ test('the entry for HTTP opens a running server, once the client has put the tok
     const { out } = await home.init(client.name, '--print', '--http', `${served.url}/mcp`)
     const entry = entriesIn(client, out)['handrail'] as Record<string, string> & { headers?: { Authorization: string } }
     const header = entry.headers?.Authorization ?? `Bearer \${${entry['bearer_token_env_var']}}`
-    const filled = header.replace(/\$\{(env:)?HANDRAIL_TOKEN\}|THE-TOKEN/, served.token)
+    const filled = header.replace(/\$?\{(env:)?HANDRAIL_TOKEN\}|THE-TOKEN/, served.token)
     const mcp = new McpClient({ name: 'test', version: '1' })
     const url = new URL(entry['url'] ?? (entry['httpUrl'] as string))
     await mcp.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers: { Authorization: filled } } }))

@@ -173,10 +173,10 @@ export interface CliEnd {
 export function runCli(
   project: string,
   args: string[],
-  options: { env?: Record<string, string>; input?: string; cwd?: string } = {},
+  options: { env?: Record<string, string>; input?: string; cwd?: string; program?: string } = {},
 ): Promise<CliEnd> {
   return new Promise((resolve, reject) => {
-    const child: ChildProcess = spawn(process.execPath, [program, ...args, '--project', project], {
+    const child: ChildProcess = spawn(process.execPath, [options.program ?? program, ...args, '--project', project], {
       env: cleanEnv(dirname(project), options.env),
       ...(options.cwd !== undefined && { cwd: options.cwd }),
       stdio: ['pipe', 'pipe', 'pipe'],

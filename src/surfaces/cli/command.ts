@@ -1,4 +1,4 @@
-import type { ClientConfigs } from '../../contracts/clients.ts'
+import type { ClientConfigs, Installation } from '../../contracts/clients.ts'
 import type { Operator, Runtime, RuntimeOptions } from '../../contracts/runtime.ts'
 import type { StateDesk } from '../../contracts/state.ts'
 
@@ -42,8 +42,8 @@ export interface Doors {
   openClientConfigs(): Promise<ClientConfigs>
   /** Throws where a setting's flag has a value it cannot have. */
   checkSettings(flags: Record<string, string | boolean | undefined>): void
-  /** This very copy of Handrail: what runs it, and the file it is started from. */
-  installation: { node: string; program: string }
+  /** This very copy of Handrail, and its version whether or not it was published. */
+  installation(): Promise<Installation & { version: string }>
 }
 
 export interface Command {

@@ -1,5 +1,13 @@
 import { resolve } from 'node:path'
-import { clients, serverStart, tokenVariable, type Client, type ConfigChange, type Entry } from '../../../contracts/clients.ts'
+import {
+  clients,
+  serverStart,
+  tokenVariable,
+  type Client,
+  type ConfigChange,
+  type Entry,
+  type Installation,
+} from '../../../contracts/clients.ts'
 import { ToolError } from '../../../contracts/errors.ts'
 import { dangerFlags } from '../../../contracts/runtime.ts'
 import { unifiedDiff } from '../../../contracts/unified.ts'
@@ -13,7 +21,8 @@ const options: Option[] = [
   { name: 'print', says: 'Only print what belongs in the file; nothing is read or written.' },
   { name: 'remove', says: 'Take the entry out again.' },
   { name: 'name', value: 'NAME', says: 'What the client calls the server. Default "handrail".' },
-  { name: 'local', says: 'Start this very copy of Handrail instead of the published package: for a clone.' },
+  { name: 'local', says: 'Start this very copy of Handrail, also where it came from the registry.' },
+  { name: 'published', says: 'Start the published package in exactly this version, also from a clone.' },
   {
     name: 'http',
     value: 'URL',
@@ -28,7 +37,8 @@ export const init: Command = {
   usage: `handrail init ${clients.map((client) => client.name).join('|')} --project DIR [options]`,
   about: `Finds the client's settings file, shows the change as a diff and asks. Only the entry of Handrail is touched: other servers,
 comments, order and the file's mode stay as they are, and running it twice changes nothing. --remove takes the entry out again.
-A file that cannot be read is left alone; --print shows what to put in by hand.
+A file that cannot be read is left alone; --print shows what to put in by hand. The entry starts this very copy of Handrail; where npm
+took it from the registry, it starts the published package in exactly this version. It never starts a name without a version.
 
 ${clients.map(({ name, title, files, scope }) => `  ${name.padEnd(15)} ${title}: ${files.linux.at(-1)}${scope === 'project' ? ' in the project' : ''}`).join('\n')}
 
@@ -43,7 +53,7 @@ ${tokenVariable}; it is never written. Where the file is yours and not the proje
     'handrail init cursor --remove --project .',
   ],
   async run(invocation) {
-    const request = read(invocation)
+    const request = read(invocation, await invocation.doors.installation())
     const { client, name, project } = request
     const configs = await invocation.doors.openClientConfigs()
     const file = request.config ?? configs.locate(client, project)
@@ -73,7 +83,7 @@ ${tokenVariable}; it is never written. Where the file is yours and not the proje
     }
     if (!invocation.json) {
       show(change, diff)
-      if (request.fromClone) say(dim('This is a clone: --local starts it instead of the published package.'))
+      if (request.starts !== undefined) say(dim(`It starts ${plain(request.starts)}.`))
     }
     const yes = request.yes || (await confirm(request.entry ? 'Write this?' : 'Take it out?'))
     if (!yes) {
@@ -99,12 +109,12 @@ interface Request {
   config: string | undefined
   print: boolean
   yes: boolean
-  /** The entry starts the published package although a clone is at hand. */
-  fromClone: boolean
+  /** What the entry starts, in words. */
+  starts: string | undefined
 }
 
 /** The command line as a request, refused where its parts do not go together. */
-function read({ words, options: given, doors }: Invocation): Request {
+function read({ words, options: given, doors }: Invocation, here: Installation & { version: string }): Request {
   const known = `There are: ${clients.map((one) => one.name).join(', ')}.`
   const [wanted, ...more] = words
   const client = clients.find((one) => one.name === wanted)
@@ -116,18 +126,31 @@ function read({ words, options: given, doors }: Invocation): Request {
     throw bad(`Not a name a client takes: ${name}`, 'Letters, digits, - and _, up to 63 of them, and no sign first.')
   const [remove, print] = [given['remove'] === true, given['print'] === true]
   if (remove && print) throw bad('--remove and --print do not go together', '--remove shows what it would take out, and asks.')
+  if (given['local'] === true && given['published'] === true)
+    throw bad('--local and --published do not go together', 'One starts this copy, the other the published package.')
+  const { published: _, ...copy } = here
+  const installation: Installation =
+    given['published'] === true ? { ...copy, published: here.version } : given['local'] === true ? copy : here
   const project = resolve(text('project') ?? process.env['HANDRAIL_PROJECT'] ?? '.')
   return {
     client,
     name,
     project,
-    entry: remove ? undefined : entryFor(client, project, given, doors, print),
+    entry: remove ? undefined : entryFor(client, project, given, doors, print, installation),
     config: text('config') === undefined ? undefined : resolve(text('config') as string),
     print,
     yes: given['yes'] === true,
-    fromClone: !remove && given['local'] !== true && given['http'] === undefined && ownName().startsWith('node '),
+    starts:
+      remove || given['http'] !== undefined
+        ? undefined
+        : installation.published === undefined
+          ? `this copy of Handrail: ${installation.program}`
+          : `the published package, version ${installation.published}`,
   }
 }
+
+/** The setting that must lie below the client's own limit. */
+const patience = 'answer-within-ms'
 
 function entryFor(
   client: Client,
@@ -135,6 +158,7 @@ function entryFor(
   given: Invocation['options'],
   doors: Invocation['doors'],
   print: boolean,
+  installation: Installation,
 ): Entry {
   const dangers = Object.values(dangerFlags).filter((flag) => given[flag] === true)
   const state = typeof given['state'] === 'string' ? [`--state=${resolve(given['state'])}`] : []
@@ -143,17 +167,22 @@ function entryFor(
   doors.checkSettings(Object.fromEntries(settings))
   const url = given['http']
   if (typeof url !== 'string') {
+    const longer = client.answerWithinMs !== undefined && given[patience] === undefined
     const args = [
       '--project',
       project,
       ...state,
       ...dangers.map((flag) => `--${flag}`),
       ...settings.map(([flag, value]) => `--${flag}=${String(value)}`),
+      ...(longer ? [`--${patience}=${client.answerWithinMs}`] : []),
     ]
-    return client.stdio(serverStart(client, process.platform, args, given['local'] === true ? doors.installation : undefined))
+    return client.stdio(serverStart(client, process.platform, args, installation))
   }
-  if (given['local'] === true || settings.length || state.length || dangers.length)
-    throw bad('With --http the client starts nothing', 'Give settings to `handrail serve`, and leave --local out.')
+  if (given['local'] === true || given['published'] === true || settings.length || state.length || dangers.length)
+    throw bad(
+      'With --http the client starts nothing',
+      'Give settings to `handrail serve`, and leave --local and --published out.',
+    )
   if (!client.http)
     throw new ToolError('E_UNSUPPORTED', `${client.title} takes no server with a token over HTTP from its settings file`, {
       hint: 'Leave --http out: it then starts Handrail itself.',
