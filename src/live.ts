@@ -87,7 +87,10 @@ function complain(why: string): void {
 }
 
 function toolNames(runtime: Runtime): string {
-  return runtime.tools.map((tool) => tool.name).join()
+  return runtime
+    .listed()
+    .map((tool) => tool.name)
+    .join()
 }
 
 function noteChange(before: Runtime, after: Runtime): void {

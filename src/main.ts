@@ -39,6 +39,7 @@ import { openSessions } from './stores/sessions.ts'
 import { openSnapshots } from './stores/snapshots.ts'
 import { settle } from './settings.ts'
 import { allTools } from './toolsets/index.ts'
+import { usefulIn } from './toolsets/useful.ts'
 
 const probeAfterMs = 500
 /** Paths that one line of the log names. */
@@ -206,6 +207,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
     return written
   }
   const machine = { path: environment['PATH'] ?? '', home: environment['HOME'] || homedir(), project: projectRoot.path }
+  const isUseful = usefulIn(files, config)
   const tools = allTools({
     files: { files, diffs, search, regex, regexTimeoutMs: limits.regexTimeoutMs, kept: snapshots },
     session: {
@@ -232,6 +234,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
         },
       },
       confinement: stages.confinement,
+      unlisted: () => kernel.tools.filter((tool) => !isUseful(tool)).map((tool) => tool.name),
       note: (note) => sessions.note({ ...note, text: redact(note.text) }),
     },
     records: { audit },
@@ -317,6 +320,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       confinement: stages.confinement,
     },
     tools: kernel.tools,
+    listed: () => kernel.tools.filter(isUseful),
     offers: kernel.offers,
     accepts: kernel.accepts,
     onToolsChanged: () => undefined,

@@ -36,7 +36,10 @@ export interface Runtime {
     browser(): Promise<{ there: boolean; says: string }>
     confinement(): Promise<Confinement>
   }
+  /** Everything an agent may call. */
   readonly tools: readonly Tool[]
+  /** What an agent is shown of it: the rest is of no use in this project, and can be called all the same. */
+  listed(): readonly Tool[]
   /** Whether a tool can be called here, listed or not. */
   offers(tool: string): boolean
   /** Whether the contract and the switches would let this input through; says nothing of paths, risk or consent. */

@@ -135,6 +135,8 @@ export interface ToolForm<I extends object, O extends object, Use, In, Out> {
   needs?: 'enableShell'
   /** A question to the person. Where the client can show one, it is asked before the call and the answer comes with it. */
   asks?: (input: In) => string
+  /** Answers with pictures beside the words. */
+  pictures?: true
   /** `person`: not offered to agents over any surface. `resource`: read by address, not listed among the tools. */
   audience?: Audience
 }
@@ -164,6 +166,7 @@ export interface Tool {
   readonly developer: boolean
   readonly needs: 'enableShell' | undefined
   readonly audience: Audience
+  readonly pictures: boolean
   readonly asks: ((input: unknown) => string) | undefined
   /** `by input` where the arguments decide. */
   readonly floor: Risk | 'by input'
@@ -210,6 +213,7 @@ function bindForm<Use>(toolset: string, form: ToolForm<object, object, Use, unkn
     developer: form.developer ?? false,
     needs: form.needs,
     audience: form.audience ?? 'agent',
+    pictures: form.pictures ?? false,
     asks: form.asks,
     floor: typeof floor === 'function' ? 'by input' : floor,
     rehearsal: form.rehearsal,

@@ -12,7 +12,7 @@ const additions: Record<string, string[]> = {
   'replace_in_file.request': ['dryRun'],
   'replace_in_file.response': ['diff'],
   'preview_scene.request': ['line'],
-  'get_runtime_info.response': ['confinement', 'projectSettings'],
+  'get_runtime_info.response': ['confinement', 'projectSettings', 'unlisted'],
   'execute_command.request': ['stop'],
   'execute_command.response': ['exitCode', 'running', 'urls', 'changes', 'left', 'duration_ms', 'confined'],
   'validate_script.response': ['severity', 'code', 'column', 'endColumn'].map((name) => `diagnostics.items.${name}`),

@@ -11,6 +11,10 @@ let peer: McpPeer
 beforeAll(async () => {
   world = await openWorld({
     files: {
+      // What there are tools for.
+      'game/scene/.keep': '',
+      'skills/.keep': '',
+      'sandbox/workspaces/.keep': '',
       'a.txt': 'one\n',
       'folder/x.txt': 'x',
       'bin.dat': Buffer.from([0, 255]),

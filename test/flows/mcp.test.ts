@@ -282,11 +282,11 @@ describe('on one project, over every way', () => {
     })
   })
 
-  test('doctor says how large the list of tools is, to the byte as it goes over the wire', async () => {
+  test('doctor says how large the list of tools is for a model, to the byte', async () => {
     const { world, served } = all
     const { out } = await runCli(world.project, ['doctor', '--json'])
     const { findings } = JSON.parse(out) as { findings: { what: string; says: string }[] }
-    const said = Number(/^(\d+) bytes/.exec(findings.find(({ what }) => what === 'tool list')?.says ?? '')?.[1])
+    const said = Number(/(\d+) bytes/.exec(findings.find(({ what }) => what === 'tool list')?.says ?? '')?.[1])
     const meta = {
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',
       'io.modelcontextprotocol/clientCapabilities': {},
@@ -303,12 +303,60 @@ describe('on one project, over every way', () => {
       },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: meta } }),
     })
+    // Clients give a model these three and nothing else.
+    const read = (tools: unknown[]): number =>
+      Buffer.byteLength(
+        JSON.stringify(
+          (tools as Record<string, unknown>[]).map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
+        ),
+      )
     const { result } = (await response.json()) as { result: { tools: unknown[] } }
     expect(said).toBeGreaterThan(1_000)
-    expect(Buffer.byteLength(JSON.stringify(result.tools))).toBe(said)
+    expect(read(result.tools)).toBe(said)
     await using line = await openLine(world.project)
     const listed = await line.ask('{"jsonrpc":"2.0","id":9,"method":"tools/list"}', 9)
-    expect(Buffer.byteLength(JSON.stringify((listed.result as { tools: unknown[] }).tools))).toBe(said)
+    expect(read((listed.result as { tools: unknown[] }).tools)).toBe(said)
+  })
+
+  test('a folder with a few texts is offered nothing for games, skills and agents, and can call all of it', async () => {
+    const { world } = all
+    const hidden = [
+      'list_project_resources',
+      'validate_script',
+      'preview_scene',
+      'generate_character_profile',
+      'scene_graph',
+      'project_report',
+      'python_run',
+      'script_run',
+      'agent_run',
+    ]
+    for (const way of ways) {
+      const { client, call } = all.on(way)
+      const listed = await names(client)
+      expect([way, listed.filter((name) => hidden.includes(name))]).toEqual([way, []])
+      const info = await call('get_runtime_info', {})
+      expect(info['unlisted']).toMatchObject({ tools: hidden, says: expect.stringContaining('--tools') as string })
+      expect(info['tools']).toEqual(expect.arrayContaining(hidden))
+    }
+    expect((await all.on('stdio 2025').call('validate_script', { content: 'end;\n' }))['valid']).toBe(true)
+    const { out } = await runCli(world.project, ['doctor'])
+    expect(out).toMatch(/not listed.*scene_graph.*--tools/)
+    await using picked = await openMcp('stdio 2025', world.project, undefined, { args: ['--tools', 'webgal,agent_run'] })
+    expect(await names(picked.client)).toEqual([...hidden.slice(0, 6), 'agent_run'])
+  })
+
+  test('the first scene makes a game of it, and everybody is told', async () => {
+    await using own = await openEverywhere({ config: { policies: { writeRequiresDiff: false } } }, ['stdio 2025', 'http 2026'])
+    const followers: Follower[] = []
+    for (const [way, peer] of own.peers) followers.push(await follow(way, peer))
+    await own.on('http 2026').call('write_to_file', { path: 'game/scene/start.txt', content: 'end;\n', dryRun: false })
+    await until(() => followers.every(({ tools }) => tools > 0), 'the news')
+    for (const [way, { client }] of own.peers) {
+      expect([way, await names(client)]).toEqual([way, expect.arrayContaining(['validate_script', 'preview_scene'])])
+      expect([way, await names(client)]).toEqual([way, expect.not.arrayContaining(['agent_run'])])
+    }
+    for (const follower of followers) await follower.stop()
   })
 })
 
@@ -556,7 +604,7 @@ describe('a smaller list', () => {
       const { findings } = JSON.parse((await runCli(world.project, ['doctor', '--json', ...args])).out) as {
         findings: { what: string; says: string }[]
       }
-      return Number(/^(\d+) bytes/.exec(findings.find(({ what }) => what === 'tool list')?.says ?? '')?.[1])
+      return Number(/(\d+) bytes/.exec(findings.find(({ what }) => what === 'tool list')?.says ?? '')?.[1])
     }
     expect(await doctor('--tools', 'read_file,session')).toBeLessThan((await doctor()) / 1.5)
   })

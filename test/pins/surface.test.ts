@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { errorTable } from '../../src/contracts/errors.ts'
 import { catalogue } from '../../src/toolsets/index.ts'
-import { describeTool } from '../../src/surfaces/mcp/dialect.ts'
+import { describeTool, toResult, toWire } from '../../src/surfaces/mcp/dialect.ts'
 import { commands } from '../../src/surfaces/cli/run.ts'
 import { repository } from '../support/world.ts'
 
@@ -72,6 +72,31 @@ test('tool, file, contract and page carry the same name', () => {
 test('published input schemas have no combinator at the root, which some clients drop in silence', () => {
   for (const tool of catalogue())
     for (const word of ['oneOf', 'anyOf', 'allOf']) expect(describeTool(tool)['inputSchema']).not.toHaveProperty(word)
+})
+
+test('pictures reach every client: Codex shows its model structured content where there is some, and then nothing else', () => {
+  const shows = catalogue().filter((tool) => tool.pictures)
+  expect(shows.map((tool) => tool.name)).toEqual(['browser_action'])
+  for (const tool of shows) expect(describeTool(tool)).not.toHaveProperty('outputSchema')
+  const answer = toResult({ ok: true }, 'call_1', [{ mimeType: 'image/png', bytes: Buffer.from('png') }])
+  expect(answer).toEqual({
+    content: [
+      { type: 'text', text: '{"ok":true}' },
+      { type: 'image', mimeType: 'image/png', data: 'cG5n' },
+    ],
+    _meta: { 'handrail/call': 'call_1' },
+  })
+  expect(toWire({ jsonrpc: '2.0', id: 1, result: answer })).toBe(JSON.stringify({ jsonrpc: '2.0', id: 1, result: answer }))
+  expect(toResult({ ok: true }, 'call_1')).toMatchObject({ structuredContent: { ok: true } })
+})
+
+test('what is staged, asked about or undoable is not called destructive: clients ask twice then, or refuse', () => {
+  const hints = new Map(
+    catalogue().map((tool) => [tool.name, describeTool(tool)['annotations'] as Record<string, boolean>] as const),
+  )
+  const marked = (hint: string): string[] => [...hints].filter(([, hint_]) => hint_[hint]).map(([name]) => name)
+  expect(marked('destructiveHint')).toEqual(['agent_run'])
+  expect(marked('openWorldHint')).toEqual(['agent_run'])
 })
 
 test('the commands others rely on', () => {

@@ -25,14 +25,16 @@ export function describeTool(tool: Tool): Record<string, unknown> {
     title: tool.title,
     description: tool.description,
     inputSchema: publishable(tool.input),
-    outputSchema: publishable(tool.output),
+    // A tool with an output schema must answer with structured content, and then Codex shows its model nothing else: no picture.
+    ...(!tool.pictures && { outputSchema: publishable(tool.output) }),
     annotations: {
       title: tool.title,
       readOnlyHint: reads,
-      // What Handrail can undo destroys nothing.
-      destructiveHint: tool.floor === 'R2' || tool.floor === 'R3',
+      // What can be undone, and what runs on a stage, destroys nothing; a program that is not confined, or gets the network, has been
+      // agreed to by the person before. Clients ask once more, or refuse headless, where this says otherwise.
+      destructiveHint: tool.floor === 'R3',
       idempotentHint: reads,
-      openWorldHint: false,
+      openWorldHint: tool.floor === 'R3',
     },
     icons: tool.asks ? icons.person : reads ? icons.read : icons.change,
   }
@@ -47,14 +49,18 @@ export function publishable(schema: object): object {
   return rest
 }
 
-/** How much of a model's attention the list of tools takes. */
+/** How much of a model's attention the list of tools takes: clients give it names, descriptions and inputs, and nothing else. */
 export function listBytes(tools: readonly Tool[]): number {
-  return Buffer.byteLength(JSON.stringify(tools.map(describeTool)))
+  const read = tools.map(describeTool).map(({ name, description, inputSchema }) => ({ name, description, inputSchema }))
+  return Buffer.byteLength(JSON.stringify(read))
 }
 
 const callKey = 'handrail/call'
 
-/** A good answer: structured for clients that read it, the same JSON as text for those that do not, and pictures as pictures. */
+/**
+ * A good answer: structured for clients that read it, the same JSON as text for those that do not. Where it has pictures there is no
+ * structured content, since some clients would pass that on and nothing else.
+ */
 export function toResult(output: unknown, callId: string, attachments: readonly Attachment[] = []): Record<string, unknown> {
   const pictures = attachments.map(({ mimeType, bytes }) => ({
     type: 'image',
@@ -63,7 +69,7 @@ export function toResult(output: unknown, callId: string, attachments: readonly 
   }))
   return {
     content: [{ type: 'text', text: JSON.stringify(output) }, ...pictures],
-    structuredContent: output,
+    ...(pictures.length === 0 && { structuredContent: output }),
     _meta: { [callKey]: callId },
   }
 }

@@ -16,6 +16,7 @@ export function openFeed(runtime: Runtime): Feed {
   const listeners = new Set<(news: News) => void>()
   let timer: NodeJS.Timeout | undefined
   let seen = { line: 0, snapshot: '' }
+  let listed = ''
 
   const tell = (news: News): void => {
     for (const listener of listeners) listener(news)
@@ -25,8 +26,15 @@ export function openFeed(runtime: Runtime): Feed {
     if (now.line !== seen.line) tell({ kind: 'resource', uri: 'handrail://audit' })
     if (now.snapshot !== seen.snapshot) tell({ kind: 'resource', uri: 'handrail://snapshots' })
     seen = now
+    // A project becomes a game when its first scene is written.
+    const list = listOf(runtime)
+    if (list !== listed) tell({ kind: 'tools' })
+    listed = list
   }
-  runtime.onToolsChanged(() => tell({ kind: 'tools' }))
+  runtime.onToolsChanged(() => {
+    listed = listOf(runtime)
+    tell({ kind: 'tools' })
+  })
 
   return {
     tell,
@@ -34,6 +42,7 @@ export function openFeed(runtime: Runtime): Feed {
       listeners.add(listener)
       if (!timer) {
         seen = present(runtime, seen)
+        listed = listOf(runtime)
         timer = setInterval(look, lookMs).unref()
       }
       return () => {
@@ -54,4 +63,11 @@ function present(runtime: Runtime, seen: { line: number; snapshot: string }): { 
   } catch {
     return seen
   }
+}
+
+function listOf(runtime: Runtime): string {
+  return runtime
+    .listed()
+    .map((tool) => tool.name)
+    .join()
 }

@@ -83,7 +83,7 @@ export function createServer(house: House, desk: Desk, era: 'legacy' | 'modern',
 
   server.setRequestHandler(
     'tools/list',
-    () => ({ tools: [...runtime.tools.map(describeTool), ...(fixtures?.tools ?? [])] }) as never,
+    () => ({ tools: [...runtime.listed().map(describeTool), ...(fixtures?.tools ?? [])] }) as never,
   )
   server.setRequestHandler('tools/call', async (request, context) => {
     const { name, arguments: input = {} } = request.params

@@ -51,6 +51,12 @@ export const getRuntimeInfo = defineTool({
         ),
       ),
       tools: Type.Array(Type.String(), { description: '当前注册的工具名称列表' }),
+      unlisted: Type.Optional(
+        Type.Object(
+          { tools: texts, says: Type.String() },
+          { description: 'Tools that can be called although they are not in the list, and how to get them there.' },
+        ),
+      ),
       server: Type.Object({ name: Type.String(), version: Type.String({ pattern: '^\\d+\\.\\d+\\.\\d+$' }) }),
     },
     named('get_runtime_info', 'response'),
@@ -63,7 +69,8 @@ export const getRuntimeInfo = defineTool({
       output: { sandbox: { forbiddenDirs: ['.git', 'node_modules', '.env'], maxReadBytes: 5242880, textEncoding: 'utf-8' } },
     },
   ],
-  async execute(_, { facts, confinement }, call) {
+  async execute(_, { facts, confinement, unlisted }, call) {
+    const hidden = unlisted()
     return {
       projectRoot: facts.projectRoot,
       snapshotRetention: facts.snapshotRetention,
@@ -73,6 +80,12 @@ export const getRuntimeInfo = defineTool({
       ...(call.tools.includes('browser_action') && { browser: { enabled: true as const, ...facts.browser } }),
       ...(facts.projectSettings && { projectSettings: facts.projectSettings }),
       tools: [...call.tools],
+      ...(hidden.length && {
+        unlisted: {
+          tools: hidden,
+          says: 'This project has no use for them by the look of it, so they are not in the list. They can be called all the same; `--tools` with the toolsets or tools by name lists them.',
+        },
+      }),
       server: { name: 'handrail', version: facts.version },
     }
   },

@@ -20,6 +20,8 @@ export interface RuntimeFacts {
 export interface SessionUse {
   facts: RuntimeFacts
   confinement(): Promise<Confinement>
+  /** Tools that can be called and are not in the list an agent reads. */
+  unlisted(): string[]
   note(note: SessionNote): void
 }
 

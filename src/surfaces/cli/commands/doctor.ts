@@ -28,7 +28,19 @@ export const doctor: Command = {
       ignored = runtime.projectSettings?.ignored ?? []
       add('project', 'good', `${runtime.project}, ${runtime.config.mode} mode, ${runtime.tools.length} tools`)
       const bytes = await doors.toolListBytes(runtime)
-      add('tool list', 'good', `${bytes} bytes over MCP, about ${Math.round(bytes / 4)} tokens; --tools makes it smaller`)
+      const listed = runtime.listed()
+      add(
+        'tool list',
+        'good',
+        `${listed.length} tools, ${bytes} bytes of names, descriptions and inputs: about ${Math.round(bytes / 4)} tokens for a model; --tools makes it smaller`,
+      )
+      const rest = runtime.tools.filter((tool) => !listed.includes(tool))
+      if (rest.length)
+        add(
+          'not listed',
+          'note',
+          `${rest.map((tool) => tool.name).join(', ')}: of no use in this project by the look of it. They can be called all the same; --tools ${[...new Set(runtime.tools.map((tool) => tool.toolset))].join(',')} lists everything`,
+        )
       add(
         'paths',
         runtime.means.paths === 'descriptors' ? 'good' : 'note',
