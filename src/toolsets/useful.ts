@@ -1,5 +1,4 @@
 import type { Config } from '../contracts/config.ts'
-import { ToolError } from '../contracts/errors.ts'
 import type { Tool } from '../contracts/tool.ts'
 import type { Files } from '../host/files.ts'
 
@@ -11,10 +10,9 @@ export function usefulIn(files: Files, config: Config): (tool: Tool) => boolean 
   const there = (path: string): boolean => {
     try {
       return files.isFolder(path)
-    } catch (fault) {
-      // Not there, or not to be entered.
-      if (fault instanceof ToolError) return false
-      throw fault
+    } catch {
+      // Not there, or not to be entered: a list of tools is no reason to fail.
+      return false
     }
   }
   const isGame = (): boolean =>

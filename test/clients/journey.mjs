@@ -125,7 +125,7 @@ export async function checkPersonAndAudit(report, project, client) {
 /** Every tool of Handrail, under any prefix the client gives it, each once, and none of its fields lost. */
 export async function checkOffered(report, project, model, wire) {
   await report.step('every tool is offered to the model, with all its fields', async () => {
-    const ours = (await project.handrailJson('tools')).map(({ name }) => name)
+    const ours = (await project.handrailJson('tools')).filter(({ listed }) => listed).map(({ name }) => name)
     assert.deepEqual(wire.tools.map(({ name }) => name).sort(), ours.sort())
     const { schemas } = model.seen
     const offered = [...model.seen.offered]

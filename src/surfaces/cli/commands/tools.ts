@@ -6,20 +6,32 @@ export const tools: Command = {
   name: 'tools',
   summary: 'List the tools an agent is offered, or show one',
   usage: 'handrail tools [NAME] --project DIR',
-  about: 'With a name: what it does, its input and output as JSON Schema, the errors it may raise, and examples.',
+  about:
+    'What is not listed is of no use in this project by the look of it; it can be called all the same, and --tools lists it. With a name: what it does, its input and output as JSON Schema, the errors it may raise, and examples.',
   examples: ['handrail tools --project .', 'handrail tools write_to_file --project .'],
   async run({ words, json, open }) {
     const runtime = open()
     try {
       const [name] = words
       if (name === undefined) {
+        const listed = runtime.listed()
+        const rows = runtime.tools.map((tool) => ({ tool, listed: listed.includes(tool) }))
         if (json)
-          say(JSON.stringify(runtime.tools.map(({ name: tool, title, description }) => ({ name: tool, title, description }))))
+          say(
+            JSON.stringify(
+              rows.map(({ tool: { name: one, title, description }, listed: here }) => ({
+                name: one,
+                title,
+                description,
+                listed: here,
+              })),
+            ),
+          )
         else
           say(
             table(
-              ['tool', 'what it does'],
-              runtime.tools.map((tool) => [tool.name, oneLine(tool.description, 100)]),
+              ['tool', 'listed', 'what it does'],
+              rows.map(({ tool, listed: here }) => [tool.name, here ? 'yes' : 'no', oneLine(tool.description, 100)]),
             ),
           )
         return 0
