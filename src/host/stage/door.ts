@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
-import { connect, createServer, type Server, type Socket } from 'node:net'
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { personCookie } from '../../contracts/names.ts'
 import { couple, doorName } from './relay.ts'
 
@@ -7,18 +7,26 @@ import { couple, doorName } from './relay.ts'
 export interface Door {
   /** Opens what the server listens on by now, shuts what it has left, and says where it can be opened. */
   urls(): Promise<string[]>
+  /** Which ports are open by now under another number than the server knows, in words. */
+  elsewhere(): string[]
   close(): void
 }
 
 const mostPorts = 16
 const mostConnections = 256
-/** Where a port is taken, so many after it are tried. */
-const neighbours = 100
 /**
- * Ports to which programs of this machine, and links of our own, send secrets without a second look: our page, databases,
- * debuggers, models. A server that listens there is opened elsewhere, so that it cannot pose as one of them.
+ * Where dev servers usually listen, and nothing else that programs of this machine would send a secret to unasked. Only these are
+ * opened under their own number, where it is free; every other at a number the system chooses, so that no server can pose as a
+ * database, a cluster, a proxy or a collector that something here is set up to talk to. Left out on purpose: 3001 (WebGAL Terre),
+ * 8001 (the cluster behind `kubectl proxy`), 8086 (InfluxDB), 8888 (Jupyter).
  */
-const spokenFor = new Set([1433, 1521, 2375, 2376, 3306, 4777, 5432, 5672, 6379, 8200, 9200, 9222, 9229, 11211, 11434, 27017])
+// prettier-ignore
+const usual = new Set([
+  1234, 1313, 3000, 3002, 3003, 3004, 3005, 3006, 3007, 3008, 3009, 4000, 4173, 4174, 4175, 4176, 4200, 4321,
+  5173, 5174, 5175, 5176, 5177, 5178, 5179, 5500, 6006, 8000, 8080, 8081, 8082, 8083, 8084, 8085, 8787, 24678, 35729,
+])
+/** The number the system chose for one address may be somebody's on the other. */
+const tries = 10
 /** Only names a place, whatever lies there. Node has no word for it. */
 const onlyName = 0o10000000
 
@@ -53,7 +61,7 @@ export function openDoor(folder: string, pid: number): Door {
     }
     for (const port of inside) {
       if (open.has(port)) continue
-      const found = await listenFrom(port, (client) => enter(client, port))
+      const found = await openFor(port, (client) => enter(client, port))
       if (closed) found?.servers.forEach((server) => server.close())
       else if (found) open.set(port, found)
     }
@@ -65,6 +73,10 @@ export function openDoor(folder: string, pid: number): Door {
       if (closed) return Promise.resolve([])
       return (looking ??= look().finally(() => (looking = undefined)))
     },
+    elsewhere: () =>
+      [...open].flatMap(([inside, { port }]) =>
+        port === inside ? [] : [`its port ${inside} is opened on this machine as http://localhost:${port}/`],
+      ),
     close() {
       closed = true
       for (const { servers } of open.values()) for (const server of servers) server.close()
@@ -103,33 +115,37 @@ function listening(pid: number): number[] {
   return [...found].sort((a, b) => a - b)
 }
 
-async function listenFrom(
+async function openFor(
   wanted: number,
   enter: (client: Socket) => void,
 ): Promise<{ port: number; servers: Server[] } | undefined> {
-  for (let port = wanted; port < Math.min(wanted + neighbours, 65_536); port++) {
-    const servers = spokenFor.has(port) ? undefined : await listenOn(port, enter)
-    if (servers) return { port, servers }
-  }
-  return undefined
+  let found = usual.has(wanted) ? await listenOn(wanted, enter) : undefined
+  for (let more = tries; !found && more > 0; more--) found = await listenOn(0, enter)
+  return found
 }
 
 /** On both addresses of `localhost`: a browser may take either, and must not find somebody else there. */
-async function listenOn(port: number, enter: (client: Socket) => void): Promise<Server[] | undefined> {
+async function listenOn(
+  wanted: number,
+  enter: (client: Socket) => void,
+): Promise<{ port: number; servers: Server[] } | undefined> {
   const servers: Server[] = []
+  let port = wanted
   for (const host of ['127.0.0.1', '::1']) {
     const server = createServer({ allowHalfOpen: true }, enter)
     const fault = await new Promise<string | undefined>((resolve) => {
       server.once('error', (cause: NodeJS.ErrnoException) => resolve(cause.code))
       server.listen({ port, host }, () => resolve(undefined))
     })
-    if (fault === undefined) servers.push(server.on('error', () => undefined))
-    else if (host === '127.0.0.1' || !['EADDRNOTAVAIL', 'EAFNOSUPPORT'].includes(fault)) {
+    if (fault === undefined) {
+      servers.push(server.on('error', () => undefined))
+      port = (server.address() as AddressInfo).port
+    } else if (host === '127.0.0.1' || !['EADDRNOTAVAIL', 'EAFNOSUPPORT'].includes(fault)) {
       for (const one of servers) one.close()
       return undefined
     }
   }
-  return servers
+  return { port, servers }
 }
 
 const needle = Buffer.from(`${personCookie}=`)

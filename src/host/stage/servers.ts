@@ -34,6 +34,8 @@ interface Server {
   readonly name: string
   readonly log: Keeping
   readonly errors: Keeping
+  /** Which of its ports are opened under another number, in words. */
+  elsewhere(): readonly string[]
   readonly began: number
   /** When it last printed something. */
   spoke: number
@@ -123,10 +125,18 @@ const nothing = {
 
 async function answer(server: Server, program: Program): Promise<Ran> {
   const urls = await server.urls()
+  const log = server.log.end()
   return {
     ...nothing,
     ...(server.end && howItEnded(server.end, program)),
-    stdout: server.log.end(),
+    stdout: {
+      ...log,
+      text:
+        server
+          .elsewhere()
+          .map((one) => `[handrail] ${one}\n`)
+          .join('') + log.text,
+    },
     stderr: server.errors.end(),
     ms: Math.round(performance.now() - server.began),
     serving: { running: server.end === undefined, urls },
@@ -173,7 +183,7 @@ function supervise(parts: ServerParts, found: Confined, program: Program, folder
   const running = makeReady(found.means, { folder, layers, limits }).run({
     program: { argv: besideRelay(program.argv), timeoutMs: noDeadlineMs },
     view: () => parts.viewOf(found, { ...program, network: false }, shows, parts.hidden()),
-    written: folder,
+    written: [doorstep, ...(layers ? [layers.upper] : [])],
     lookEveryMs: 500,
     onStarted: (way) =>
       (end = (why) => {
@@ -193,6 +203,7 @@ function supervise(parts: ServerParts, found: Confined, program: Program, folder
     name: nameOf(program),
     log: keepBothEnds(program.outputBytes, program.secrets, 0),
     errors: keepBothEnds(program.outputBytes, program.secrets, 0),
+    elsewhere: () => (server.end ? [] : (door?.elsewhere() ?? [])),
     began: performance.now(),
     spoke: performance.now(),
     end: undefined,
