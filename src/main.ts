@@ -42,6 +42,7 @@ import { allTools } from './toolsets/index.ts'
 import { usefulIn } from './toolsets/useful.ts'
 
 const probeAfterMs = 500
+const lapseEveryMs = 30_000
 /** Paths that one line of the log names. */
 const mostTold = 200
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string }
@@ -111,7 +112,8 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
   if (kept.remounted)
     audit.note({ event: 'state.remounted', message: 'the project lies on another device than before', details: kept.remounted })
   const snapshots = openSnapshots(state.sub('snapshots'), db)
-  const approvals = openApprovals(db, (lapsed) =>
+  const approvals = openApprovals(db, (lapsed) => {
+    stages.forget(lapsed.id)
     audit.note({
       event: 'approval.decided',
       approval: lapsed.id,
@@ -119,8 +121,8 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       by: 'time',
       tool: lapsed.tool,
       session: lapsed.session,
-    }),
-  )
+    })
+  })
   const sessions = openSessions(db)
   const idempotency = openIdempotency(db, limits.idempotencyTtlMs)
   const journal = openJournal({
@@ -162,7 +164,12 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       environment,
       state: kept.base.path,
       settings: config.stage,
-      limits: { processes: limits.stageProcesses, memoryBytes: limits.stageMemoryBytes, diskBytes: limits.stageDiskBytes },
+      limits: {
+        processes: limits.stageProcesses,
+        memoryBytes: limits.stageMemoryBytes,
+        diskBytes: limits.stageDiskBytes,
+        entries: limits.stageEntries,
+      },
       diffs,
     }),
   )
@@ -250,7 +257,14 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
   })
   const kernel = openKernel(tools, config, {
     audit,
-    approvals,
+    approvals: {
+      ...approvals,
+      move(id, from, to) {
+        const moved = approvals.move(id, from, to)
+        if (moved && to === 'void') stages.forget(id)
+        return moved
+      },
+    },
     sessions,
     idempotency,
     world: {
@@ -285,6 +299,9 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
   // Found out before the first program asks, but after the first answers: a client waits for those.
   const probing = setTimeout(() => void stages.confinement(), probeAfterMs).unref()
   keep({ close: () => clearTimeout(probing) })
+  // A lapse is found by looking, and its stage takes room until then.
+  const lapsing = setInterval(() => void approvals.get(''), lapseEveryMs).unref()
+  keep({ close: () => clearInterval(lapsing) })
 
   return {
     project: projectRoot.path,
@@ -364,6 +381,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
           ),
         )
         const now = approvals.get(id) as Approval
+        if (now.state === 'denied') stages.forget(id)
         if (!decided)
           throw new ToolError('E_CONFLICT', `This approval is already ${now.state}`, {
             details: { approvalId: id },

@@ -35,6 +35,7 @@ test('every setting says which way it is tighter, and in words what a looser val
       "limits.searchTimeoutMs": "lower",
       "limits.snapshotRetention": "trust",
       "limits.stageDiskBytes": "lower",
+      "limits.stageEntries": "lower",
       "limits.stageMemoryBytes": "lower",
       "limits.stageProcesses": "lower",
       "mode": "user cline developer",

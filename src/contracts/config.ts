@@ -282,6 +282,13 @@ export const Config = Type.Object(
           default: 1_073_741_824,
           description: 'Most a program may write on its stage.',
         }),
+        stageEntries: Type.Integer({
+          minimum: 100,
+          tighter: 'lower',
+          loosens: 'lets a program make {} files and folders',
+          default: 250_000,
+          description: 'Most files and folders a program may make on its stage.',
+        }),
       },
       closed,
     ),

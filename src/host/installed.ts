@@ -1,6 +1,7 @@
 import { accessSync, closeSync, constants, existsSync, openSync, readFileSync, readSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { installedIn } from './stage/confine.ts'
+import { holds, wallsOf } from './stage/walls.ts'
+import { programParts } from './toolchain.ts'
 
 /** A program of this machine, and what a stage must show for it to run. */
 export interface Installed {
@@ -69,16 +70,9 @@ export function inPath(name: string, { path, project }: Pick<Machine, 'path' | '
 /** By its real path: what lies behind links would not be found on a stage. */
 function asInstalled(found: string, machine: Machine): Installed {
   const file = realpathSync(found)
-  const reads = [file, ...interpreterOf(file)].flatMap((one) => placeOf(one, machine))
+  const walls = wallsOf({ HOME: machine.home }, machine.project)
+  const reads = [file, ...interpreterOf(file)].flatMap((one) => programParts(one, walls))
   return { file, reads: [...new Set(reads)] }
-}
-
-/** The folder a program was installed into; only the program itself where that folder would show more than it. */
-export function placeOf(file: string, { home, project }: Pick<Machine, 'home' | 'project'>): string[] {
-  const prefix = installedIn(file)
-  if (prefix === undefined) return []
-  const wide = holds(prefix, home) || holds(prefix, project) || prefix === join(home, '.local') || prefix.split('/').length <= 2
-  return [wide ? file : prefix]
 }
 
 /** The program a script names in its first line: `#!/home/me/.venv/bin/python`. `env` looks on the stage's own PATH. */
@@ -95,8 +89,4 @@ function firstBytes(file: string): string {
   } finally {
     closeSync(fd)
   }
-}
-
-function holds(folder: string, path: string): boolean {
-  return path === folder || path.startsWith(`${folder}/`)
 }

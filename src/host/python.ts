@@ -1,8 +1,10 @@
 import { realpathSync } from 'node:fs'
 import { ToolError } from '../contracts/errors.ts'
-import { inPath, placeOf, type Installed, type Machine } from './installed.ts'
+import { inPath, type Installed, type Machine } from './installed.ts'
 import { keepBothEnds } from './output.ts'
 import { runProcess } from './process.ts'
+import { wallsOf } from './stage/walls.ts'
+import { pythonParts } from './toolchain.ts'
 
 const question = 'import sys; print(sys.executable); print(sys.prefix); print(sys.base_prefix)'
 
@@ -17,8 +19,7 @@ async function findPython(machine: Machine): Promise<Installed> {
   for (const candidate of inPath('python3', machine)) {
     const [file, ...prefixes] = await ask(candidate, machine)
     if (!file?.startsWith('/')) continue
-    const outside = prefixes.filter((prefix) => prefix.startsWith('/') && !/^\/usr(\/|$)/.test(prefix) && prefix !== '/')
-    return { file, reads: [...new Set([...outside, ...placeOf(file, machine), ...placeOf(realpathSync(file), machine)])] }
+    return { file, reads: pythonParts(prefixes, [file, realpathSync(file)], wallsOf({ HOME: machine.home }, machine.project)) }
   }
   throw new ToolError('E_UNSUPPORTED', 'There is no Python 3 on this machine', {
     hint: 'Install it (apt install python3), or put python3 on the PATH that Handrail is started with.',

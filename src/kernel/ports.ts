@@ -96,6 +96,8 @@ export interface Staged {
   made(): WorldRecord[]
   show(sensitive: ReadonlySet<string>): Promise<Pick<Card, 'changes' | 'rest'>>
   readonly sides: Sides
+  /** Refused where too many wait for a person already. */
+  mayWait(): void
   keep(approval: string): void
   /** The yes is used: from here on it is this call's alone, and no other that found it can take it away. */
   take(call: string): void

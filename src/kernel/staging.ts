@@ -181,6 +181,7 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
           throw new Unanswered(held.code, held.message, { ...(held.details && { details: held.details }), hint: held.hint })
       },
     }
+    staged.mayWait()
     trace.approved(await consent(ports, config.limits, question), stateDigest)
     staged.take(call.id)
   }

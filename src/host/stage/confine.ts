@@ -1,8 +1,8 @@
-import { existsSync, lstatSync, readdirSync, readlinkSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync } from 'node:fs'
 import { ToolError } from '../../contracts/errors.ts'
 import type { Hidden } from './hidden.ts'
 import { emptyFile } from './places.ts'
+import { holds } from './walls.ts'
 
 /** A folder as a program finds it. */
 export interface Shown {
@@ -41,6 +41,9 @@ const networkFiles = [
   'gai.conf',
 ]
 
+/** What the kernel tells of the whole machine there: keys of the person, who else waits for what. */
+const told = ['keys', 'key-users', 'kcore', 'timer_list', 'sched_debug', 'latency_stats'].map((name) => `/proc/${name}`)
+
 const starter = '/run/start'
 const program = '/run/program'
 /** What starts a program whose instructions arrived whole. */
@@ -56,9 +59,9 @@ export function startText(argv: readonly string[]): string {
 
 /**
  * The arguments of bubblewrap for one program: a machine of its own, read-only, without capabilities, users, network or neighbours.
- * It reads the words of the starter from an open file.
+ * It reads the words of the starter from one open file, and the calls it may not make from another.
  */
-export function confine(view: View, flags: ReadonlySet<string>, programFile: number): string[] {
+export function confine(view: View, flags: ReadonlySet<string>, programFile: number, filterFile?: number): string[] {
   const words = [
     '--unshare-user',
     '--unshare-ipc',
@@ -75,6 +78,7 @@ export function confine(view: View, flags: ReadonlySet<string>, programFile: num
     'ALL',
     '--die-with-parent',
     '--new-session',
+    ...(filterFile === undefined ? [] : ['--seccomp', String(filterFile)]),
     '--clearenv',
     ...Object.entries(view.env).flatMap(([name, value]) => ['--setenv', name, value]),
     ...systemFolders(),
@@ -83,6 +87,7 @@ export function confine(view: View, flags: ReadonlySet<string>, programFile: num
     '/dev',
     '--proc',
     '/proc',
+    ...told.flatMap((file) => (existsSync(file) ? ['--ro-bind', `${view.etc}/${emptyFile}`, file] : [])),
     // Whoever is root outside could set the kernel there, without any capability: core_pattern alone runs programs as root.
     '--remount-ro',
     '/proc',
@@ -90,7 +95,10 @@ export function confine(view: View, flags: ReadonlySet<string>, programFile: num
     ...(flags.has('--size') ? ['--size', String(view.tmpBytes)] : []),
     '--tmpfs',
     '/dev/shm',
-    ...bindEach(view.reads),
+    // It is memory without a bound.
+    '--remount-ro',
+    '/dev',
+    ...showEach(view.reads, view.project),
     ...view.shows.flatMap(({ from, at, writes }) => [writes ? '--bind' : '--ro-bind', from, at]),
     ...hide(view),
     '--chdir',
@@ -145,6 +153,17 @@ function bindEach(paths: readonly string[]): string[] {
   return paths.flatMap((path) => (existsSync(path) ? ['--ro-bind', path, path] : []))
 }
 
+/** A link stays a link where what it leads to is shown as well: a program may look beside the file that it really is. */
+function showEach(paths: readonly string[], project: string): string[] {
+  const outer = paths.filter((path) => existsSync(path) && !paths.some((other) => other !== path && holds(other, path)))
+  const isShown = (path: string): boolean => [...outer, project, '/usr'].some((folder) => holds(folder, path))
+  return [...new Set(outer)].flatMap((path) => {
+    const real = realpathSync(path)
+    const isLink = lstatSync(path).isSymbolicLink()
+    return isLink && isShown(real) ? ['--symlink', real, path] : ['--ro-bind', real, path]
+  })
+}
+
 function hide({ project, hidden, shows, etc }: View): string[] {
   return hidden
     .map(({ path, folder }) => ({ at: `${project}/${path}`, folder }))
@@ -157,12 +176,6 @@ export function overlaid(project: string, merged: string, changes: string, alone
   const all = { from: merged, at: project, writes: changes === '' }
   const one = { from: `${merged}/${changes}`, at: `${project}/${changes}`, writes: true }
   return changes === '' ? [all] : alone ? [one] : [all, one]
-}
-
-/** The folder a program was installed into, where it lies outside /usr: `~/.nvm/versions/node/v20.19.0`. */
-export function installedIn(program: string): string | undefined {
-  const prefix = dirname(dirname(program))
-  return prefix === '/' || /^\/(usr|bin|sbin|lib)(\/|$)/.test(prefix) ? undefined : prefix
 }
 
 /** The whole environment of a program, save what its tool adds. */

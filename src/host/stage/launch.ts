@@ -6,6 +6,7 @@ import { canAct, gone, markName } from '../running.ts'
 import { confine, needsInstructions, started, startText, type View } from './confine.ts'
 import { boundedGroup } from './group.ts'
 import { lifeline } from './lifeline.ts'
+import { filterFor } from './seccomp.ts'
 import { watchLimits, type Limits } from './watch.ts'
 
 /** The programs of the system that staging rests on. */
@@ -41,6 +42,8 @@ const setting = [
 ]
 const limiting = [
   '[ -z "$HANDRAIL_GROUP" ] || { echo 0 >"$HANDRAIL_GROUP"; } 2>/dev/null',
+  // Where the machine runs out of memory it is the program that goes, not whoever else is large.
+  '{ echo 900 >/proc/self/oom_score_adj; } 2>/dev/null',
   'ulimit -c 0; ulimit -f "$1"; ulimit -d "$2"; ulimit -u "$3" 2>/dev/null || ulimit -p "$3" 2>/dev/null',
   'shift 3',
   lifeline,
@@ -91,8 +94,8 @@ export interface Launch {
   view: () => View
   /** Asked while bubblewrap sets up that view; without a yes it gets no program to start. */
   holds?: () => boolean
-  /** All it writes to the disk lands below this folder. */
-  written: string
+  /** All it writes to the disk lands below these folders. */
+  written: readonly string[]
   /** How often it is looked what it takes; a program that runs for days is not to cost much by it. */
   lookEveryMs?: number
   signal?: AbortSignal | undefined
@@ -116,6 +119,10 @@ export interface Ready {
 
 const argumentsPipe = 4
 const programPipe = 5
+const filterPipe = 6
+
+/** Which calls to the kernel no program gets; nothing where the machine is of a kind we do not know. */
+export const filter = filterFor(process.arch)
 
 /** Sets a stage up. */
 export function makeReady(means: Means, { folder, layers, limits }: Setting): Ready {
@@ -131,7 +138,7 @@ export function makeReady(means: Means, { folder, layers, limits }: Setting): Re
   const stopping = new AbortController()
   const how = said()
   const what = said()
-  const group = boundedGroup(folder, limits.processes)
+  const group = boundedGroup(limits)
   const running = runProcess({
     file: means.unshare,
     args: [
@@ -147,11 +154,11 @@ export function makeReady(means: Means, { folder, layers, limits }: Setting): Re
       ...started,
     ],
     cwd: '/',
-    env: { ...outerEnv, [markName]: folder, ...(group !== undefined && { HANDRAIL_GROUP: group }) },
+    env: { ...outerEnv, [markName]: folder, ...(group && { HANDRAIL_GROUP: group.joining }) },
     timeoutMs: () => asked?.program.timeoutMs ?? 0,
     signal: stopping.signal,
     // Not as arguments, which every user of the machine can list: there may be keys among the variables.
-    instructions: [how.bytes, what.bytes],
+    instructions: [how.bytes, what.bytes, ...(filter ? [Promise.resolve(filter)] : [])],
     onOutput: (chunk) => asked?.onOutput(chunk),
     onErrors: (chunk) => asked?.onErrors(chunk),
     onStarted(started, end) {
@@ -173,6 +180,7 @@ export function makeReady(means: Means, { folder, layers, limits }: Setting): Re
     const end = await running
     // The first process of its namespace ends last: once it is gone, so is everything the program left running.
     if (first !== undefined) await gone(first)
+    group?.drop()
     return {
       ...end,
       outdated,
@@ -180,7 +188,7 @@ export function makeReady(means: Means, { folder, layers, limits }: Setting): Re
     }
   })()
   // Told to whoever runs it; nobody may.
-  ended.catch(() => undefined)
+  ended.catch(() => group?.drop())
   const onAbort = (): void => stopping.abort()
   const drop = async (): Promise<void> => {
     stopping.abort()
@@ -195,13 +203,14 @@ export function makeReady(means: Means, { folder, layers, limits }: Setting): Re
       if (signal?.aborted) stopping.abort()
       signal?.addEventListener('abort', onAbort, { once: true })
       try {
-        how.say(Buffer.from(`${confine(view(), means.flags, programPipe).join('\0')}\0`))
+        how.say(Buffer.from(`${confine(view(), means.flags, programPipe, filter && filterPipe).join('\0')}\0`))
         // It is on its way before we look.
         await turn()
         outdated = launch.holds?.() === false
         if (outdated) stopping.abort()
         else what.say(Buffer.from(startText(program.argv)))
-        watch = watchLimits(pid, launch.written, limits, launch.lookEveryMs ?? 50, stop)
+        const { written, lookEveryMs: everyMs = 50 } = launch
+        watch = watchLimits({ pid, first: () => first, written, unshare: means.unshare, everyMs }, limits, stop)
         launch.onStarted?.(stop)
         return await ended
       } catch (fault) {

@@ -15,4 +15,4 @@ export const lifeline = `(
       [ "$at" = "/proc/$me" ] || ! tr '\\0' '\\n' <"$at/environ" | grep -qx "${markName}=$${markName}" || ! kill -9 "\${at#/proc/}" || quiet=0
     done
   done
-) >/dev/null 2>&1 4<&- 5<&- &`
+) >/dev/null 2>&1 4<&- 5<&- 6<&- &`

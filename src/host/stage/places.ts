@@ -18,7 +18,6 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { deepest } from '../paths.ts'
 import { runBriefly } from '../process.ts'
-import { dropGroup } from './group.ts'
 
 /** Where stages may stand: outside the project, since an overlay cannot lie in what it covers. The first that works is used. */
 export function stageHomes(state: string, environment: Record<string, string | undefined>, wanted: string): string[] {
@@ -111,12 +110,25 @@ function lstatIfNameable(path: string): Stats | undefined {
 
 /** Takes a stage away, whatever its program did to names, depths and permissions; what even the system's own tools cannot remove stays. */
 export function removeStage(folder: string): void {
-  dropGroup(folder)
+  if (removedBare(folder)) return
   try {
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   } catch {
     const removing = 'chmod -R u+rwX -- "$1"; rm -rf -- "$1"'
     runBriefly('/bin/sh', ['-c', removing, 'remove', folder], { timeoutMs: 120_000 })
+  }
+}
+
+/** Most are as they were made. The overlay leaves a folder there that nobody may read, which newer Nodes want to before they remove it. */
+function removedBare(folder: string): boolean {
+  try {
+    rmdirSync(join(folder, 'upper'))
+    for (const name of ['work/work', 'work/index', 'work']) removeIfEmpty(join(folder, name))
+    rmSync(join(folder, 'stage.json'), { force: true })
+    rmdirSync(folder)
+    return true
+  } catch {
+    return false
   }
 }
 

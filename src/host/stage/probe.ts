@@ -5,7 +5,7 @@ import { runProcess } from '../process.ts'
 import { processName } from '../running.ts'
 import { keepBothEnds } from '../output.ts'
 import { overlaid } from './confine.ts'
-import { makeReady, type Means } from './launch.ts'
+import { filter, makeReady, type Means } from './launch.ts'
 import { etcFiles, makePlace, removeStage } from './places.ts'
 import { makeLayers } from './shelf.ts'
 
@@ -45,7 +45,7 @@ export async function probe(asked: Probing): Promise<Probe> {
           means,
           place,
           etc,
-          says: `bubblewrap ${version} and an overlay of the project; no network, no capabilities, own processes`,
+          says: `bubblewrap ${version} and an overlay of the project; no network, no capabilities, own processes${filter ? ', calls to the kernel filtered' : `; calls to the kernel are not filtered on ${process.arch}`}`,
         }
       faults.push(fault)
     } catch (cause) {
@@ -61,7 +61,7 @@ async function tryStage(means: Means, project: string, place: string, etc: strin
   try {
     const layers = makeLayers(folder, place, project)
     const output = keepBothEnds(2_000)
-    const limits = { processes: 64, memoryBytes: 1_073_741_824, diskBytes: 1_048_576 }
+    const limits = { processes: 64, memoryBytes: 1_073_741_824, diskBytes: 1_048_576, entries: 1_000 }
     const end = await makeReady(means, { folder, layers, limits }).run({
       program: { argv: ['/bin/sh', '-c', 'test ! -e .handrail/token && : > .handrail-probe && echo staged'], timeoutMs: 10_000 },
       view: () => ({
@@ -75,7 +75,7 @@ async function tryStage(means: Means, project: string, place: string, etc: strin
         network: false,
         tmpBytes: 1_048_576,
       }),
-      written: layers.upper,
+      written: [layers.upper],
       onOutput: (chunk) => output.add(chunk),
       onErrors: (chunk) => output.add(chunk),
     })

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { ToolError } from '../../contracts/errors.ts'
 import type { Ran } from '../../contracts/stage.ts'
 import { killMarked, processName } from '../running.ts'
 import type { Difference } from './effects.ts'
@@ -18,6 +19,8 @@ export interface StageOrigin {
 export interface StageRecord extends StageOrigin {
   confined: boolean
   approval?: string
+  /** What it takes on the disk while it waits. */
+  bytes?: number
   ran?: Ran
   changed?: readonly Difference[]
 }
@@ -59,6 +62,30 @@ export function stagesBelow(places: readonly string[]): { folder: string; owned:
         .filter((name) => !shared.test(name))
         .map((name) => ({ folder: join(place, name), owned: isOwned(name), record: recordOf(join(place, name)) })),
     )
+}
+
+/** Most stages of one project that wait for an answer, and most that they take on the disk together, as a multiple of what one may. */
+const mostWaiting = 32
+const mostWaitingTimes = 4
+
+/** Refuses to let another stage wait where too many do: an answer that nobody gives must not fill the disk. */
+export function mustHaveRoom(places: readonly string[], bytes: number, diskBytes: number): void {
+  const waiting = stagesBelow(places).flatMap(({ record }) => (record?.approval === undefined ? [] : [record.bytes ?? 0]))
+  const all = waiting.reduce((sum, one) => sum + one, bytes)
+  if (waiting.length < mostWaiting && all <= mostWaitingTimes * diskBytes) return
+  throw new ToolError(
+    'E_POLICY_VIOLATION',
+    `The changes of ${waiting.length} programs wait for a person already; with these that would be ${all} bytes (most: ${mostWaiting} programs, ${mostWaitingTimes * diskBytes} bytes)`,
+    {
+      details: { waiting: waiting.length },
+      hint: 'Nothing of this run was taken over. A person can answer what waits: handrail approvals list. Then make the call again.',
+    },
+  )
+}
+
+/** Takes away the stage that a question was about. */
+export function forgetStage(places: readonly string[], approval: string): void {
+  for (const { folder, record } of stagesBelow(places)) if (record?.approval === approval) removeStage(folder)
 }
 
 /** Takes away what nobody owns and no question is about. `lost` is told of each call that ended with its process, before its stage goes. */

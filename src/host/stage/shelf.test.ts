@@ -1,9 +1,10 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Ready } from './launch.ts'
+import { removeStage } from './places.ts'
 import { idleMs, openShelf, type Shelf } from './shelf.ts'
 
 const record = { call: 'c', session: 's', tool: 't', inputDigest: 'd', confined: true }
@@ -72,30 +73,15 @@ test('one that nobody wants goes after a while, with its folder', async () => {
 })
 
 test('closing takes all of it away, also what is being prepared', async () => {
-  shelf.leave(take().folder)
+  removeStage(take().folder)
   const { folder } = take()
   await turn()
-  shelf.leave(folder)
+  removeStage(folder)
   const last = take()
   await shelf.close()
   await turn()
   expect(stagesIn()).toEqual([last.folder.slice(place.length + 1)])
   expect(made.filter((one) => one !== last.folder).every((one) => !existsSync(one))).toBe(true)
-})
-
-test('a stage is used again only as it was made: empty, and with the permissions the project has now', () => {
-  const first = take()
-  shelf.leave(first.folder)
-  const second = take()
-  expect(second.folder).toBe(first.folder)
-  writeFileSync(join(second.layers.upper, 'x'), '')
-  shelf.leave(second.folder)
-  expect(existsSync(second.folder)).toBe(false)
-  const third = take()
-  shelf.leave(third.folder)
-  chmodSync(project, 0o700)
-  expect(take().folder).not.toBe(third.folder)
-  expect(existsSync(third.folder)).toBe(false)
 })
 
 test('what cannot be set up leaves no folder', () => {

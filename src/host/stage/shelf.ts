@@ -1,4 +1,4 @@
-import { chmodSync, lstatSync, mkdirSync, readdirSync, statSync, unlinkSync } from 'node:fs'
+import { chmodSync, lstatSync, mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Layers, Ready } from './launch.ts'
 import { removeStage } from './places.ts'
@@ -12,16 +12,14 @@ export interface Bare {
 }
 
 /**
- * Where bare stages come from. Where one was taken a moment ago the next is set up beside the program that runs, and one that a
- * program left as it was made is used again: most commands only read, and setting up would cost them as much as running.
+ * Where bare stages come from. Where one was taken a moment ago the next is set up beside the program that runs. None is used
+ * twice, however it looks: a time or an attribute on its top folder would be a letter from one call to the next.
  */
 export interface Shelf {
   /** With when it was taken, by the clock of its own file system. */
   take(record: StageRecord): Bare & { since: bigint }
   /** A program runs on one: the time to set up the next. */
   started(): void
-  /** No trace is left of what ran on it. */
-  leave(folder: string): void
   close(): Promise<void>
 }
 
@@ -29,23 +27,14 @@ export interface Shelf {
 export const idleMs = 60_000
 
 export function openShelf(place: string, project: string, setUp: (folder: string, layers: Layers) => Ready): Shelf {
-  let emptied: string | undefined
   let next: (Bare & { of: string; idle: NodeJS.Timeout }) | undefined
   let closed = false
   let begun = Number.NEGATIVE_INFINITY
   const dropping = new Set<Promise<void>>()
 
-  const takeEmptied = (): string | undefined => {
-    const folder = emptied
-    emptied = undefined
-    if (folder === undefined || isBare(folder, project)) return folder
-    removeStage(folder)
-    return undefined
-  }
   const make = (): Bare => {
-    const again = takeEmptied()
-    const folder = again ?? join(place, nameStage())
-    const layers = again === undefined ? makeLayers(folder, place, project) : layersOf(folder, place, project)
+    const folder = join(place, nameStage())
+    const layers = makeLayers(folder, place, project)
     try {
       return { folder, layers, ready: setUp(folder, layers) }
     } catch (fault) {
@@ -99,18 +88,10 @@ export function openShelf(place: string, project: string, setUp: (folder: string
       if (now - begun < idleMs) setImmediate(prepare)
       begun = now
     },
-    leave(folder) {
-      if (emptied === undefined && isBare(folder, project)) {
-        unlinkSync(join(folder, recordFile))
-        emptied = folder
-      } else removeStage(folder)
-    },
     async close() {
       closed = true
       dropNext()
       await Promise.all(dropping)
-      const last = takeEmptied()
-      if (last !== undefined) removeStage(last)
     },
   }
 }
@@ -122,30 +103,17 @@ function identity(project: string): string {
 }
 
 /** Every stage is mounted in a namespace of its own, so that all can use the same two empty folders to mount on. */
-export function layersOf(folder: string, place: string, lower: string): Layers {
-  return {
+export function makeLayers(folder: string, place: string, lower: string): Layers {
+  const layers = {
     lower,
     upper: join(folder, 'upper'),
     work: join(folder, 'work'),
     merged: join(place, 'merged'),
     plainLower: join(place, 'lower'),
   }
-}
-
-export function makeLayers(folder: string, place: string, lower: string): Layers {
-  const layers = layersOf(folder, place, lower)
   for (const shared of [layers.merged, layers.plainLower]) mkdirSync(shared, { recursive: true, mode: 0o700 })
   for (const own of [folder, layers.upper, layers.work]) mkdirSync(own, { recursive: true, mode: 0o700 })
   // The top of the stage looks like the top of the project.
   chmodSync(layers.upper, statSync(lower).mode & 0o777)
   return layers
-}
-
-function isBare(folder: string, project: string): boolean {
-  try {
-    const upper = join(folder, 'upper')
-    return readdirSync(upper).length === 0 && (lstatSync(upper).mode & 0o777) === (statSync(project).mode & 0o777)
-  } catch {
-    return false
-  }
 }

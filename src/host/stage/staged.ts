@@ -11,6 +11,7 @@ import { contentAt, stateWord, type Standing } from '../standing.ts'
 import { ioFault, type Root } from '../walk.ts'
 import type { BeforeCopy, Earlier } from './before.ts'
 import { effectsOf, type Contents, type Difference } from './effects.ts'
+import { removeStage } from './places.ts'
 import { nameStage, replaceRecord, type StageRecord } from './records.ts'
 import { showEffects } from './show.ts'
 
@@ -36,6 +37,8 @@ export interface Staged {
   /** What a card shows of it; `sensitive` are the files that make other programs run something. */
   show(sensitive: ReadonlySet<string>): Promise<Pick<Card, 'changes' | 'rest'>>
   readonly sides: Sides
+  /** Before a person is asked about it: refused where too many wait already. */
+  mayWait(): void
   /** It waits for a person: the same call finds it again, also after a restart. */
   keep(approval: string): void
   /** It is this call's alone from here on: whoever else had found it finds nothing any more, and where we die that call is told of. */
@@ -51,8 +54,8 @@ export function onStage(
   record: StageRecord,
   ran: Ran,
   changed: readonly Difference[],
-  leave: (folder: string) => void,
   diffs: Diffs,
+  room: () => void = () => undefined,
 ): Staged {
   const byPath = new Map(changed.map((one) => [one.path, one]))
   let place = folder
@@ -81,6 +84,7 @@ export function onStage(
       return showEffects(ran.effects, both, sensitive, diffs)
     },
     sides: sidesOf(changed, contents),
+    mayWait: room,
     keep(approval) {
       replaceRecord(place, { ...record, approval, ran, changed })
       asked = true
@@ -94,7 +98,7 @@ export function onStage(
     discard() {
       // Killed half way, we leave what is known to be nobody's, whoever made it.
       if (asked) move()
-      leave(place)
+      removeStage(place)
     },
   }
 }
@@ -138,6 +142,7 @@ export function withoutEffect(ran: Ran): Staged {
     states: {},
     changes: () => [],
     made: () => [],
+    mayWait: () => undefined,
     show: async () => ({ changes: [] }),
     sides: () => [undefined, undefined],
     keep: () => undefined,

@@ -1,29 +1,41 @@
-import { chmodSync, existsSync, lstatSync, mkdirSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { TextPart } from '../../contracts/approval.ts'
 import type { Config } from '../../contracts/config.ts'
 import { ToolError } from '../../contracts/errors.ts'
-import type { Confinement, Program, Ran } from '../../contracts/stage.ts'
+import type { Confinement, Leftover, Program, Ran } from '../../contracts/stage.ts'
 import type { Diffs } from '../diffs.ts'
 import { keepBothEnds } from '../output.ts'
 import type { PathRules } from '../paths.ts'
+import { nodeParts } from '../toolchain.ts'
 import { closeRoot, openRoot, type Root } from '../walk.ts'
 import { reopenBefore } from './before.ts'
-import { installedIn, overlaid, programEnv, type Shown, type View } from './confine.ts'
+import { overlaid, programEnv, type Shown, type View } from './confine.ts'
 import { differences, effectsOf, type Differences } from './effects.ts'
 import { groupsGone } from './group.ts'
 import { watchHidden, type Hidden } from './hidden.ts'
 import { howItEnded, lookOnStage, makeReady, mustHaveStarted, type Layers } from './launch.ts'
 import { makePlace, openUp, placeFor, removeIfEmpty, removeStage, stageHomes } from './places.ts'
 import { probe, type Confined, type Probe } from './probe.ts'
-import { nameStage, stagesBelow, sweepStages, writeRecord, type StageOrigin, type StageRecord } from './records.ts'
+import {
+  forgetStage,
+  mustHaveRoom,
+  nameStage,
+  stagesBelow,
+  sweepStages,
+  writeRecord,
+  type StageOrigin,
+  type StageRecord,
+} from './records.ts'
 import { listOf, partOf } from './part.ts'
 import { openShelf, type Shelf } from './shelf.ts'
 import { openServers } from './servers.ts'
 import { contentsOf, madeAlready, onStage, withoutEffect, type Staged } from './staged.ts'
 import { runUnconfined } from './unconfined.ts'
-import { exceeds, wroteTooMuch, type Limits } from './watch.ts'
+import { holds, wallsOf, whyNotShown } from './walls.ts'
+import type { Limits } from './watch.ts'
+import { tooMuch, weigh } from './weigh.ts'
 
 export interface Stages {
   /** Found by trying, once. */
@@ -33,6 +45,8 @@ export interface Stages {
   waiting(inputDigest: string, session: string): Staged | undefined
   /** A part of what a file would become, of the stage that waits for the answer to a question; of one that goes away, what it is. */
   part(approval: string, path: string, from: number): TextPart | undefined
+  /** The question about a stage was answered with no, lapsed or was withdrawn: it is taken away at once. */
+  forget(approval: string): void
   /**
    * Takes away stages that nobody owns any more, unless their question still stands. `lost` is told of each call that ended with
    * its process, and of what an unconfined program had changed by then.
@@ -63,6 +77,8 @@ export function openStages(parts: StageParts): Stages {
   const homes = stageHomes(parts.state, environment, settings.stagePlace)
   const places = homes.map((home) => placeFor(home, project.path))
   const hidden = watchHidden(project, parts.rules, settings.stageVisible)
+  const walls = wallsOf(environment, project.path, [...homes, parts.state])
+  let node: readonly string[] | undefined
   let probing: Promise<Probe> | undefined
   let shelf: Shelf | undefined
   let known: readonly Hidden[] | undefined
@@ -80,13 +96,23 @@ export function openStages(parts: StageParts): Stages {
     return (probing = tryIt())
   }
 
+  const refusedReads = (): string[] =>
+    settings.stageReads.flatMap((path) => {
+      const why = whyNotShown(path, walls)
+      return why === undefined ? [] : [`${path} (${why})`]
+    })
   const viewOf = (found: Confined, program: Program, shows: readonly Shown[], hides: readonly Hidden[]): View => {
-    const own = installedIn(process.execPath)
+    const refused = refusedReads()
+    if (refused.length)
+      throw new ToolError('E_UNSUPPORTED', `stage.stageReads names what no program may see: ${refused.join(', ')}`, {
+        hint: 'Nothing was run. Name the toolchain’s own folder there, not one that holds more than it.',
+      })
+    const asked = [...settings.stageReads, ...(program.reads ?? [])].filter((path) => !holds(project.path, path))
     return {
       project: project.path,
       shows,
       hidden: hides,
-      reads: [...settings.stageReads, ...(program.reads ?? []), ...(own === undefined ? [] : [own])],
+      reads: [...asked.filter((path) => whyNotShown(path, walls) === undefined), ...(node ??= nodeParts(walls))],
       etc: found.etc,
       cwd: join(project.path, program.cwd),
       env: { ...programEnv(), ...program.env },
@@ -95,8 +121,6 @@ export function openStages(parts: StageParts): Stages {
     }
   }
   const servers = openServers({ project: project.path, limits, hidden, viewOf })
-
-  const leave = (folder: string): void => (shelf ? shelf.leave(folder) : removeStage(folder))
 
   /** Hides what was known last, and looks again while that is set up: a large project is no slower for it. */
   const confined = async (
@@ -126,7 +150,7 @@ export function openStages(parts: StageParts): Stages {
           return viewOf(found, program, overlaid(project.path, layers.merged, changes, program.alone ?? false), hides)
         },
         holds: () => sure || isDeepStrictEqual((known = hidden()), hides),
-        written: layers.upper,
+        written: [layers.upper],
         signal,
         onStarted: () => shelf?.started(),
         onOutput: (chunk) => stdout.add(chunk),
@@ -141,21 +165,24 @@ export function openStages(parts: StageParts): Stages {
       const errors = stderr.end()
       mustHaveStarted(end, errors)
       for (let at = changes; at !== ''; at = at.split('/').slice(0, -1).join('/')) removeIfEmpty(join(layers.upper, at))
+      const top = restoreTop(project, layers.upper)
       // Looked at once more: what is written at the very end counts too. It is not read through only to be thrown away.
-      const tooMuch = await exceeds(layers.upper, limits.diskBytes)
-      const { changed, leftover } = tooMuch ? nothing : await readStage(found, layers, since)
+      const weight = await weigh([layers.upper], limits, found.means.unshare)
+      const over = tooMuch(weight, limits)
+      const { changed, leftover } = over === undefined ? await readStage(found, layers, since) : nothing
       const ran: Ran = {
         ...howItEnded(end, program),
-        ...(tooMuch && { exitCode: null, ended: wroteTooMuch(limits) }),
+        ...(over !== undefined && { exitCode: null, ended: over }),
         stdout: stdout.end(),
         stderr: errors,
         ms,
         effects: effectsOf(changed, contentsOf(project, layers.upper)),
-        leftover,
+        leftover: [...top, ...leftover],
         confined: true,
         network: program.network ?? false,
       }
-      return onStage(project, folder, record, ran, changed, leave, parts.diffs)
+      const room = (): void => mustHaveRoom(places, weight.bytes, limits.diskBytes)
+      return onStage(project, folder, { ...record, bytes: weight.bytes }, ran, changed, parts.diffs, room)
     } catch (fault) {
       await ready.drop()
       removeStage(folder)
@@ -191,7 +218,8 @@ export function openStages(parts: StageParts): Stages {
   return {
     async confinement() {
       const { confined: is, says } = await probed()
-      return { confined: is, says }
+      const refused = refusedReads()
+      return { confined: is, says: refused.length ? `${says}; stage.stageReads is refused: ${refused.join(', ')}` : says }
     },
     async run(program, origin, signal) {
       const found = await probed()
@@ -207,7 +235,7 @@ export function openStages(parts: StageParts): Stages {
         ({ record }) => record?.approval !== undefined && record.inputDigest === inputDigest && record.session === session,
       )
       if (!found?.record?.ran || !found.record.changed) return undefined
-      return onStage(project, found.folder, found.record, found.record.ran, found.record.changed, leave, parts.diffs)
+      return onStage(project, found.folder, found.record, found.record.ran, found.record.changed, parts.diffs)
     },
     part(approval, path, from) {
       // Read part by part, of one stage: its record is read once.
@@ -218,6 +246,7 @@ export function openStages(parts: StageParts): Stages {
       const change = found?.record?.changed?.find((one) => one.path === path)
       return found && change && partOf(project, found.folder, change, from)
     },
+    forget: (approval) => forgetStage(places, approval),
     sweep: (stands, lost) =>
       sweepStages(places, stands, (record, folder) =>
         lost(record, record.confined ? [] : reopenBefore(project, parts.rules, join(folder, 'before')).compare()),
@@ -242,6 +271,14 @@ function makeFolder(project: Root, layers: Layers, changes: string): void {
       mkdirSync(join(layers.upper, at))
       if (there) chmodSync(join(layers.upper, at), there.mode & 0o777)
     })
+}
+
+/** Permissions of the project's own folder are nobody's to change, and a stage that nobody may enter could not be read. */
+function restoreTop(project: Root, upper: string): Leftover[] {
+  const bits = statSync(project.path).mode & 0o777
+  if ((lstatSync(upper).mode & 0o777) === bits) return []
+  chmodSync(upper, bits)
+  return [{ path: '.', why: 'the permissions of the project’s own folder are yours' }]
 }
 
 function usablePlace(homes: readonly string[], project: string): string {

@@ -1,41 +1,74 @@
-import { readFileSync } from 'node:fs'
-import { lstat, readdir } from 'node:fs/promises'
+import { statfs } from 'node:fs/promises'
 import { treeOf } from '../running.ts'
+import { heldBy, memoryOf, temporaryEntries } from './held.ts'
+import { tooMuch, weigh, type Most } from './weigh.ts'
 
 /** Most that one program and all it starts may take. */
-export interface Limits {
+export interface Limits extends Most {
   processes: number
   memoryBytes: number
-  diskBytes: number
+}
+
+export interface Watched {
+  /** What was started: the stage, and the program on it. */
+  pid: number
+  /** The first process of the program's own namespace, once it is there. */
+  first: () => number | undefined
+  /** The folders it writes to. */
+  written: readonly string[]
+  unshare: string
+  everyMs: number
 }
 
 const diskEveryMs = 500
-
-export const wroteTooMuch = ({ diskBytes }: Limits): string => `it wrote more than ${diskBytes} bytes (limits.stageDiskBytes)`
-const pageBytes = 4_096
+/** Whoever is on its way from one program to the next may be shut for a moment. */
+const shutLooks = 3
+/** A disk that is this full is full for everybody. */
+const lastBytes = 268_435_456
 
 /** Looks at a tree of processes while it runs, and ends it where it takes more than it may. The system's own limits are per process; these are for all. */
-export function watchLimits(
-  pid: number,
-  upper: string,
-  limits: Limits,
-  everyMs: number,
-  end: (why: string) => void,
-): { stop(): void } {
+export function watchLimits(watched: Watched, limits: Limits, end: (why: string) => void): { stop(): void } {
+  const { pid, first, written, unshare, everyMs } = watched
   const timer = setInterval(() => {
     // Whoever loses its parent is taken over by the first process of its namespace, so nobody slips out.
     const tree = treeOf([pid], limits.processes)
     if (tree.length > limits.processes) return end(`it started more than ${limits.processes} processes (limits.stageProcesses)`)
-    const memory = tree.reduce((sum, one) => sum + residentBytes(one), 0)
-    if (memory > limits.memoryBytes) end(`it took more than ${limits.memoryBytes} bytes of memory (limits.stageMemoryBytes)`)
+    if (memoryOf(tree, limits.memoryBytes) > limits.memoryBytes)
+      end(`it took more than ${limits.memoryBytes} bytes of memory (limits.stageMemoryBytes)`)
   }, everyMs)
   let stopped = false
   let diskTimer: NodeJS.Timeout | undefined
-  const lookAtDisk = async (): Promise<void> => {
-    if (await exceeds(upper, limits.diskBytes, () => stopped)) end(wroteTooMuch(limits))
-    if (!stopped) diskTimer = setTimeout(() => void lookAtDisk(), diskEveryMs)
+  const shut = new Map<number, number>()
+  const free = freeBytes(written)
+
+  /** The program's own processes; the first of its namespace is bubblewrap, which lets nobody look. */
+  const own = (): number[] => {
+    const root = first()
+    return root === undefined ? [] : treeOf([root], limits.processes).filter((one) => one !== root)
   }
-  diskTimer = setTimeout(() => void lookAtDisk(), diskEveryMs)
+  const lookAtDisk = async (): Promise<string | undefined> => {
+    const pids = own()
+    const held = await heldBy(pids)
+    for (const one of held.shut) {
+      const looks = (shut.get(one) ?? 0) + 1
+      if (looks >= shutLooks) return 'it hides from us which files it has open, so what it writes cannot be counted'
+      shut.set(one, looks)
+    }
+    const weight = await weigh(written, limits, unshare, () => stopped)
+    const entries = weight.entries + (pids[0] === undefined ? 0 : await temporaryEntries(pids[0]))
+    const why = tooMuch({ bytes: weight.bytes + held.bytes, entries }, limits)
+    if (why !== undefined) return why
+    // Whatever it found to fill it with.
+    const [was, is] = [await free, await freeBytes(written)]
+    return is < lastBytes && was - is > limits.diskBytes ? 'the disk it writes to is nearly full' : undefined
+  }
+  const again = async (): Promise<void> => {
+    const why = await lookAtDisk().catch(() => undefined)
+    if (stopped) return
+    if (why !== undefined) end(why)
+    diskTimer = setTimeout(() => void again(), diskEveryMs)
+  }
+  diskTimer = setTimeout(() => void again(), diskEveryMs)
   return {
     stop() {
       stopped = true
@@ -45,34 +78,7 @@ export function watchLimits(
   }
 }
 
-function residentBytes(pid: number): number {
-  try {
-    const [, resident = 0, shared = 0] = readFileSync(`/proc/${pid}/statm`, 'latin1').split(' ').map(Number)
-    return (resident - shared) * pageBytes
-  } catch {
-    return 0
-  }
-}
-
-/** Whether a folder holds more than so many bytes; it stops counting there. */
-export async function exceeds(folder: string, most: number, enough: () => boolean = () => false): Promise<boolean> {
-  let sum = 0
-  const waiting = [folder]
-  for (let at = waiting.pop(); at !== undefined && !enough(); at = waiting.pop()) {
-    try {
-      for (const entry of await readdir(at, { withFileTypes: true })) {
-        const path = `${at}/${entry.name}`
-        if (entry.isDirectory()) waiting.push(path)
-        else if (entry.isFile()) {
-          // A file with holes takes little room here, and all of it where it is committed to.
-          const { size, blocks } = await lstat(path)
-          sum += Math.max(size, blocks * 512)
-        }
-        if (sum > most) return true
-      }
-    } catch {
-      // It went while it was counted.
-    }
-  }
-  return false
+async function freeBytes([folder = '/']: readonly string[]): Promise<number> {
+  const found = await statfs(folder).catch(() => undefined)
+  return found ? found.bavail * found.bsize : Number.MAX_SAFE_INTEGER
 }

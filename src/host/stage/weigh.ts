@@ -1,0 +1,95 @@
+import { lstat, readdir } from 'node:fs/promises'
+import { runProcess } from '../process.ts'
+
+/** What folders hold: bytes as a commit would take them, and names. */
+export interface Weight {
+  bytes: number
+  entries: number
+}
+
+export interface Most {
+  diskBytes: number
+  entries: number
+}
+
+/** Why a weight is too much; nothing where it is not. */
+export function tooMuch({ bytes, entries }: Weight, most: Most): string | undefined {
+  if (bytes > most.diskBytes) return `it wrote more than ${most.diskBytes} bytes (limits.stageDiskBytes)`
+  if (entries > most.entries) return `it made more than ${most.entries} files and folders (limits.stageEntries)`
+  return undefined
+}
+
+/** A name that is no text is read with this in its place. */
+const unreadable = '\ufffd'
+
+/**
+ * Weighs folders of ours that a program writes to; it stops counting where that is too much. What cannot be looked at by name (a
+ * folder nobody may read, a path longer than any, a name that is no text) is weighed by the system's own `find`, in the name of a
+ * root that may look at whatever is ours.
+ */
+export async function weigh(
+  folders: readonly string[],
+  most: Most,
+  unshare: string,
+  enough: () => boolean = () => false,
+): Promise<Weight> {
+  const sum: Weight = { bytes: 0, entries: 0 }
+  const waiting = [...folders]
+  const over = (): boolean => enough() || tooMuch(sum, most) !== undefined
+  for (let at = waiting.pop(); at !== undefined && !over(); at = waiting.pop()) {
+    try {
+      for (const entry of await readdir(at, { withFileTypes: true })) {
+        const path = `${at}/${entry.name}`
+        if (entry.name.includes(unreadable)) return await weighShut(folders, most, unshare)
+        sum.entries++
+        if (entry.isDirectory()) waiting.push(path)
+        else if (entry.isFile()) sum.bytes += await bytesAt(path)
+        if (over()) return sum
+      }
+    } catch (cause) {
+      if (!isGone(cause)) return weighShut(folders, most, unshare)
+    }
+  }
+  return sum
+}
+
+/** A file with holes takes little room here, and all of it where it is committed to. */
+async function bytesAt(path: string): Promise<number> {
+  try {
+    const { size, blocks } = await lstat(path)
+    return Math.max(size, blocks * 512)
+  } catch (cause) {
+    if (isGone(cause)) return 0
+    throw cause
+  }
+}
+
+/** It went while it was counted. */
+function isGone(cause: unknown): boolean {
+  return ['ENOENT', 'ENOTDIR'].includes((cause as NodeJS.ErrnoException).code ?? '')
+}
+
+const longestMs = 60_000
+
+async function weighShut(folders: readonly string[], most: Most, unshare: string): Promise<Weight> {
+  const sum: Weight = { bytes: 0, entries: 0 }
+  let rest = ''
+  await runProcess({
+    file: unshare,
+    args: ['--user', '--map-root-user', '--', 'find', ...folders, '-mindepth', '1', '-printf', '%y %s %b\\n'],
+    cwd: '/',
+    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' },
+    timeoutMs: longestMs,
+    onOutput(chunk) {
+      const lines = (rest + chunk.toString('latin1')).split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) {
+        const [kind, size = '0', blocks = '0'] = line.split(' ')
+        sum.entries++
+        if (kind === 'f') sum.bytes += Math.max(Number(size), Number(blocks) * 512)
+      }
+      return tooMuch(sum, most) === undefined ? undefined : 'stop'
+    },
+  })
+  return sum
+}
