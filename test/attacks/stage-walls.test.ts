@@ -1,0 +1,389 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import {
+  copyFileSync,
+  existsSync,
+  lchownSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { denied, deniedWith } from '../../src/host/stage/syscalls.ts'
+import { ask, soon, stagesLeft, withShell } from '../support/stage.ts'
+import { cleanEnv, openWorld, program, type CliEnd } from '../support/world.ts'
+
+const nobody = 65_534
+const users: [string, number][] =
+  process.getuid?.() === 0
+    ? [
+        ['root', 0],
+        ['a normal user', nobody],
+      ]
+    : [['a normal user', process.getuid?.() ?? 0]]
+
+const column = process.arch === 'arm64' ? 1 : 0
+/** The number of a system call on this machine. */
+const number = (name: string): number => {
+  for (const { calls } of [...denied, ...deniedWith]) if (name in calls) return calls[name]?.[column] ?? -1
+  throw new Error(`no such call: ${name}`)
+}
+
+interface Shell {
+  ok: boolean
+  exit_code: number
+  stdout: string
+  stderr: string
+  left?: { path: string; why: string }[]
+}
+
+/** A home with secrets, a project in it, and the real command line run there by a user. */
+interface Ground {
+  readonly base: string
+  readonly project: string
+  readonly uid: number
+  /** Runs the command line; `before` is a program that starts it. */
+  cli(args: string[], how?: { node?: string; before?: string[]; env?: Record<string, string> }): Promise<CliEnd>
+  /** What a command printed on its stage; it must have been confined. */
+  shell(command: string, how?: Parameters<Ground['cli']>[1], more?: string[]): Promise<Shell>
+  give(path: string): void
+  [Symbol.dispose](): void
+}
+
+function openGround(uid: number): Ground {
+  const base = realpathSync(mkdtempSync(join(tmpdir(), 'handrail-walls-')))
+  const project = join(base, 'project')
+  const write = (name: string, content: string): void => {
+    mkdirSync(dirname(join(base, name)), { recursive: true })
+    writeFileSync(join(base, name), content)
+  }
+  write('project/a.txt', 'one\n')
+  write('.ssh/id_rsa', 'SECRET-key')
+  write('.config/gh/hosts.yml', 'SECRET-sign-in')
+  write('.local/share/keyrings/login', 'SECRET-ring')
+  write('.local/state/handrail/other/person-token', 'SECRET-token')
+  write('state/handrail/other/person-token', 'SECRET-token')
+  write('other/.handrail/person-token', 'SECRET-token')
+  const give = (path: string): void => {
+    if (uid === process.getuid?.()) return
+    lchownSync(path, uid, uid)
+    if (lstatSync(path).isDirectory()) for (const name of readdirSync(path)) give(join(path, name))
+  }
+  give(base)
+  const cli: Ground['cli'] = (args, { node = process.execPath, before = [], env = {} } = {}) =>
+    new Promise((resolve, reject) => {
+      const [file = '', ...words] = [...before, node, program, ...args]
+      const child = spawn(file, words, {
+        env: cleanEnv(base, env),
+        cwd: base,
+        ...(uid !== process.getuid?.() && { uid, gid: uid }),
+      })
+      let [out, err] = ['', '']
+      child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text))
+      child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text))
+      child.once('error', reject)
+      child.once('close', (code) => resolve({ code, out, err }))
+      child.stdin.end()
+    })
+  return {
+    base,
+    project,
+    uid,
+    cli,
+    give,
+    async shell(command, how, more = []) {
+      const words = ['call', 'shell', JSON.stringify({ command, timeout_seconds: 60 }), '--project', project]
+      const { out, err } = await cli([...words, '--enable-shell', '--wait', '0', ...more], how)
+      if (!out) throw new Error(err)
+      const answer = JSON.parse(out.slice(out.indexOf('{'))) as Shell & { confined: boolean }
+      expect(answer.confined).toBe(true)
+      return answer
+    },
+    [Symbol.dispose]: () => void execFileSync('rm', ['-rf', base]),
+  }
+}
+
+describe.each(users)('run by %s', (_, uid) => {
+  let ground: Ground
+  beforeAll(() => void (ground = openGround(uid)))
+  afterAll(() => ground[Symbol.dispose]())
+
+  describe('what is shown for the sake of a toolchain', () => {
+    test.each(['bin', '.local/bin'])(
+      'Node in ~/%s brings itself and its packages, and nothing else of that home',
+      async (place) => {
+        const node = join(ground.base, place, 'node')
+        mkdirSync(dirname(node), { recursive: true })
+        rmSync(node, { force: true })
+        // A copy where the two lie on different disks.
+        try {
+          linkSync(process.execPath, node)
+        } catch {
+          copyFileSync(process.execPath, node)
+        }
+        writeFileSync(join(dirname(node), 'secret.sh'), 'SECRET-script')
+        const packages = join(dirname(dirname(node)), 'lib/node_modules/tool')
+        mkdirSync(packages, { recursive: true })
+        writeFileSync(join(packages, 'cli.js'), '#!/usr/bin/env node\nconsole.log(require("./beside.js"))\n', { mode: 0o755 })
+        writeFileSync(join(packages, 'beside.js'), 'module.exports = "packaged"\n')
+        execFileSync('ln', ['-sfn', '../lib/node_modules/tool/cli.js', join(dirname(node), 'tool')])
+        // Not its inode: that is the system's own Node.
+        for (const one of [packages, join(dirname(node), 'secret.sh')]) ground.give(one)
+        const { stdout } = await ground.shell(
+          `which node; node -e 'console.log(process.execPath)'; tool
+         grep -rsIl 'SECRE[T]-' ${ground.base} / --exclude-dir=proc --exclude-dir=usr --exclude-dir=project; echo looked
+         sed -n 's/.*upperdir=\\([^,]*\\).*/\\1/p' /proc/self/mountinfo | while read -r at; do ls -d "$at" "$(dirname "$at")"; done`,
+          { node },
+        )
+        expect(stdout.split('\n').filter(Boolean)).toEqual([node, node, 'packaged', 'looked'])
+      },
+    )
+
+    test('a folder that is or holds a home, our state, our stages, keys or the machine is refused in words', async () => {
+      const tool = join(ground.base, 'tools/go')
+      mkdirSync(tool, { recursive: true })
+      writeFileSync(join(tool, 'word'), 'shown')
+      ground.give(join(ground.base, 'tools'))
+      execFileSync('ln', ['-sfn', ground.base, join(ground.base, 'tools/home')])
+      const reads = (path: string): string[] => ['--stage-reads', path]
+      expect((await ground.shell(`cat ${tool}/word`, {}, reads(tool))).stdout).toBe('shown')
+      const refused = [
+        '/',
+        '/etc',
+        '/proc',
+        '/run',
+        ground.base,
+        dirname(ground.base),
+        join(ground.base, 'tools/home'),
+        join(ground.base, '.ssh'),
+        join(ground.base, '.ssh/id_rsa'),
+        join(ground.base, '.config'),
+        join(ground.base, '.local'),
+        join(ground.base, 'state'),
+        join(ground.base, 'state/handrail/stages'),
+      ]
+      const all = reads(refused.join(','))
+      await expect(ground.shell('true', {}, all)).rejects.toThrow(/stage.stageReads names what no program may see/)
+      const { out } = await ground.cli(['doctor', '--project', ground.project, ...all])
+      for (const path of refused) expect(out).toContain(`${path} (it `)
+    })
+  })
+
+  describe('the kernel', () => {
+    /** Tries calls one after the other: `name result errno`. */
+    const tries = (calls: readonly (readonly [string, number, ...(number | string)[]])[]): string =>
+      `perl -e 'for (@ARGV) { my ($name, @words) = split /,/; my @given = map { /^-?\\d+$/ ? $_ + 0 : $_ } @words; my $number = shift @given; my $ret = syscall($number, @given); print "$name ", $ret < 0 ? "-" . ($! + 0) : "done", "\\n" }' ${calls.map((call) => `'${call.join(',')}'`).join(' ')}`
+
+    test('a key that was planted outside is neither read, listed, replaced, used nor cleared, and none is planted', async () => {
+      const [add, keyctl, request] = ['add_key', 'keyctl', 'request_key'].map(number)
+      // Joins a keyring of its own, plants, lets the rest of the words run with the key's number in place of @KEY and @RING.
+      const outside = `my ($add, $keyctl) = (shift() + 0, shift() + 0);
+        my ($user, $planted) = ("user", "planted");
+        syscall($keyctl, 1, 0); my $ring = syscall($keyctl, 0, -3, 0);
+        my $secret = "SECRET-kernel"; my $id = syscall($add, $user, $planted, $secret, length $secret, $ring);
+        syscall($keyctl, 5, $_, 0x3f3f3f3f) for ($id, $ring);
+        system(map { s/\\@KEY/$id/gr =~ s/\\@RING/$ring/gr } @ARGV);
+        my $kept = "\\0" x 64; my $length = syscall($keyctl, 11, $id, $kept, 64);
+        my $listed = "\\0" x 64; my $many = syscall($keyctl, 11, $ring, $listed, 64) / 4;
+        print "\\nKEPT ", substr($kept, 0, $length), " of $many\\n"`
+      const inside = `cat /proc/keys /proc/key-users
+        perl -e 'my ($add, $keyctl, $request, $id, $ring) = @ARGV; my $buffer = "\\0" x 64; my $text = "INSIDE";
+          my @tries = ([$keyctl, 11, $id + 0, $buffer, 64], [$keyctl, 6, $id + 0, $buffer, 64], [$keyctl, 11, $ring + 0, $buffer, 64], [$keyctl, 11, -3, $buffer, 64],
+            [$keyctl, 10, -3, "user", "planted", 0], [$keyctl, 2, $id + 0, $text, 6], [$add, "user", "mine", $text, 6, $ring + 0], [$add, "user", "mine", $text, 6, -3],
+            [$request, "user", "planted", 0, -3], [$keyctl, 9, $id + 0, $ring + 0], [$keyctl, 7, $ring + 0], [$keyctl, 7, -3], [$keyctl, 3, $id + 0], [$keyctl, 21, $id + 0], [$keyctl, 1, 0]);
+          for (@tries) { my @words = @$_; my $number = shift @words; my $ret = syscall($number + 0, @words); print $ret < 0 ? $! + 0 : "did", " " } print $buffer =~ /SECRET/ ? "READ" : "none"' ${add} ${keyctl} ${request} @KEY @RING`
+      const before = ['perl', '-e', outside, String(add), String(keyctl)]
+      const words = ['call', 'shell', JSON.stringify({ command: inside }), '--project', ground.project, '--enable-shell']
+      const { out, err } = await ground.cli(words, { before })
+      const [answer = '', kept] = out.split('\nKEPT ')
+      if (!answer.includes('{')) throw new Error(err)
+      expect((JSON.parse(answer) as Shell).stdout).toBe(`${'1 '.repeat(15)}none`)
+      expect(kept).toBe('SECRET-kernel of 1\n')
+    })
+
+    test('every call of the table is refused as it says, the same call under another number of this machine too', async () => {
+      const errno = { done: 0, EPERM: 1, EINVAL: 22, ENOSYS: 38, EAFNOSUPPORT: 97 }
+      const plain = denied.flatMap(({ how, calls }) =>
+        Object.entries(calls).flatMap(([name, numbers]) => (numbers[column] == null ? [] : [{ name, at: numbers[column], how }])),
+      )
+      expect(plain.length).toBeGreaterThan(50)
+      const high = 4_294_967_296
+      const asked: [string, number, ...number[]][] = [
+        ['unshare', number('unshare'), 0x1000_0000],
+        ['unshare', number('unshare'), 0x2_0000],
+        ['clone', number('clone'), 0x1000_0011, 0],
+        ['ioctl', number('ioctl'), 0, 0x5412, 0],
+        ['ioctl', number('ioctl'), 0, high + 0x5412, 0],
+        ['ioctl', number('ioctl'), 0, 0x541c, 0],
+        ['personality', number('personality'), 0x40_0000],
+      ]
+      const [all, given, sockets, shared] = [
+        tries(plain.map(({ name, at }) => [name, at, -1, -1, -1, -1, -1] as const)),
+        tries(asked),
+        tries([
+          ...[17, 38, 40, 44].map((family) => ['socket', number('socket'), family, 3, 0] as const),
+          ['socket', number('socket'), 16, 3, 9],
+          ['socketpair', number('socketpair'), 40, 1, 0, 0],
+        ]),
+        tries([
+          ['shmget', number('shmget'), 0, 1_048_576, 0o1600],
+          ['semget', number('semget'), 0, 10_000, 0o1600],
+          ['x32', 0x4000_0000 + 39],
+          ['later', 5_000],
+        ]),
+      ]
+      const { stdout } = await ground.shell([all, given, sockets, shared].join('\n'))
+      expect(stdout.trim().split('\n')).toEqual([
+        ...plain.map(({ name, how }) => `${name} -${errno[how]}`),
+        ...asked.map(([name]) => `${name} -1`),
+        ...Array<string>(5).fill('socket -97'),
+        'socketpair -97',
+        'shmget -22',
+        'semget -22',
+        'x32 -38',
+        'later -38',
+      ])
+    })
+
+    test.skipIf(process.arch !== 'x64' || spawnSync('gcc', ['--version']).status !== 0)(
+      'a program that calls as a 32-bit one is ended (skipped where nothing compiles it)',
+      async () => {
+        const source = join(ground.base, 'old.c')
+        writeFileSync(
+          source,
+          'int main(void){long r;__asm__ volatile("int $0x80":"=a"(r):"a"(288),"b"(1),"c"(0):"memory","r8","r9","r10","r11");return r<0?3:0;}',
+        )
+        execFileSync('gcc', ['-o', join(ground.project, 'old'), source])
+        // 128 and SIGSYS.
+        expect(await ground.shell('./old; echo $?')).toMatchObject({ stdout: '159\n' })
+      },
+    )
+
+    test('what programs are made of works: threads, children, sockets, watchers, shared memory, semaphores, debuggers', async () => {
+      const { stdout, stderr } = await ground.shell(`
+        node -e 'const { Worker } = require("worker_threads"); new Worker("require(\\"worker_threads\\").parentPort.postMessage(1)", { eval: true }).on("message", () => {
+          const { stdout } = require("child_process").spawnSync("sh", ["-c", "echo child"]); process.stdout.write(stdout)
+          require("fs").watch("."); require("os").networkInterfaces(); require("net").createServer().listen(0, "127.0.0.1", function () { console.log("listens"); process.exit() }) })'
+        perl -MIPC::SysV=IPC_PRIVATE,S_IRUSR,S_IWUSR -e 'print defined shmget(IPC_PRIVATE, 4096, S_IRUSR | S_IWUSR) ? "shared\\n" : "no\\n"; print defined semget(IPC_PRIVATE, 4, S_IRUSR | S_IWUSR) ? "semaphores\\n" : "no\\n"'
+        perl -e 'if (my $pid = fork) { waitpid $pid, 0; print $? == 0 ? "traced\\n" : "no\\n" } else { exit(syscall(${process.arch === 'arm64' ? 117 : 101}, 0, 0, 0, 0) == 0 ? 0 : 1) }'
+        mkdir /tmp/g && cd /tmp/g && git init -q . && echo x > f && git add f && git -c user.name=x -c user.email=x@y commit -qm x && git log --format=%s
+        echo x > /dev/shm/y && cat /dev/shm/y; echo x > /dev/null; test -w /dev || echo read-only`)
+      expect(stderr).toBe('')
+      expect(stdout).toBe('child\nlistens\nshared\nsemaphores\ntraced\nx\nx\nread-only\n')
+    })
+  })
+
+  const small = ['--stage-disk-bytes', '20000000', '--stage-memory-bytes', '100000000', '--stage-entries', '2000']
+  const python = (code: string): string => `/usr/bin/python3 -c '${code}'`
+  const write = 'for i in 1 2 3 4 5; do head -c 8000000 /dev/zero >'
+  /** Each takes more than it may of what nobody counted, and would then say that it got away with it. */
+  const bombs: Record<string, string> = {
+    'files without a name': `perl -e 'for (1..5) { open $f[$_], ">", "x"; unlink "x"; print { $f[$_] } "x" x 8000000 } sleep 20'`,
+    'mapped files without a name': python(
+      'import mmap, os, time\nfor i in range(5):\n f = open("x", "w+b"); f.write(b"x" * 8000000); f.flush(); globals()[f"m{i}"] = mmap.mmap(f.fileno(), 0); f.close(); os.unlink("x")\ntime.sleep(20)',
+    ),
+    'a folder nobody may read': `mkdir shut; chmod 300 shut; ${write} shut/$i; done; sleep 20`,
+    'a folder nobody may read, left behind': `mkdir shut; chmod 300 shut; ${write} shut/$i; done`,
+    'names that are no text': `cd "$(mkdir n; echo n)"; printf x > "$(printf 'a\\377')"; ${write} "$(printf 'b\\377')$i"; done`,
+    'deeper than any path': `n=$(printf 'd%.0s' $(seq 200)); for i in $(seq 25); do mkdir $n; cd $n; done; ${write} f$i; done`,
+    'empty files': 'mkdir many; cd many; for i in $(seq 3000); do : > $i; done',
+    'empty files in /tmp': 'cd /tmp; for i in $(seq 3000); do : > $i; done; sleep 20',
+    'shared memory': python(
+      'import mmap, time; m = mmap.mmap(-1, 200000000); [m.write(b"x" * 1000000) for i in range(200)]; time.sleep(20)',
+    ),
+    ...(uid !== 0 && { 'who hides': 'cp /usr/bin/perl hides; chmod 111 hides; ./hides -e "sleep 20"' }),
+  }
+  const fine: Record<string, string> = {
+    'memory that many share is counted once': python(
+      'import mmap, os, time\nm = mmap.mmap(-1, 40000000)\nfor i in range(40): m.write(b"x" * 1000000)\nfor i in range(4):\n if os.fork() == 0:\n  sum(m[::4096]); time.sleep(0.5); os._exit(0)\nfor i in range(4): os.wait()',
+    ),
+    'who only asks not to be looked into': `perl -e 'syscall(${number('prctl')}, 4, 0) == 0 or die; sleep 2'`,
+  }
+  test('limits count what lies in no folder that can be read, and nothing twice', async () => {
+    const run = async (command: string): Promise<string> => {
+      const words = ['call', 'shell', JSON.stringify({ command: `${command}\necho SURVIVED` }), '--project', ground.project]
+      const { out, err } = await ground.cli([...words, '--enable-shell', '--wait', '0', ...small])
+      const why = /was ended: (.*)/.exec(err)?.[1]
+      return why ?? (out.includes('SURVIVED') ? 'fine' : `${out}${err}`)
+    }
+    const ends = async (given: Record<string, string>): Promise<Record<string, string>> =>
+      Object.fromEntries(await Promise.all(Object.entries(given).map(async ([name, command]) => [name, await run(command)])))
+    const bytes = 'it wrote more than 20000000 bytes (limits.stageDiskBytes)'
+    const entries = 'it made more than 2000 files and folders (limits.stageEntries)'
+    expect(await ends(bombs)).toEqual({
+      'files without a name': bytes,
+      'mapped files without a name': bytes,
+      'a folder nobody may read': bytes,
+      'a folder nobody may read, left behind': bytes,
+      'names that are no text': bytes,
+      'deeper than any path': bytes,
+      'empty files': entries,
+      'empty files in /tmp': entries,
+      'shared memory': 'it took more than 100000000 bytes of memory (limits.stageMemoryBytes)',
+      ...(uid !== 0 && { 'who hides': 'it hides from us which files it has open, so what it writes cannot be counted' }),
+    })
+    expect(await ends(fine)).toEqual(Object.fromEntries(Object.keys(fine).map((name) => [name, 'fine'])))
+    expect(stagesLeft(ground.base)).toEqual([])
+  }, 120_000)
+
+  test('the permissions of the project’s own folder stay as they are, and the answer says so', async () => {
+    const { mode } = statSync(ground.project)
+    expect(await ground.shell('chmod 000 .')).toMatchObject({ ok: true, left: [{ path: '.' }] })
+    expect(await ground.shell('chmod 777 .')).toMatchObject({ ok: true, left: [{ path: '.' }] })
+    expect(statSync(ground.project).mode).toBe(mode)
+  })
+})
+
+test('nothing that one call leaves on its stage is found by the next', async () => {
+  await using world = await openWorld({ flags: withShell })
+  const [set, get] = process.arch === 'arm64' ? [5, 8] : [188, 191]
+  const letter = `touch -d @1000 .; perl -e 'my ($at, $name, $text) = (".", "user.letter", "SECRET"); syscall(${set}, $at, $name, $text, 6, 0)'`
+  const read = `stat -c %Y .; perl -e 'my ($at, $name, $text) = (".", "user.letter", "-" x 6); syscall(${get}, $at, $name, $text, 6); print $text'; ls -A /tmp/ /dev/shm | grep -v handrail-; uname -n; perl -e 'print "left" if defined shmget(7, 8, 0)'`
+  for (let round = 0; round < 3; round++) {
+    await world.call('shell', { command: `${letter}; touch /tmp/x /dev/shm/x; perl -e 'shmget(7, 8, 01666)'` })
+    const { stdout } = await world.call<{ stdout: string }>('shell', { command: read })
+    expect(stdout).toMatch(/^[1-9]\d{9}\n-{6}\/dev\/shm:\n\n\/tmp\/:\nhome\nstage\n$/)
+  }
+})
+
+test('a stage that waits goes at once with a no, a lapse or a withdrawal, and no group of processes stays', async () => {
+  const flags = { ...withShell, 'stage-disk-bytes': '1048576', 'approval-ttl-ms': '4000' }
+  await using world = await openWorld({ files: { 'a.txt': 'one\n' }, flags })
+  const groups = (): string[] =>
+    existsSync('/sys/fs/cgroup/pids')
+      ? readdirSync('/sys/fs/cgroup/pids').filter((name) => name.startsWith(`handrail-${process.pid}-`))
+      : []
+  const declined = await ask(world, { command: 'rm a.txt' })
+  expect(stagesLeft(world.base)).toHaveLength(1)
+  world.runtime.approvals.decide(declined.id, { approve: false, by: 'test' })
+  expect(stagesLeft(world.base)).toEqual([])
+  await ask(world, { command: 'echo two > a.txt' })
+  world.write('a.txt', 'theirs\n')
+  expect((await world.fault('shell', { command: 'echo two > a.txt' }, { approvalWaitMs: 0 })).code).toBe('E_CONFLICT')
+  expect(stagesLeft(world.base)).toEqual([])
+  const lapsed = await ask(world, { command: 'echo three > a.txt' })
+  expect(await soon(() => world.runtime.approvals.get(lapsed.id)?.state === 'expired')).toBe(true)
+  expect(stagesLeft(world.base)).toEqual([])
+  await world.reopen()
+  expect(await soon(() => groups().length === 0)).toBe(true)
+})
+
+test('stages that wait are bounded, in number and in bytes', async () => {
+  await using world = await openWorld({ flags: { ...withShell, 'stage-disk-bytes': '1048576' } })
+  const refused = async (command: string): Promise<string> =>
+    (await world.fault('shell', { command }, { approvalWaitMs: 0 })).message
+  for (let index = 0; index < 4; index++) await ask(world, { command: `head -c 1000000 /dev/zero > big${index}` })
+  expect(await refused('head -c 1000000 /dev/zero > big4')).toMatch(/^The changes of 4 programs wait for a person already/)
+  for (let index = 4; index < 32; index++) await ask(world, { command: `: > small${index}` })
+  expect(await refused(': > small32')).toMatch(/^The changes of 32 programs wait for a person already/)
+  // What changes nothing asks nobody.
+  expect(await world.call('shell', { command: 'echo fine' })).toMatchObject({ stdout: 'fine\n' })
+  expect(stagesLeft(world.base)).toHaveLength(32)
+}, 60_000)
