@@ -41,8 +41,8 @@ const networkFiles = [
   'gai.conf',
 ]
 
-/** What the kernel tells of the whole machine there: keys of the person, who else waits for what. */
-const told = ['keys', 'key-users', 'kcore', 'timer_list', 'sched_debug', 'latency_stats'].map((name) => `/proc/${name}`)
+/** The kernel tells of the person's keys there. */
+const told = ['/proc/keys', '/proc/key-users']
 
 const starter = '/run/start'
 const program = '/run/program'

@@ -37,7 +37,8 @@ const outerEnv = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' }
  */
 const setting = [
   'if [ -n "$1" ]; then mount -n --bind "$1" "$2" || exit 120; fi',
-  'mount -n -i -t overlay handrail-stage -o "$3" "$4" || exit 121',
+  // An older kernel does not know how to leave the disk alone when a stage ends.
+  'mount -n -i -t overlay handrail-stage -o "$3" "$4" 2>/dev/null || mount -n -i -t overlay handrail-stage -o "${3#volatile,}" "$4" || exit 121',
   'shift 4',
 ]
 const limiting = [
@@ -70,7 +71,7 @@ function stageArguments(means: Means, layers: Layers | undefined, readOnly: bool
   const lower = special ? layers.plainLower : layers.lower
   const options = readOnly
     ? `ro,userxattr,lowerdir=${layers.upper}:${lower}`
-    : `userxattr,lowerdir=${lower},upperdir=${layers.upper},workdir=${layers.work}`
+    : `volatile,userxattr,lowerdir=${lower},upperdir=${layers.upper},workdir=${layers.work}`
   return [...enter(setting), special ? layers.lower : '', layers.plainLower, options, layers.merged]
 }
 

@@ -10,9 +10,11 @@ import {
   rmSync,
   rmdirSync,
   statSync,
+  unlinkSync,
   writeFileSync,
   type Stats,
 } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { createHash } from 'node:crypto'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
@@ -42,6 +44,9 @@ export function makePlace(home: string, project: string): string {
   mkdirSync(place, { recursive: true, mode: 0o700 })
   return place
 }
+
+/** What is written down of a stage, beside its layers. */
+export const recordFile = 'stage.json'
 
 /** Stands in for every file that is hidden. */
 export const emptyFile = 'nothing'
@@ -110,7 +115,13 @@ function lstatIfNameable(path: string): Stats | undefined {
 
 /** Takes a stage away, whatever its program did to names, depths and permissions; what even the system's own tools cannot remove stays. */
 export function removeStage(folder: string): void {
-  if (removedBare(folder)) return
+  try {
+    // The overlay's own, which it lets nobody into.
+    chmodSync(join(folder, 'work', 'work'), 0o700)
+  } catch {
+    // There is none.
+  }
+  if (leftBare(folder)) return
   try {
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   } catch {
@@ -119,17 +130,30 @@ export function removeStage(folder: string): void {
   }
 }
 
-/** Most are as they were made. The overlay leaves a folder there that nobody may read, which newer Nodes want to before they remove it. */
-function removedBare(folder: string): boolean {
+const leaving = new Set<Promise<void>>()
+
+/**
+ * Most are as they were made, and nobody waits until they are gone: without a record such a stage is nobody's.
+ */
+function leftBare(folder: string): boolean {
   try {
-    rmdirSync(join(folder, 'upper'))
-    for (const name of ['work/work', 'work/index', 'work']) removeIfEmpty(join(folder, name))
-    rmSync(join(folder, 'stage.json'), { force: true })
-    rmdirSync(folder)
-    return true
+    if (readdirSync(join(folder, 'upper')).length) return false
+    unlinkSync(join(folder, recordFile))
   } catch {
     return false
   }
+  const gone = (async () => {
+    await rm(folder, { recursive: true, force: true })
+  })()
+    .catch(() => undefined)
+    .finally(() => leaving.delete(gone))
+  leaving.add(gone)
+  return true
+}
+
+/** Every stage that was left is gone. */
+export async function stagesGone(): Promise<void> {
+  await Promise.all(leaving)
 }
 
 export function removeIfEmpty(folder: string): void {

@@ -5,7 +5,7 @@ import { ToolError } from '../../contracts/errors.ts'
 import type { Ran } from '../../contracts/stage.ts'
 import { killMarked, processName } from '../running.ts'
 import type { Difference } from './effects.ts'
-import { removeStage } from './places.ts'
+import { recordFile, removeStage } from './places.ts'
 
 /** Which call a stage belongs to. */
 export interface StageOrigin {
@@ -25,7 +25,6 @@ export interface StageRecord extends StageOrigin {
   changed?: readonly Difference[]
 }
 
-export const recordFile = 'stage.json'
 /** Shared by all stages of a place, and no stage themselves. */
 const shared = /^(etc.*|merged|lower)$/
 

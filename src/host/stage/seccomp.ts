@@ -4,7 +4,9 @@ import { denied, deniedWith, newestCall, type Question, type Refusal } from './s
 const load = 0x20
 const jumpIfEqual = 0x15
 const jumpIfAbove = 0x25
+const jumpUnlessBelow = 0x35
 const jumpIfAny = 0x45
+const jump = 0x05
 const answer = 0x06
 
 const allow = 0x7fff_0000
@@ -25,28 +27,40 @@ type Step = readonly [code: number, value: number, ifTrue?: number, ifFalse?: nu
 export function filterFor(machine: string): Buffer | undefined {
   if (!(machine in machines)) return undefined
   const { column, word } = machines[machine as keyof typeof machines]
-  const steps: Step[] = [
-    [load, 4],
-    [jumpIfEqual, word, 1, 0],
-    [answer, kill],
-    [load, 0],
-    [jumpIfAbove, newestCall, 0, 1],
-    [answer, refuse | codes.ENOSYS],
-  ]
-  for (const { how, calls } of denied)
-    for (const numbers of Object.values(calls)) {
-      const number = numbers[column]
-      if (number !== null) steps.push([jumpIfEqual, number, 0, 1], [answer, refuse | codes[how]])
-    }
+  return Buffer.concat(
+    [
+      [load, 4] as const,
+      [jumpIfEqual, word, 1, 0] as const,
+      [answer, kill] as const,
+      [load, 0] as const,
+      [jumpIfAbove, newestCall, 0, 1] as const,
+      [answer, refuse | codes.ENOSYS] as const,
+      ...search([...refusals(column)].sort(([a], [b]) => a - b)),
+    ].map(bytesOf),
+  )
+}
+
+/** What is done about each call that is not simply allowed. */
+function refusals(column: 0 | 1): Map<number, Step[]> {
+  const found = new Map<number, Step[]>()
+  const add = (numbers: readonly (number | null)[], steps: readonly Step[]): void => {
+    const number = numbers[column] ?? null
+    if (number !== null) found.set(number, [...(found.get(number) ?? []), ...steps])
+  }
+  for (const { how, calls } of denied) for (const numbers of Object.values(calls)) add(numbers, [[answer, refuse | codes[how]]])
+  // What was loaded to be asked about is put back.
   for (const { how, calls, when } of deniedWith)
-    for (const numbers of Object.values(calls)) {
-      const number = numbers[column]
-      if (number === null) continue
-      const body = [...conditions(when), [answer, refuse | codes[how]] as const, [load, 0] as const]
-      steps.push([jumpIfEqual, number, 0, body.length], ...body)
-    }
-  steps.push([answer, allow])
-  return Buffer.concat(steps.map(bytesOf))
+    for (const numbers of Object.values(calls)) add(numbers, [...conditions(when), [answer, refuse | codes[how]], [load, 0]])
+  return found
+}
+
+/** By halves: the kernel walks through this for every call there is when a program starts. */
+function search(calls: readonly (readonly [number, Step[]])[]): Step[] {
+  if (calls.length <= 2)
+    return [...calls.flatMap(([number, steps]): Step[] => [[jumpIfEqual, number, 0, steps.length], ...steps]), [answer, allow]]
+  const middle = Math.floor(calls.length / 2)
+  const [lower, upper] = [search(calls.slice(0, middle)), search(calls.slice(middle))]
+  return [[jumpUnlessBelow, calls[middle]?.[0] ?? 0, 0, 1], [jump, lower.length], ...lower, ...upper]
 }
 
 /** Falls through to what follows where all of them hold, else leads to the step after that. */

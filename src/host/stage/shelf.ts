@@ -1,8 +1,8 @@
 import { chmodSync, lstatSync, mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Layers, Ready } from './launch.ts'
-import { removeStage } from './places.ts'
-import { nameStage, recordFile, writeRecord, type StageRecord } from './records.ts'
+import { recordFile, removeStage } from './places.ts'
+import { nameStage, writeRecord, type StageRecord } from './records.ts'
 
 /** A stage on which nothing has run. */
 export interface Bare {

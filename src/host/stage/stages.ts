@@ -16,7 +16,7 @@ import { differences, effectsOf, type Differences } from './effects.ts'
 import { groupsGone } from './group.ts'
 import { watchHidden, type Hidden } from './hidden.ts'
 import { howItEnded, lookOnStage, makeReady, mustHaveStarted, type Layers } from './launch.ts'
-import { makePlace, openUp, placeFor, removeIfEmpty, removeStage, stageHomes } from './places.ts'
+import { makePlace, openUp, placeFor, removeIfEmpty, removeStage, stageHomes, stagesGone } from './places.ts'
 import { probe, type Confined, type Probe } from './probe.ts'
 import {
   forgetStage,
@@ -256,6 +256,7 @@ export function openStages(parts: StageParts): Stages {
       await servers.close()
       await shelf?.close()
       await groupsGone()
+      await stagesGone()
     },
   }
 }
