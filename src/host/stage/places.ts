@@ -115,18 +115,22 @@ function lstatIfNameable(path: string): Stats | undefined {
 
 /** Takes a stage away, whatever its program did to names, depths and permissions; what even the system's own tools cannot remove stays. */
 export function removeStage(folder: string): void {
-  try {
-    // The overlay's own, which it lets nobody into.
-    chmodSync(join(folder, 'work', 'work'), 0o700)
-  } catch {
-    // There is none.
-  }
+  // The overlay's own, which it lets nobody into.
+  for (const name of ['work', 'work/incompat', 'work/incompat/volatile']) openIfThere(join(folder, 'work', name))
   if (leftBare(folder)) return
   try {
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   } catch {
     const removing = 'chmod -R u+rwX -- "$1"; rm -rf -- "$1"'
     runBriefly('/bin/sh', ['-c', removing, 'remove', folder], { timeoutMs: 120_000 })
+  }
+}
+
+function openIfThere(folder: string): void {
+  try {
+    chmodSync(folder, 0o700)
+  } catch {
+    // It is not.
   }
 }
 
@@ -143,7 +147,7 @@ function leftBare(folder: string): boolean {
     return false
   }
   const gone = (async () => {
-    await rm(folder, { recursive: true, force: true })
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 })
   })()
     .catch(() => undefined)
     .finally(() => leaving.delete(gone))

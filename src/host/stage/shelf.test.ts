@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Ready } from './launch.ts'
-import { removeStage } from './places.ts'
+import { removeStage, stagesGone } from './places.ts'
 import { idleMs, openShelf, type Shelf } from './shelf.ts'
 
 const record = { call: 'c', session: 's', tool: 't', inputDigest: 'd', confined: true }
@@ -79,7 +79,7 @@ test('closing takes all of it away, also what is being prepared', async () => {
   removeStage(folder)
   const last = take()
   await shelf.close()
-  await turn()
+  await stagesGone()
   expect(stagesIn()).toEqual([last.folder.slice(place.length + 1)])
   expect(made.filter((one) => one !== last.folder).every((one) => !existsSync(one))).toBe(true)
 })
