@@ -17,7 +17,7 @@ import {
 import { rm } from 'node:fs/promises'
 import { createHash } from 'node:crypto'
 import { tmpdir, userInfo } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { deepest } from '../paths.ts'
 import { runBriefly } from '../process.ts'
 
@@ -140,14 +140,16 @@ const leaving = new Set<Promise<void>>()
  * Most are as they were made, and nobody waits until they are gone: without a record such a stage is nobody's.
  */
 function leftBare(folder: string): boolean {
+  const left = join(dirname(folder), `left-${basename(folder)}`)
   try {
     if (readdirSync(join(folder, 'upper')).length) return false
     unlinkSync(join(folder, recordFile))
+    renameSync(folder, left)
   } catch {
     return false
   }
   const gone = (async () => {
-    await rm(folder, { recursive: true, force: true, maxRetries: 3 })
+    await rm(left, { recursive: true, force: true, maxRetries: 3 })
   })()
     .catch(() => undefined)
     .finally(() => leaving.delete(gone))

@@ -102,6 +102,6 @@ export function sweepStages(
 }
 
 function isOwned(name: string): boolean {
-  const [, owner = '', pid = ''] = /^(?:probe-)?((\d+)-\d+)-/.exec(name) ?? []
+  const [, owner = '', pid = ''] = /^(?:probe-|left-)?((\d+)-\d+)-/.exec(name) ?? []
   return owner !== '' && processName(Number(pid)) === owner
 }
