@@ -3,7 +3,9 @@ import { isUtf8 } from 'node:buffer'
 import { closeSync, readSync, readdirSync, type Dirent } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ToolError } from '../contracts/errors.ts'
-import { deepest, splitPath, type PathRules } from './paths.ts'
+import { isServiceAccount, longestAccount } from '../contracts/secret-files.ts'
+import { isLetThrough } from './let-through.ts'
+import { deepest, letThroughHint, splitPath, type PathRules } from './paths.ts'
 import { enterFolder, fileFault, ioFault, openFile, openFolder, type Folder, type Root } from './walk.ts'
 
 export interface Entry {
@@ -35,7 +37,7 @@ export function judgedFiles(root: Root, rules: PathRules, maxBytes: number): Fil
     root: root.path,
     maxBytes,
     normal: (path) => splitPath(path, rules).join('/'),
-    read: (path, limit = maxBytes) => readJudged(root, splitPath(path, rules), limit),
+    read: (path, limit = maxBytes) => readJudged(root, rules, splitPath(path, rules), limit),
     peek(path) {
       try {
         return files.read(path)
@@ -47,7 +49,7 @@ export function judgedFiles(root: Root, rules: PathRules, maxBytes: number): Fil
     readText: (path, limit) => decodeText(files.read(path, limit), path),
     readPart(path, choose) {
       let size = 0
-      const bytes = readOpened(root, splitPath(path, rules), (fd, found) => {
+      const bytes = readOpened(root, rules, splitPath(path, rules), (fd, found) => {
         size = found
         const { start, end } = choose(found)
         return readAll(fd, Math.max(0, Math.min(end, found) - start), start)
@@ -85,19 +87,21 @@ export function judgedFiles(root: Root, rules: PathRules, maxBytes: number): Fil
   return files
 }
 
-function readJudged(root: Root, names: readonly string[], limit: number): Buffer {
-  return readOpened(root, names, (fd, size) => {
+function readJudged(root: Root, rules: PathRules, names: readonly string[], limit: number): Buffer {
+  return readOpened(root, rules, names, (fd, size) => {
     if (size > limit) throw tooLarge(names.join('/'), size, limit)
     return readAll(fd, size)
   })
 }
 
-function readOpened(root: Root, names: readonly string[], read: (fd: number, size: number) => Buffer): Buffer {
+function readOpened(root: Root, rules: PathRules, names: readonly string[], read: (fd: number, size: number) => Buffer): Buffer {
   if (names.length === 0) throw new ToolError('E_IO', 'Is a folder, not a file: .', { hint: 'Name a file inside it.' })
   const folder = openFolder(root, names.slice(0, -1), { asked: names })
   try {
     const { fd, stat } = openFile(root, folder, names)
     try {
+      if (rules.secrets && stat.size <= longestAccount && /\.json$/i.test(names.at(-1) as string))
+        refuseAccount(fd, stat.size, names)
       return read(fd, stat.size)
     } finally {
       closeSync(fd)
@@ -107,6 +111,15 @@ function readOpened(root: Root, names: readonly string[], read: (fd: number, siz
   } finally {
     folder.close()
   }
+}
+
+/** The one secret that is told by what it holds: small, and everybody's first file name for it is another. */
+function refuseAccount(fd: number, size: number, names: readonly string[]): void {
+  if (!isServiceAccount(readAll(fd, size).toString('latin1')) || isLetThrough(names.join('/'))) return
+  throw new ToolError('E_DENY_PATH', `Path not allowed: ${names.join('/')} is the key of a service account`, {
+    details: { path: names.join('/') },
+    hint: letThroughHint(names),
+  })
 }
 
 function readAll(fd: number, size: number, from = 0): Buffer {

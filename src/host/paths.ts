@@ -1,5 +1,7 @@
 import { ToolError } from '../contracts/errors.ts'
 import { foldName, foldPath } from '../contracts/names.ts'
+import { secretAt, secretStems } from '../contracts/secret-files.ts'
+import { isLetThrough } from './let-through.ts'
 
 /** Names no tool may reach, whatever the policy says: our own state and settings, also while they do not exist. */
 const reserved = ['.handrail', 'handrail.config.json']
@@ -21,10 +23,15 @@ export interface PathRules {
   readonly known: Map<string, readonly string[]>
   /** Says why the last name of this path is out of reach, or nothing. */
   refuse(names: readonly string[]): string | undefined
+  /** Whether what a file holds is looked at too, for secrets that no name tells. */
+  readonly secrets: boolean
 }
 
-/** Compiles what is forbidden once: a name is forbidden at any depth, a path such as `game/private` from the root on. */
-export function pathRules(forbidden: readonly string[], within: readonly string[] = []): PathRules {
+/**
+ * Compiles what is forbidden once: a name is forbidden at any depth, a path such as `game/private` from the root on, and names
+ * that hold secrets wherever they are. Only what puts a killed process's change right goes without the last.
+ */
+export function pathRules(forbidden: readonly string[], within: readonly string[] = [], secrets = true): PathRules {
   const names = new Map<string, string>()
   const paths = new Map<string, string>()
   for (const one of [...reserved, ...forbidden]) {
@@ -32,18 +39,23 @@ export function pathRules(forbidden: readonly string[], within: readonly string[
     if (plain.includes('/')) paths.set(foldPath(plain), one)
     else names.set(foldName(plain), one)
   }
-  const shortNames = new Set([...names.keys(), ...[...paths.keys()].flatMap((path) => path.split('/'))].map(shortNameOf))
+  const long = [...names.keys(), ...[...paths.keys()].flatMap((path) => path.split('/')), ...(secrets ? secretStems : [])]
+  const shortNames = new Set(long.map(shortNameOf))
   return {
     within,
     known: new Map(),
+    secrets,
     refuse(path) {
+      const secret = secrets ? secretAt(path) : undefined
+      if (secret !== undefined) return `it holds ${secret}`
       const folded = foldName(path.at(-1) ?? '')
       const hit = names.get(folded) ?? (paths.size && path.length > 1 ? paths.get(path.map(foldName).join('/')) : undefined)
       if (hit !== undefined) return `"${hit}" is out of reach of tools`
       if (folded.startsWith(temporary)) return 'it is a temporary file of Handrail'
       if (folded.includes('~')) {
         const short = /^([^.~]{1,6})~\d+(\.[^.]{0,3})?$/.exec(folded)?.[1]
-        if (short !== undefined && shortNames.has(short)) return 'it is a short name of a forbidden one'
+        if (short !== undefined && (shortNames.has(short) || (secrets && folded.endsWith('.kdb'))))
+          return 'it is a short name of a forbidden one'
       }
       return undefined
     },
@@ -66,16 +78,18 @@ export function splitPath(path: string, rules: PathRules): readonly string[] {
   const known = rules.known.get(path)
   if (known) return known
   const names = judgeWords(path, rules)
+  // What a person lets one session through to is known to no other.
+  if (isLetThrough(names.join('/'))) return names
   if (rules.known.size >= mostKnown) rules.known.clear()
   rules.known.set(path, names)
   return names
 }
 
 function judgeWords(path: string, rules: PathRules): readonly string[] {
-  const deny = (why: string): ToolError =>
+  const deny = (why: string, hint?: string): ToolError =>
     new ToolError('E_DENY_PATH', `Path not allowed: ${why}`, {
       details: { path: path.length > 300 ? `${path.slice(0, 300)}…` : path },
-      hint: 'Use a path relative to the project root with forward slashes, e.g. "game/scene/start.txt".',
+      hint: hint ?? 'Use a path relative to the project root with forward slashes, e.g. "game/scene/start.txt".',
     })
   if (path.length > 4_096) throw deny('it is longer than 4096 characters')
   if (path.startsWith('/')) throw deny('it is absolute')
@@ -93,10 +107,19 @@ function judgeWords(path: string, rules: PathRules): readonly string[] {
     if (index === 0 && name === '~') throw deny('"~" is not expanded')
     if (name.length > 63 && Buffer.byteLength(name) > 255) throw deny('one of its names is longer than 255 bytes')
     if (climbs(name)) throw deny('it climbs out with ".."')
-    const why = rules.refuse(names.slice(0, index + 1))
-    if (why) throw deny(why)
+    const here = names.slice(0, index + 1)
+    const why = rules.refuse(here)
+    if (!why) return
+    const secret = rules.secrets && secretAt(here) !== undefined
+    if (secret && isLetThrough(names.join('/'))) return
+    throw deny(why, secret ? letThroughHint(names) : undefined)
   })
   return names
+}
+
+/** How a person lets one be read, for those who may tell them. */
+export function letThroughHint(names: readonly string[]): string {
+  return `Do without it: ask the person for what you need to know of it. They can let this session read it: handrail grants allow secret ${names.join('/').slice(0, 300)}`
 }
 
 /** Whether a name is dots or holds a separator after the decodings that other programs apply: `%2e%2e`, full-width dots. */

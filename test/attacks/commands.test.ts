@@ -258,8 +258,8 @@ describe('C11 C14 the environment of the parent', () => {
     world.write('evil.sh', `#!/bin/sh\necho x > ${world.base}/pwned\necho x > /usr/pwned\necho x > inside.txt\n`)
     chmodSync(world.path('evil.sh'), 0o755)
     world.write('.npmrc', `script-shell=${world.path('evil.sh')}\nprefix=/usr\nregistry=http://127.0.0.1:9\n`)
-    const approval = await ask(world, { scriptName: 'build' }, 'execute_command')
-    expect(approval.card.changes.map((change) => change.path)).toEqual(['inside.txt'])
+    // It holds the token of a registry, so npm does not see it either.
+    expect(await world.call('execute_command', { scriptName: 'build' })).toMatchObject({ exitCode: 0, changes: [] })
     expect(existsSync(join(world.base, 'pwned')) || existsSync('/usr/pwned') || existsSync(world.path('inside.txt'))).toBe(false)
   })
 })

@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync } from 'node:fs'
 import { ToolError } from '../../contracts/errors.ts'
-import type { Hidden } from './hidden.ts'
+import type { Covered } from './hidden.ts'
 import { emptyFile } from './places.ts'
 import { holds } from './walls.ts'
 
@@ -17,8 +17,8 @@ export interface View {
   project: string
   /** What it sees of the project, and where; outer folders first. */
   shows: readonly Shown[]
-  /** What of the project is not there for it: folders become empty, files too. */
-  hidden: readonly Hidden[]
+  /** What of the project is not there for it: folders become empty, files too, or another takes their place. */
+  hidden: readonly Covered[]
   /** Files and folders of the machine it may read, at their own place. */
   reads: readonly string[]
   /** A folder with the few files of /etc that programs look for. */
@@ -166,9 +166,11 @@ function showEach(paths: readonly string[], project: string): string[] {
 
 function hide({ project, hidden, shows, etc }: View): string[] {
   return hidden
-    .map(({ path, folder }) => ({ at: `${project}/${path}`, folder }))
+    .map(({ path, folder, by }) => ({ at: `${project}/${path}`, folder, by }))
     .filter(({ at }) => shows.some((shown) => at.startsWith(`${shown.at}/`)))
-    .flatMap(({ at, folder }) => (folder ? ['--tmpfs', at, '--remount-ro', at] : ['--ro-bind', `${etc}/${emptyFile}`, at]))
+    .flatMap(({ at, folder, by = `${etc}/${emptyFile}` }) =>
+      folder ? ['--tmpfs', at, '--remount-ro', at] : ['--ro-bind', by, at],
+    )
 }
 
 /** The overlay of a project as a program sees it: it may change one folder (empty is all of it), and with `alone` sees no other. */

@@ -1,79 +1,216 @@
-import { lstatSync, readdirSync } from 'node:fs'
+import { lstatSync, readdirSync, writeFileSync, type Dirent } from 'node:fs'
+import { setImmediate as turn } from 'node:timers/promises'
+import { secretAt } from '../../contracts/secret-files.ts'
+import { turnMs } from '../files.ts'
 import { deepest, isReserved, type PathRules } from '../paths.ts'
 import type { Root } from '../walk.ts'
+import { watchFolders } from './folder-watch.ts'
+import { gitFolder, gitFiles, isOnlyCertificates, withoutCredentials } from './told-by-content.ts'
 
 /** Something of the project that programs do not get to see. */
 export interface Hidden {
   path: string
   folder: boolean
+  /** Which file or folder it is: put in the place of one that is covered, another is not. */
+  is: string
+  /** What they see in its place; nothing by default. */
+  instead?: string
 }
 
-/** A folder as it was when it was last read, with those in it that are looked into. */
+/** The same as a program is confined with. */
+export interface Covered {
+  path: string
+  folder: boolean
+  /** The file that stands in its place; an empty one by default. */
+  by?: string
+}
+
+export interface HiddenWatch {
+  /** What must be hidden now. A folder is read again only where it has changed, so that a large project costs next to nothing. */
+  look(): Promise<Hidden[]>
+  close(): void
+}
+
+/** How a folder is judged: like any, as one of those that programs must read to work, or as git's own. */
+type Kind = 'plain' | 'visible' | 'git'
+
 interface Folder {
   readonly names: readonly string[]
   readonly at: string
+  readonly kind: Kind
   /** Which folder it was, and when anything in it or of it changed last, by a clock nobody sets. */
   ino: number
   ctimeMs: number
+  /** Whether the system says when it changes. */
+  told: boolean
   folders: Folder[]
-  hidden: Hidden[]
+  hidden: Omit<Hidden, 'is'>[]
+  /** Files that must be read to know. */
+  judged: Judged[]
 }
 
-/** Values for the machine itself, as opposed to a pattern of them for readers. */
-const environmentFile = /^\.env(?!.*\.(example|sample|template)$)\b/i
+interface Judged {
+  path: string
+  is: string
+  hides: Omit<Hidden, 'is'> | undefined
+}
+
 /** A folder that changed this recently may change again within the same tick of the clock. */
 const settledMs = 50
 
 /**
- * What tools may not enter is hidden from programs too, at any depth, save the names they must read to work. A folder is read
- * again only where it has changed, so that a large project costs one look at each of its folders and not at its files.
+ * What tools may not enter is hidden from programs too, at any depth, save the names they must read to work; and below those
+ * whatever holds secrets.
  */
-export function watchHidden(root: Root, rules: PathRules, visible: readonly string[]): () => Hidden[] {
-  const isHidden = (names: string[]): boolean => rules.refuse(names) !== undefined || environmentFile.test(names.at(-1) ?? '')
-  const unread = (names: readonly string[]): Folder => ({
+export function watchHidden(root: Root, rules: PathRules, visible: readonly string[]): HiddenWatch {
+  const told = watchFolders<Folder>(root.path)
+  /** Those that must be looked at each time, and those in which something is hidden. */
+  const looked = new Set<Folder>()
+  const holding = new Set<Folder>()
+  const make = (names: readonly string[], kind: Kind): Folder => ({
     names,
     at: [root.path, ...names].join('/'),
+    kind,
     ino: 0,
     ctimeMs: Number.NaN,
+    told: false,
     folders: [],
     hidden: [],
+    judged: [],
   })
-  const top = unread([])
+  const top = make([], 'plain')
+  looked.add(top)
+
+  const forget = (folder: Folder): void => {
+    told.forget(folder)
+    looked.delete(folder)
+    holding.delete(folder)
+    for (const one of folder.folders) forget(one)
+  }
+
+  /** What an entry of a folder is to a program: hidden, looked into, to be read first, or nothing of these. */
+  const sort = (folder: Folder, entry: Dirent, here: string[]): 'hidden' | 'read' | Kind | undefined => {
+    const isFolder = entry.isDirectory()
+    if (!isFolder && !entry.isFile()) return undefined
+    if (folder.kind === 'git') return isFolder ? gitFolder(folder.names, entry.name) : gitFiles(entry.name)
+    if (visible.includes(entry.name) && !isReserved(entry.name))
+      return isFolder ? (entry.name === '.git' ? 'git' : 'visible') : undefined
+    const hides = folder.kind === 'visible' ? secretAt(here) !== undefined : rules.refuse(here) !== undefined
+    if (!hides) return isFolder ? folder.kind : undefined
+    return !isFolder && folder.kind === 'visible' && /\.pem$/i.test(entry.name) ? 'read' : 'hidden'
+  }
 
   const read = (folder: Folder): void => {
     const before = new Map(folder.folders.map((one) => [one.names.at(-1), one]))
     folder.folders = []
     folder.hidden = []
+    folder.judged = []
     for (const entry of readdirSync(folder.at, { withFileTypes: true })) {
       const here = [...folder.names, entry.name]
-      if ((visible.includes(entry.name) && !isReserved(entry.name)) || !(entry.isFile() || entry.isDirectory())) continue
-      if (isHidden(here)) folder.hidden.push({ path: here.join('/'), folder: entry.isDirectory() })
-      else if (entry.isDirectory() && here.length < deepest) folder.folders.push(before.get(entry.name) ?? unread(here))
-    }
-  }
-
-  // Nothing but one question to the system for each folder: this is done before every program.
-  const look = (folder: Folder, out: Hidden[]): void => {
-    const stat = lstatSync(folder.at, { throwIfNoEntry: false })
-    if (!stat?.isDirectory()) return
-    if (folder.ctimeMs !== stat.ctimeMs || folder.ino !== stat.ino) {
-      try {
-        read(folder)
-      } catch {
-        // A folder nobody may read is none to look into either.
-        folder.ctimeMs = Number.NaN
-        return
+      const what = sort(folder, entry, here)
+      const path = here.join('/')
+      if (what === 'hidden') folder.hidden.push({ path, folder: entry.isDirectory() })
+      else if (what === 'read') folder.judged.push({ path, is: '', hides: undefined })
+      else if (what !== undefined && here.length < deepest) {
+        folder.folders.push(before.get(entry.name) ?? make(here, what))
+        before.delete(entry.name)
       }
-      folder.ino = stat.ino
-      folder.ctimeMs = Date.now() - stat.ctimeMs > settledMs ? stat.ctimeMs : Number.NaN
     }
-    for (const one of folder.hidden) out.push(one)
-    for (const one of folder.folders) look(one, out)
+    for (const gone of before.values()) forget(gone)
+    if (folder.hidden.length + folder.judged.length) holding.add(folder)
+    else holding.delete(folder)
   }
 
-  return () => {
-    const out: Hidden[] = []
-    look(top, out)
-    return out
+  /** Reads a folder where it is another than it was; gives those that must be looked at next. */
+  const update = (folder: Folder, surely: boolean): Folder[] => {
+    const stat = lstatSync(folder.at, { throwIfNoEntry: false })
+    if (!stat?.isDirectory()) {
+      const { folders } = folder
+      folder.folders = folder.hidden = folder.judged = []
+      folder.ctimeMs = Number.NaN
+      holding.delete(folder)
+      for (const one of folders) forget(one)
+      return []
+    }
+    if (!surely && folder.ctimeMs === stat.ctimeMs && folder.ino === stat.ino) return []
+    // First followed, then read: what changes in between is heard of. A folder that was replaced is not the one we followed.
+    folder.told = told.follow(folder)
+    if (folder.told && folder !== top) looked.delete(folder)
+    else looked.add(folder)
+    try {
+      read(folder)
+    } catch {
+      // A folder nobody may read is none to look into either.
+      folder.ctimeMs = Number.NaN
+      looked.add(folder)
+      return []
+    }
+    folder.ino = stat.ino
+    folder.ctimeMs = folder.told || Date.now() - stat.ctimeMs > settledMs ? stat.ctimeMs : Number.NaN
+    return folder.folders
   }
+
+  const lookOnce = async (): Promise<Hidden[]> => {
+    const { folders: changed, perhapsAll } = await told.changed()
+    let since = performance.now()
+    const waiting: Folder[] = perhapsAll ? everyFolder(top) : [...looked, ...changed]
+    for (let folder = waiting.pop(); folder; folder = waiting.pop()) {
+      waiting.push(...update(folder, changed.has(folder)))
+      if (performance.now() - since < turnMs) continue
+      await turn()
+      since = performance.now()
+    }
+    const found = [...holding].flatMap((folder) => [
+      ...folder.hidden.map((one) => ({ ...one, is: identity(root, one.path) })),
+      ...folder.judged.flatMap((one) => judge(root, one, folder.kind)),
+    ])
+    return found.sort((a, b) => (a.path < b.path ? -1 : 1))
+  }
+
+  let looking: Promise<unknown> = Promise.resolve()
+  return {
+    look() {
+      // Whoever asks wants to know what is now, not what a look found that had begun before.
+      const found = looking.then(lookOnce)
+      looking = found.catch(() => undefined)
+      return found
+    },
+    close: () => told.close(),
+  }
+}
+
+/** Lays down what stands in the place of hidden files, in the folder of a stage. */
+export function coverFrom(stage: string, hidden: readonly Hidden[]): Covered[] {
+  return hidden.map(({ path, folder, instead }, index) => {
+    if (instead === undefined) return { path, folder }
+    const by = `${stage}/cover-${index}`
+    writeFileSync(by, instead, { mode: 0o600 })
+    return { path, folder, by }
+  })
+}
+
+function everyFolder(folder: Folder): Folder[] {
+  return [folder, ...folder.folders.flatMap(everyFolder)]
+}
+
+function identity(root: Root, path: string): string {
+  const stat = lstatSync(`${root.path}/${path}`, { throwIfNoEntry: false })
+  return stat ? `${stat.dev} ${stat.ino}` : ''
+}
+
+/** A file that is hidden for what it holds is read again where anything about it has changed. */
+function judge(root: Root, one: Judged, kind: Kind): Hidden[] {
+  const at = `${root.path}/${one.path}`
+  const stat = lstatSync(at, { throwIfNoEntry: false })
+  if (!stat?.isFile()) return []
+  const is = `${stat.dev} ${stat.ino} ${stat.ctimeMs} ${stat.size}`
+  if (one.is !== is) {
+    one.is = Date.now() - stat.ctimeMs > settledMs ? is : ''
+    const hides = { path: one.path, folder: false }
+    if (kind === 'git') {
+      const instead = withoutCredentials(at, one.path)
+      one.hides = instead === undefined ? undefined : { ...hides, instead }
+    } else one.hides = isOnlyCertificates(at, stat.size) ? undefined : hides
+  }
+  return one.hides ? [{ ...one.hides, is }] : []
 }

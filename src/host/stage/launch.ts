@@ -94,7 +94,7 @@ export interface Launch {
   /** Found out while the stage is set up, which takes as long. */
   view: () => View
   /** Asked while bubblewrap sets up that view; without a yes it gets no program to start. */
-  holds?: () => boolean
+  holds?: () => Promise<boolean>
   /** All it writes to the disk lands below these folders. */
   written: readonly string[]
   /** How often it is looked what it takes; a program that runs for days is not to cost much by it. */
@@ -207,7 +207,7 @@ export function makeReady(means: Means, { folder, layers, limits }: Setting): Re
         how.say(Buffer.from(`${confine(view(), means.flags, programPipe, filter && filterPipe).join('\0')}\0`))
         // It is on its way before we look.
         await turn()
-        outdated = launch.holds?.() === false
+        outdated = (await launch.holds?.()) === false
         if (outdated) stopping.abort()
         else what.say(Buffer.from(startText(program.argv)))
         const { written, lookEveryMs: everyMs = 50 } = launch

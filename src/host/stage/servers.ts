@@ -6,7 +6,7 @@ import type { Program, Ran } from '../../contracts/stage.ts'
 import { keepBothEnds, type Keeping } from '../output.ts'
 import type { Shown, View } from './confine.ts'
 import { openDoor, type Door } from './door.ts'
-import type { Hidden } from './hidden.ts'
+import { coverFrom, type Covered, type Hidden } from './hidden.ts'
 import { howItEnded, makeReady, mustHaveStarted, type LaunchEnd } from './launch.ts'
 import { removeStage } from './places.ts'
 import type { Confined, Probe } from './probe.ts'
@@ -25,8 +25,8 @@ export interface Servers {
 export interface ServerParts {
   project: string
   limits: Limits
-  hidden: () => Hidden[]
-  viewOf: (found: Confined, program: Program, shows: readonly Shown[], hides: readonly Hidden[]) => View
+  hidden: () => Promise<Hidden[]>
+  viewOf: (found: Confined, program: Program, shows: readonly Shown[], hides: readonly Covered[]) => View
 }
 
 interface Server {
@@ -72,7 +72,8 @@ export function openServers(parts: ServerParts): Servers {
     signal?.throwIfAborted()
     if (closed) throw new ToolError('E_IO', 'Handrail is closing', { hint: 'Start the server again when it is back.' })
     const before = current && farewell(current, program)
-    const server = (current = launchServer(parts, found, program, origin))
+    const hides = await parts.hidden()
+    const server = (current = launchServer(parts, found, program, origin, hides))
     if (before !== undefined) server.log.add(Buffer.from(`[handrail] the server that ran before is gone: ${before}\n`))
     try {
       await untilReady(server, signal)
@@ -150,22 +151,27 @@ function farewell({ end }: Server, program: Program): string | undefined {
   return ended ?? (signal === undefined ? `exit code ${exitCode}` : signal)
 }
 
-function launchServer(parts: ServerParts, found: Confined, program: Program, origin: StageOrigin): Server {
+function launchServer(
+  parts: ServerParts,
+  found: Confined,
+  program: Program,
+  origin: StageOrigin,
+  hides: readonly Hidden[],
+): Server {
   const folder = join(found.place, nameStage())
   try {
     mkdirSync(join(folder, 'door'), { recursive: true, mode: 0o700 })
     writeRecord(folder, { ...origin, confined: true })
-    return supervise(parts, found, program, folder)
+    return supervise(parts, found, program, folder, hides)
   } catch (fault) {
     removeStage(folder)
     throw fault
   }
 }
 
-function supervise(parts: ServerParts, found: Confined, program: Program, folder: string): Server {
+function supervise(parts: ServerParts, found: Confined, program: Program, folder: string, hides: readonly Hidden[]): Server {
   const { project, limits } = parts
   const doorstep = join(folder, 'door')
-  const uncovered = guardHidden(parts)
   // Many servers keep a cache there and do not start without it; all else is the project itself, read-only.
   const modules = join(project, 'node_modules')
   const layers = isFolder(modules) ? makeLayers(folder, found.place, modules) : undefined
@@ -182,7 +188,7 @@ function supervise(parts: ServerParts, found: Confined, program: Program, folder
   }
   const running = makeReady(found.means, { folder, layers, limits }).run({
     program: { argv: besideRelay(program.argv), timeoutMs: noDeadlineMs },
-    view: () => parts.viewOf(found, { ...program, network: false }, shows, parts.hidden()),
+    view: () => parts.viewOf(found, { ...program, network: false }, shows, coverFrom(folder, hides)),
     written: [doorstep, ...(layers ? [layers.upper] : [])],
     lookEveryMs: 500,
     onStarted: (way) =>
@@ -194,10 +200,9 @@ function supervise(parts: ServerParts, found: Confined, program: Program, folder
     onOutput: (chunk) => hear(server.log, chunk),
     onErrors: (chunk) => hear(server.errors, chunk),
   })
-  const guarding = setInterval(() => {
-    const seen = uncovered()
-    if (seen !== undefined) end(`${seen} came after it was started, and it must not see that; start it again`)
-  }, guardMs)
+  const guarding = guardHidden(parts, hides, (seen) =>
+    end(`${seen} came after it was started, and it must not see that; start it again`),
+  )
   const following = setInterval(() => void door?.urls(), portsMs)
   const server: Server = {
     name: nameOf(program),
@@ -247,23 +252,19 @@ async function untilReady(server: Server, signal?: AbortSignal): Promise<void> {
 
 /**
  * What is hidden is covered where it stood when the server started. A file that is made later, or put in the place of one, is
- * not covered: this says the first of them.
+ * not covered: the first of them is told.
  */
-function guardHidden({ project, hidden }: ServerParts): () => string | undefined {
-  const identity = (path: string): string => {
-    const stat = lstatSync(join(project, path), { throwIfNoEntry: false })
-    return stat ? `${stat.dev} ${stat.ino}` : ''
+function guardHidden({ hidden }: ServerParts, hides: readonly Hidden[], onSeen: (path: string) => void): NodeJS.Timeout {
+  const covered = new Map(hides.map(({ path, is }) => [path, is]))
+  let looking = false
+  const look = async (): Promise<void> => {
+    if (looking) return
+    looking = true
+    const seen = (await hidden()).find(({ path, is }) => covered.get(path) !== is)
+    looking = false
+    if (seen) onSeen(seen.path)
   }
-  const covered = new Map(hidden().map(({ path }) => [path, identity(path)]))
-  let next = 0
-  return () => {
-    const began = performance.now()
-    if (began < next) return undefined
-    const seen = hidden().find(({ path }) => covered.get(path) !== identity(path))
-    // A large project takes longer to look at, and is looked at less often.
-    next = performance.now() + 20 * (performance.now() - began)
-    return seen?.path
-  }
+  return setInterval(() => void look(), guardMs)
 }
 
 function nameOf({ argv, cwd, env }: Program): string {

@@ -14,7 +14,7 @@ import { reopenBefore } from './before.ts'
 import { overlaid, programEnv, type Shown, type View } from './confine.ts'
 import { differences, effectsOf, type Differences } from './effects.ts'
 import { groupsGone } from './group.ts'
-import { watchHidden, type Hidden } from './hidden.ts'
+import { coverFrom, watchHidden, type Covered, type Hidden } from './hidden.ts'
 import { howItEnded, lookOnStage, makeReady, mustHaveStarted, type Layers } from './launch.ts'
 import { makePlace, openUp, placeFor, removeIfEmpty, removeStage, stageHomes, stagesGone } from './places.ts'
 import { probe, type Confined, type Probe } from './probe.ts'
@@ -101,7 +101,7 @@ export function openStages(parts: StageParts): Stages {
       const why = whyNotShown(path, walls)
       return why === undefined ? [] : [`${path} (${why})`]
     })
-  const viewOf = (found: Confined, program: Program, shows: readonly Shown[], hides: readonly Hidden[]): View => {
+  const viewOf = (found: Confined, program: Program, shows: readonly Shown[], hides: readonly Covered[]): View => {
     const refused = refusedReads()
     if (refused.length)
       throw new ToolError('E_UNSUPPORTED', `stage.stageReads names what no program may see: ${refused.join(', ')}`, {
@@ -120,7 +120,7 @@ export function openStages(parts: StageParts): Stages {
       tmpBytes: Math.min(limits.diskBytes, mostTmpBytes),
     }
   }
-  const servers = openServers({ project: project.path, limits, hidden, viewOf })
+  const servers = openServers({ project: project.path, limits, hidden: hidden.look, viewOf })
 
   /** Hides what was known last, and looks again while that is set up: a large project is no slower for it. */
   const confined = async (
@@ -131,25 +131,23 @@ export function openStages(parts: StageParts): Stages {
     sure = false,
   ): Promise<Staged> => {
     const record = { ...origin, confined: true }
+    if (sure || !known) known = await hidden.look()
+    const hides = known
     shelf ??= openShelf(found.place, project.path, (stage, on) => makeReady(found.means, { folder: stage, layers: on, limits }))
     const { folder, layers, ready, since } = shelf.take(record)
     try {
       const changes = program.changes ?? ''
       makeFolder(project, layers, changes)
       const began = performance.now()
-      let hides: readonly Hidden[] = []
+      const covers = coverFrom(folder, hides)
       const [stdout, stderr] = [
         keepBothEnds(program.outputBytes, program.secrets),
         keepBothEnds(program.outputBytes, program.secrets),
       ]
       const end = await ready.run({
         program,
-        view() {
-          if (sure || !known) known = hidden()
-          hides = known
-          return viewOf(found, program, overlaid(project.path, layers.merged, changes, program.alone ?? false), hides)
-        },
-        holds: () => sure || isDeepStrictEqual((known = hidden()), hides),
+        view: () => viewOf(found, program, overlaid(project.path, layers.merged, changes, program.alone ?? false), covers),
+        holds: async () => sure || isDeepStrictEqual((known = await hidden.look()), hides),
         written: [layers.upper],
         signal,
         onStarted: () => shelf?.started(),
@@ -164,6 +162,8 @@ export function openStages(parts: StageParts): Stages {
       }
       const errors = stderr.end()
       mustHaveStarted(end, errors)
+      known = await hidden.look()
+      mustHaveSeenNone(known, hides)
       for (let at = changes; at !== ''; at = at.split('/').slice(0, -1).join('/')) removeIfEmpty(join(layers.upper, at))
       const top = restoreTop(project, layers.upper)
       // Looked at once more: what is written at the very end counts too. It is not read through only to be thrown away.
@@ -254,11 +254,23 @@ export function openStages(parts: StageParts): Stages {
     async close() {
       await probing
       await servers.close()
+      hidden.close()
       await shelf?.close()
       await groupsGone()
       await stagesGone()
     },
   }
+}
+
+/** What came while it ran, or took the place of what was covered, it may have read. */
+function mustHaveSeenNone(now: readonly Hidden[], hidden: readonly Hidden[]): void {
+  const covered = new Map(hidden.map((one) => [one.path, one.is]))
+  const late = now.find(({ path, is }) => covered.get(path) !== is)
+  if (!late) return
+  throw new ToolError('E_CONFLICT', `${late.path} came while the program ran, and it must not see that: its output is withheld`, {
+    details: { path: late.path },
+    hint: 'Nothing it changed was taken over. Make the call again: that file is hidden then.',
+  })
 }
 
 /** The folder a program may change must be there for it; its permissions are the project's where the project has it. */

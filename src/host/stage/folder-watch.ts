@@ -1,0 +1,74 @@
+import { lstatSync, statfsSync, watch, type FSWatcher } from 'node:fs'
+import { setImmediate as turn } from 'node:timers/promises'
+
+/** Tells which folders have changed since they were last read, without a look at each of them. */
+export interface FolderWatch<Folder extends { at: string }> {
+  /** From here on changes of its names are known. False where the system does not tell: then it must be looked at. */
+  follow(folder: Folder): boolean
+  forget(folder: Folder): void
+  /** Waits for what the system has to say, and gives those that changed. All of them may have where so much did that words were lost. */
+  changed(): Promise<{ folders: ReadonlySet<Folder>; perhapsAll: boolean }>
+  close(): void
+}
+
+/** Enough for 100,000 files; what is beyond is looked at. */
+const mostWatched = 16_384
+/** The system drops what it has to say after 16,384 words. */
+const mostHeard = 1_000
+/** File systems that are changed by nobody but this machine: others cannot tell. ext, xfs, btrfs, tmpfs, overlay, zfs, f2fs, bcachefs. */
+const local = new Set([0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630, 0x2fc12fc1, 0xf2f52010, 0xca451a4e])
+
+export function watchFolders<Folder extends { at: string }>(root: string): FolderWatch<Folder> {
+  const watchers = new Map<Folder, FSWatcher>()
+  const tells = process.platform === 'linux' && isLocal(root)
+  let changed = new Set<Folder>()
+  let heard = 0
+  const forget = (folder: Folder): void => {
+    watchers.get(folder)?.close()
+    watchers.delete(folder)
+    changed.delete(folder)
+  }
+  return {
+    follow(folder) {
+      forget(folder)
+      if (!tells || watchers.size >= mostWatched) return false
+      const hear = (what?: unknown): void => {
+        heard++
+        // What a file holds is no matter of its folder.
+        if (what !== 'change') changed.add(folder)
+      }
+      try {
+        watchers.set(
+          folder,
+          watch(folder.at, { persistent: false }, hear).on('error', () => hear()),
+        )
+        return true
+      } catch {
+        // Gone, or the system has no more watches to give.
+        return false
+      }
+    },
+    forget,
+    async changed() {
+      // The system has told us already, but is heard between two turns only.
+      await turn()
+      await turn()
+      const found = { folders: changed, perhapsAll: heard > mostHeard }
+      changed = new Set()
+      heard = 0
+      return found
+    },
+    close() {
+      for (const watcher of watchers.values()) watcher.close()
+      watchers.clear()
+    },
+  }
+}
+
+function isLocal(root: string): boolean {
+  try {
+    return local.has(statfsSync(root).type >>> 0) && lstatSync(root).isDirectory()
+  } catch {
+    return false
+  }
+}
