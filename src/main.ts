@@ -3,18 +3,21 @@ import { createRequire } from 'node:module'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { Approval } from './contracts/approval.ts'
+import type { Grant } from './contracts/grant.ts'
 import { ToolError } from './contracts/errors.ts'
 import type { Operator, RuntimeOptions } from './contracts/runtime.ts'
+import { mayBeLetThrough } from './contracts/secret-files.ts'
 import { redact } from './contracts/redact/redact.ts'
 import type { Written } from './contracts/tool.ts'
 import { anchorsIn, keepAnchor } from './host/anchors.ts'
 import { openDatabase } from './host/database.ts'
 import { openDiffs } from './host/diffs.ts'
-import { judgedFiles } from './host/files.ts'
+import { judgedFiles, type Files } from './host/files.ts'
 import { fingerprint } from './host/fingerprint.ts'
 import { headName, headsFolder } from './host/heads.ts'
 import { openPrograms } from './host/installed.ts'
 import { openLock } from './host/lock.ts'
+import { lettingThrough } from './host/let-through.ts'
 import { pathRules, splitPath } from './host/paths.ts'
 import { judgeProject } from './host/project-place.ts'
 import { openPython } from './host/python.ts'
@@ -31,6 +34,7 @@ import { scrub } from './kernel/record.ts'
 import { openApprovals } from './stores/approvals.ts'
 import { openAudit } from './stores/audit.ts'
 import { openEvidence } from './stores/evidence.ts'
+import { openGrants } from './stores/grants.ts'
 import { openIdempotency } from './stores/idempotency.ts'
 import { openJournal } from './stores/journal.ts'
 import { openPins } from './stores/pins.ts'
@@ -43,6 +47,8 @@ import { usefulIn } from './toolsets/useful.ts'
 
 const probeAfterMs = 500
 const lapseEveryMs = 30_000
+/** How long a grant counts, where the person says nothing else. */
+const grantTtlMs = 12 * 3_600_000
 /** Paths that one line of the log names. */
 const mostTold = 200
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string }
@@ -124,11 +130,19 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
     })
   })
   const sessions = openSessions(db)
+  const grants = openGrants(db)
+  const grantLine =
+    (event: 'grant.given' | 'grant.revoked', by: string) =>
+    ({ id, kind, path, session, expiresAt }: Grant) =>
+      audit.write(
+        { event, session, by, details: { grant: id, kind, path: scrub(path), until: new Date(expiresAt).toISOString() } },
+        true,
+      )
   const idempotency = openIdempotency(db, limits.idempotencyTtlMs)
   const journal = openJournal({
     root: projectRoot,
     // What it touches has been judged; what a killed process left must be put right whatever the rules are today.
-    files: judgedFiles(projectRoot, pathRules([]), Number.MAX_SAFE_INTEGER),
+    files: judgedFiles(projectRoot, pathRules([], [], false), Number.MAX_SAFE_INTEGER),
     snapshots,
     db,
     retention: limits.snapshotRetention,
@@ -266,6 +280,22 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       },
     },
     sessions,
+    grants: {
+      mayChange: (session, path) => grants.holds('runs', session, path),
+      letChange(session, paths, approval) {
+        for (const path of paths)
+          grants.give({ kind: 'runs', session, path, by: approval }, grantTtlMs, grantLine('grant.given', approval))
+      },
+      reading(path, { id, session }, act) {
+        const plain = path
+          .split('/')
+          .filter((name) => name !== '' && name !== '.')
+          .join('/')
+        if (!grants.holds('secret', session, plain)) return act()
+        audit.write({ event: 'grant.used', call: id, session, details: { kind: 'secret', path: scrub(plain) } })
+        return lettingThrough(new Set([plain]), act)
+      },
+    },
     idempotency,
     world: {
       normal: (path) => files.normal(path),
@@ -390,6 +420,28 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
         return now
       },
     },
+    grants: {
+      list: grants.list,
+      give({ kind, path, session, by, ttlMs = grantTtlMs }) {
+        const plain = grantable(kind, path, files)
+        const known = sessions.list()
+        const whose = session === undefined ? known[0]?.id : known.find(({ id }) => id === session)?.id
+        if (whose === undefined)
+          throw new ToolError(
+            'E_NOT_FOUND',
+            session === undefined ? 'No session to grant it to' : `No such session: ${session}`,
+            {
+              hint: '`handrail sessions` lists them.',
+            },
+          )
+        return grants.give({ kind, path: plain, session: whose, by }, ttlMs, grantLine('grant.given', by))
+      },
+      revoke(id, by) {
+        const revoked = grants.revoke(id, grantLine('grant.revoked', by))
+        if (revoked) return revoked
+        throw new ToolError('E_NOT_FOUND', `No such grant: ${id}`, { hint: '`handrail grants list` shows those in force.' })
+      },
+    },
     audit: {
       ...audit,
       keepAnchor(file) {
@@ -416,4 +468,16 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       return state.create(name, Buffer.from(`${token}\n`)) ? { token, file } : { token: read() ?? token, file }
     },
   }
+}
+
+/** The path of a grant in its written-down form; throws where there is nothing to let through, or nobody may. */
+function grantable(kind: Grant['kind'], path: string, files: Files): string {
+  const plain = path
+    .split('/')
+    .filter((name) => name !== '' && name !== '.')
+    .join('/')
+  const normal = kind === 'secret' ? lettingThrough(new Set([plain]), () => files.normal(path)) : files.normal(path)
+  if (kind === 'secret' && !mayBeLetThrough(normal))
+    throw new ToolError('E_BAD_ARGS', `${normal} is not kept from anybody`, { hint: 'Agents can read it as it is.' })
+  return normal
 }

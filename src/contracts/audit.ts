@@ -14,6 +14,10 @@ export interface AuditEntry {
     | 'approval.waved-away'
     /** A person took a no back. */
     | 'approval.lifted'
+    /** What a person let a session do, each use of it, and its end. */
+    | 'grant.given'
+    | 'grant.used'
+    | 'grant.revoked'
     | 'session.opened'
     | 'session.note'
     | 'snapshot.pruned'
@@ -40,6 +44,8 @@ export interface AuditEntry {
   input?: unknown
   inputDigest?: string
   touches?: unknown
+  /** Which of them are files that run something, or may hold secrets, and why. */
+  marks?: string[]
   outcome?: 'ok' | 'replayed' | 'error' | 'cancelled'
   error?: string
   message?: string

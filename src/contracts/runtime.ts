@@ -2,6 +2,7 @@ import type { Approval, ApprovalHead, ApprovalState, Decision, Page, TextPart } 
 import type { Anchor, AuditEntry, AuditLine, AuditVerdict } from './audit.ts'
 import type { CallOptions, Caller } from './call.ts'
 import type { Config, Setting } from './config.ts'
+import type { Grant } from './grant.ts'
 import type { ProjectSettings } from './project-settings.ts'
 import type { Session, SessionNote } from './session.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -68,6 +69,13 @@ export interface Runtime {
     decide(id: string, decision: Decision): Approval
     /** Takes a no back, so that the agent may ask again. */
     lift(id: string, by: string): ApprovalHead
+  }
+  /** What the person lets sessions do beyond the rules. No agent reaches it over any surface. */
+  grants: {
+    list(): Grant[]
+    /** Without a session: the newest. */
+    give(wanted: { kind: Grant['kind']; path: string; session?: string; by: string; ttlMs?: number }): Grant
+    revoke(id: string, by: string): Grant
   }
   audit: {
     note(entry: AuditEntry): void

@@ -34,6 +34,12 @@ export interface CardChange {
   unshown?: { lines?: number }
 }
 
+/** What will stand in a file. */
+export interface Draft {
+  path: string
+  text: string
+}
+
 export interface FileChange {
   path: string
   content: Uint8Array | null
@@ -111,6 +117,8 @@ export interface ToolForm<I extends object, O extends object, Use, In, Out> {
   examples: readonly Example[]
   touches?: (input: In, use: Use) => Touch[] | Promise<Touch[]>
   card?: (input: In, use: Use) => Card | Promise<Card>
+  /** What the files it writes will hold, where that can be said before: scripts and the like are judged by it. */
+  drafts?: (input: In, use: Use) => Draft[] | Promise<Draft[]>
   /**
    * For tools that run a program: it runs on a stage, what it changed there is judged, shown and committed like any write, and
    * `execute` only makes the answer of `call.ran`.
@@ -176,6 +184,7 @@ export interface Tool {
   risk(input: unknown): Risk
   touches(input: unknown): Touch[] | Promise<Touch[]>
   card(input: unknown): Card | Promise<Card>
+  readonly drafts: ((input: unknown) => Draft[] | Promise<Draft[]>) | undefined
   readonly program: ((input: unknown) => Program | Promise<Program>) | undefined
   readonly evidence: ((input: unknown, ran: Ran, sides: Sides) => Evidence[] | Promise<Evidence[]>) | undefined
   readonly record: ((input: unknown, ran: Ran | undefined) => { event: ToolEvent; details: Record<string, unknown> }) | undefined
@@ -199,7 +208,7 @@ export function toolsUsing<Use>(toolset: string) {
 
 function bindForm<Use>(toolset: string, form: ToolForm<object, object, Use, unknown, unknown>, use: Use): Tool {
   const floor = form.risk
-  const { program, record, evidence } = form
+  const { program, record, evidence, drafts } = form
   return {
     name: form.name,
     toolset,
@@ -222,6 +231,7 @@ function bindForm<Use>(toolset: string, form: ToolForm<object, object, Use, unkn
     risk: typeof floor === 'function' ? floor : () => floor,
     touches: (input) => form.touches?.(input, use) ?? [],
     card: (input) => form.card?.(input, use) ?? { title: form.title, changes: [] },
+    drafts: drafts && ((input) => drafts(input, use)),
     program: program && ((input) => program(input, use)),
     evidence: evidence && ((input, ran, sides) => evidence(input, use, ran, sides)),
     record: record && ((input, ran) => record(input, use, ran)),

@@ -2,8 +2,10 @@ import { randomBytes } from 'node:crypto'
 import type { CallOptions, Caller } from '../contracts/call.ts'
 import type { Config } from '../contracts/config.ts'
 import { ToolError } from '../contracts/errors.ts'
+import { mayBeLetThrough } from '../contracts/secret-files.ts'
 import type { Tool } from '../contracts/tool.ts'
 import { checkInput } from './check.ts'
+import { openMarks } from './marks.ts'
 import { perform, type Performed } from './pipeline.ts'
 import { openPolicy } from './policy.ts'
 import type { Ports } from './ports.ts'
@@ -32,7 +34,8 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
     })
   const offered = tools.filter((tool) => tool.audience === 'agent' && policy.offers(tool))
   const turns = openTurns(config.limits.maxConcurrent, config.limits.maxQueued)
-  const road: Road = { ports, policy, turns, config, offered: offered.map((tool) => tool.name) }
+  const marks = openMarks(config, ports.world)
+  const road: Road = { ports, policy, marks, turns, config, offered: offered.map((tool) => tool.name) }
   // Ids name calls, they guard nothing: a random start and a count are unique and cost no randomness per call.
   const start = randomBytes(8).toString('hex')
   let count = 0
@@ -63,7 +66,11 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
         })
       // What a client calls itself is its own words, and is written down with everything it does.
       const known = { ...caller, client: scrub(caller.client) }
-      return perform(road, tool, input, { id: `call_${start}${(++count).toString(16).padStart(8, '0')}`, caller: known, options })
+      const id = `call_${start}${(++count).toString(16).padStart(8, '0')}`
+      const act = (): Promise<Performed> => perform(road, tool, input, { id, caller: known, options })
+      const path = (input as { path?: unknown } | null)?.path
+      if (typeof path !== 'string' || !mayBeLetThrough(path)) return act()
+      return ports.grants.reading(path, { id, session: caller.session }, act)
     },
   }
 }

@@ -6,6 +6,7 @@ import { checkInput, checkOutput } from './check.ts'
 import { consent } from './consent.ts'
 import { deadline } from './deadline.ts'
 import { digest } from './digest.ts'
+import { askedAbout, askedOnce, marksAsk, tellMarks } from './marks.ts'
 import { powers } from './powers.ts'
 import { scrub, weighed } from './record.ts'
 import type { Judged, Road } from './road.ts'
@@ -39,9 +40,11 @@ export async function perform(road: Road, tool: Tool, raw: unknown, call: Call):
     // 3. risk
     const failures = (path: string): number => ports.sessions.failures(call.caller.session, path)
     const floor = program ? riskBefore(program, tool.risk(input)) : tool.risk(input)
-    const risk = policy.risk(floor, touches, failures, call.options.raisedRisk)
+    const mayChange = (path: string): boolean => ports.grants.mayChange(call.caller.session, path)
+    const marks = await road.marks({ touches, mayChange, ...(tool.drafts && { drafts: () => tool.drafts?.(input) ?? [] }) })
+    const risk = policy.risk(floor, touches, failures, call.options.raisedRisk, marksAsk(marks, mayChange))
     const changes = touches.some((touch) => 'path' in touch && touch.access === 'write')
-    trace.know({ input, light, touches, risk, changes: changes || risk !== 'R0' || program !== undefined })
+    trace.know({ input, light, touches, marks, risk, changes: changes || risk !== 'R0' || program !== undefined })
     const known = changes ? recall(judged) : undefined
     if (known) {
       trace.replayed()
@@ -59,18 +62,20 @@ export async function perform(road: Road, tool: Tool, raw: unknown, call: Call):
       const stateDigest = program ? digest(stateOf(), program.seen) : stateOf()
       const card = async (): Promise<Card> => {
         const made = await tool.card(input)
-        if (program) return cardBefore(made, program)
+        if (program) return tellMarks(cardBefore(made, program), marks)
         // Nobody is asked about what is refused anyway.
         policy.judgeSize(
           made.changes.reduce((sum, { diff }) => sum + changedLines(diff), 0),
           call.caller,
         )
-        return made
+        return tellMarks(made, marks)
       }
       const asked = { tool, input, light, inputDigest: judged.inputDigest(), stateDigest, risk, card }
-      const sensitive = policy.sensitive(touches)
+      const sensitive = askedAbout(marks)
       const question = { ...call, ...asked, sensitive, beforeRun: program !== undefined, ...(!program && { stillOn: stateOf }) }
-      trace.approved(await consent(ports, config.limits, question), stateDigest)
+      const approval = await consent(ports, config.limits, question)
+      trace.approved(approval, stateDigest)
+      ports.grants.letChange(call.caller.session, askedOnce(marks), approval)
     }
     // 5. audit: the start line, on disk before anything is done; nothing a confined program does is real before its commit
     trace.start(judged.inputDigest, !program?.confined || program.program.network === true)

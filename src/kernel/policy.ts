@@ -1,8 +1,7 @@
 import { isWebAddress } from '../contracts/address.ts'
 import type { Config } from '../contracts/config.ts'
 import { ToolError } from '../contracts/errors.ts'
-import { compileGlobs } from '../contracts/glob.ts'
-import { foldPath } from '../contracts/names.ts'
+import { secretOn } from '../contracts/secret-files.ts'
 import { risks, type Risk, type Tool, type Touch } from '../contracts/tool.ts'
 import type { Caller } from '../contracts/call.ts'
 
@@ -12,16 +11,11 @@ export interface Policy {
   /** Throws where the mode, a switch, a host or a command forbids the call. Paths are judged by the world itself. */
   judge(tool: Tool, touches: readonly Touch[]): void
   /** The risk in force: the tool's floor, what the arguments imply, and whatever raises it. Nothing lowers it. */
-  risk(floor: Risk, touches: readonly Touch[], failures: (path: string) => number, raised?: Risk): Risk
+  risk(floor: Risk, touches: readonly Touch[], failures: (path: string) => number, raised?: Risk, marked?: boolean): Risk
   asks(risk: Risk): boolean
-  /** Written files that make other programs run something. */
-  sensitive(touches: readonly Touch[]): string[]
   /** Throws where one call changes more lines, in all its files together, than a person could look over. */
   judgeSize(lines: number, caller: Caller): void
 }
-
-/** `PACKAG~1.JSO`: on some systems another name of a file whose name we would know. */
-const shortName = /(^|\/)[^/.~]{1,6}~\d+(\.[^/.]{0,3})?(\/|$)/
 
 export function openPolicy(config: Config): Policy {
   const { policies } = config
@@ -31,7 +25,6 @@ export function openPolicy(config: Config): Policy {
   const isPicked = ({ toolset, name }: Tool): boolean =>
     picked.length === 0 || picked.some((parts) => parts.every((part) => part === toolset || part === name))
   const hosts = new Set(policies.browserAllowedHosts.map((host) => host.toLowerCase()))
-  const sensitive = policies.sensitiveFiles.map((glob) => compileGlobs([glob, `**/${glob}`], { nocase: true }))
 
   const judgeTouch = (touch: Touch): void => {
     if ('command' in touch && !policies.allowedCommands.includes(touch.command))
@@ -44,14 +37,18 @@ export function openPolicy(config: Config): Policy {
         details: { allowed: [...hosts] },
         hint: 'Only http(s) addresses on policies.browserAllowedHosts may be opened.',
       })
+    // Tools reach one only where a person let its session read it.
+    if ('path' in touch && touch.access === 'write' && secretOn(touch.path.split('/')) !== undefined)
+      throw new ToolError('E_DENY_PATH', `Path not allowed: ${touch.path} was let through for reading, not for writing`, {
+        details: { path: touch.path },
+        hint: 'Tell the person what to write there.',
+      })
     if (config.readOnly && ('command' in touch || ('path' in touch && touch.access === 'write')))
       throw new ToolError('E_POLICY_VIOLATION', 'This project is read-only here', {
         details: touch,
         hint: 'The setting readOnly forbids every change.',
       })
   }
-
-  const isSensitive = (path: string): boolean => sensitive.some((fits) => fits(foldPath(path))) || shortName.test(path)
 
   return {
     offers: (tool) =>
@@ -78,15 +75,12 @@ export function openPolicy(config: Config): Policy {
         })
       for (const touch of touches) judgeTouch(touch)
     },
-    risk(floor, touches, failures, raised = 'R0') {
+    risk(floor, touches, failures, raised = 'R0', marked = false) {
       const implied = touches.some(
-        (touch) =>
-          'path' in touch && touch.access === 'write' && (isSensitive(touch.path) || failures(touch.path) > policies.maxAutoFix),
+        (touch) => 'path' in touch && touch.access === 'write' && failures(touch.path) > policies.maxAutoFix,
       )
-      return highest(floor, implied ? 'R2' : 'R0', raised)
+      return highest(floor, implied || marked ? 'R2' : 'R0', raised)
     },
-    sensitive: (touches) =>
-      touches.flatMap((touch) => ('path' in touch && touch.access === 'write' && isSensitive(touch.path) ? [touch.path] : [])),
     asks: (risk) => risks.indexOf(risk) >= risks.indexOf(policies.askFrom),
     judgeSize(lines, caller) {
       if (caller.role === 'person' || lines <= policies.batchMaxLines) return

@@ -11,6 +11,7 @@ export interface Ports {
   audit: AuditPort
   approvals: ApprovalPort
   sessions: SessionPort
+  grants: GrantPort
   idempotency: IdempotencyPort
   stages: StagePort
   evidence: EvidencePort
@@ -128,6 +129,16 @@ export interface ApprovalPort {
   /** A no that still holds for this client. */
   refusal(inputDigest: string, asker: { session: string; surface: string; client: string }): ApprovalHead | undefined
   move(id: string, from: ApprovalState, to: ApprovalState): boolean
+}
+
+/** What a person let a session do. */
+export interface GrantPort {
+  /** Whether it may change this file without being asked about it again. */
+  mayChange(session: string, path: string): boolean
+  /** A yes to changing these counts for the rest of the session. */
+  letChange(session: string, paths: readonly string[], approval: string): void
+  /** Does it with the one secret at hand that the call names, where a person lets this session read that. */
+  reading<T>(path: string, call: { id: string; session: string }, act: () => T): T
 }
 
 export interface SessionPort {

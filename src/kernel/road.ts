@@ -2,6 +2,7 @@ import type { Call } from '../contracts/call.ts'
 import type { Config } from '../contracts/config.ts'
 import type { Program } from '../contracts/stage.ts'
 import type { Tool, Touch } from '../contracts/tool.ts'
+import type { Marks } from './marks.ts'
 import type { Policy } from './policy.ts'
 import type { Ports, Staged } from './ports.ts'
 import type { Trace } from './trace.ts'
@@ -11,6 +12,8 @@ import type { Turns } from './turns.ts'
 export interface Road {
   ports: Ports
   policy: Policy
+  /** Which of the files a call writes are not like any other. */
+  marks: Marks
   turns: Turns
   config: Config
   offered: readonly string[]

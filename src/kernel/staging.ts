@@ -7,6 +7,7 @@ import { checkOutput } from './check.ts'
 import { consent, Unanswered, withdraw } from './consent.ts'
 import { deadline } from './deadline.ts'
 import { digest } from './digest.ts'
+import { askedAbout, askedOnce, marksAsk, tellMarks } from './marks.ts'
 import { highest } from './policy.ts'
 import type { Staged } from './ports.ts'
 import { powers } from './powers.ts'
@@ -147,8 +148,11 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
   const touches = Object.keys(staged.states).map((path): Touch => ({ path, access: 'write' }))
   policy.judge(tool, touches)
   const failures = (path: string): number => ports.sessions.failures(session, path)
-  const risk = policy.risk(highest(tool.risk(input), 'R2'), touches, failures, call.options.raisedRisk)
-  trace.know({ input, light, touches, risk, changes: true })
+  const mayChange = (path: string): boolean => ports.grants.mayChange(session, path)
+  const marks = await road.marks({ touches, mayChange, effects: staged.ran.effects })
+  const floor = highest(tool.risk(input), 'R2')
+  const risk = policy.risk(floor, touches, failures, call.options.raisedRisk, marksAsk(marks, mayChange))
+  trace.know({ input, light, touches, marks, risk, changes: true })
   const inputDigest = digest(judged.inputDigest(), staged.ran.effects)
   const stateDigest = digest(staged.states)
   if (digest(statesOf(ports.world, touches)) !== stateDigest) {
@@ -159,8 +163,8 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
     })
   }
   if (policy.asks(risk) && role !== 'person') {
-    const sensitive = policy.sensitive(touches)
-    const card = async (): Promise<Card> => cardAfter(await tool.card(input), staged, sensitive)
+    const sensitive = askedAbout(marks)
+    const card = async (): Promise<Card> => tellMarks(await cardAfter(await tool.card(input), staged, sensitive), marks)
     const question = {
       ...call,
       sensitive,
@@ -182,7 +186,9 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
       },
     }
     staged.mayWait()
-    trace.approved(await consent(ports, config.limits, question), stateDigest)
+    const approval = await consent(ports, config.limits, question)
+    trace.approved(approval, stateDigest)
+    ports.grants.letChange(session, askedOnce(marks), approval)
     staged.take(call.id)
   }
   return road.turns.take(touches, call.options.signal, () =>
@@ -210,7 +216,6 @@ async function cardAfter(card: Card, { ran, show }: Staged, sensitive: string[])
     ...(card.notes ?? []),
     ran.exitCode === 0 ? `It ended well after ${ran.ms} ms.` : `It ended with exit code ${ran.exitCode} after ${ran.ms} ms.`,
     ...(ran.network ? ['It had the network.'] : []),
-    ...(sensitive.length ? [`These make other programs run something: ${sensitive.join(', ')}.`] : []),
     ...leftoverNotes(ran),
     ...(ran.stdout.text.trim() ? ['It printed:', ...last(ran.stdout.text)] : []),
     ...(ran.stderr.text.trim() ? ['Its errors:', ...last(ran.stderr.text)] : []),

@@ -3,6 +3,7 @@ import type { Call } from '../contracts/call.ts'
 import { asToolError, ToolError } from '../contracts/errors.ts'
 import { effectKinds, type Ran } from '../contracts/stage.ts'
 import type { Risk, Tool, Touch } from '../contracts/tool.ts'
+import type { Mark } from './marks.ts'
 import type { AuditPort } from './ports.ts'
 import { outline, recordable, scrub, scrubDeep, scrubTouches } from './record.ts'
 
@@ -11,6 +12,7 @@ interface Facts {
   input: unknown
   light: Record<string, unknown>
   touches: Touch[]
+  marks: readonly Mark[]
   risk: Risk
   /** Whether the world may change: then there is a start line on disk before, and an end line after. */
   changes: boolean
@@ -38,6 +40,9 @@ export interface Trace {
   fail(thrown: unknown): ToolError
 }
 
+/** Files of one call that its line says more about. */
+const mostMarks = 50
+
 /** Keeps the record of one call: a start and an end line where the world may change, one line where it is only read. */
 export function follow(audit: AuditPort, tool: Tool, raw: unknown, call: Call): Trace {
   const began = performance.now()
@@ -61,6 +66,7 @@ export function follow(audit: AuditPort, tool: Tool, raw: unknown, call: Call): 
     if (withInput) {
       entry.input = facts ? recordable(tool, facts.light) : outline(tool, raw)
       if (facts?.touches.length) entry.touches = scrubTouches(facts.touches)
+      if (facts?.marks.length) entry.marks = facts.marks.slice(0, mostMarks).map(({ path, says }) => scrub(`${path}: ${says}`))
     }
     return entry
   }

@@ -109,6 +109,17 @@ CREATE TABLE IF NOT EXISTS notes (
   at INTEGER NOT NULL
 ) STRICT;
 
+CREATE TABLE IF NOT EXISTS grants (
+  id TEXT PRIMARY KEY,
+  kind TEXT NOT NULL,
+  session TEXT NOT NULL,
+  path TEXT NOT NULL,
+  given_by TEXT NOT NULL,
+  given_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS grants_by_session ON grants (session, kind, path);
+
 CREATE TABLE IF NOT EXISTS repairs (
   session TEXT NOT NULL,
   path TEXT NOT NULL,

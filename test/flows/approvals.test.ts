@@ -402,7 +402,6 @@ const sensitive = [
   'PACKAGE.JSON',
   '.vscode/tasks.json',
   '.github/workflows/ci.yml',
-  '.npmrc',
   'Makefile',
   'CLAUDE.md',
   'deep/.husky/pre-commit',

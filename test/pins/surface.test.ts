@@ -107,6 +107,7 @@ test('the commands others rely on', () => {
     'call',
     'tools',
     'approvals',
+    'grants',
     'undo',
     'snapshots',
     'audit',

@@ -6,6 +6,7 @@ import { approvals } from './commands/approvals.ts'
 import { audit } from './commands/audit.ts'
 import { call } from './commands/call.ts'
 import { doctor } from './commands/doctor.ts'
+import { grants } from './commands/grants.ts'
 import { init } from './commands/init.ts'
 import { mcp } from './commands/mcp.ts'
 import { serve } from './commands/serve.ts'
@@ -25,6 +26,7 @@ export const commands: readonly Command[] = [
   call,
   tools,
   approvals,
+  grants,
   undo,
   snapshots,
   audit,

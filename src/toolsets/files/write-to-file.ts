@@ -64,6 +64,7 @@ export const writeToFile = defineTool({
     const title = before === undefined ? `Create ${input.path}` : `Change ${input.path}`
     return { title, changes: [await textChange(diffs, files.normal(input.path), before, after)] }
   },
+  drafts: (input, { files }) => [{ path: input.path, text: changeOf(input, files).after }],
   async execute(input, { files, diffs }, call) {
     const { before, after } = changeOf(input, files)
     if (input.dryRun) return { applied: false, diff: await diffs.lines(before ?? '', after, call.signal) }

@@ -1,0 +1,80 @@
+import type { RunRow } from './row.ts'
+
+const starts = 'runs something, or lets it run, when an agent is started here'
+const tells = 'tells agents what to do'
+
+/** What agents read at their start. What runs comes before what only instructs. */
+export const agents: readonly RunRow[] = [
+  { of: 'MCP', depth: 'A', class: '1*', when: starts, files: '.mcp.json mcp.json .mcp/**' },
+  {
+    of: 'Claude Code',
+    depth: 'A',
+    class: '1*',
+    when: starts,
+    files: '.claude/settings*.json .claude/{hooks,workflows}/** .claude/scheduled_tasks.json .claude.json',
+  },
+  { of: 'Codex', depth: 'A', class: '1*', when: starts, files: '.codex/**' },
+  { of: 'Gemini, Qwen', depth: 'A', class: '1*', when: starts, files: '.gemini/** .qwen/**' },
+  { of: 'Copilot', depth: 'A', class: '1*', when: starts, files: '.github/hooks/** .github/copilot/**' },
+  {
+    of: 'Cursor',
+    depth: 'A',
+    class: '1*',
+    when: starts,
+    files: '.cursor/{mcp,hooks,cli,environment,worktrees,sandbox}.json',
+  },
+  { of: 'Windsurf', depth: 'A', class: '1*', when: starts, files: '.windsurf/{hooks,mcp_config}.json' },
+  { of: 'Roo, Kilo', depth: 'A', class: '1*', when: starts, files: '.roo/mcp.json .kilocode/mcp.json' },
+  {
+    of: 'OpenCode',
+    depth: 'A',
+    class: '1*',
+    when: starts,
+    files: '{,.}opencode.json{,c} .opencode/plugins/** .opencode/package.json',
+  },
+  { of: 'Kiro, Amazon Q', depth: 'A', class: '1*', when: starts, files: '.kiro/hooks/** .kiro/settings/** .amazonq/mcp.json' },
+  { of: 'other agents', depth: 'A', class: '1*', when: starts, files: '.aider* {,.}crush.json firebender.json' },
+  {
+    of: 'agents',
+    depth: 'A',
+    class: 'I',
+    when: tells,
+    files: 'AGENTS.md AGENT.md AGENTS.override.md SKILL.md .agents/** .agent/**',
+  },
+  { of: 'Claude Code', depth: 'A', class: 'I', when: tells, files: 'CLAUDE.md CLAUDE.local.md .claude/** .claude-plugin/**' },
+  { of: 'Gemini, Qwen', depth: 'A', class: 'I', when: tells, files: 'GEMINI.md QWEN.md' },
+  {
+    of: 'Copilot',
+    depth: 'A',
+    class: 'I',
+    when: tells,
+    files:
+      '.github/copilot-instructions.md .github/{instructions,prompts,agents,skills,chatmodes}/** *.{agent,prompt,instructions,chatmode}.md',
+  },
+  { of: 'Cursor', depth: 'A', class: 'I', when: tells, files: '.cursorrules .cursor/**' },
+  { of: 'Windsurf, Devin', depth: 'A', class: 'I', when: tells, files: '.windsurfrules .windsurf/** .devin/**' },
+  {
+    of: 'Cline, Roo, Kilo',
+    depth: 'A',
+    class: 'I',
+    when: tells,
+    files: '.clinerules* .clinerules/** .roorules* .roo/** .roomodes .kilocode/** .kilocodemodes',
+  },
+  { of: 'OpenCode', depth: 'A', class: 'I', when: tells, files: '.opencode/**' },
+  { of: 'Kiro, Amazon Q', depth: 'A', class: 'I', when: tells, files: '.kiro/** .amazonq/**' },
+  {
+    of: 'other agents',
+    depth: 'A',
+    class: 'I',
+    when: tells,
+    files:
+      '.goosehints .junie/** .continue/** .continuerules CRUSH.md WARP.md .trae/** .augment/** .augment-guidelines .aiassistant/** .openhands/** .factory/** .vibe/** .pi/** .idx/** .rules CONVENTIONS.md',
+  },
+  {
+    of: 'ignore files of agents',
+    depth: 'A',
+    class: 'I',
+    when: 'keeps agents from reading files: a line less, and they read more',
+    files: '.{cursor,gemini,roo,kiro,aider,codeium,cline,kilocode,augment,qwen}ignore .cursorindexingignore .aiexclude',
+  },
+]

@@ -1,0 +1,42 @@
+import { foldPath } from '../names.ts'
+import { agents } from './agents.ts'
+import { builds } from './builds.ts'
+import { deliver } from './deliver.ts'
+import { desk } from './desk.ts'
+import type { RunRow } from './row.ts'
+
+export type { RunClass, RunRow } from './row.ts'
+
+/** Every file that makes a program run something or instructs an agent: for risk, for cards and for the docs. A test walks it. */
+export const filesThatRun: readonly RunRow[] = [...agents, ...desk, ...deliver, ...builds]
+
+const rows = filesThatRun.map((row) => ({ row, fits: compile(row) }))
+/** One look for the many files that are none of these. */
+const any = new RegExp(rows.map(({ fits }) => fits.source).join('|'), 's')
+
+/** What a path makes run; the first row that fits. */
+export function whatRuns(path: string): RunRow | undefined {
+  const folded = foldPath(path)
+  return any.test(folded) ? rows.find(({ fits }) => fits.test(folded))?.row : undefined
+}
+
+function compile({ files, depth }: RunRow): RegExp {
+  const each = files.split(' ').flatMap(expand)
+  const source = each.map((file) => {
+    const anywhere = depth !== 'R' || file.startsWith('.')
+    return `${anywhere ? '(?:^|/)' : '^'}${pattern(file.toLowerCase())}$`
+  })
+  return new RegExp(`(?:${source.join('|')})`, 's')
+}
+
+/** `a{b,c}` as `ab` and `ac`; an alternative may be empty. */
+export function expand(file: string): string[] {
+  const [whole, before = '', inside = '', after = ''] = /^([^{]*)\{([^}]*)\}(.*)$/s.exec(file) ?? []
+  return whole === undefined ? [file] : inside.split(',').flatMap((one) => expand(before + one + after))
+}
+
+function pattern(file: string): string {
+  return file
+    .replace(/[.+^$()|[\]\\]/g, '\\$&')
+    .replace(/\*\*\/|\*\*|\*/g, (star) => (star === '**/' ? '(?:.*/)?' : star === '**' ? '.+' : '[^/]*'))
+}
