@@ -24,7 +24,7 @@ import { openPython } from './host/python.ts'
 import { openRegexEngine } from './host/regex.ts'
 import { findRipgrep, openSearch } from './host/search.ts'
 import { openStages } from './host/stage/stages.ts'
-import { standingAt, stateWord } from './host/standing.ts'
+import { standingAt, standsAt, stateWord } from './host/standing.ts'
 import type { StateFolder } from './host/state-folder.ts'
 import { bringsOldState, openProjectState } from './host/state-project.ts'
 import { closeRoot, openRoot, type Root } from './host/walk.ts'
@@ -300,6 +300,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
     world: {
       normal: (path) => files.normal(path),
       read: (path) => files.peek(path),
+      stands: (path) => standsAt(projectRoot, splitPath(path, rules)),
       state: (path) => stateWord(standingAt(projectRoot, splitPath(path, rules))),
       exclusive: (act, signal) =>
         projectLock.hold(() => {

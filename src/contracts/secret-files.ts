@@ -9,7 +9,7 @@ export interface SecretRow {
 
 /** Out of reach of every tool, program, preview and search, at any depth. A person can let one through for a session. */
 export const deniedSecrets: readonly SecretRow[] = [
-  { says: 'values of an environment, which often are keys', files: ['.env', '.env.*', '*.env', '.envrc'] },
+  { says: 'values of an environment, which often are keys', files: ['.env', '.env.*', '.env-*', '.env_*', '*.env', '.envrc'] },
   { says: 'settings of a package registry with its token', files: ['.npmrc', '.pypirc'] },
   { says: 'logins for other machines', files: ['.netrc', '_netrc', '.git-credentials'] },
   { says: 'a private key or certificate', files: ['*.pem', '*.key'] },
@@ -93,14 +93,16 @@ export const markedSecrets: readonly SecretRow[] = [
 ]
 
 /** A pattern of an environment for readers, and the public half of a key. */
-const harmless = /^\.env\.(?:.*\.)?(?:example|sample|template)$|^id_.*\.pub$/s
+const harmless = /^\.env[._-](?:.*[._-])?(?:example|sample|template)$|^id_.*\.pub$/s
+/** What editors and people add to the name of a copy. */
+const copies = /(?:~|\.(?:bak|backup|old|orig|save|sav|swp|swo|tmp|copy))+$/s
 
 const denied = compileRows(deniedSecrets)
 const marked = compileRows(markedSecrets)
 
 /** What the last name of a path holds by the list of what is denied; nothing where it is not on it. */
 export function secretAt(names: readonly string[]): string | undefined {
-  const name = foldName(names.at(-1) ?? '')
+  const name = foldName(names.at(-1) ?? '').replace(copies, '')
   const says = denied(name, names)
   return says !== undefined && harmless.test(name) ? undefined : says
 }

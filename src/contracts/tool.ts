@@ -117,8 +117,8 @@ export interface ToolForm<I extends object, O extends object, Use, In, Out> {
   examples: readonly Example[]
   touches?: (input: In, use: Use) => Touch[] | Promise<Touch[]>
   card?: (input: In, use: Use) => Card | Promise<Card>
-  /** What the files it writes will hold, where that can be said before: scripts and the like are judged by it. */
-  drafts?: (input: In, use: Use) => Draft[] | Promise<Draft[]>
+  /** What the files it writes will hold, where that can be said before: new scripts are known by it. */
+  drafts?: (input: In, use: Use) => Draft[]
   /**
    * For tools that run a program: it runs on a stage, what it changed there is judged, shown and committed like any write, and
    * `execute` only makes the answer of `call.ran`.
@@ -184,7 +184,7 @@ export interface Tool {
   risk(input: unknown): Risk
   touches(input: unknown): Touch[] | Promise<Touch[]>
   card(input: unknown): Card | Promise<Card>
-  readonly drafts: ((input: unknown) => Draft[] | Promise<Draft[]>) | undefined
+  readonly drafts: ((input: unknown) => Draft[]) | undefined
   readonly program: ((input: unknown) => Program | Promise<Program>) | undefined
   readonly evidence: ((input: unknown, ran: Ran, sides: Sides) => Evidence[] | Promise<Evidence[]>) | undefined
   readonly record: ((input: unknown, ran: Ran | undefined) => { event: ToolEvent; details: Record<string, unknown> }) | undefined

@@ -38,6 +38,11 @@ export function standingAt(root: Root, names: readonly string[], judge?: (stat: 
   })
 }
 
+/** Whether anything stands there; nothing of it is read. */
+export function standsAt(root: Root, names: readonly string[]): boolean {
+  return look(root, names, () => true) ?? false
+}
+
 /** The bytes that stand there: a file's content, a link's target, nothing for a folder. */
 export function contentAt(root: Root, names: readonly string[]): Buffer {
   const found = look(root, names, (folder, path, stat) => {

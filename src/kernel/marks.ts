@@ -1,6 +1,5 @@
 import type { Config } from '../contracts/config.ts'
 import { whatRuns } from '../contracts/files-that-run/index.ts'
-import { runsByItself } from '../contracts/files-that-run/package-json.ts'
 import { compileGlobs } from '../contracts/glob.ts'
 import { hiddenTextNotes } from '../contracts/hidden-text.ts'
 import { foldPath } from '../contracts/names.ts'
@@ -24,14 +23,12 @@ export interface Mark {
 export interface Written {
   touches: readonly Touch[]
   /** What will stand there, where the tool can say; asked for only where it matters. */
-  drafts?: () => Draft[] | Promise<Draft[]>
+  drafts?: () => Draft[]
   /** What a program did. */
   effects?: readonly Effect[]
-  /** Whether the session may change this file without being asked about it again. */
-  mayChange: (path: string) => boolean
 }
 
-export type Marks = (written: Written) => Promise<Mark[]>
+export type Marks = (written: Written) => Mark[]
 
 /** `PACKAG~1.JSO`: on some systems another name of a file whose name we would know. */
 const shortName = /(^|\/)[^/.~]{1,6}~\d+(\.[^/.]{0,3})?(\/|$)/
@@ -56,21 +53,21 @@ export function openMarks({ policies }: Config, world: WorldPort): Marks {
     ]
   }
 
-  const byContent = async (paths: readonly string[], { drafts, mayChange }: Written): Promise<Mark[]> => {
-    const fresh = (path: string): boolean => world.state(path) === null
-    const known = (path: string): boolean => /(^|\/)package\.json$/.test(foldPath(path)) && mayChange(path)
-    if (!drafts || !paths.some((path) => known(path) || fresh(path))) return []
-    return (await drafts()).flatMap(({ path: given, text }): Mark[] => {
-      const path = world.normal(given)
-      if (fresh(path) && text.startsWith('#!')) return [{ path, says: 'is a new script that can be executed (#!)', asks: 'once' }]
-      if (text.startsWith('\x7fELF')) return [{ path, says: 'is a program', asks: 'always' }]
-      if (known(path) && runsByItself(world.read(path)?.toString('utf8'), text))
-        return [{ path, says: 'changes what npm runs by itself', asks: 'always' }]
+  /** A new file that can be executed by its first bytes. What cannot be drafted cannot be written: the call itself says why. */
+  const byContent = (paths: readonly string[], drafts: Written['drafts']): Mark[] => {
+    if (!drafts || paths.every((path) => world.stands(path))) return []
+    try {
+      return drafts().flatMap(({ path, text }): Mark[] =>
+        text.startsWith('#!') || text.startsWith('\x7fELF')
+          ? [{ path: world.normal(path), says: 'is new, and can be executed by its first bytes', asks: 'once' }]
+          : [],
+      )
+    } catch {
       return []
-    })
+    }
   }
 
-  return async (written) => {
+  return (written) => {
     const paths = written.touches.flatMap((touch) => ('path' in touch && touch.access === 'write' ? [touch.path] : []))
     if (paths.length === 0) return []
     const named = namedByOthers(world)
@@ -86,7 +83,7 @@ export function openMarks({ policies }: Config, world: WorldPort): Marks {
         return by === undefined ? [] : [{ path, says: `is started by ${by}, which ${whatRuns(by)?.when}`, asks: 'always' }]
       }),
       ...(written.effects ?? []).flatMap(byEffect),
-      ...(await byContent(paths, written)),
+      ...byContent(paths, written.drafts),
     ]
   }
 }

@@ -31,6 +31,8 @@ export interface WorldPort {
   read(path: string): Buffer | undefined
   /** One holder among all processes on the project; what a killed one left is put right first. */
   exclusive<T>(act: () => T | Promise<T>, signal?: AbortSignal): Promise<T>
+  /** Whether anything stands at a path, without reading it. */
+  stands(path: string): boolean
   /** What stands at a path, in a word; null is nothing. */
   state(path: string): string | null
   /** A word for all of the project that a program sees below a folder: another one as soon as anything there changed. */

@@ -1,7 +1,7 @@
 import { foldName, foldPath } from '../contracts/names.ts'
 import type { WorldPort } from './ports.ts'
 
-type World = Pick<WorldPort, 'state' | 'read'>
+type World = Pick<WorldPort, 'stands' | 'read'>
 
 /** What git looks for in a folder to take it for a repository, and what it then runs programs from. */
 const makes = ['head', 'objects', 'refs', 'commondir']
@@ -42,7 +42,7 @@ const starters: Record<string, readonly string[]> = {
   '.kiro': ['settings/mcp.json'],
   '': ['.mcp.json', 'opencode.json', '.mise.toml', 'mise.toml', 'devbox.json'],
 }
-const longestStarter = 262_144
+const longestStarter = 65_536
 
 /** Every path that one of these names, and which one does; a bounded look at a few files. */
 export function namedByOthers(world: World): ReadonlyMap<string, string> {
@@ -69,7 +69,7 @@ function wordsOf(text: string): string[] {
 
 function isThere(world: World, path: string): boolean {
   try {
-    return world.state(path) !== null
+    return world.stands(path)
   } catch {
     return false
   }

@@ -128,21 +128,10 @@ describe('class 2 asks once', () => {
   test('a no grants nothing; classes 1, 1* and I ask each time', async () => {
     expect(await write('rollup.config.js')).toBe('asked')
     expect(await write('rollup.config.js')).toBe('asked')
-    for (const path of ['CLAUDE.md', '.mcp.json', '.github/workflows/ci.yml']) {
+    for (const path of ['CLAUDE.md', '.mcp.json', 'package.json', '.github/workflows/ci.yml']) {
       expect(await agreed(path, 'one\n')).toBe('asked')
       expect(await agreed(path, 'two\n')).toBe('asked')
     }
-  })
-
-  test('package.json asks again for what npm would run by itself', async () => {
-    const file = (more: object): string => JSON.stringify({ name: 'x', scripts: { build: 'b', ...more } }, null, 1)
-    expect(await agreed('app/package.json', file({}))).toBe('asked')
-    expect(await agreed('app/package.json', file({ lint: 'l' }))).toBe('done')
-    expect(await write('app/package.json', file({ postinstall: 'evil' }))).toBe('asked')
-    expect(await write('app/package.json', '{ broken')).toBe('asked')
-    expect(await write('app/package.json', JSON.stringify({ name: 'x', bin: { git: './x.js' } }))).toBe('asked')
-    const replace = { path: 'app/package.json', find: '"lint"', replace: '"prepare"' }
-    expect((await world.fault('replace_in_file', replace)).details).toMatchObject({ risk: 'R2' })
   })
 })
 

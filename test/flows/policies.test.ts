@@ -207,6 +207,7 @@ function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
     world: {
       normal: (path) => files.normal(path),
       read: (path) => files.peek(path),
+      stands: (path) => standingAt(root, path.split('/')) !== undefined,
       state: (path) => stateWord(standingAt(root, path.split('/'))),
       exclusive: (act, signal) => projectLock.hold(act, signal),
       fingerprint: noStage,

@@ -2,12 +2,14 @@ import { built, type RunRow } from './row.ts'
 
 /** What an agent edits all day in its own ecosystem: languages and builds; last, what runs only when somebody opens it. */
 export const builds: readonly RunRow[] = [
+  // Everyday, but what runs by itself on any install stands in it beside all else.
+  { of: 'npm', depth: 'A', class: '1*', when: built('npm, pnpm, Yarn or Bun, some of it by itself'), files: 'package.json' },
   {
     of: 'npm',
     depth: 'A',
     class: '2',
     when: built('npm, pnpm, Yarn or Bun'),
-    files: 'package.json binding.gyp .npmrc package-lock.json npm-shrinkwrap.json',
+    files: 'binding.gyp .npmrc package-lock.json npm-shrinkwrap.json',
   },
   {
     of: 'pnpm',

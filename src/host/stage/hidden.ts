@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, writeFileSync, type Dirent } from 'node:fs'
+import { lstatSync, readdirSync, writeFileSync, type Dirent, type Stats } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import { secretAt } from '../../contracts/secret-files.ts'
 import { turnMs } from '../files.ts'
@@ -28,6 +28,8 @@ export interface Covered {
 export interface HiddenWatch {
   /** What must be hidden now. A folder is read again only where it has changed, so that a large project costs next to nothing. */
   look(): Promise<Hidden[]>
+  /** Told at once where something may have come that must be hidden; gives a way to stop that. */
+  follow(listener: () => void): () => void
   close(): void
 }
 
@@ -63,7 +65,10 @@ const settledMs = 50
  * whatever holds secrets.
  */
 export function watchHidden(root: Root, rules: PathRules, visible: readonly string[]): HiddenWatch {
-  const told = watchFolders<Folder>(root.path)
+  const listeners = new Set<() => void>()
+  const told = watchFolders<Folder>(root.path, () => {
+    for (const listener of listeners) listener()
+  })
   /** Those that must be looked at each time, and those in which something is hidden. */
   const looked = new Set<Folder>()
   const holding = new Set<Folder>()
@@ -123,7 +128,7 @@ export function watchHidden(root: Root, rules: PathRules, visible: readonly stri
 
   /** Reads a folder where it is another than it was; gives those that must be looked at next. */
   const update = (folder: Folder, surely: boolean): Folder[] => {
-    const stat = lstatSync(folder.at, { throwIfNoEntry: false })
+    const stat = statOf(folder.at)
     if (!stat?.isDirectory()) {
       const { folders } = folder
       folder.folders = folder.hidden = folder.judged = []
@@ -175,6 +180,10 @@ export function watchHidden(root: Root, rules: PathRules, visible: readonly stri
       looking = found.catch(() => undefined)
       return found
     },
+    follow(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
     close: () => told.close(),
   }
 }
@@ -193,15 +202,24 @@ function everyFolder(folder: Folder): Folder[] {
   return [folder, ...folder.folders.flatMap(everyFolder)]
 }
 
+/** Nothing where it is gone, or lies where nobody may look. */
+function statOf(at: string): Stats | undefined {
+  try {
+    return lstatSync(at, { throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
+}
+
 function identity(root: Root, path: string): string {
-  const stat = lstatSync(`${root.path}/${path}`, { throwIfNoEntry: false })
+  const stat = statOf(`${root.path}/${path}`)
   return stat ? `${stat.dev} ${stat.ino}` : ''
 }
 
 /** A file that is hidden for what it holds is read again where anything about it has changed. */
 function judge(root: Root, one: Judged, kind: Kind): Hidden[] {
   const at = `${root.path}/${one.path}`
-  const stat = lstatSync(at, { throwIfNoEntry: false })
+  const stat = statOf(at)
   if (!stat?.isFile()) return []
   const is = `${stat.dev} ${stat.ino} ${stat.ctimeMs} ${stat.size}`
   if (one.is !== is) {

@@ -6,7 +6,7 @@ import type { Program, Ran } from '../../contracts/stage.ts'
 import { keepBothEnds, type Keeping } from '../output.ts'
 import type { Shown, View } from './confine.ts'
 import { openDoor, type Door } from './door.ts'
-import { coverFrom, type Covered, type Hidden } from './hidden.ts'
+import { coverFrom, type Covered, type Hidden, type HiddenWatch } from './hidden.ts'
 import { howItEnded, makeReady, mustHaveStarted, type LaunchEnd } from './launch.ts'
 import { removeStage } from './places.ts'
 import type { Confined, Probe } from './probe.ts'
@@ -25,7 +25,7 @@ export interface Servers {
 export interface ServerParts {
   project: string
   limits: Limits
-  hidden: () => Promise<Hidden[]>
+  hidden: HiddenWatch
   viewOf: (found: Confined, program: Program, shows: readonly Shown[], hides: readonly Covered[]) => View
 }
 
@@ -72,7 +72,7 @@ export function openServers(parts: ServerParts): Servers {
     signal?.throwIfAborted()
     if (closed) throw new ToolError('E_IO', 'Handrail is closing', { hint: 'Start the server again when it is back.' })
     const before = current && farewell(current, program)
-    const hides = await parts.hidden()
+    const hides = await parts.hidden.look()
     const server = (current = launchServer(parts, found, program, origin, hides))
     if (before !== undefined) server.log.add(Buffer.from(`[handrail] the server that ran before is gone: ${before}\n`))
     try {
@@ -222,7 +222,7 @@ function supervise(parts: ServerParts, found: Confined, program: Program, folder
     gone: running
       .catch((fault: Error): LaunchEnd => ({ ...lost, ended: `it could not be started: ${fault.message}` }))
       .then((how) => {
-        clearInterval(guarding)
+        guarding()
         clearInterval(following)
         door?.close()
         removeStage(folder)
@@ -254,17 +254,23 @@ async function untilReady(server: Server, signal?: AbortSignal): Promise<void> {
  * What is hidden is covered where it stood when the server started. A file that is made later, or put in the place of one, is
  * not covered: the first of them is told.
  */
-function guardHidden({ hidden }: ServerParts, hides: readonly Hidden[], onSeen: (path: string) => void): NodeJS.Timeout {
+function guardHidden({ hidden }: ServerParts, hides: readonly Hidden[], onSeen: (path: string) => void): () => void {
   const covered = new Map(hides.map(({ path, is }) => [path, is]))
   let looking = false
   const look = async (): Promise<void> => {
     if (looking) return
     looking = true
-    const seen = (await hidden()).find(({ path, is }) => covered.get(path) !== is)
+    const seen = (await hidden.look()).find(({ path, is }) => covered.get(path) !== is)
     looking = false
     if (seen) onSeen(seen.path)
   }
-  return setInterval(() => void look(), guardMs)
+  // At once where the system tells; it does not everywhere, nor of what a file holds.
+  const unfollow = hidden.follow(() => void look())
+  const timer = setInterval(() => void look(), guardMs)
+  return () => {
+    unfollow()
+    clearInterval(timer)
+  }
 }
 
 function nameOf({ argv, cwd, env }: Program): string {

@@ -120,7 +120,7 @@ export function openStages(parts: StageParts): Stages {
       tmpBytes: Math.min(limits.diskBytes, mostTmpBytes),
     }
   }
-  const servers = openServers({ project: project.path, limits, hidden: hidden.look, viewOf })
+  const servers = openServers({ project: project.path, limits, hidden, viewOf })
 
   /** Hides what was known last, and looks again while that is set up: a large project is no slower for it. */
   const confined = async (

@@ -67,7 +67,6 @@ export const replaceInFile = defineTool({
     const change = await textChange(use.diffs, use.files.normal(input.path), before, after)
     return { title: `Change ${input.path}`, changes: [change] }
   },
-  drafts: async (input, use) => [{ path: input.path, text: (await replaced(input, use)).after }],
   async execute(input, use, call) {
     const { before, after, count } = await replaced(input, use)
     if (input.dryRun) return { count, diff: await use.diffs.lines(before, after, call.signal) }
