@@ -1,23 +1,17 @@
-import { randomBytes } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import type { Approval } from './contracts/approval.ts'
-import type { Grant } from './contracts/grant.ts'
-import { ToolError } from './contracts/errors.ts'
 import type { Operator, RuntimeOptions } from './contracts/runtime.ts'
-import { mayBeLetThrough } from './contracts/secret-files.ts'
 import { redact } from './contracts/redact/redact.ts'
 import type { Written } from './contracts/tool.ts'
 import { anchorsIn, keepAnchor } from './host/anchors.ts'
 import { openDatabase } from './host/database.ts'
 import { openDiffs } from './host/diffs.ts'
-import { judgedFiles, type Files } from './host/files.ts'
+import { judgedFiles } from './host/files.ts'
 import { fingerprint } from './host/fingerprint.ts'
 import { headName, headsFolder } from './host/heads.ts'
 import { openPrograms } from './host/installed.ts'
 import { openLock } from './host/lock.ts'
-import { lettingThrough } from './host/let-through.ts'
 import { pathRules, splitPath } from './host/paths.ts'
 import { judgeProject } from './host/project-place.ts'
 import { openPython } from './host/python.ts'
@@ -25,7 +19,6 @@ import { openRegexEngine } from './host/regex.ts'
 import { findRipgrep, openSearch } from './host/search.ts'
 import { openStages } from './host/stage/stages.ts'
 import { standingAt, standsAt, stateWord } from './host/standing.ts'
-import type { StateFolder } from './host/state-folder.ts'
 import { bringsOldState, openProjectState } from './host/state-project.ts'
 import { closeRoot, openRoot, type Root } from './host/walk.ts'
 import { openWeb } from './host/web.ts'
@@ -33,6 +26,7 @@ import { openKernel } from './kernel/kernel.ts'
 import { scrub } from './kernel/record.ts'
 import { openApprovals } from './stores/approvals.ts'
 import { openAudit } from './stores/audit.ts'
+import { openCredentials } from './stores/credentials.ts'
 import { openEvidence } from './stores/evidence.ts'
 import { openGrants } from './stores/grants.ts'
 import { openIdempotency } from './stores/idempotency.ts'
@@ -41,16 +35,14 @@ import { openPins } from './stores/pins.ts'
 import { schema, schemaVersion } from './stores/schema.ts'
 import { openSessions } from './stores/sessions.ts'
 import { openSnapshots } from './stores/snapshots.ts'
+import { decisions, granting, trusting } from './operator.ts'
+import { recoverFrom } from './recovery.ts'
 import { settle } from './settings.ts'
 import { allTools } from './toolsets/index.ts'
 import { usefulIn } from './toolsets/useful.ts'
 
 const probeAfterMs = 500
 const lapseEveryMs = 30_000
-/** How long a grant counts, where the person says nothing else. */
-const grantTtlMs = 12 * 3_600_000
-/** Paths that one line of the log names. */
-const mostTold = 200
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string }
 
 /** Wires the rooms. The only file that sees them all. */
@@ -130,14 +122,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
     })
   })
   const sessions = openSessions(db)
-  const grants = openGrants(db)
-  const grantLine =
-    (event: 'grant.given' | 'grant.revoked', by: string) =>
-    ({ id, kind, path, session, expiresAt }: Grant) =>
-      audit.write(
-        { event, session, by, details: { grant: id, kind, path: scrub(path), until: new Date(expiresAt).toISOString() } },
-        true,
-      )
+  const grants = granting(openGrants(db), audit, sessions, files)
   const idempotency = openIdempotency(db, limits.idempotencyTtlMs)
   const journal = openJournal({
     root: projectRoot,
@@ -187,41 +172,8 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       diffs,
     }),
   )
-  const questionStands = (id: string): boolean => ['pending', 'approved'].includes(approvals.head(id)?.state ?? '')
-  const recover = (): void => {
-    for (const { call, landed, changes } of journal.recover())
-      audit.write(
-        {
-          event: 'recovered',
-          ...(call !== null && { call }),
-          message: landed
-            ? 'a change of a killed process had landed; all of it is kept'
-            : 'a change of a killed process had not landed; it is dropped, and the project is as it was before',
-          snapshots: changes.map(({ id }) => id),
-          touches: changes.slice(0, mostTold).map(({ path }) => ({ path: scrub(path), access: 'write' })),
-        },
-        true,
-      )
-  }
-  if (snapshots.pending().length) projectLock.holdNow(recover)
-  stages.sweep(questionStands, ({ call, session, tool, confined }, made) => {
-    // Killed between its commit, or the record of what it did, and the end of the call: that counts, and is kept already.
-    const known = snapshots.ofCall(call)
-    const states =
-      made.length && !known.length
-        ? projectLock.holdNow(() =>
-            journal.record(made, { call, session, idempotencyKey: null }).written.map((one) => one.snapshotId),
-          )
-        : known.map((one) => one.id)
-    const message = !confined
-      ? `the process died while a program ran unconfined; ${states.length} changes it had made are kept for undo`
-      : known.length
-        ? 'the process died after the changes of its program had landed; all of them are kept'
-        : 'the process died before anything its program did had landed; the project is as it was before'
-    audit.write({ event: 'recovered', call, session, tool, message, ...(states.length && { snapshots: states }) })
-  })
+  const recover = recoverFrom({ audit, snapshots, journal, approvals, stages, lock: projectLock })
 
-  let spentFolder: StateFolder | undefined
   const keptBoth = ({ written, pruned }: { written: Written[]; pruned: string[] }, call: string): Written[] => {
     if (pruned.length)
       audit.note({ event: 'snapshot.pruned', snapshots: pruned, call, message: 'older than limits.snapshotRetention' })
@@ -280,22 +232,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       },
     },
     sessions,
-    grants: {
-      mayChange: (session, path) => grants.holds('runs', session, path),
-      letChange(session, paths, approval) {
-        for (const path of paths)
-          grants.give({ kind: 'runs', session, path, by: approval }, grantTtlMs, grantLine('grant.given', approval))
-      },
-      reading(path, { id, session }, act) {
-        const plain = path
-          .split('/')
-          .filter((name) => name !== '' && name !== '.')
-          .join('/')
-        if (!grants.holds('secret', session, plain)) return act()
-        audit.write({ event: 'grant.used', call: id, session, details: { kind: 'secret', path: scrub(plain) } })
-        return lettingThrough(new Set([plain]), act)
-      },
-    },
+    grants: grants.kernel,
     idempotency,
     world: {
       normal: (path) => files.normal(path),
@@ -331,7 +268,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
   const probing = setTimeout(() => void stages.confinement(), probeAfterMs).unref()
   keep({ close: () => clearTimeout(probing) })
   // A lapse is found by looking, and its stage takes room until then.
-  const lapsing = setInterval(() => void approvals.get(''), lapseEveryMs).unref()
+  const lapsing = setInterval(() => void approvals.head(''), lapseEveryMs).unref()
   keep({ close: () => clearInterval(lapsing) })
 
   return {
@@ -342,23 +279,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
     settingsFiles: settled.files,
     settingsStamp: settled.stamp,
     projectSettings: settled.project,
-    trust: {
-      grant(digest, by) {
-        const { digest: read, loosenings = [] } = settled.project ?? {}
-        if (read === undefined || digest !== read)
-          throw new ToolError('E_CONFLICT', 'The project’s settings are not the ones that were to be trusted', {
-            details: { expected: digest, found: read ?? null },
-            hint: 'Look at the file again: `handrail trust --status`.',
-          })
-        audit.write({ event: 'trust.granted', by, details: { digest, settings: loosenings.map(({ key }) => key) } }, true)
-        settled.trust.grant(digest, loosenings)
-      },
-      revoke(by) {
-        const revoked = settled.trust.revoke()
-        if (revoked) audit.write({ event: 'trust.revoked', by }, true)
-        return revoked
-      },
-    },
+    trust: trusting(settled, audit),
     state: { base: kept.base.path, folder: state.path, ignored: bringsOldState(projectRoot.path) },
     means: {
       search: search.engine,
@@ -380,69 +301,8 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
     },
     sessions: sessions.list,
     notes: sessions.notes,
-    approvals: {
-      list: approvals.list,
-      count: approvals.count,
-      get: approvals.get,
-      state: (id) => approvals.head(id)?.state,
-      text: (id, path, from = 0) => approvals.text(id, path, from) ?? stages.part(id, path, from),
-      lift: (id, by) =>
-        approvals.lift(id, ({ tool, session }) =>
-          audit.write({ event: 'approval.lifted', approval: id, by, tool, session }, true),
-        ),
-      decide(id, decision) {
-        const asked = approvals.head(id)
-        if (!asked)
-          throw new ToolError('E_NOT_FOUND', `No such approval: ${id}`, { hint: '`handrail approvals list` shows what waits.' })
-        const unread = decision.approve && !asked.whole
-        const decided = approvals.decide(id, decision, () =>
-          audit.write(
-            {
-              event: 'approval.decided',
-              approval: id,
-              approved: decision.approve,
-              by: scrub(decision.by),
-              tool: asked.tool,
-              session: asked.session,
-              inputDigest: asked.inputDigest,
-              ...(unread && { details: { unread: true } }),
-              ...(decision.note !== undefined && { message: scrub(decision.note) }),
-            },
-            true,
-          ),
-        )
-        const now = approvals.get(id) as Approval
-        if (now.state === 'denied') stages.forget(id)
-        if (!decided)
-          throw new ToolError('E_CONFLICT', `This approval is already ${now.state}`, {
-            details: { approvalId: id },
-            hint: 'A decision is final; the agent can ask again.',
-          })
-        return now
-      },
-    },
-    grants: {
-      list: grants.list,
-      give({ kind, path, session, by, ttlMs = grantTtlMs }) {
-        const plain = grantable(kind, path, files)
-        const known = sessions.list()
-        const whose = session === undefined ? known[0]?.id : known.find(({ id }) => id === session)?.id
-        if (whose === undefined)
-          throw new ToolError(
-            'E_NOT_FOUND',
-            session === undefined ? 'No session to grant it to' : `No such session: ${session}`,
-            {
-              hint: '`handrail sessions` lists them.',
-            },
-          )
-        return grants.give({ kind, path: plain, session: whose, by }, ttlMs, grantLine('grant.given', by))
-      },
-      revoke(id, by) {
-        const revoked = grants.revoke(id, grantLine('grant.revoked', by))
-        if (revoked) return revoked
-        throw new ToolError('E_NOT_FOUND', `No such grant: ${id}`, { hint: '`handrail grants list` shows those in force.' })
-      },
-    },
+    approvals: decisions(approvals, audit, stages),
+    grants: grants.person,
     audit: {
       ...audit,
       keepAnchor(file) {
@@ -453,32 +313,6 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       anchorsIn: (file) => anchorsIn(file, projectRoot.path),
     },
     snapshots: snapshots.list,
-    spend(word, until) {
-      const spent = (spentFolder ??= state.sub('spent'))
-      for (const name of spent.names()) if (Number(name.split('-', 1)[0]) < Date.now()) spent.remove(name)
-      if (spent.names().some((name) => name.slice(name.indexOf('-') + 1) === word)) return false
-      return spent.create(`${until}-${word}`, Buffer.alloc(0))
-    },
-    token(whose = 'agent') {
-      const name = whose === 'agent' ? 'token' : 'person-token'
-      const file = join(state.path, name)
-      const read = (): string | undefined => state.read(name)?.toString('utf8').trim() || undefined
-      const found = read()
-      if (found !== undefined) return { token: found, file }
-      const token = randomBytes(32).toString('base64url')
-      return state.create(name, Buffer.from(`${token}\n`)) ? { token, file } : { token: read() ?? token, file }
-    },
+    ...openCredentials(state),
   }
-}
-
-/** The path of a grant in its written-down form; throws where there is nothing to let through, or nobody may. */
-function grantable(kind: Grant['kind'], path: string, files: Files): string {
-  const plain = path
-    .split('/')
-    .filter((name) => name !== '' && name !== '.')
-    .join('/')
-  const normal = kind === 'secret' ? lettingThrough(new Set([plain]), () => files.normal(path)) : files.normal(path)
-  if (kind === 'secret' && !mayBeLetThrough(normal))
-    throw new ToolError('E_BAD_ARGS', `${normal} is not kept from anybody`, { hint: 'Agents can read it as it is.' })
-  return normal
 }

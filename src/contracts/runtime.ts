@@ -70,13 +70,6 @@ export interface Runtime {
     /** Takes a no back, so that the agent may ask again. */
     lift(id: string, by: string): ApprovalHead
   }
-  /** What the person lets sessions do beyond the rules. No agent reaches it over any surface. */
-  grants: {
-    list(): Grant[]
-    /** Without a session: the newest. */
-    give(wanted: { kind: Grant['kind']; path: string; session?: string; by: string; ttlMs?: number }): Grant
-    revoke(id: string, by: string): Grant
-  }
   audit: {
     note(entry: AuditEntry): void
     /** Also whether the log still holds every line that was anchored. */
@@ -104,6 +97,13 @@ export type Danger = 'home' | 'system'
 export const dangerFlags: Record<Danger, string> = { home: 'allow-home-as-project', system: 'allow-system-folder-as-project' }
 /** What a person at their own terminal can reach besides. No surface that agents come in by is handed this. */
 export interface Operator extends Runtime {
+  /** What the person lets sessions do beyond the rules. No agent reaches it over any surface. */
+  grants: {
+    list(): Grant[]
+    /** Without a session: the newest. */
+    give(wanted: { kind: Grant['kind']; path: string; session?: string; by: string; ttlMs?: number }): Grant
+    revoke(id: string, by: string): Grant
+  }
   trust: {
     /** Lets the project's settings loosen what `projectSettings.loosenings` says, as long as no byte of the file changes. */
     grant(digest: string, by: string): void

@@ -6,7 +6,7 @@ import { repository } from '../support/world.ts'
 
 const source = join(repository, 'src')
 /** Files that wire the rooms and so see them all. */
-const wiring = ['main.ts', 'live.ts', 'settings.ts', 'bin.ts', 'serve.ts', 'state.ts', 'rooms.ts']
+const wiring = ['main.ts', 'live.ts', 'settings.ts', 'operator.ts', 'recovery.ts', 'bin.ts', 'serve.ts', 'state.ts', 'rooms.ts']
 
 const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))

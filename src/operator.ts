@@ -1,0 +1,145 @@
+import type { Approval } from './contracts/approval.ts'
+import { ToolError } from './contracts/errors.ts'
+import type { Grant } from './contracts/grant.ts'
+import type { Operator } from './contracts/runtime.ts'
+import { mayBeLetThrough } from './contracts/secret-files.ts'
+import type { Files } from './host/files.ts'
+import { lettingThrough } from './host/let-through.ts'
+import type { Stages } from './host/stage/stages.ts'
+import type { Ports } from './kernel/ports.ts'
+import { scrub } from './kernel/record.ts'
+import type { Settled } from './settings.ts'
+import type { ApprovalStore } from './stores/approvals.ts'
+import type { AuditStore } from './stores/audit.ts'
+import type { GrantStore } from './stores/grants.ts'
+import type { SessionStore } from './stores/sessions.ts'
+
+/** How long a grant counts, where the person says nothing else. */
+const grantTtlMs = 12 * 3_600_000
+
+/** The person's answers: each is in the log before it counts. */
+export function decisions(approvals: ApprovalStore, audit: AuditStore, stages: Stages): Operator['approvals'] {
+  return {
+    list: approvals.list,
+    count: approvals.count,
+    get: approvals.get,
+    state: (id) => approvals.head(id)?.state,
+    text: (id, path, from = 0) => approvals.text(id, path, from) ?? stages.part(id, path, from),
+    lift: (id, by) =>
+      approvals.lift(id, ({ tool, session }) => audit.write({ event: 'approval.lifted', approval: id, by, tool, session }, true)),
+    decide(id, decision) {
+      const asked = approvals.head(id)
+      if (!asked)
+        throw new ToolError('E_NOT_FOUND', `No such approval: ${id}`, { hint: '`handrail approvals list` shows what waits.' })
+      const unread = decision.approve && !asked.whole
+      const decided = approvals.decide(id, decision, () =>
+        audit.write(
+          {
+            event: 'approval.decided',
+            approval: id,
+            approved: decision.approve,
+            by: scrub(decision.by),
+            tool: asked.tool,
+            session: asked.session,
+            inputDigest: asked.inputDigest,
+            ...(unread && { details: { unread: true } }),
+            ...(decision.note !== undefined && { message: scrub(decision.note) }),
+          },
+          true,
+        ),
+      )
+      const now = approvals.get(id) as Approval
+      if (now.state === 'denied') stages.forget(id)
+      if (!decided)
+        throw new ToolError('E_CONFLICT', `This approval is already ${now.state}`, {
+          details: { approvalId: id },
+          hint: 'A decision is final; the agent can ask again.',
+        })
+      return now
+    },
+  }
+}
+
+/** What the person lets sessions do: given and taken back by them, used by the kernel. */
+export function granting(
+  grants: GrantStore,
+  audit: AuditStore,
+  sessions: Pick<SessionStore, 'list'>,
+  files: Files,
+): { person: Operator['grants']; kernel: Ports['grants'] } {
+  const line =
+    (event: 'grant.given' | 'grant.revoked', by: string) =>
+    ({ id, kind, path, session, expiresAt }: Grant) =>
+      audit.write(
+        { event, session, by, details: { grant: id, kind, path: scrub(path), until: new Date(expiresAt).toISOString() } },
+        true,
+      )
+  const person: Operator['grants'] = {
+    list: grants.list,
+    give({ kind, path, session, by, ttlMs = grantTtlMs }) {
+      const plain = grantable(kind, path, files)
+      const known = sessions.list()
+      const whose = session === undefined ? known[0]?.id : known.find(({ id }) => id === session)?.id
+      if (whose === undefined)
+        throw new ToolError('E_NOT_FOUND', session === undefined ? 'No session to grant it to' : `No such session: ${session}`, {
+          hint: '`handrail sessions` lists them.',
+        })
+      return grants.give({ kind, path: plain, session: whose, by }, ttlMs, line('grant.given', by))
+    },
+    revoke(id, by) {
+      const revoked = grants.revoke(id, line('grant.revoked', by))
+      if (revoked) return revoked
+      throw new ToolError('E_NOT_FOUND', `No such grant: ${id}`, { hint: '`handrail grants list` shows those in force.' })
+    },
+  }
+  const kernel: Ports['grants'] = {
+    mayChange: (session, path) => grants.holds('runs', session, path),
+    letChange(session, paths, approval) {
+      for (const path of paths)
+        grants.give({ kind: 'runs', session, path, by: approval }, grantTtlMs, line('grant.given', approval))
+    },
+    reading(path, { id, session }, act) {
+      const plain = plainly(path)
+      if (!grants.holds('secret', session, plain)) return act()
+      audit.write({ event: 'grant.used', call: id, session, details: { kind: 'secret', path: scrub(plain) } })
+      return lettingThrough(new Set([plain]), act)
+    },
+  }
+  return { person, kernel }
+}
+
+/** The path of a grant in its written-down form; throws where there is nothing to let through, or nobody may. */
+function grantable(kind: Grant['kind'], path: string, files: Files): string {
+  const normal = kind === 'secret' ? lettingThrough(new Set([plainly(path)]), () => files.normal(path)) : files.normal(path)
+  if (kind === 'secret' && !mayBeLetThrough(normal))
+    throw new ToolError('E_BAD_ARGS', `${normal} is not kept from anybody`, { hint: 'Agents can read it as it is.' })
+  return normal
+}
+
+function plainly(path: string): string {
+  return path
+    .split('/')
+    .filter((name) => name !== '' && name !== '.')
+    .join('/')
+}
+
+/** A person's trust in the project's own settings, as they were read. */
+export function trusting({ project, trust }: Settled, audit: AuditStore): Operator['trust'] {
+  return {
+    grant(digest, by) {
+      const { digest: read, loosenings = [] } = project ?? {}
+      if (read === undefined || digest !== read)
+        throw new ToolError('E_CONFLICT', 'The project’s settings are not the ones that were to be trusted', {
+          details: { expected: digest, found: read ?? null },
+          hint: 'Look at the file again: `handrail trust --status`.',
+        })
+      audit.write({ event: 'trust.granted', by, details: { digest, settings: loosenings.map(({ key }) => key) } }, true)
+      trust.grant(digest, loosenings)
+    },
+    revoke(by) {
+      const revoked = trust.revoke()
+      if (revoked) audit.write({ event: 'trust.revoked', by }, true)
+      return revoked
+    },
+  }
+}

@@ -1,0 +1,55 @@
+import type { Lock } from './host/lock.ts'
+import type { Stages } from './host/stage/stages.ts'
+import { scrub } from './kernel/record.ts'
+import type { ApprovalStore } from './stores/approvals.ts'
+import type { AuditStore } from './stores/audit.ts'
+import type { openJournal } from './stores/journal.ts'
+import type { SnapshotStore } from './stores/snapshots.ts'
+
+/** Paths that one line of the log names. */
+const mostTold = 200
+
+export interface Kept {
+  audit: AuditStore
+  snapshots: SnapshotStore
+  journal: ReturnType<typeof openJournal>
+  approvals: Pick<ApprovalStore, 'head'>
+  stages: Stages
+  lock: Lock
+}
+
+/** Puts right what killed processes left, and writes down what became of it. Returns what to do again before each change, with the lock held. */
+export function recoverFrom({ audit, snapshots, journal, approvals, stages, lock }: Kept): () => void {
+  const recover = (): void => {
+    for (const { call, landed, changes } of journal.recover())
+      audit.write(
+        {
+          event: 'recovered',
+          ...(call !== null && { call }),
+          message: landed
+            ? 'a change of a killed process had landed; all of it is kept'
+            : 'a change of a killed process had not landed; it is dropped, and the project is as it was before',
+          snapshots: changes.map(({ id }) => id),
+          touches: changes.slice(0, mostTold).map(({ path }) => ({ path: scrub(path), access: 'write' })),
+        },
+        true,
+      )
+  }
+  if (snapshots.pending().length) lock.holdNow(recover)
+  const questionStands = (id: string): boolean => ['pending', 'approved'].includes(approvals.head(id)?.state ?? '')
+  stages.sweep(questionStands, ({ call, session, tool, confined }, made) => {
+    // Killed between its commit, or the record of what it did, and the end of the call: that counts, and is kept already.
+    const known = snapshots.ofCall(call)
+    const states =
+      made.length && !known.length
+        ? lock.holdNow(() => journal.record(made, { call, session, idempotencyKey: null }).written.map((one) => one.snapshotId))
+        : known.map((one) => one.id)
+    const message = !confined
+      ? `the process died while a program ran unconfined; ${states.length} changes it had made are kept for undo`
+      : known.length
+        ? 'the process died after the changes of its program had landed; all of them are kept'
+        : 'the process died before anything its program did had landed; the project is as it was before'
+    audit.write({ event: 'recovered', call, session, tool, message, ...(states.length && { snapshots: states }) })
+  })
+  return recover
+}
