@@ -80,7 +80,7 @@ function byFolder(effects: readonly Effect[]): NonNullable<Card['rest']> {
 }
 
 /** What happens to a path, in words. */
-export function sentence({ kind, form, was, from, modes, sizes, targets }: Effect): string {
+export function sentence({ kind, form, was, from, modes, targets }: Effect): string {
   const [modeBefore, modeAfter] = modes.map((mode) => mode?.toString(8).padStart(3, '0'))
   const bits =
     modeBefore !== undefined && modeAfter !== undefined && modeBefore !== modeAfter && form !== 'link'
@@ -92,7 +92,7 @@ export function sentence({ kind, form, was, from, modes, sizes, targets }: Effec
   const runs = isNew && form === 'file' && modes[1] !== null && (modes[1] & 0o111) !== 0 ? ', executable' : ''
   if (was !== undefined) return `${was} becomes a ${form}${leads}${runs}`
   if (form === 'link' && kind !== 'deleted') return `${kind} link${leads}`
-  if (kind === 'deleted') return form === 'file' ? `deleted, ${sizes[0] ?? 0} bytes` : `deleted${what}`
+  if (kind === 'deleted') return `deleted${what}`
   if (kind === 'renamed') return `renamed from ${from}${bits}`
   if (kind === 'mode') return `${form === 'folder' ? 'folder, ' : ''}permissions ${modeBefore} → ${modeAfter}`
   return `${kind}${what}${bits}${runs}`
