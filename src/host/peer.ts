@@ -6,57 +6,111 @@ export interface Peers {
   of(socket: Socket): Promise<string>
 }
 
-/** Processes that connected lately; a client that opens one connection after another is found among them at once. */
+/** Processes that connected lately; a client that opens one connection after another is found among them first. */
 const mostKnown = 64
 const atOnce = 16
 
+interface Asked {
+  /** Both addresses, as Linux prints them. */
+  ends: string
+  tell(word: string): void
+}
+
 /**
  * Linux says which process holds the other end of a loopback connection. Where a system does not, or the other end is on another
- * machine, its address is all there is. Looked up once for each connection, off the event loop.
+ * machine, its address is all there is. Looked up once for each connection, off the event loop; all who wait share one look, so that
+ * ten thousand connections cost no more looks than a few.
  */
 export function openPeers(): Peers {
   const found = new WeakMap<Socket, Promise<string>>()
-  const known = new Map<string, string>()
+  const known = new Set<string>()
+  let waiting: Asked[] = []
+  let looking: Promise<void> | undefined
   let unknown = 0
 
-  const look = async (socket: Socket): Promise<string> => {
-    const inode = await otherEnd(socket)
-    if (inode === undefined) return `address ${socket.remoteAddress ?? ''}`
-    for (const [pid, word] of known) if ((await holds(pid, inode)) && (await wordFor(pid)) === word) return word
-    // Whoever connects has mostly begun not long ago.
-    const everybody = (await readdir('/proc').catch(() => [] as string[])).filter((name) => /^\d+$/.test(name))
-    const newest = everybody.toSorted((one, other) => Number(other) - Number(one))
-    for (let from = 0; from < newest.length; from += atOnce) {
-      const some = newest.slice(from, from + atOnce)
-      const held = await Promise.all(some.map((pid) => holds(pid, inode)))
-      const pid = some[held.indexOf(true)]
-      const word = pid === undefined ? undefined : await wordFor(pid)
-      if (pid === undefined || word === undefined) continue
-      known.set(pid, word)
-      if (known.size > mostKnown) known.delete(known.keys().next().value as string)
-      return word
+  const lookOnce = async (asked: Asked[]): Promise<void> => {
+    const wanted = await inodesOf(asked)
+    for (const pid of [...known, ...(await processes()).filter((one) => !known.has(one))]) {
+      if (wanted.size === 0) break
+      const mine = await heldBy(pid, wanted)
+      const word = mine.length ? await wordFor(pid) : undefined
+      if (word === undefined) continue
+      known.delete(pid)
+      known.add(pid)
+      if (known.size > mostKnown) known.delete(known.values().next().value as string)
+      for (const inode of mine) {
+        wanted.get(inode)?.tell(word)
+        wanted.delete(inode)
+      }
     }
-    // It is on this machine and cannot be seen, so it is like nobody else.
-    return `connection ${++unknown}`
+    // Told already, where it was found.
+    for (const one of asked) one.tell(`connection ${++unknown}`)
+  }
+  const lookForAll = async (): Promise<void> => {
+    while (waiting.length) {
+      const asked = waiting
+      waiting = []
+      await lookOnce(asked)
+    }
+    looking = undefined
+  }
+  const look = (socket: Socket): Promise<string> => {
+    const ends = endsOf(socket)
+    if (ends === undefined || process.platform !== 'linux') return Promise.resolve(`address ${socket.remoteAddress ?? ''}`)
+    return new Promise((tell) => {
+      waiting.push({ ends, tell })
+      looking ??= lookForAll()
+    })
   }
   return {
     of(socket) {
-      const looking = found.get(socket) ?? look(socket)
-      found.set(socket, looking)
-      return looking
+      const word = found.get(socket) ?? look(socket)
+      found.set(socket, word)
+      return word
     },
   }
 }
 
-/** The system's number for the other end of a connection, 0 where it is gone; nothing where there are no such numbers. */
-async function otherEnd(socket: Socket): Promise<string | undefined> {
-  const { remoteAddress = '', remotePort, localAddress = '', localPort } = socket
+/** The system's numbers for the other ends that are still there. */
+async function inodesOf(asked: readonly Asked[]): Promise<Map<string, Asked>> {
+  const byEnds = new Map(asked.map((one) => [one.ends, one]))
+  const wanted = new Map<string, Asked>()
+  const kinds = new Set(asked.map(({ ends }) => (ends.indexOf(':') > 8 ? 'tcp6' : 'tcp')))
+  for (const kind of kinds) {
+    const table = await readFile(`/proc/net/${kind}`, 'latin1').catch(() => '')
+    for (const [, ends = '', inode = ''] of table.matchAll(/^ *\d+: (\S+ \S+) \S+ \S+ \S+ \S+ +\d+ +\d+ (\d+)/gm)) {
+      const one = byEnds.get(ends)
+      if (one && inode !== '0') wanted.set(inode, one)
+    }
+  }
+  return wanted
+}
+
+/** Whoever connects has mostly begun not long ago: the newest first. */
+async function processes(): Promise<string[]> {
+  const names = await readdir('/proc').catch(() => [] as string[])
+  return names.filter((name) => /^\d+$/.test(name)).toSorted((one, other) => Number(other) - Number(one))
+}
+
+/** Those of the wanted connections that a process holds. */
+async function heldBy(pid: string, wanted: ReadonlyMap<string, Asked>): Promise<string[]> {
+  const folder = `/proc/${pid}/fd`
+  const descriptors = await readdir(folder).catch(() => [] as string[])
+  const mine: string[] = []
+  for (let from = 0; from < descriptors.length && mine.length < wanted.size; from += atOnce) {
+    const some = descriptors.slice(from, from + atOnce)
+    for (const target of await Promise.all(some.map((fd) => readlink(`${folder}/${fd}`).catch(() => '')))) {
+      const inode = /^socket:\[(\d+)\]$/.exec(target)?.[1]
+      if (inode !== undefined && wanted.has(inode)) mine.push(inode)
+    }
+  }
+  return mine
+}
+
+/** The two ends as the other side sees them; nothing where it is not on this machine. */
+function endsOf({ remoteAddress = '', remotePort, localAddress = '', localPort }: Socket): string | undefined {
   const [from, to] = [hexAddress(remoteAddress, remotePort), hexAddress(localAddress, localPort)]
-  if (from === undefined || to === undefined) return undefined
-  const table = await readFile(`/proc/net/${remoteAddress.includes(':') ? 'tcp6' : 'tcp'}`, 'latin1').catch(() => undefined)
-  if (table === undefined) return undefined
-  const row = table.split('\n').find((line) => line.includes(`: ${from} ${to} `))
-  return row?.trim().split(/\s+/)[9] ?? '0'
+  return from === undefined || to === undefined ? undefined : `${from} ${to}`
 }
 
 /** A loopback address as Linux prints it; nothing for any other. */
@@ -69,14 +123,6 @@ function hexAddress(address: string, port: number | undefined): string | undefin
     .toReversed()
     .map((part) => part.toString(16).toUpperCase().padStart(2, '0'))
     .join('')}:${hex}`
-}
-
-async function holds(pid: string, inode: string): Promise<boolean> {
-  const folder = `/proc/${pid}/fd`
-  const descriptors = await readdir(folder).catch(() => [] as string[])
-  const wanted = `socket:[${inode}]`
-  const targets = await Promise.all(descriptors.map((fd) => readlink(`${folder}/${fd}`).catch(() => '')))
-  return targets.includes(wanted)
 }
 
 /** A number is given again to another process one day; with the moment it began it is one of a kind. */

@@ -60,13 +60,11 @@ export function mcpHttp(house: House, page: () => string | undefined, peers: Pee
     const { request, response } = visitor
     const dropped = new AbortController()
     response.once('close', () => response.writableFinished || dropped.abort())
-    // Begun before the body is read, so that it costs no time of its own.
-    const peer = peers.of(request.socket)
     const body = request.method === 'POST' ? await readMessage(visitor) : undefined
     const web = toWebRequest(request, dropped.signal)
     if (await isLegacyRequest(web, body)) await legacy(sessions, web, body, dropped.signal, response)
     else {
-      const authInfo = { token: '', scopes: [], clientId: await peer }
+      const authInfo = { token: '', scopes: [], clientId: await peers.of(request.socket) }
       await send(await modern.fetch(web, { parsedBody: body, authInfo }), response)
     }
   }
