@@ -154,9 +154,9 @@ describe('what a script gets', () => {
     })
     expect(details(world, 'tool.python_run')[0]?.['args']).toEqual([
       '--api-key',
-      '[secret]',
-      '--token=[secret]',
-      '[secret]',
+      '[secret: value of a flag, 15 characters]',
+      '--token=[secret: value of a flag, 8 characters]',
+      '[secret: API key, 23 characters]',
       '--name',
       'plain',
     ])

@@ -359,7 +359,7 @@ test('two projects never share state; one that was moved is found again and take
   expect(third.snapshots(10, '').map((one) => one.id)).toContain(snapshotId)
   await third.close()
   // A second name of a file of ours is no way to it.
-  linkSync(join(third.state.folder, 'audit.jsonl'), join(moved, 'mine.txt'))
+  linkSync(join(third.state.folder, 'manifest.json'), join(moved, 'mine.txt'))
   const read = await runCli(moved, ['call', 'read_file', '{"path":"mine.txt"}', '--json'], { env: cleanEnv(world.base) })
   expect(errorOf(read).code).toBe('E_DENY_PATH')
   renameSync(moved, world.project)
@@ -374,6 +374,8 @@ test('from a .handrail of an older version come the kept states that hold up and
   const old = world.path('.handrail')
   renameSync(world.state('').replace(/\/$/, ''), old)
   rmSync(join(old, 'manifest.json'))
+  // An older version kept no head apart.
+  rmSync(join(world.base, 'state', 'handrail', 'heads'), { recursive: true })
   const [good, meta] = readdirSync(join(old, 'snapshots'))
     .filter((name) => name.endsWith('.meta.json'))
     .map((name) => [

@@ -39,7 +39,7 @@ export const looks: readonly Look[] = [
   look('webhook secret', 'whsec_', /whsec_[A-Za-z0-9+/=]{16,}/g),
   look('Shopify token', 'shp', /(?<![A-Za-z0-9])shp(?:at|ca|pa|ss)_[A-Za-z0-9]{16,}/g),
   look('Anthropic key', 'sk-ant-', /sk-ant-[\w-]{12,}/g),
-  look('API key', 'sk- sk_ rk- rk_ pk_', /(?<![A-Za-z0-9])(?:[sr]k[-_]|pk_)(?=[\w-]{0,60}[0-9A-Z])[\w-]{12,}/g),
+  look('API key', 'sk- sk_ rk- rk_ pk_', /(?<![A-Za-z0-9])(?:[sr]k[-_]|pk_)(?:(?=[\w-]{0,60}[0-9A-Z])[\w-]{12,}|[a-z]{20,})/g),
   look('Hugging Face token', 'hf_', /(?<![A-Za-z0-9])hf_[A-Za-z0-9]{16,}/g),
   look('Groq key', 'gsk_', /(?<![A-Za-z0-9])gsk_[A-Za-z0-9]{20,}/g),
   look('xAI key', 'xai-', /(?<![A-Za-z0-9])xai-[A-Za-z0-9]{20,}/g),
