@@ -34,6 +34,7 @@ import { closeRoot, openRoot } from '../../src/host/walk.ts'
 import { openJournal, type Change, type Journal } from '../../src/stores/journal.ts'
 import { schema, schemaVersion } from '../../src/stores/schema.ts'
 import { openSnapshots, type SnapshotStore } from '../../src/stores/snapshots.ts'
+import { openDiffs } from '../../src/host/diffs.ts'
 import { undo as undoForm } from '../../src/toolsets/files/undo.ts'
 import type { FileUse } from '../../src/toolsets/files/use.ts'
 import { cleanEnv, program, runCli, stateOf } from '../support/world.ts'
@@ -91,7 +92,7 @@ function openOn(project: string): Omit<Ground, 'base'> {
   const wordOf = (path: string): string | null => stateWord(standingAt(root, names(path)))
   const commit = (changes: readonly Change[], call = nextCall()): string[] =>
     journal.commit(changes, { call, session: 'sess_trees', idempotencyKey: null }).written.map((one) => one.snapshotId)
-  const tool = undoForm.bind({ files, kept: snapshots } as unknown as FileUse)
+  const tool = undoForm.bind({ files, diffs: openDiffs(60_000), kept: snapshots } as unknown as FileUse)
   return {
     project,
     journal,
