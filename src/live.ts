@@ -1,4 +1,5 @@
 import { asToolError } from './contracts/errors.ts'
+import { plain } from './contracts/plain.ts'
 import type { Runtime, RuntimeOptions } from './contracts/runtime.ts'
 import { stampOf } from './host/settings-file.ts'
 import { openRuntime } from './main.ts'
@@ -40,7 +41,7 @@ export function openLiveRuntime(options: RuntimeOptions): Runtime {
     else {
       usable = projectSettings?.text
       if (projectSettings?.says !== undefined && projectSettings.says !== before.runtime.projectSettings?.says)
-        console.error(`handrail: ${projectSettings.says}`)
+        console.error(`handrail: ${plain(projectSettings.says)}`)
     }
     noteChange(before.runtime, now.runtime)
     leave(before)
@@ -83,7 +84,7 @@ export function openLiveRuntime(options: RuntimeOptions): Runtime {
 }
 
 function complain(why: string): void {
-  console.error(`handrail: the settings changed but cannot be used, so the old ones stay in force: ${why}`)
+  console.error(`handrail: the settings changed but cannot be used, so the old ones stay in force: ${plain(why)}`)
 }
 
 function toolNames(runtime: Runtime): string {
@@ -102,7 +103,7 @@ function noteChange(before: Runtime, after: Runtime): void {
     after.audit.note({ event: 'settings.changed', details: { settings, ...(ignored.length > 0 && { ignored }) } })
   } catch (fault) {
     // The log cannot be written: the next act is refused for that, and looking at the settings must not end the server.
-    console.error(`handrail: ${asToolError(fault).message}`)
+    console.error(`handrail: ${plain(asToolError(fault).message)}`)
   }
 }
 

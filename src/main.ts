@@ -268,7 +268,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
   const probing = setTimeout(() => void stages.confinement(), probeAfterMs).unref()
   keep({ close: () => clearTimeout(probing) })
   // A lapse is found by looking, and its stage takes room until then.
-  const lapsing = setInterval(() => void approvals.head(''), lapseEveryMs).unref()
+  const lapsing = setInterval(() => approvals.lapse(), lapseEveryMs).unref()
   keep({ close: () => clearInterval(lapsing) })
 
   return {

@@ -94,14 +94,18 @@ function inASentence(ignored: number, refused: readonly string[], broken: string
 function sandboxWithin(project: Root, wanted: string): string[] {
   const path = wanted.replace('${projectRoot}', () => project.path)
   const full = isAbsolute(path) ? path : join(project.path, path)
+  if (leadsOut(relative(project.path, full))) throw outside(full)
   const root = openRoot(full)
   closeRoot(root)
   const inside = relative(project.path, root.path)
-  if (leadsOut(inside))
-    throw new ToolError('E_BAD_ARGS', `policies.sandboxRoot lies outside the project: ${full}`, {
-      hint: 'It must be the project itself or a folder inside it.',
-    })
+  if (leadsOut(inside)) throw outside(full)
   return inside.split('/').filter(Boolean)
+}
+
+function outside(folder: string): ToolError {
+  return new ToolError('E_BAD_ARGS', `policies.sandboxRoot lies outside the project: ${folder}`, {
+    hint: 'It must be the project itself or a folder inside it.',
+  })
 }
 
 function leadsOut(path: string): boolean {

@@ -28,7 +28,8 @@ export function openRoot(path: string, options: { means?: Root['means'] } = {}):
       cause,
     })
   }
-  const fd = openSync(real, O_RDONLY | O_CLOEXEC)
+  // A pipe or a device in its place must not make anybody wait.
+  const fd = openSync(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
   const stat = fstatSync(fd)
   if (!stat.isDirectory()) {
     closeSync(fd)

@@ -126,6 +126,8 @@ export interface ApprovalPort {
     asking: { ttlMs: number; noMs: number; texts?: ReadonlyMap<string, string> },
   ): ApprovalHead
   head(id: string): ApprovalHead | undefined
+  /** Silence turns into no: what has lapsed by now is told of, and its stage goes. */
+  lapse(): void
   /** The open question or unused yes of this very session about exactly this call. */
   about(inputDigest: string, session: string): ApprovalHead | undefined
   /** A no that still holds for this client. */

@@ -26,6 +26,7 @@ export async function programmed(judged: Judged): Promise<Programmed | undefined
     throw new ToolError('E_UNSUPPORTED', `What ${tool.name} changes cannot be thrown away here: ${confinement.says}`, {
       hint: 'Leave that wish out: it is then run after a person agreed, and what it changed can be undone.',
     })
+  road.ports.approvals.lapse()
   const waiting = stages.waiting(judged.inputDigest(), call.caller.session)
   // A server says by itself that it needs a stage; what ran on one already is committed or thrown away.
   if (!confinement.confined && road.config.stage.unconfined === 'refuse' && !program.serves && !waiting)

@@ -45,6 +45,8 @@ export interface ApprovalStore {
   ask(asked: Asked, asking: Asking): ApprovalHead
   get(id: string): Approval | undefined
   head(id: string): ApprovalHead | undefined
+  /** Whatever has lapsed by now is moved on, and told of. */
+  lapse(): void
   /** The question about exactly this call that this very session asked: its yes, else the newest that is open. */
   about(inputDigest: string, session: string): ApprovalHead | undefined
   /** A no to exactly this call that still holds for this client, whichever of its sessions it was told to. */
@@ -146,6 +148,7 @@ export function openApprovals(db: Database, onLapsed: (approval: ApprovalHead) =
       return found && { ...found, ...(cards.get(id) ?? noLonger(found)) }
     },
     head,
+    lapse,
     about: (inputDigest, session) =>
       one(
         `SELECT * FROM approvals WHERE input_digest = ? AND session = ? AND state IN ('pending', 'approved') AND expires_at > ?

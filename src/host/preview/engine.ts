@@ -1,7 +1,8 @@
-import { closeSync, fstatSync, openSync, readFileSync, readSync, realpathSync, statSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, realpathSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, isAbsolute, join, resolve, sep } from 'node:path'
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { ToolError } from '../../contracts/errors.ts'
+import { secretOn } from '../../contracts/secret-files.ts'
 import type { Files } from '../files.ts'
 
 /** The program that plays a game: `index.html` and what it loads. */
@@ -56,7 +57,9 @@ function packaged(from: string): string | undefined {
     const { name } = JSON.parse(readFileSync(about, 'utf8')) as { name?: unknown }
     const folder = join(dirname(about), 'dist')
     const isOwn = realpathSync(folder) === folder
-    return name === 'webgal-engine' && isOwn && isEngine(folder) ? folder : undefined
+    // A project that calls itself so would be resolved as well.
+    const isInstalled = dirname(about).endsWith(join(sep, 'node_modules', 'webgal-engine'))
+    return name === 'webgal-engine' && isInstalled && isOwn && isEngine(folder) ? folder : undefined
   } catch {
     return undefined
   }
@@ -80,7 +83,9 @@ function folderEngine(folder: string, about: string): Engine {
       try {
         const real = realpathSync(resolve(root, path))
         if (!real.startsWith(root + sep)) throw notFound(path)
-        fd = openSync(real, 'r')
+        // A pipe is not waited for, and what holds secrets is no part of any engine.
+        if (secretOn(relative(root, real).split(sep)) !== undefined) throw notFound(path)
+        fd = openSync(real, constants.O_RDONLY | constants.O_NONBLOCK)
         const stat = fstatSync(fd)
         if (!stat.isFile()) throw notFound(path)
         const { start, end } = choose(stat.size)

@@ -158,6 +158,12 @@ export const deniedWith: readonly DeniedWith[] = [
     when: [{ argument: 0, has: newNamespace | newTime }],
   },
   {
+    why: 'a lease or delegation on a file of the machine, which a read-only view does not stop, makes everybody else who opens it wait',
+    how: 'EPERM',
+    calls: { fcntl: [72, 25] },
+    when: [{ argument: 1, is: [1024, 1039, 1040] }],
+  },
+  {
     why: 'types into a terminal as if the person did: TIOCSTI, TIOCLINUX',
     how: 'EPERM',
     calls: { ioctl: [16, 29] },

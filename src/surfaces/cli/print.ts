@@ -27,7 +27,9 @@ export function warn(text: string): void {
 /** Rows under headings, columns as wide as they need to be. Cells are shown as plain text. */
 export function table(headings: string[], given: string[][]): string {
   const rows = given.map((row) => row.map(plain))
-  const widths = headings.map((heading, column) => Math.max(heading.length, ...rows.map((row) => (row[column] ?? '').length)))
+  const widths = headings.map((heading, column) =>
+    rows.reduce((most, row) => Math.max(most, (row[column] ?? '').length), heading.length),
+  )
   const line = (cells: string[]): string =>
     cells.map((cell, column) => (column === cells.length - 1 ? cell : cell.padEnd(widths[column] ?? 0))).join('  ')
   return [bold(line(headings)), ...rows.map(line)].join('\n')

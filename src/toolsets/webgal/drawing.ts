@@ -1,3 +1,4 @@
+import { plain } from '../../contracts/plain.ts'
 import type { SceneGraph, Way } from './graph.ts'
 import { box, layOut } from './layout.ts'
 
@@ -16,10 +17,13 @@ const title = (name: string): string => name.replace(/\.txt$/, '')
 const captionOf = ({ words, when, by }: Way): string =>
   [by === 'callScene' ? 'call' : '', words ?? '', when === undefined ? '' : `[${when}]`].filter(Boolean).join(' ')
 
+const written: Record<string, string> = { '"': '#quot;', '&': '#amp;', '<': '#lt;', '>': '#gt;' }
+
 /** The map as Mermaid, to be pasted into a document. */
 export function toMermaid(graph: SceneGraph): string {
   const ids = new Map(graph.scenes.map(({ name }, index) => [name, `s${index}`]))
-  const quote = (text: string): string => `"${text.replaceAll('"', '#quot;').replaceAll('\n', ' ')}"`
+  const quote = (text: string): string =>
+    `"${plain(text.replaceAll('\n', ' ')).replace(/["&<>]/g, (sign) => written[sign] ?? sign)}"`
   const lines = graph.scenes.map(
     ({ name, ends }) => `  ${ids.get(name)}${ends ? `([${quote(title(name))}])` : `[${quote(title(name))}]`}`,
   )

@@ -40,7 +40,7 @@ export function validateScene(text: string, game: Game, language: Language): Val
     if (statement.command === 'comment') continue
     checkStatement(statement, labels, game, language, findings)
   }
-  findings.push(...checkFlow(statements), ...checkVariables(statements, game))
+  for (const found of [checkFlow(statements), checkVariables(statements, game)]) for (const one of found) findings.push(one)
   findings.sort((one, other) => one.line - other.line)
   place(findings, statements)
   return { valid: findings.every(({ code }) => messages[code].severity !== 'error'), findings, statements }

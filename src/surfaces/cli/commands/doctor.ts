@@ -1,6 +1,6 @@
 import { asToolError } from '../../../contracts/errors.ts'
 import type { Command } from '../command.ts'
-import { bold, green, oneLine, red, say, table, yellow } from '../print.ts'
+import { block, bold, green, oneLine, red, say, table, yellow } from '../print.ts'
 
 interface Finding {
   what: string
@@ -94,7 +94,7 @@ export const doctor: Command = {
       say(JSON.stringify({ findings, settings: settings.map(({ key, value, origin }) => ({ key, value, origin })), ignored }))
     else {
       const marks = { good: green('ok  '), note: yellow('note'), bad: red('BAD ') }
-      for (const finding of findings) say(`${marks[finding.state]} ${bold(finding.what.padEnd(10))} ${finding.says}`)
+      for (const finding of findings) say(`${marks[finding.state]} ${bold(finding.what.padEnd(10))} ${block(finding.says)}`)
       for (const { key, says } of ignored) say(`     ${yellow('ignored')}    ${oneLine(says, 200)} (${key})`)
       if (settings.length)
         say(

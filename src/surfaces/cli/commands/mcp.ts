@@ -1,3 +1,4 @@
+import { plain } from '../print.ts'
 import type { Command } from '../command.ts'
 
 export const mcp: Command = {
@@ -14,7 +15,7 @@ stays small. Nothing but JSON-RPC goes to stdout; messages for people go to stde
   async run({ openLive, doors }) {
     for (const method of ['log', 'info', 'debug'] as const) console[method] = console.error
     const runtime = openLive()
-    if (runtime.projectSettings?.says !== undefined) console.error(`handrail: ${runtime.projectSettings.says}`)
+    if (runtime.projectSettings?.says !== undefined) console.error(`handrail: ${plain(runtime.projectSettings.says)}`)
     const leave = (): void => void runtime.close().finally(() => process.exit(0))
     process.once('SIGTERM', leave)
     process.once('SIGINT', leave)

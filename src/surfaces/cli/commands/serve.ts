@@ -36,7 +36,7 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
       conformance: options['conformance'] === true,
     })
     if (json) {
-      if (runtime.projectSettings?.says !== undefined) warn(`handrail: ${runtime.projectSettings.says}`)
+      if (runtime.projectSettings?.says !== undefined) warn(`handrail: ${plain(runtime.projectSettings.says)}`)
       say(JSON.stringify({ url: listening.url, tokenFile: file, pid: process.pid }))
     } else {
       say(

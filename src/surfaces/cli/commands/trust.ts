@@ -3,7 +3,7 @@ import type { ProjectSettings } from '../../../contracts/project-settings.ts'
 import type { Operator } from '../../../contracts/runtime.ts'
 import type { Command } from '../command.ts'
 import { confirm } from '../confirm.ts'
-import { block, bold, dim, green, plain, say, warn, yellow } from '../print.ts'
+import { block, bold, dim, green, oneLine, plain, say, warn, yellow } from '../print.ts'
 
 const by = 'person@cli'
 
@@ -92,6 +92,6 @@ function show(file: ProjectSettings | undefined): void {
   say(bold('It would loosen the rules:'))
   for (const one of file.loosenings) {
     const ignored = file.ignored.includes(one)
-    say(`  ${ignored ? yellow('ignored') : green('trusted')}  ${plain(one.says)}  ${dim(one.key)}`)
+    say(`  ${ignored ? yellow('ignored') : green('trusted')}  ${oneLine(one.says, 200)}  ${dim(one.key)}`)
   }
 }
