@@ -14,6 +14,8 @@ import { scrub } from './record.ts'
 import { openTurns } from './turns.ts'
 
 /** The kernel's public face: what is offered, and the one way to ask for it. */
+const longestPath = 4_096
+
 export interface Kernel {
   /** Tools that are switched on for agents. */
   readonly tools: readonly Tool[]
@@ -69,7 +71,8 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
       const id = `call_${start}${(++count).toString(16).padStart(8, '0')}`
       const act = (): Promise<Performed> => perform(road, tool, input, { id, caller: known, options })
       const path = (input as { path?: unknown } | null)?.path
-      if (typeof path !== 'string' || !mayBeLetThrough(path)) return act()
+      // What is longer is no path, and is refused further on: nothing looks through it before.
+      if (typeof path !== 'string' || path.length > longestPath || !mayBeLetThrough(path)) return act()
       return ports.grants.reading(path, { id, session: caller.session }, act)
     },
   }

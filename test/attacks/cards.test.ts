@@ -181,3 +181,12 @@ describe('approvals that fill memory', () => {
     expect(last).toMatch(/100 questions of this session wait/)
   })
 })
+
+test('a path or a text of beginnings without end is refused or kept, and nobody waits for it', async () => {
+  const began = process.cpuUsage()
+  expect((await world.fault('read_file', { path: 'a/'.repeat(500_000) })).code).toBe('E_DENY_PATH')
+  const long = process.cpuUsage(began).user
+  await world.call('attempt_completion', { result: 'http://a:'.repeat(20_000) })
+  expect(process.cpuUsage(began).user).toBeLessThan(20_000_000)
+  expect(long).toBeLessThan(10_000_000)
+})

@@ -27,6 +27,8 @@ const keys: Place = {
 }
 
 /** Longer than any address; one that goes on is taken to hold a secret to its end. */
+/** Longer than any header that holds a secret. */
+const longestValue = 16_000
 const longestUrl = 4_000
 
 const urls: Place = {
@@ -107,7 +109,7 @@ const headers: Place = {
         const from = index + all.length + scheme.length
         // A cookie, and a signature of several parts, is all of its line; a token is one word.
         const several = /cookie/i.test(name) || wordAt(text, from, /(?:[\w-]{1,60} )?\w{1,60}=(?=[^\s=])/y) !== ''
-        const value = wordAt(text, from, several ? /[^\r\n"'`\\]*/y : /[^\s"'`\\]*/y)
+        const value = wordAt(text, from, several ? /[^\r\n"'`\\]*/y : /[^\s"'`\\]*/y, longestValue)
         return isPlaceholder(value) ? [] : { from, to: from + value.trimEnd().length, kind: 'value of a header' }
       },
     ),
@@ -202,6 +204,8 @@ function matches(text: string, pattern: RegExp, judge: (match: RegExpExecArray) 
 }
 
 function wordAt(text: string, at: number, word: RegExp, most = text.length): string {
-  word.lastIndex = at
-  return (word.exec(text)?.[0] ?? '').slice(0, most)
+  // Looked through no further than it counts: a text of beginnings would be read to its end from each of them.
+  const part = most < text.length ? text.slice(at, at + most) : text
+  word.lastIndex = part === text ? at : 0
+  return word.exec(part)?.[0] ?? ''
 }
