@@ -1,5 +1,5 @@
 // Measures Handrail beside its peers: `npm run bench`, or `npm run bench -- NAME…` for some parts. `--json` adds one JSON
-// object on the last line. It measures and does not judge: it ends with 0 whatever the numbers are.
+// object on the last line; `--against REF` measures this tree and that commit in five pairs instead. It measures and does not judge.
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,12 +7,18 @@ import { setup } from './setup.mjs'
 
 const names = ['start', 'read', 'http', 'webgal', 'dry-run', 'search', 'memory', 'audit', 'scale', 'write', 'stage', 'commit']
 const words = process.argv.slice(2)
+const against = words.includes('--against') ? words.splice(words.indexOf('--against'), 2)[1] : undefined
 const asked = words.filter((word) => !word.startsWith('--'))
 const unknown = asked.filter((word) => !names.includes(word))
 const say = (text) => process.stderr.write(`${text}\n`)
 
-if (unknown.length) say(`No such part: ${unknown.join(', ')}. Parts: ${names.join(', ')}.`)
-else {
+if (process.argv.at(-1) === '--against') say('--against needs a commit, a branch or a tag.')
+else if (unknown.length) say(`No such part: ${unknown.join(', ')}. Parts: ${names.join(', ')}.`)
+else if (against) {
+  setup()
+  const { benchAgainst } = await import('./bench-against.mjs')
+  benchAgainst(against, asked)
+} else {
   setup()
   await measure(asked.length ? names.filter((name) => asked.includes(name)) : names)
 }
