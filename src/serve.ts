@@ -1,6 +1,7 @@
 import type { Runtime } from './contracts/runtime.ts'
 import { openPeers } from './host/peer.ts'
 import { answer, listen, type Listening } from './surfaces/listen.ts'
+import type { OpenFixtures } from './surfaces/mcp/fixtures.ts'
 import { mcpHttp } from './surfaces/mcp/http.ts'
 import { openHouse } from './surfaces/mcp/server.ts'
 import { mcpSse } from './surfaces/mcp/sse.ts'
@@ -14,13 +15,10 @@ export interface ServeOptions {
   port: number
   allowRemote: boolean
   allowOrigins: readonly string[]
-  /** Hidden: adds what the official conformance suite wants to find. */
-  conformance: boolean
 }
 
 /** Puts the HTTP surfaces behind the one listener. */
-export async function serveHttp(runtime: Runtime, options: ServeOptions): Promise<Listening> {
-  const fixtures = options.conformance ? (await import('./surfaces/mcp/conformance.ts')).openFixtures : undefined
+export async function serveHttp(runtime: Runtime, options: ServeOptions, fixtures?: OpenFixtures): Promise<Listening> {
   const house = openHouse(runtime, fixtures)
   const doorman = openDoorman(runtime.token('person').token, (word, until) => runtime.spend(word, until))
   let url: string | undefined

@@ -7,8 +7,6 @@ export interface Option {
   /** What stands for the value in the help; none for a switch. */
   value?: string
   says: string
-  /** Not for people: left out of the help. */
-  hidden?: boolean
 }
 
 /** What a command is given: its words, its options, and a runtime opened on demand. */
@@ -32,7 +30,7 @@ export interface Doors {
   serveMcpStdio(runtime: Runtime): Promise<void>
   serveHttp(
     runtime: Runtime,
-    options: { host: string; port: number; allowRemote: boolean; allowOrigins: readonly string[]; conformance: boolean },
+    options: { host: string; port: number; allowRemote: boolean; allowOrigins: readonly string[] },
   ): Promise<{ url: string; close(): Promise<void> }>
   /** A link that signs the person in, once, on the page served at an address. */
   signInLink(runtime: Runtime, url: string): string

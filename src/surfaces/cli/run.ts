@@ -188,12 +188,10 @@ function help(command: Command, flags: readonly SettingFlag[]): string {
     const width = Math.max(...options.map((one) => one.left.length))
     return options.map((one) => `  ${one.left.padEnd(width)}  ${one.says}`)
   }
-  const own = [...(command.options ?? []), ...everywhere]
-    .filter((option) => !option.hidden)
-    .map(({ name, value, says }) => ({
-      left: `--${name}${value ? ` ${value}` : ''}`,
-      says,
-    }))
+  const own = [...(command.options ?? []), ...everywhere].map(({ name, value, says }) => ({
+    left: `--${name}${value ? ` ${value}` : ''}`,
+    says,
+  }))
   return [
     `${bold(`handrail ${command.name}`)}: ${command.summary}.`,
     '',

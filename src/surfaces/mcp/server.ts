@@ -17,11 +17,10 @@ import { reachOf, type Answered, type Pending, type Question } from './asking.ts
 import { converse } from './converse.ts'
 import { describeTool, icons, instructions } from './dialect.ts'
 import { openFeed, type Feed } from './feed.ts'
+import type { OpenFixtures } from './fixtures.ts'
 import { openProgress } from './progress.ts'
 import { getPrompt, listPrompts } from './prompts.ts'
 import { fillTemplate, listResources, listTemplates, readResource } from './resources.ts'
-
-type OpenFixtures = typeof import('./conformance.ts').openFixtures
 
 /** What all connections of one process share. */
 export interface House {
@@ -29,7 +28,7 @@ export interface House {
   feed: Feed
   /** Seals what goes through a client's hands. The key lives and dies with this process. */
   seal: ReturnType<typeof createRequestStateCodec<Pending>>
-  /** What the official conformance suite wants to find; only behind a hidden flag. */
+  /** Only on the conformance suite's own server. */
   openFixtures?: OpenFixtures | undefined
 }
 
@@ -78,7 +77,7 @@ export function createServer(house: House, desk: Desk, era: 'legacy' | 'modern',
       if (data !== undefined)
         void server.sendLoggingMessage({ level: 'warning', logger: 'handrail', data }).catch(() => undefined)
     }
-  const fixtures = house.openFixtures?.(server, announcer(house.feed), seal as never)
+  const fixtures = house.openFixtures?.({ server, notify: announcer(house.feed), state: seal as never })
   const client = (context: ServerContext): ToolCall['client'] => clientOf(server, context)
 
   server.setRequestHandler(
@@ -205,7 +204,7 @@ function putting(context: ServerContext) {
     >
 }
 
-function announcer({ tell }: Feed): Parameters<OpenFixtures>[1] {
+function announcer({ tell }: Feed): Parameters<OpenFixtures>[0]['notify'] {
   return {
     toolsChanged: () => tell({ kind: 'tools' }),
     promptsChanged: () => tell({ kind: 'prompts' }),

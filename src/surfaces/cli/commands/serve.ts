@@ -16,7 +16,6 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
     { name: 'host', value: 'IP', says: 'Address to listen on. Default 127.0.0.1.' },
     { name: 'allow-remote', says: 'Allow a --host that other machines can reach.' },
     { name: 'allow-origin', value: 'URL', says: 'Web pages that may talk to it: origins, separated by commas.' },
-    { name: 'conformance', says: 'Adds what the MCP conformance suite wants to find.', hidden: true },
   ],
   examples: ['handrail serve --project ./my-game', 'handrail serve --project ./my-game --port 0 --json'],
   async run({ openLive, options, json, doors }) {
@@ -33,7 +32,6 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
         .split(',')
         .map((origin) => origin.trim())
         .filter(Boolean),
-      conformance: options['conformance'] === true,
     })
     if (json) {
       if (runtime.projectSettings?.says !== undefined) warn(`handrail: ${plain(runtime.projectSettings.says)}`)

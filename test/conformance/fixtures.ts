@@ -5,36 +5,16 @@ import {
   inputRequired,
   inputResponse,
   MissingRequiredClientCapabilityError,
-  type Server,
   type ServerContext,
-  type ServerNotifier,
 } from '@modelcontextprotocol/server'
+import type { OpenFixtures } from '../../src/surfaces/mcp/fixtures.ts'
 
-/**
- * What the official conformance suite wants to find on a server: tools, resources and prompts with fixed names and fixed answers.
- * None of them reaches the runtime. Loaded only by the hidden `handrail serve --conformance`; a production server has none of it.
- */
-export interface Fixtures {
-  tools: object[]
-  /** undefined: not a fixture, go on as usual. What it throws is a protocol error, to be passed on as it is. */
-  call(name: string, input: Record<string, unknown>, context: ServerContext): Promise<object> | undefined
-  resources: object[]
-  templates: object[]
-  read(uri: string): object | undefined
-  prompts: object[]
-  prompt(name: string, input: Record<string, string>, context: ServerContext): Promise<object> | undefined
-  complete(params: unknown): object | undefined
-}
+// What the official conformance suite wants to find on a server: tools, resources and prompts with fixed names and fixed answers.
 
-interface Surroundings {
-  server: Server
-  notify: Pick<ServerNotifier, 'toolsChanged' | 'promptsChanged' | 'resourceUpdated'>
-  state: { mint(payload: unknown, context: ServerContext): Promise<string> }
-}
+type Surroundings = Parameters<OpenFixtures>[0]
 
 /** The fixtures for one server instance. */
-export function openFixtures(server: Server, notify: Surroundings['notify'], state: Surroundings['state']): Fixtures {
-  const surroundings = { server, notify, state }
+export const openFixtures: OpenFixtures = (surroundings) => {
   return {
     tools: listedTools,
     call: (name, input, context) => own(tools, name)?.answer({ ...surroundings, name, input, context }),
