@@ -5,7 +5,21 @@ import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setup } from './setup.mjs'
 
-const names = ['start', 'read', 'http', 'webgal', 'dry-run', 'search', 'memory', 'audit', 'scale', 'write', 'stage', 'commit']
+const names = [
+  'start',
+  'read',
+  'http',
+  'webgal',
+  'dry-run',
+  'search',
+  'memory',
+  'audit',
+  'scale',
+  'write',
+  'stage',
+  'commit',
+  'parallel',
+]
 const words = process.argv.slice(2)
 const against = words.includes('--against') ? words.splice(words.indexOf('--against'), 2)[1] : undefined
 const asked = words.filter((word) => !word.startsWith('--'))

@@ -3,6 +3,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { Operator, RuntimeOptions } from './contracts/runtime.ts'
 import { redact } from './contracts/redact/redact.ts'
+import { inTurns } from './contracts/steps.ts'
 import type { Written } from './contracts/tool.ts'
 import { anchorsIn, keepAnchor } from './host/anchors.ts'
 import { openDatabase } from './host/database.ts'
@@ -18,7 +19,7 @@ import { openPython } from './host/python.ts'
 import { openRegexEngine } from './host/regex.ts'
 import { findRipgrep, openSearch } from './host/search.ts'
 import { openStages } from './host/stage/stages.ts'
-import { standingAt, standsAt, stateWord } from './host/standing.ts'
+import { standsAt, statesAt } from './host/standing.ts'
 import { bringsOldState, openProjectState } from './host/state-project.ts'
 import { closeRoot, openRoot, type Root } from './host/walk.ts'
 import { openWeb } from './host/web.ts'
@@ -179,6 +180,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       audit.note({ event: 'snapshot.pruned', snapshots: pruned, call, message: 'older than limits.snapshotRetention' })
     return written
   }
+  let changing: Promise<unknown> | undefined
   const machine = { path: environment['PATH'] ?? '', home: environment['HOME'] || homedir(), project: projectRoot.path }
   const isUseful = usefulIn(files, config)
   const tools = allTools({
@@ -238,24 +240,31 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       normal: (path) => files.normal(path),
       read: (path) => files.peek(path),
       stands: (path) => standsAt(projectRoot, splitPath(path, rules)),
-      state: (path) => stateWord(standingAt(projectRoot, splitPath(path, rules))),
+      states: (paths) => inTurns(statesAt(projectRoot, paths, (path) => splitPath(path, rules))),
       exclusive: (act, signal) =>
-        projectLock.hold(() => {
-          recover()
-          return act()
+        projectLock.hold(async () => {
+          await recover()
+          try {
+            return await act()
+          } finally {
+            // A call may give up on its deadline; the lock is held until what it began is done.
+            await changing
+          }
         }, signal),
       // What an agent did and took back again is no longer what the person saw either.
       fingerprint: async (scope, signal) =>
         `${await fingerprint(join(projectRoot.path, scope), ['.handrail'], signal)} ${scope === '' ? snapshots.lastChange()?.id : ''}`,
       pin: pins.put,
       held: pins.held,
-      commit(changes, origin, ...told) {
+      async commit(changes, origin, ...told) {
         const paths = changes.map((change) => change.path)
         const held = origin.person ? undefined : pins.held(paths, origin.call)
         if (held) throw held
-        return keptBoth(journal.commit(changes, origin, ...told), origin.call)
+        const doing = journal.commit(changes, origin, ...told)
+        changing = doing.catch(() => undefined)
+        return keptBoth(await doing, origin.call)
       },
-      record: (changes, origin) => keptBoth(journal.record(changes, origin), origin.call),
+      record: async (changes, origin) => keptBoth(await journal.record(changes, origin), origin.call),
     },
     stages,
     evidence: openEvidence(state),

@@ -1,9 +1,11 @@
 import type { Lock } from './host/lock.ts'
 import type { Stages } from './host/stage/stages.ts'
+import { atOnce } from './contracts/steps.ts'
 import { scrub } from './kernel/record.ts'
 import type { ApprovalStore } from './stores/approvals.ts'
 import type { AuditStore } from './stores/audit.ts'
 import type { openJournal } from './stores/journal.ts'
+import type { Recovered } from './stores/recover.ts'
 import type { SnapshotStore } from './stores/snapshots.ts'
 
 /** Paths that one line of the log names. */
@@ -19,9 +21,9 @@ export interface Kept {
 }
 
 /** Puts right what killed processes left, and writes down what became of it. Returns what to do again before each change, with the lock held. */
-export function recoverFrom({ audit, snapshots, journal, approvals, stages, lock }: Kept): () => void {
-  const recover = (): void => {
-    for (const { call, landed, changes } of journal.recover())
+export function recoverFrom({ audit, snapshots, journal, approvals, stages, lock }: Kept): () => Promise<void> {
+  const tell = (recovered: readonly Recovered[]): void => {
+    for (const { call, landed, changes } of recovered)
       audit.write(
         {
           event: 'recovered',
@@ -35,14 +37,16 @@ export function recoverFrom({ audit, snapshots, journal, approvals, stages, lock
         true,
       )
   }
-  if (snapshots.pending().length) lock.holdNow(recover)
+  if (snapshots.hasPending()) lock.holdNow(() => tell(journal.recoverNow()))
   const questionStands = (id: string): boolean => ['pending', 'approved'].includes(approvals.head(id)?.state ?? '')
   stages.sweep(questionStands, ({ call, session, tool, confined }, made) => {
     // Killed between its commit, or the record of what it did, and the end of the call: that counts, and is kept already.
-    const known = snapshots.ofCall(call)
+    const known = atOnce(snapshots.ofCall(call))
     const states =
       made.length && !known.length
-        ? lock.holdNow(() => journal.record(made, { call, session, idempotencyKey: null }).written.map((one) => one.snapshotId))
+        ? lock.holdNow(() =>
+            journal.recordNow(made, { call, session, idempotencyKey: null }).written.map((one) => one.snapshotId),
+          )
         : known.map((one) => one.id)
     const message = !confined
       ? `the process died while a program ran unconfined; ${states.length} changes it had made are kept for undo`
@@ -51,5 +55,7 @@ export function recoverFrom({ audit, snapshots, journal, approvals, stages, lock
         : 'the process died before anything its program did had landed; the project is as it was before'
     audit.write({ event: 'recovered', call, session, tool, message, ...(states.length && { snapshots: states }) })
   })
-  return recover
+  return async () => {
+    if (snapshots.hasPending()) tell(await journal.recover())
+  }
 }

@@ -1,4 +1,5 @@
 import type { Static, TSchema } from 'typebox'
+import type { Content } from './content.ts'
 import type { ErrorCode } from './errors.ts'
 import type { LineDiff } from './diff.ts'
 import type { Form } from './snapshot.ts'
@@ -42,7 +43,7 @@ export interface Draft {
 
 export interface FileChange {
   path: string
-  content: Uint8Array | null
+  content: Content | null
   /** A picture or the like: one thing to look at, not lines. */
   binary?: true
   /** What shall stand there: a file, unless said otherwise. The content of a link is its target; a folder has none. */

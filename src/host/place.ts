@@ -11,12 +11,14 @@ import {
   rmdirSync,
   symlinkSync,
   unlinkSync,
-  writeSync,
   type Stats,
 } from 'node:fs'
+import type { Content } from '../contracts/content.ts'
 import { ToolError } from '../contracts/errors.ts'
+import type { Steps } from '../contracts/steps.ts'
 import { eachByItself, type Flush } from './flush.ts'
 import { givingBits } from './owner-bits.ts'
+import { writePieces } from './pieces.ts'
 import { fileFault, ioFault, judgeFile, openFile, openFolder, type Folder, type Root } from './walk.ts'
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
@@ -39,46 +41,62 @@ export interface Placed {
 }
 
 /** Puts content (or a link) in a name's place, all or nothing and durable: temporary file beside it, flush, rename, flush the folder. Owner stays. */
-export function placeFile(root: Root, names: readonly string[], content: Uint8Array, temporary: string, how: How = {}): Placed {
-  return making(root, names, (folder) => {
-    const mode = writeTemporary(folder, names, content, temporary, how)
-    moveIn(folder, names, temporary, how)
+export function placeFile(
+  root: Root,
+  names: readonly string[],
+  content: Content,
+  temporary: string,
+  how: How = {},
+): Steps<Placed> {
+  return making(root, names, function* (folder) {
+    const mode = yield* writeTemporary(folder, names, content, temporary, how)
+    yield* moveIn(folder, names, temporary, how)
     return mode
   })
 }
 
 /** The first half of `placeFile`: the content lies beside its place, under the temporary name. */
-export function layBeside(root: Root, names: readonly string[], content: Uint8Array, temporary: string, how: How = {}): Placed {
+export function layBeside(
+  root: Root,
+  names: readonly string[],
+  content: Content,
+  temporary: string,
+  how: How = {},
+): Steps<Placed> {
   return making(root, names, (folder) => writeTemporary(folder, names, content, temporary, how))
 }
 
 /** The second half of `placeFile`. */
-export function moveInto(root: Root, names: readonly string[], temporary: string, how: How = {}): void {
-  within(root, names, (folder) => moveIn(folder, names, temporary, how))
+export function moveInto(root: Root, names: readonly string[], temporary: string, how: How = {}): Steps<void> {
+  return within(root, names, (folder) => moveIn(folder, names, temporary, how))
 }
 
 /** Makes a folder that must not be there yet, and those that lead to it. */
-export function makeFolder(root: Root, names: readonly string[], mode: number, flush: Flush = eachByItself): Placed {
-  return making(root, names, (folder) => {
+export function makeFolder(root: Root, names: readonly string[], mode: number, flush: Flush = eachByItself): Steps<Placed> {
+  return making(root, names, function* (folder) {
     mkdirSync(folder.at(lastOf(names)), 0o700)
-    const given = setFolderMode(root, names, mode, flush)
-    flush.one(folder.fd)
+    const given = yield* setFolderMode(root, names, mode, flush)
+    yield* flush.one(folder.fd)
     return given
   })
 }
 
 /** Removes a file or, where any name may go, a link. */
-export function removeFile(root: Root, names: readonly string[], { anyName = false, flush = eachByItself }: How = {}): void {
-  within(root, names, (folder) => {
+export function removeFile(
+  root: Root,
+  names: readonly string[],
+  { anyName = false, flush = eachByItself }: How = {},
+): Steps<void> {
+  return within(root, names, function* (folder) {
     judge(lstatSync(folder.at(lastOf(names))), names, anyName)
     unlinkSync(folder.at(lastOf(names)))
-    flush.one(folder.fd)
+    yield* flush.one(folder.fd)
   })
 }
 
 /** Removes a folder, which must be empty by now. */
-export function removeFolder(root: Root, names: readonly string[], flush: Flush = eachByItself): void {
-  within(root, names, (folder) => {
+export function removeFolder(root: Root, names: readonly string[], flush: Flush = eachByItself): Steps<void> {
+  return within(root, names, function* (folder) {
     try {
       rmdirSync(folder.at(lastOf(names)))
     } catch (cause) {
@@ -89,14 +107,14 @@ export function removeFolder(root: Root, names: readonly string[], flush: Flush 
         cause,
       })
     }
-    flush.one(folder.fd)
+    yield* flush.one(folder.fd)
   })
 }
 
 /** Removes a folder where it is empty, and gives the bits it had. */
 export function removeIfEmpty(root: Root, names: readonly string[]): { mode: number } | undefined {
   try {
-    return within(root, names, (parent) => {
+    return inside(root, names, (parent) => {
       const { mode } = lstatSync(parent.at(lastOf(names)))
       rmdirSync(parent.at(lastOf(names)))
       return { mode: mode & allBits }
@@ -108,10 +126,10 @@ export function removeIfEmpty(root: Root, names: readonly string[]): { mode: num
 }
 
 /** Sets a folder's permission bits; setgid and sticky bits it has stay, none is added. Gives the bits it has then. */
-export function setFolderMode(root: Root, names: readonly string[], mode: number, flush: Flush = eachByItself): number {
+export function* setFolderMode(root: Root, names: readonly string[], mode: number, flush: Flush = eachByItself): Steps<number> {
   const folder = givingBits(root, names, () => openFolder(root, names))
   try {
-    return setMode(folder.fd, (fstatSync(folder.fd).mode & 0o7000) | (mode & allBits), flush)
+    return yield* setMode(folder.fd, (fstatSync(folder.fd).mode & 0o7000) | (mode & allBits), flush)
   } catch (cause) {
     throw fileFault(names, cause)
   } finally {
@@ -120,12 +138,17 @@ export function setFolderMode(root: Root, names: readonly string[], mode: number
 }
 
 /** Sets a file's permission bits in place. Undefined, and nothing done, where another name would get them too. */
-export function setFileMode(root: Root, names: readonly string[], mode: number, flush: Flush = eachByItself): number | undefined {
-  return within(root, names, (folder) => {
+export function setFileMode(
+  root: Root,
+  names: readonly string[],
+  mode: number,
+  flush: Flush = eachByItself,
+): Steps<number | undefined> {
+  return within(root, names, function* (folder) {
     if (lstatSync(folder.at(lastOf(names))).nlink > 1) return undefined
     const { fd } = givingBits(root, names, () => openFile(root, folder, names))
     try {
-      return setMode(fd, mode & allBits, flush)
+      return yield* setMode(fd, mode & allBits, flush)
     } finally {
       closeSync(fd)
     }
@@ -135,18 +158,18 @@ export function setFileMode(root: Root, names: readonly string[], mode: number, 
 /** Takes away a temporary file that a killed process left beside its target. */
 export function sweepTemporary(root: Root, names: readonly string[], temporary: string): void {
   try {
-    within(root, names, (folder) => unlinkSync(folder.at(temporary)))
+    inside(root, names, (folder) => unlinkSync(folder.at(temporary)))
   } catch {
     // It never came to be.
   }
 }
 
 /** Writes a file that must not exist yet; nothing of it is left where that fails. */
-export function writeNew(path: string, content: Uint8Array, mode: number, finish: (fd: number) => void = () => undefined): void {
+export function* writeNew(path: string, content: Content, mode: number, finish: (fd: number) => Steps<void>): Steps<void> {
   const fd = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode)
   try {
-    for (let done = 0; done < content.byteLength;) done += writeSync(fd, content, done)
-    finish(fd)
+    yield* writePieces(fd, content)
+    yield* finish(fd)
   } catch (cause) {
     unlinkSync(path)
     throw cause
@@ -158,7 +181,19 @@ export function writeNew(path: string, content: Uint8Array, mode: number, finish
 const lastOf = (names: readonly string[]): string => names.at(-1) as string
 
 /** Acts in the folder a path lies in. */
-function within<T>(root: Root, names: readonly string[], act: (folder: Folder) => T): T {
+function* within<T>(root: Root, names: readonly string[], act: (folder: Folder) => Steps<T>): Steps<T> {
+  const folder = openFolder(root, names.slice(0, -1), { asked: names })
+  try {
+    return yield* act(folder)
+  } catch (cause) {
+    throw fileFault(names, cause)
+  } finally {
+    folder.close()
+  }
+}
+
+/** The same for what takes no time. */
+function inside<T>(root: Root, names: readonly string[], act: (folder: Folder) => T): T {
   const folder = openFolder(root, names.slice(0, -1), { asked: names })
   try {
     return act(folder)
@@ -170,11 +205,11 @@ function within<T>(root: Root, names: readonly string[], act: (folder: Folder) =
 }
 
 /** Acts in the folder a path lies in, made where it is missing; a failure takes those folders back. */
-function making(root: Root, names: readonly string[], act: (folder: Folder) => number): Placed {
+function* making(root: Root, names: readonly string[], act: (folder: Folder) => Steps<number>): Steps<Placed> {
   const madeFolders: string[] = []
   const folder = openFolder(root, names.slice(0, -1), { make: (made) => madeFolders.push(made), asked: names })
   try {
-    return { mode: act(folder), madeFolders }
+    return { mode: yield* act(folder), madeFolders }
   } catch (cause) {
     for (const made of madeFolders.toReversed()) removeIfEmpty(root, made.split('/'))
     throw cause instanceof ToolError ? cause : ioFault(names, cause)
@@ -183,26 +218,31 @@ function making(root: Root, names: readonly string[], act: (folder: Folder) => n
   }
 }
 
-function writeTemporary(folder: Folder, names: readonly string[], content: Uint8Array, temporary: string, how: How): number {
+function* writeTemporary(folder: Folder, names: readonly string[], content: Content, temporary: string, how: How): Steps<number> {
   const before = statIfThere(folder.at(lastOf(names)))
   if (before) judge(before, names, how.anyName)
   if (how.form === 'link') {
-    symlinkSync(Buffer.from(content), folder.at(temporary))
+    symlinkSync(Buffer.from(content as Uint8Array), folder.at(temporary))
     return allBits
   }
   const like = before?.isFile() ? before : undefined
   const bits = how.mode === undefined ? like && like.mode & 0o7777 : how.mode & allBits
   let given = 0
-  writeNew(folder.at(temporary), content, (bits ?? 0o666) & allBits, (fd) => {
+  yield* writeNew(folder.at(temporary), content, (bits ?? 0o666) & allBits, function* (fd) {
     if (like && process.getuid?.() === 0) fchownSync(fd, like.uid, like.gid)
     if (bits !== undefined) fchmodSync(fd, bits)
     given = fstatSync(fd).mode & allBits
-    ;(how.flush ?? eachByItself).one(fd)
+    yield* (how.flush ?? eachByItself).one(fd)
   })
   return given
 }
 
-function moveIn(folder: Folder, names: readonly string[], temporary: string, { anyName, flush = eachByItself }: How): void {
+function* moveIn(
+  folder: Folder,
+  names: readonly string[],
+  temporary: string,
+  { anyName, flush = eachByItself }: How,
+): Steps<void> {
   const name = lastOf(names)
   try {
     const before = statIfThere(folder.at(name))
@@ -212,12 +252,12 @@ function moveIn(folder: Folder, names: readonly string[], temporary: string, { a
     unlinkSync(folder.at(temporary))
     throw cause
   }
-  flush.one(folder.fd)
+  yield* flush.one(folder.fd)
 }
 
-function setMode(fd: number, mode: number, flush: Flush): number {
+function* setMode(fd: number, mode: number, flush: Flush): Steps<number> {
   fchmodSync(fd, mode)
-  flush.one(fd)
+  yield* flush.one(fd)
   return fstatSync(fd).mode & allBits
 }
 

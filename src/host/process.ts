@@ -159,6 +159,25 @@ export function runBriefly(file: string, args: readonly string[], given: { timeo
   return status === 0
 }
 
+/** The same, without waiting on the spot. */
+export function runBrieflySoon(
+  file: string,
+  args: readonly string[],
+  given: { timeoutMs: number; input?: number },
+): Promise<boolean> {
+  return new Promise((resolve) => {
+    const child = spawn(file, args, {
+      cwd: '/',
+      env: systemEnv(),
+      stdio: withoutInherited([given.input ?? 'ignore', 'ignore', 'ignore']),
+      timeout: given.timeoutMs,
+      killSignal: 'SIGKILL',
+    })
+    child.once('error', () => resolve(false))
+    child.once('close', (code) => resolve(code === 0))
+  })
+}
+
 /** Somebody who outlives us by a moment, to clear up. */
 export interface Watcher {
   /** It does its work now, and is waited for. */

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto'
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, readSync, readlinkSync, type Stats } from 'node:fs'
+import { largestWhole, type Content } from '../contracts/content.ts'
 import { ToolError } from '../contracts/errors.ts'
 import type { Form } from '../contracts/snapshot.ts'
+import type { Steps } from '../contracts/steps.ts'
 import { sha256 } from './files.ts'
 import { lendingBits } from './owner-bits.ts'
+import { weighPieces } from './pieces.ts'
 import { fileFault, judgeFile, openFile, openFolder, type Folder, type Root } from './walk.ts'
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
@@ -38,6 +41,59 @@ export function standingAt(root: Root, names: readonly string[], judge?: (stat: 
   })
 }
 
+/** Larger files are read in steps. */
+const small = 262_144
+
+/** The same in steps, however large the file is: it is opened as ever, then read through the descriptor. */
+export function* standingInSteps(
+  root: Root,
+  names: readonly string[],
+  judge?: (stat: Stats) => void,
+): Steps<Standing | undefined> {
+  const found = look<Standing | { fd: number; mode: number }>(root, names, (folder, path, stat, own) => {
+    judge?.(stat)
+    if (stat.isDirectory()) return { form: 'folder', mode: stat.mode & allBits, ...weigh(nothing) }
+    if (stat.isSymbolicLink()) return { form: 'link', mode: allBits, ...weigh(readlinkSync(path, 'buffer')) }
+    const opened = openRegular(root, folder, names, stat)
+    const mode = (own ?? opened.stat.mode) & allBits
+    if (opened.stat.size > small) return { fd: opened.fd, mode }
+    try {
+      return { form: 'file', mode, ...weighFile(opened.fd) }
+    } finally {
+      closeSync(opened.fd)
+    }
+  })
+  if (!found || !('fd' in found)) return found
+  try {
+    return { form: 'file', mode: found.mode, ...(yield* weighPieces(found.fd)) }
+  } catch (cause) {
+    throw fileFault(names, cause)
+  } finally {
+    closeSync(found.fd)
+  }
+}
+
+/** What a path that was looked at holds: whole where it is small, else where it lies. `changed` is thrown where it holds something else by now. */
+export function contentStanding(
+  root: Root,
+  names: readonly string[],
+  standing: Standing,
+  changed: (found: string) => Error,
+): Content {
+  if (standing.form === 'file' && standing.bytes > largestWhole)
+    return { sha256: standing.sha256, bytes: standing.bytes, changed, open: () => openToRead(root, names) }
+  const content = contentAt(root, names)
+  const found = sha256(content)
+  if (found !== standing.sha256) throw changed(found)
+  return content
+}
+
+function openToRead(root: Root, names: readonly string[]): number {
+  const fd = look(root, names, (folder, _, stat) => openRegular(root, folder, names, stat).fd)
+  if (fd === undefined) throw nothingThere(names)
+  return fd
+}
+
 /** Whether anything stands there; nothing of it is read. */
 export function standsAt(root: Root, names: readonly string[]): boolean {
   return look(root, names, () => true) ?? false
@@ -50,8 +106,26 @@ export function contentAt(root: Root, names: readonly string[]): Buffer {
     if (stat.isSymbolicLink()) return readlinkSync(path, 'buffer')
     return withFile(root, folder, names, stat, (fd) => readFileSync(fd))
   })
-  if (!found) throw fileFault(names, Object.assign(new Error('nothing there'), { code: 'ENOENT' }))
+  if (!found) throw nothingThere(names)
   return found
+}
+
+const nothingThere = (names: readonly string[]): ToolError =>
+  fileFault(names, Object.assign(new Error('nothing there'), { code: 'ENOENT' }))
+
+/** The states of many paths, in a word each. */
+export function* statesAt(
+  root: Root,
+  paths: readonly string[],
+  split: (path: string) => readonly string[],
+): Steps<Record<string, string | null>> {
+  // No prototype: `__proto__` is a file name like any other.
+  const states = Object.create(null) as Record<string, string | null>
+  for (const path of paths) {
+    states[path] = stateWord(yield* standingInSteps(root, split(path)))
+    yield
+  }
+  return states
 }
 
 /** A state in a word: a file is its bare hash; null is nothing there. */
@@ -91,9 +165,13 @@ const leadsNowhere = (cause: unknown): boolean =>
   ['ENOENT', 'ENOTDIR', 'ELOOP'].includes((cause as NodeJS.ErrnoException | undefined)?.code ?? '')
 
 /** A file with a second name is read too: whoever removes or replaces this name leaves the other one alone. */
-function withFile<T>(root: Root, folder: Folder, names: readonly string[], seen: Stats, read: (fd: number, stat: Stats) => T): T {
+function openRegular(root: Root, folder: Folder, names: readonly string[], seen: Stats): { fd: number; stat: Stats } {
   if (!seen.isFile()) judgeFile(seen, names)
-  const { fd, stat } = seen.nlink > 1 ? openNamedTwice(folder, names, seen) : openFile(root, folder, names)
+  return seen.nlink > 1 ? openNamedTwice(folder, names, seen) : openFile(root, folder, names)
+}
+
+function withFile<T>(root: Root, folder: Folder, names: readonly string[], seen: Stats, read: (fd: number, stat: Stats) => T): T {
+  const { fd, stat } = openRegular(root, folder, names, seen)
   try {
     return read(fd, stat)
   } finally {

@@ -36,6 +36,8 @@ export interface StateFolder {
   has(name: string): boolean
   names(): string[]
   read(name: string): Buffer | undefined
+  /** A descriptor to read a file from; whoever asks closes it. */
+  open(name: string): number | undefined
   /** Creates a file that must not exist yet, flushed to disk. False where it exists. */
   create(name: string, content: Uint8Array): boolean
   /** Puts content in place of a file through a temporary one. */
@@ -158,6 +160,14 @@ function folderAt(own: string, path: string, label: string, fd: number): StateFo
         } finally {
           closeSync(file)
         }
+      } catch (cause) {
+        if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+        throw stateFault(shown(name), cause)
+      }
+    },
+    open(name) {
+      try {
+        return openSync(at(name), O_RDONLY | O_NOFOLLOW)
       } catch (cause) {
         if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined
         throw stateFault(shown(name), cause)

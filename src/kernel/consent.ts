@@ -19,7 +19,7 @@ export interface Question extends Call {
   /** What the person is shown. */
   card: () => Card | Promise<Card>
   /** The state of the world now that the card was made: what was shown must be what is asked about. */
-  stillOn?: () => string
+  stillOn?: () => Promise<string>
   /** Paths among the changes that make other programs run something. */
   sensitive: readonly string[]
   /** It is asked before a program runs: the yes lives minutes, and a no holds whatever changes meanwhile. */
@@ -73,7 +73,7 @@ async function standing(ports: Ports, limits: Config['limits'], question: Questi
   if (known?.state === 'approved' && ports.approvals.move(known.id, 'approved', 'void')) throw worldMoved(known)
   if (known?.state === 'pending') ports.approvals.move(known.id, 'pending', 'void')
   const { card, texts } = fitted(await question.card(), new Set(question.sensitive))
-  if (question.stillOn && question.stillOn() !== stateDigest) throw movedMeanwhile(tool)
+  if (question.stillOn && (await question.stillOn()) !== stateDigest) throw movedMeanwhile(tool)
   // While the card was made, the same call may have asked: one change is one question.
   const meanwhile = ports.approvals.about(inputDigest, caller.session)
   if (meanwhile?.state === 'pending' && meanwhile.stateDigest === stateDigest) return meanwhile

@@ -3,6 +3,8 @@ import { ToolError } from '../contracts/errors.ts'
 export interface Deadline {
   signal(): AbortSignal
   within<T>(doing: Promise<T>): Promise<T>
+  /** What has begun to change the world is waited for, however late: an answer that says otherwise would be a lie. */
+  finishing<T>(doing: Promise<T>): Promise<T>
   done(): void
 }
 
@@ -10,6 +12,7 @@ export interface Deadline {
 export function deadline(ms: number, outer: AbortSignal | undefined): Deadline {
   let controller: AbortController | undefined
   let timer: NodeJS.Timeout | undefined
+  let last: Promise<unknown> | undefined
   const signal = (): AbortSignal => {
     if (controller) return controller.signal
     const made = (controller = new AbortController())
@@ -31,10 +34,19 @@ export function deadline(ms: number, outer: AbortSignal | undefined): Deadline {
     within: (doing) =>
       new Promise((resolve, reject) => {
         const limit = signal()
-        if (limit.aborted) reject(limit.reason as Error)
-        limit.addEventListener('abort', () => reject(limit.reason as Error), { once: true })
+        const late = async (): Promise<void> => {
+          // Then what comes of it has a turn to be answered first.
+          if (last) await last.then(() => new Promise((turn) => setImmediate(turn)))
+          reject(limit.reason as Error)
+        }
+        if (limit.aborted) void late()
+        limit.addEventListener('abort', () => void late(), { once: true })
         doing.then(resolve, reject)
       }),
+    finishing(doing) {
+      last = doing.catch(() => undefined)
+      return doing
+    },
     done: () => clearTimeout(timer),
   }
 }

@@ -1,9 +1,34 @@
-import { createHash } from 'node:crypto'
+import { createHash, type Hash } from 'node:crypto'
 import { canonical } from '../contracts/canonical.ts'
+import { inTurns, type Steps } from '../contracts/steps.ts'
 
 /** Names a value: equal values have equal digests, whatever the order of their fields. */
 export function digest(...values: unknown[]): string {
   return createHash('sha256').update(canonical(values)).digest('hex')
+}
+
+/** The same digest of values that hold very many, in small steps. */
+export async function digestLong(...values: unknown[]): Promise<string> {
+  const hash = createHash('sha256')
+  await inTurns(feed(hash, values, 2))
+  return hash.digest('hex')
+}
+
+/** `canonical` of a value, its parts one by one down to a depth. */
+function* feed(hash: Hash, value: unknown, depth: number): Steps<void> {
+  yield
+  if (depth === 0 || value === null || typeof value !== 'object') return void hash.update(canonical(value))
+  const isList = Array.isArray(value)
+  const record = value as Record<string, unknown>
+  const keys = isList ? undefined : Object.keys(record).filter((key) => record[key] !== undefined)
+  hash.update(isList ? '[' : '{')
+  let first = true
+  for (const key of keys ? keys.sort() : (value as unknown[]).keys()) {
+    hash.update(`${first ? '' : ','}${isList ? '' : `${JSON.stringify(key)}:`}`)
+    yield* feed(hash, record[key], depth - 1)
+    first = false
+  }
+  hash.update(isList ? ']' : '}')
 }
 
 /** Names a content. */

@@ -51,15 +51,15 @@ export async function perform(road: Road, tool: Tool, raw: unknown, call: Call):
       trace.end()
       return { callId: call.id, output: known.output, snapshots: [] }
     }
-    mustBeRehearsed(judged)
+    await mustBeRehearsed(judged)
     // A dry run is remembered with the state it was made on; fixed before it runs, so that a change in between shows.
     const rehearsal = tool.rehearsal?.(input)
-    const rehearsedOn = rehearsal?.dry ? digest(statesOf(ports.world, touches)) : undefined
+    const rehearsedOn = rehearsal?.dry ? digest(await statesOf(ports.world, touches)) : undefined
     // 4. consent
     if (policy.asks(risk) && call.caller.role !== 'person' && !program?.waiting) {
-      const stateOf = (): string => digest(statesOf(ports.world, touches))
+      const stateOf = async (): Promise<string> => digest(await statesOf(ports.world, touches))
       if (program) program.seen = await ports.world.fingerprint(scopeOf(program), call.options.signal)
-      const stateDigest = program ? digest(stateOf(), program.seen) : stateOf()
+      const stateDigest = program ? digest(await stateOf(), program.seen) : await stateOf()
       const card = async (): Promise<Card> => {
         const made = await tool.card(input)
         if (program) return tellMarks(cardBefore(made, program), marks)
@@ -102,9 +102,9 @@ async function change(judged: Judged): Promise<unknown> {
     trace.replayed()
     return known.output
   }
-  mustBeRehearsed(judged)
+  await mustBeRehearsed(judged)
   // 6. snapshot: the state before is fixed here; `commit` keeps it, and the state after, with the change itself
-  const states = statesOf(road.ports.world, touches)
+  const states = await statesOf(road.ports.world, touches)
   if (trace.approvedState !== undefined && digest(states) !== trace.approvedState)
     throw new ToolError('E_CONFLICT', 'What this call touches changed after it was approved', {
       hint: 'Look at the files again and make the call again.',
@@ -141,7 +141,7 @@ function recall({ road, tool, input, inputDigest }: Judged): { output: unknown }
 }
 
 /** A change that can be rehearsed must have been, in this session, on the world as it is now. */
-function mustBeRehearsed(judged: Judged): void {
+async function mustBeRehearsed(judged: Judged): Promise<void> {
   const { road, tool, input, touches, call } = judged
   const rehearsal = tool.rehearsal?.(input)
   if (!rehearsal || rehearsal.dry || !road.config.policies.writeRequiresDiff) return
@@ -151,7 +151,7 @@ function mustBeRehearsed(judged: Judged): void {
       details: { policy: 'writeRequiresDiff' },
       hint: 'Call it with dryRun: true and the same path, content and mode, look at the diff, then call it with dryRun: false.',
     })
-  if (seen !== digest(statesOf(road.ports.world, touches)))
+  if (seen !== digest(await statesOf(road.ports.world, touches)))
     throw new ToolError('E_CONFLICT', 'The file changed since the dry run', {
       details: { paths: touches.flatMap((touch) => ('path' in touch ? [touch.path] : [])) },
       hint: 'Read the file again, make the dry run again, look at the new diff, then write.',

@@ -1,5 +1,6 @@
 import type { Approval, ApprovalHead, ApprovalState } from '../contracts/approval.ts'
 import type { AuditEntry } from '../contracts/audit.ts'
+import type { Content } from '../contracts/content.ts'
 import type { ToolError } from '../contracts/errors.ts'
 import type { Form } from '../contracts/snapshot.ts'
 import type { Confinement, Program, Ran, Sides } from '../contracts/stage.ts'
@@ -33,8 +34,8 @@ export interface WorldPort {
   exclusive<T>(act: () => T | Promise<T>, signal?: AbortSignal): Promise<T>
   /** Whether anything stands at a path, without reading it. */
   stands(path: string): boolean
-  /** What stands at a path, in a word; null is nothing. */
-  state(path: string): string | null
+  /** What stands at each path, in a word; null is nothing. The object has no prototype. */
+  states(paths: readonly string[]): Promise<Record<string, string | null>>
   /** A word for all of the project that a program sees below a folder: another one as soon as anything there changed. */
   fingerprint(scope: string, signal?: AbortSignal): Promise<string>
   /**
@@ -51,9 +52,9 @@ export interface WorldPort {
     together?: (written: Written[]) => void,
     /** Called once all of it is in its place, before that is settled: whoever is killed later has said so. */
     landed?: () => void,
-  ): Written[]
+  ): Promise<Written[]>
   /** Keeps both states of changes that were made already, so that they can be undone. */
-  record(changes: readonly WorldRecord[], origin: WorldOrigin): Written[]
+  record(changes: readonly WorldRecord[], origin: WorldOrigin): Promise<Written[]>
 }
 
 export interface WorldOrigin {
@@ -68,7 +69,7 @@ export interface WorldChange {
   path: string
   expect: string | null
   expectMode?: number
-  after: Buffer | (() => Buffer) | null
+  after: Buffer | (() => Content) | null
   form?: Form
   mode?: number
   undoes?: readonly string[]

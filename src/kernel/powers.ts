@@ -1,5 +1,8 @@
 import type { Acting, FileChange, Written } from '../contracts/tool.ts'
 import type { Deadline } from './deadline.ts'
+import { isLying, type Content } from '../contracts/content.ts'
+import type { Form } from '../contracts/snapshot.ts'
+import { openPace } from '../contracts/steps.ts'
 import { contentHash } from './digest.ts'
 import type { WorldChange } from './ports.ts'
 import type { Judged } from './road.ts'
@@ -9,12 +12,12 @@ import type { States } from './states.ts'
 export function powers({ road, tool, touches, call, trace, inputDigest }: Judged, states: States, limit: Deadline): Acting {
   const { ports, policy } = road
   let lines = 0
+  const declared = new Set(touches.flatMap((touch) => ('path' in touch && touch.access === 'write' ? [touch.path] : [])))
 
   /** One change as the journal takes it: declared, counted, and made for the state that was judged. */
   const plan = async ({ path: given, content, binary, form, mode, undoes }: FileChange): Promise<WorldChange> => {
     const path = ports.world.normal(given)
-    const declared = touches.some((touch) => 'path' in touch && touch.access === 'write' && touch.path === path)
-    if (!declared || !Object.hasOwn(states, path))
+    if (!declared.has(path) || !Object.hasOwn(states, path))
       throw new Error(`${tool.name} tried to change ${path}, which it had not declared`)
     // Where nothing stands nothing is read: a link may have taken the place of the folder around it.
     const before = states[path] === null ? undefined : () => ports.world.read(path)
@@ -24,19 +27,27 @@ export function powers({ road, tool, touches, call, trace, inputDigest }: Judged
     return {
       path,
       expect: states[path] ?? null,
-      after: content === null ? null : Buffer.from(content),
+      after: content === null ? null : isLying(content) ? () => content : Buffer.from(content),
       ...(form && { form }),
       ...(mode !== undefined && { mode }),
       ...(undoes && { undoes }),
     }
   }
   /** A file that goes away is one thing to look at, not its lines. */
-  const linesChanged = async (before: Buffer | undefined, after: Uint8Array | null): Promise<number> =>
-    after === null ? 0 : ports.diffs.count(before?.toString('utf8') ?? '', Buffer.from(after).toString('utf8'), limit.signal())
+  const linesChanged = async (before: Buffer | undefined, after: Content | null): Promise<number> =>
+    after === null
+      ? 0
+      : isLying(after)
+        ? 1
+        : ports.diffs.count(before?.toString('utf8') ?? '', Buffer.from(after).toString('utf8'), limit.signal())
   const commit = async (changes: readonly FileChange[], together?: (written: Written[]) => void): Promise<Written[]> => {
     limit.signal().throwIfAborted()
     const planned: WorldChange[] = []
-    for (const change of changes) planned.push(await plan(change))
+    const pace = openPace()
+    for (const change of changes) {
+      planned.push(await plan(change))
+      await pace()
+    }
     limit.signal().throwIfAborted()
     policy.judgeSize(lines, call.caller)
     const origin = {
@@ -45,10 +56,12 @@ export function powers({ road, tool, touches, call, trace, inputDigest }: Judged
       person: call.caller.role === 'person',
       idempotencyKey: trace.key,
     }
-    const written = ports.world.commit(planned, origin, together)
+    const written = await limit.finishing(ports.world.commit(planned, origin, together))
     trace.wrote(written.map((one) => one.snapshotId))
-    for (const { path, after, form = 'file' } of planned)
-      states[path] = form === 'file' && after instanceof Buffer ? contentHash(after) : ports.world.state(path)
+    for (const { path, content, form = 'file' } of changes) {
+      states[ports.world.normal(path)] = stateAfter(content, form)
+      await pace()
+    }
     return written
   }
 
@@ -77,4 +90,12 @@ export function powers({ road, tool, touches, call, trace, inputDigest }: Judged
       return answer(await commit(changes, remember))
     },
   }
+}
+
+/** The state a change leaves, in the words of the world. */
+function stateAfter(content: Content | null, form: Form): string | null {
+  if (content === null) return null
+  if (form === 'folder') return form
+  const hash = isLying(content) ? content.sha256 : contentHash(content)
+  return form === 'link' ? `link:${hash}` : hash
 }

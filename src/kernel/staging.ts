@@ -6,7 +6,7 @@ import type { Card, Risk, Touch, Written } from '../contracts/tool.ts'
 import { checkOutput } from './check.ts'
 import { consent, Unanswered, withdraw } from './consent.ts'
 import { deadline } from './deadline.ts'
-import { digest } from './digest.ts'
+import { digestLong } from './digest.ts'
 import { askedAbout, askedOnce, marksAsk, tellMarks } from './marks.ts'
 import { highest } from './policy.ts'
 import type { Staged } from './ports.ts'
@@ -111,7 +111,7 @@ export async function stage(judged: Judged, programmed: Programmed): Promise<unk
   const run = async (): Promise<Staged> => {
     staged = await ports.stages.run(program, { ...origin, tool: tool.name, inputDigest: judged.inputDigest() }, signal)
     // Not confined, so it has happened: what it takes to undo it is kept, however it ended.
-    if (!staged.ran.confined) written = ports.world.record(staged.made(), origin)
+    if (!staged.ran.confined) written = await ports.world.record(staged.made(), origin)
     return staged
   }
   const progress = tick(call.options.onProgress, program)
@@ -154,9 +154,9 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
   const floor = highest(tool.risk(input), 'R2')
   const risk = policy.risk(floor, touches, failures, call.options.raisedRisk, marksAsk(marks, mayChange))
   trace.know({ input, light, touches, marks, risk, changes: true })
-  const inputDigest = digest(judged.inputDigest(), staged.ran.effects)
-  const stateDigest = digest(staged.states)
-  if (digest(statesOf(ports.world, touches)) !== stateDigest) {
+  const inputDigest = await digestLong(judged.inputDigest(), staged.ran.effects)
+  const stateDigest = await digestLong(staged.states)
+  if ((await digestLong(await statesOf(ports.world, touches))) !== stateDigest) {
     withdraw(ports, inputDigest, session)
     throw new ToolError('E_CONFLICT', 'Files this program changed were changed by somebody else since it ran', {
       details: { paths: touches.slice(0, 20).map((touch) => ('path' in touch ? touch.path : '')) },
@@ -170,7 +170,7 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
       ...call,
       sensitive,
       beforeRun: false,
-      stillOn: () => digest(statesOf(ports.world, touches)),
+      stillOn: async () => digestLong(await statesOf(ports.world, touches)),
       tool,
       input,
       light,
@@ -193,10 +193,10 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
     staged.take(call.id)
   }
   return road.turns.take(touches, call.options.signal, () =>
-    ports.world.exclusive(() => {
+    ports.world.exclusive(async () => {
       const changes = staged.changes()
       const origin = { call: call.id, session, person: role === 'person', idempotencyKey: null }
-      const written = ports.world.commit(changes, origin, undefined, () => trace.landed(changes.length))
+      const written = await ports.world.commit(changes, origin, undefined, () => trace.landed(changes.length))
       trace.wrote(written.map((one) => one.snapshotId))
       for (const touch of touches) if ('path' in touch) ports.sessions.repaired(session, touch.path)
       return written

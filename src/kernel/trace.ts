@@ -112,7 +112,9 @@ export function follow(audit: AuditPort, tool: Tool, raw: unknown, call: Call): 
       audit.write(entry, durable)
       started = true
     },
-    wrote: (ids) => void snapshots.push(...ids),
+    wrote(ids) {
+      for (const id of ids) snapshots.push(id)
+    },
     landed(changes) {
       const entry = line('call.landed', false)
       if (approval !== undefined) entry.approval = approval

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
+import type { Content } from '../contracts/content.ts'
 import { ToolError } from '../contracts/errors.ts'
 import { formOf, sameContent, sameState, type State } from '../contracts/snapshot.ts'
+import type { Steps } from '../contracts/steps.ts'
 import type { Flush } from '../host/flush.ts'
 import {
   layBeside,
@@ -24,8 +26,8 @@ export interface Step {
   before: State | undefined
   after: State | undefined
   /** The bytes of the state after, and of the state before. */
-  content: () => Buffer
-  former: () => Buffer
+  content: () => Content
+  former: () => Content
   temporary: string
   anyName: boolean
   /** The file it replaces hands its bits on, the special ones too. */
@@ -47,28 +49,39 @@ export function namesOf(path: string): readonly string[] {
 }
 
 /** Does one thing and says how it is taken back. */
-type Act = () => () => void
+type Act = () => Steps<TakeBack>
+type TakeBack = () => Steps<unknown>
+/** Carries one act out, and says whether it could. */
+type Run = (act: Act) => Steps<unknown>
+
+function* nothingToTakeBack(): Steps<void> {}
 
 /** All of the steps or none: what was done before a fault is taken back, the last first. */
-export function carryOut(root: Root, steps: readonly Step[], flush: Flush): void {
-  const done: (() => void)[] = []
+export function* carryOut(root: Root, steps: readonly Step[], flush: Flush): Steps<void> {
+  const done: TakeBack[] = []
   try {
-    inOrder(root, steps, flush, (act) => done.push(act()))
+    yield* inOrder(root, steps, flush, function* (act) {
+      done.push(yield* act())
+    })
   } catch (fault) {
-    const left = done.toReversed().filter((takeBack) => !attempt(takeBack)).length
+    let left = 0
+    for (const takeBack of done.toReversed()) {
+      if (!(yield* attempt(takeBack))) left++
+      yield
+    }
     throw left === 0 ? fault : halfDone(left, fault)
   }
 }
 
 /** As much of the steps as can be done: what somebody else has made impossible is left as it is. */
-export function carryOn(root: Root, steps: readonly Step[], flush: Flush): void {
-  inOrder(root, steps, flush, attempt)
+export function carryOn(root: Root, steps: readonly Step[], flush: Flush): Steps<void> {
+  return inOrder(root, steps, flush, attempt)
 }
 
 /** The others are not held up by one that fails. */
-function attempt(act: () => unknown): boolean {
+function* attempt(act: () => Steps<unknown>): Steps<boolean> {
   try {
-    act()
+    yield* act()
     return true
   } catch {
     return false
@@ -87,23 +100,34 @@ function halfDone(left: number, cause: unknown): ToolError {
  * links. Folders among them are open for writing meanwhile and get their own bits last. Of many files, all lie on the disk
  * before the first is moved into its place, so that no power cut leaves half of one.
  */
-function inOrder(root: Root, steps: readonly Step[], flush: Flush, run: (act: Act) => void): void {
+function* inOrder(root: Root, steps: readonly Step[], flush: Flush, run: Run): Steps<void> {
   const fromLeaves = steps.toSorted((a, b) => b.names.length - a.names.length)
   const fromRoot = fromLeaves.toReversed()
   const folders = fromRoot.filter((step) => isFolder(step.after))
   const pieces = steps.filter((step) => step.after && !isFolder(step.after) && !staysItself(step))
-  for (const step of fromRoot) if (isFolder(step.before)) run(() => openUp(root, step))
-  for (const step of fromLeaves) if (makesWay(step)) run(() => remove(root, step, flush))
-  for (const path of foldersAlong(steps)) run(() => removeAlong(root, path))
-  for (const step of folders) if (!isFolder(step.before)) run(() => make(root, step, flush))
+  const opened = fromRoot.filter((step) => isFolder(step.before))
+  const all = function* (some: readonly Step[], act: (step: Step) => Steps<TakeBack>): Steps<void> {
+    for (const step of some) {
+      yield* run(() => act(step))
+      yield
+    }
+  }
+  yield* all(opened, (step) => openUp(root, step))
+  yield* all(fromLeaves.filter(makesWay), (step) => remove(root, step, flush))
+  for (const path of foldersAlong(steps)) {
+    yield* run(() => removeAlong(root, path))
+    yield
+  }
+  const made = folders.filter((step) => !isFolder(step.before))
+  yield* all(made, (step) => make(root, step, flush))
   if (flush.together) {
-    for (const step of pieces) run(() => lay(root, step, flush))
-    flush.all()
-    for (const step of pieces) run(() => move(root, step, flush))
-  } else for (const step of pieces) run(() => place(root, step, flush))
-  for (const step of steps) if (staysItself(step)) run(() => dress(root, step, flush))
-  for (const step of folders.toReversed()) run(() => dressFolder(root, step, flush))
-  flush.all()
+    yield* all(pieces, (step) => lay(root, step, flush))
+    yield* flush.all()
+    yield* all(pieces, (step) => move(root, step, flush))
+  } else yield* all(pieces, (step) => place(root, step, flush))
+  yield* all(steps.filter(staysItself), (step) => dress(root, step, flush))
+  yield* all(folders.toReversed(), (step) => dressFolder(root, step, flush))
+  yield* flush.all()
 }
 
 const isFolder = (state: State | undefined): boolean => state !== undefined && formOf(state) === 'folder'
@@ -126,34 +150,34 @@ function foldersAlong(steps: readonly Step[]): string[] {
 const ownersBits = 0o700
 
 /** Its owner must be able to work in a folder while it is changed; root always is. */
-function openUp(root: Root, { names, before }: Step): () => void {
+function* openUp(root: Root, { names, before }: Step): Steps<TakeBack> {
   const mode = before?.mode ?? ownersBits
-  if (process.getuid?.() === 0 || (mode & ownersBits) === ownersBits) return () => undefined
-  setFolderMode(root, names, mode | ownersBits)
+  if (process.getuid?.() === 0 || (mode & ownersBits) === ownersBits) return nothingToTakeBack
+  yield* setFolderMode(root, names, mode | ownersBits)
   return () => setFolderMode(root, names, mode)
 }
 
-function remove(root: Root, step: Step, flush: Flush): () => void {
+function* remove(root: Root, step: Step, flush: Flush): Steps<TakeBack> {
   const { names, before } = step
   if (isFolder(before)) {
     const mode = standingAt(root, names)?.mode ?? ownersBits
-    removeFolder(root, names, flush)
+    yield* removeFolder(root, names, flush)
     return () => makeFolder(root, names, mode)
   }
-  removeFile(root, names, { anyName: step.anyName, flush })
+  yield* removeFile(root, names, { anyName: step.anyName, flush })
   return () => bringBack(root, step)
 }
 
 /** A folder that only ever held what goes now; one that holds more stays. */
-function removeAlong(root: Root, path: string): () => void {
+function* removeAlong(root: Root, path: string): Steps<TakeBack> {
   const went = removeIfEmpty(root, path.split('/'))
-  return () => went && makeFolder(root, path.split('/'), went.mode)
+  return went ? () => makeFolder(root, path.split('/'), went.mode) : nothingToTakeBack
 }
 
-function make(root: Root, step: Step, flush: Flush): () => void {
-  const { madeFolders } = makeFolder(root, step.names, (step.after?.mode ?? 0) | ownersBits, flush)
-  return () => {
-    removeFolder(root, step.names)
+function* make(root: Root, step: Step, flush: Flush): Steps<TakeBack> {
+  const { madeFolders } = yield* makeFolder(root, step.names, (step.after?.mode ?? 0) | ownersBits, flush)
+  return function* () {
+    yield* removeFolder(root, step.names)
     unmake(root, madeFolders)
   }
 }
@@ -163,51 +187,54 @@ function unmake(root: Root, folders: readonly string[]): void {
   for (const path of folders.toReversed()) removeIfEmpty(root, path.split('/'))
 }
 
-function place(root: Root, step: Step, flush: Flush): () => void {
-  const { madeFolders, mode } = placeFile(root, step.names, step.content(), step.temporary, howOf(step, step.after, flush))
+function* place(root: Root, step: Step, flush: Flush): Steps<TakeBack> {
+  const how = howOf(step, step.after, flush)
+  const { madeFolders, mode } = yield* placeFile(root, step.names, step.content(), step.temporary, how)
   step.mode = mode
-  return () => {
-    bringBack(root, step)
+  return function* () {
+    yield* bringBack(root, step)
     unmake(root, madeFolders)
   }
 }
 
-function lay(root: Root, step: Step, flush: Flush): () => void {
-  const { madeFolders, mode } = layBeside(root, step.names, step.content(), step.temporary, howOf(step, step.after, flush))
+function* lay(root: Root, step: Step, flush: Flush): Steps<TakeBack> {
+  const how = howOf(step, step.after, flush)
+  const { madeFolders, mode } = yield* layBeside(root, step.names, step.content(), step.temporary, how)
   step.mode = mode
-  return () => {
+  return function* () {
     sweepTemporary(root, step.names, step.temporary)
     unmake(root, madeFolders)
   }
 }
 
-function move(root: Root, step: Step, flush: Flush): () => void {
-  moveInto(root, step.names, step.temporary, howOf(step, step.after, flush))
+function* move(root: Root, step: Step, flush: Flush): Steps<TakeBack> {
+  yield* moveInto(root, step.names, step.temporary, howOf(step, step.after, flush))
   return () => bringBack(root, step)
 }
 
-function dress(root: Root, step: Step, flush: Flush): () => void {
+function* dress(root: Root, step: Step, flush: Flush): Steps<TakeBack> {
   const { names, before, after } = step
-  if (typeof after?.mode !== 'number' || sameState(before, after)) return () => undefined
-  step.mode = setFileMode(root, names, after.mode, flush)
-  if (step.mode === undefined) return place(root, step, flush)
-  return () => typeof before?.mode === 'number' && setFileMode(root, names, before.mode)
+  if (typeof after?.mode !== 'number' || sameState(before, after)) return nothingToTakeBack
+  step.mode = yield* setFileMode(root, names, after.mode, flush)
+  if (step.mode === undefined) return yield* place(root, step, flush)
+  const was = before?.mode
+  return typeof was === 'number' ? () => setFileMode(root, names, was) : nothingToTakeBack
 }
 
-function dressFolder(root: Root, step: Step, flush: Flush): () => void {
+function* dressFolder(root: Root, step: Step, flush: Flush): Steps<TakeBack> {
   const { names, after } = step
   const now = standingAt(root, names)?.mode
-  if (typeof after?.mode !== 'number' || now === undefined) return () => undefined
-  step.mode = now === after.mode ? now : setFolderMode(root, names, after.mode, flush)
+  if (typeof after?.mode !== 'number' || now === undefined) return nothingToTakeBack
+  step.mode = now === after.mode ? now : yield* setFolderMode(root, names, after.mode, flush)
   return () => setFolderMode(root, names, now)
 }
 
 /** The file or link that stood there before, or nothing where nothing did or where a folder follows. */
-function bringBack(root: Root, step: Step): void {
+function* bringBack(root: Root, step: Step): Steps<void> {
   const { names, before } = step
   if (before && !isFolder(before))
-    placeFile(root, names, step.former(), temporaryName(), howOf({ ...step, anyName: true }, before))
-  else removeFile(root, names, { anyName: true })
+    yield* placeFile(root, names, step.former(), temporaryName(), howOf({ ...step, anyName: true }, before))
+  else yield* removeFile(root, names, { anyName: true })
 }
 
 function howOf({ anyName, keepsBits }: Pick<Step, 'anyName' | 'keepsBits'>, state: State | undefined, flush?: Flush): How {

@@ -1,5 +1,6 @@
 import { snapshotIdPattern, type Form, type Snapshot } from '../contracts/snapshot.ts'
 import type { OldState } from '../contracts/state.ts'
+import { atOnce } from '../contracts/steps.ts'
 import { sha256 } from '../host/files.ts'
 import type { OldFolder } from '../host/old-state.ts'
 import { splitPath, type PathRules } from '../host/paths.ts'
@@ -45,13 +46,13 @@ export function judgeOldStates(
 /** Takes the states in; those that are kept already stay as they are. The caller holds the project's lock. */
 export function importOldStates(old: OldFolder, rules: PathRules, snapshots: SnapshotStore): number {
   const fresh: Snapshot[] = []
-  const intake = snapshots.takeIn(1)
+  const intake = atOnce(snapshots.takeIn(1))
   judgeOldStates(old, rules, (snapshot, content) => {
     if (snapshots.get(snapshot.id)) return
-    intake.keep(snapshot, content)
+    atOnce(intake.keep(snapshot, content))
     fresh.push(snapshot)
   })
-  intake.flush.all()
+  atOnce(intake.flush.all())
   for (const snapshot of fresh) snapshots.insert(snapshot, 'kept')
   return fresh.length
 }

@@ -1,13 +1,16 @@
+import { isLying, type Content } from '../contracts/content.ts'
 import { ToolError } from '../contracts/errors.ts'
 import { sameState, type Form, type Snapshot } from '../contracts/snapshot.ts'
+import { atOnce, inTurns, type Steps } from '../contracts/steps.ts'
 import type { Written } from '../contracts/tool.ts'
 import type { Database } from '../host/database.ts'
 import { sha256, type Files } from '../host/files.ts'
 import { eachByItself, flushFor, type Flush } from '../host/flush.ts'
-import { contentAt, standingAt, stateWord, type Standing } from '../host/standing.ts'
+import { contentStanding, standingInSteps, standsAt, stateWord, type Standing } from '../host/standing.ts'
 import { judgeFile, type Root } from '../host/walk.ts'
 import { carryOut, namesOf, temporaryName, type Step } from './carry-out.ts'
 import { recover, type Recovered } from './recover.ts'
+import { openRows, type Taken } from './rows.ts'
 import type { Intake, Plan, SnapshotStore } from './snapshots.ts'
 
 /**
@@ -21,7 +24,7 @@ export interface Change {
   /** Where it is given, the permission bits must be these, too. */
   expectMode?: number
   /** New content, a link's target, or empty for a folder; null removes. A function is asked once, when its turn comes. */
-  after: Buffer | (() => Buffer) | null
+  after: Buffer | (() => Content) | null
   form?: Form
   /** Permission bits. Without them those of the same form that stood there stay. */
   mode?: number
@@ -41,21 +44,23 @@ export interface Origin {
   idempotencyKey: string | null
 }
 
+/** What was kept, and what went for it. */
+export interface Kept {
+  written: Written[]
+  pruned: string[]
+}
+
+/** In small steps, so that nobody else waits; the caller holds the project's lock until they are done. */
 export interface Journal {
-  /**
-   * All of the changes or none, each with both its states kept; whole trees in any order, a path at most once.
-   * The caller holds the project's lock.
-   */
-  commit(
-    changes: readonly Change[],
-    origin: Origin,
-    together?: (written: Written[]) => void,
-    landed?: () => void,
-  ): { written: Written[]; pruned: string[] }
+  /** All of the changes or none, each with both its states kept; whole trees in any order, a path at most once. */
+  commit(changes: readonly Change[], origin: Origin, together?: (written: Written[]) => void, landed?: () => void): Promise<Kept>
   /** Keeps both states of what was changed already, by a command nobody confined, so that it can be undone. Touches no file of the project. */
-  record(changes: readonly Changed[], origin: Origin): { written: Written[]; pruned: string[] }
-  /** Finishes or takes back what a killed process left; says what it did. The caller holds the project's lock. */
-  recover(): Recovered[]
+  record(changes: readonly Changed[], origin: Origin): Promise<Kept>
+  /** Finishes or takes back what a killed process left; says what it did. */
+  recover(): Promise<Recovered[]>
+  /** The two that are done at the start too, while nobody can call yet. */
+  recoverNow(): Recovered[]
+  recordNow(changes: readonly Changed[], origin: Origin): Kept
 }
 
 /** What was found where a change is to be made. */
@@ -66,10 +71,7 @@ interface Look {
 }
 
 /** A new state and what it takes to bring it about. */
-interface Prepared {
-  snapshot: Snapshot
-  /** The state before, where the timeline did not have it yet. */
-  baseline: Snapshot | undefined
+interface Prepared extends Taken {
   plan: Plan
   step: Step
 }
@@ -84,13 +86,14 @@ export function openJournal(parts: {
   onDropped: (call: string) => void
 }): Journal {
   const { root, files, snapshots, db } = parts
+  const rows = openRows(snapshots, db)
   const umask = process.umask()
 
   /** What stands there, which must be what the change was made for. */
-  const look = (change: Change): Standing | undefined => {
+  const look = function* (change: Change): Steps<Standing | undefined> {
     const names = namesOf(change.path)
     if (isPlain(change)) files.normal(change.path)
-    const standing = standingAt(root, names, isPlain(change) ? (stat) => judgeFile(stat, names) : undefined)
+    const standing = yield* standingInSteps(root, names, isPlain(change) ? (stat) => judgeFile(stat, names) : undefined)
     const found = stateWord(standing)
     if (found !== change.expect) throw moved(change.path, change.expect, found)
     if (change.expectMode !== undefined && standing?.mode !== change.expectMode)
@@ -103,19 +106,19 @@ export function openJournal(parts: {
     const names = namesOf(path)
     const missing: string[] = []
     for (let depth = names.length - 1; depth > 0; depth--) {
-      if (standingAt(root, names.slice(0, depth))) break
+      if (standsAt(root, names.slice(0, depth))) break
       missing.unshift(names.slice(0, depth).join('/'))
     }
     return missing.filter((folder) => !own.has(folder))
   }
 
   /** The state before as an entry of the timeline; a new one where it is not there yet, so that an original is never lost. */
-  const baselineOf = (
+  const baselineOf = function* (
     intake: Intake,
     path: string,
     state: Standing | undefined,
-    content: () => Buffer,
-  ): { id: string | null; added?: Snapshot } => {
+    content: () => Content,
+  ): Steps<{ id: string | null; added?: Snapshot }> {
     if (!state) return { id: null }
     const latest = snapshots.latest(path)
     if (latest && typeof latest.mode === 'number' && sameState(latest, state)) return { id: latest.id }
@@ -124,30 +127,34 @@ export function openJournal(parts: {
       kind: 'baseline',
       before: latest?.id ?? null,
     }
-    intake.keep(added, unchanged(content(), state, path))
+    yield* intake.keep(added, content())
     return { id: added.id, added }
   }
 
+  /** What stands at a path that was looked at; bytes that are read later must be the ones that were judged. */
+  const standingContent = (path: string, standing: Standing): Content =>
+    contentStanding(root, namesOf(path), standing, (found) => moved(path, standing.sha256, found))
+
   /** Both states on their way in; nothing of it counts before the rows are there. */
-  const prepare = (intake: Intake, change: Change, { standing, madeFolders }: Look, origin: Origin): Prepared => {
-    const names = namesOf(change.path)
-    const { id: before, added } = baselineOf(intake, change.path, standing, () => contentAt(root, names))
+  const prepare = function* (intake: Intake, change: Change, { standing, madeFolders }: Look, origin: Origin): Steps<Prepared> {
+    const { path } = change
+    const { id: before, added } = yield* baselineOf(intake, path, standing, () => standingContent(path, standing as Standing))
     const content = typeof change.after === 'function' ? change.after() : change.after
     const after = content === null ? undefined : stateAfter(change, standing, content, umask)
     const snapshot: Snapshot = {
-      ...blank(intake, change.path, after),
+      ...blank(intake, path, after),
       ...originOf(origin),
       kind: after ? 'write' : 'remove',
       before,
     }
-    if (after && content) intake.keep(snapshot, after.form === 'folder' ? nothing : content)
+    if (after && content) yield* intake.keep(snapshot, after.form === 'folder' ? nothing : content)
     const undoes = change.undoes ?? []
     const step: Step = {
-      names,
+      names: namesOf(path),
       before: standing,
       after,
       content: contentOf(change.after, snapshot),
-      former: () => snapshots.content(before ?? ''),
+      former: () => snapshots.contentLying(before ?? ''),
       temporary: temporaryName(),
       anyName: !isPlain(change),
       keepsBits: change.mode === undefined && standing?.form === 'file' && after?.form === 'file',
@@ -157,103 +164,130 @@ export function openJournal(parts: {
   }
 
   /** A content that was not given at once does not stay in memory: it is stored by then. */
-  const contentOf = (after: Change['after'], snapshot: Snapshot): (() => Buffer) =>
+  const contentOf = (after: Change['after'], snapshot: Snapshot): (() => Content) =>
     typeof after === 'function' ? () => snapshots.stored(snapshot) : () => after ?? nothing
 
   /** Takes states in, contents before rows; where that fails, nothing of them is left. */
-  const takeIn = <T extends { snapshot: Snapshot; baseline: Snapshot | undefined }>(
+  const takeIn = function* <T extends Taken>(
     count: number,
-    fill: (intake: Intake, taken: T[]) => void,
-    insert: (taken: T[]) => void,
-  ): T[] => {
-    const intake = snapshots.takeIn(count)
+    fill: (intake: Intake, taken: T[]) => Steps<void>,
+    insert: (taken: T[]) => Steps<void>,
+  ): Steps<T[]> {
+    const intake = yield* snapshots.takeIn(count)
     const taken: T[] = []
     try {
-      fill(intake, taken)
-      intake.flush.all()
-      db.transaction(() => {
-        for (const { baseline } of taken) if (baseline) snapshots.insert(baseline, 'kept')
-        insert(taken)
-      }, true)
+      yield* fill(intake, taken)
+      yield* intake.flush.all()
+      yield* insert(taken)
     } catch (fault) {
-      for (const id of intake.kept) snapshots.discard(id)
+      for (const id of intake.kept) {
+        snapshots.discard(id)
+        yield
+      }
       throw fault
     }
     return taken
   }
 
-  const forget = (ids: readonly string[]): void => db.transaction(() => ids.forEach((id) => snapshots.forget(id)))
-
-  const flushing = (count: number): Flush =>
+  const flushing = function* (count: number): Steps<Flush> {
     // Where other file systems may be entered, one flush would not reach them all.
-    root.mounts ? flushFor(count, root.means === 'descriptors' ? `/proc/self/fd/${root.fd}` : root.path) : eachByItself
+    if (!root.mounts) return eachByItself
+    return yield* flushFor(count, root.means === 'descriptors' ? `/proc/self/fd/${root.fd}` : root.path)
+  }
 
-  const pruned = (taken: readonly { snapshot: Snapshot }[]): string[] =>
-    taken.flatMap(({ snapshot }) => snapshots.prune(snapshot.path, parts.retention))
+  const pruned = function* (taken: readonly Taken[]): Steps<string[]> {
+    const ids: string[] = []
+    for (const { snapshot } of taken) {
+      ids.push(...snapshots.prune(snapshot.path, parts.retention))
+      yield
+    }
+    return ids
+  }
+
+  const commit = function* (
+    changes: readonly Change[],
+    origin: Origin,
+    together?: (written: Written[]) => void,
+    landed?: () => void,
+  ): Steps<Kept> {
+    refuseTwice(changes)
+    // Every path is looked at before anything is stored.
+    const own = new Set(changes.map((change) => change.path))
+    const looks: Look[] = []
+    for (const change of changes) {
+      const standing = yield* look(change)
+      looks.push({ standing, madeFolders: standing || change.after === null ? [] : missingFolders(change.path, own) })
+      yield
+    }
+    const prepared = yield* takeIn<Prepared>(
+      changes.length,
+      function* (intake, taken) {
+        for (const [index, change] of changes.entries()) {
+          taken.push(yield* prepare(intake, change, looks[index] as Look, origin))
+          yield
+        }
+      },
+      (taken) => rows.insert(origin.call, taken, () => together?.(taken.map(({ snapshot }) => writtenAs(snapshot)))),
+    )
+    try {
+      const steps = prepared.map(({ step }) => step)
+      yield* carryOut(root, steps, yield* flushing(changes.length))
+    } catch (fault) {
+      yield* rows.forget(
+        origin.call,
+        prepared.map(({ snapshot }) => snapshot.id),
+      )
+      parts.onDropped(origin.call)
+      throw fault
+    }
+    // Where this fails, what a killed process left is what is here: the next holder of the lock settles it.
+    landed?.()
+    yield* rows.settle(
+      origin.call,
+      prepared.map(({ snapshot, step }) => ({ id: snapshot.id, mode: step.mode })),
+    )
+    return { written: prepared.map(({ snapshot }) => writtenAs(snapshot)), pruned: yield* pruned(prepared) }
+  }
+
+  const record = function* (changes: readonly Changed[], origin: Origin): Steps<Kept> {
+    refuseTwice(changes)
+    const recorded = yield* takeIn<Taken>(
+      changes.length,
+      function* (intake, taken) {
+        for (const { path, before } of changes) {
+          yield
+          const standing = yield* standingInSteps(root, namesOf(path))
+          const former = before ? stateGiven(before) : undefined
+          if (sameState(former, standing)) continue
+          const { id, added } = yield* baselineOf(intake, path, former, () => before?.content() ?? nothing)
+          const snapshot: Snapshot = {
+            ...blank(intake, path, standing),
+            ...originOf(origin),
+            kind: standing ? 'write' : 'remove',
+            before: id,
+          }
+          if (standing) yield* intake.keep(snapshot, standingContent(path, standing))
+          taken.push({ snapshot, baseline: added })
+        }
+      },
+      // It is done already, so there is nothing to take back.
+      (taken) => rows.insert(origin.call, taken, () => snapshots.mark(origin.call, 'keep')),
+    )
+    yield* rows.settle(
+      origin.call,
+      recorded.map(({ snapshot }) => ({ id: snapshot.id })),
+    )
+    return { written: recorded.map(({ snapshot }) => writtenAs(snapshot)), pruned: yield* pruned(recorded) }
+  }
+
+  const recovering = (): Steps<Recovered[]> => recover({ root, snapshots, rows, flushing, onDropped: parts.onDropped })
 
   return {
-    commit(changes, origin, together, landed) {
-      refuseTwice(changes)
-      // Every path is looked at before anything is stored.
-      const own = new Set(changes.map((change) => change.path))
-      const looks = changes.map((change): Look => {
-        const standing = look(change)
-        return { standing, madeFolders: standing || change.after === null ? [] : missingFolders(change.path, own) }
-      })
-      const prepared = takeIn<Prepared>(
-        changes.length,
-        (intake, taken) => changes.forEach((change, index) => taken.push(prepare(intake, change, looks[index] as Look, origin))),
-        (taken) => {
-          for (const { snapshot, plan } of taken) snapshots.insert(snapshot, 'pending', plan)
-          together?.(taken.map(({ snapshot }) => writtenAs(snapshot)))
-        },
-      )
-      try {
-        carryOut(
-          root,
-          prepared.map(({ step }) => step),
-          flushing(changes.length),
-        )
-      } catch (fault) {
-        forget(prepared.map(({ snapshot }) => snapshot.id))
-        parts.onDropped(origin.call)
-        throw fault
-      }
-      // Where this fails, what a killed process left is what is here: the next holder of the lock settles it.
-      landed?.()
-      return db.transaction(() => {
-        for (const { snapshot, step } of prepared) snapshots.settle(snapshot.id, step.mode)
-        return { written: prepared.map(({ snapshot }) => writtenAs(snapshot)), pruned: pruned(prepared) }
-      })
-    },
-
-    record(changes, origin) {
-      refuseTwice(changes)
-      const recorded = takeIn<{ snapshot: Snapshot; baseline: Snapshot | undefined }>(
-        changes.length,
-        (intake, taken) => {
-          for (const { path, before } of changes) {
-            const names = namesOf(path)
-            const standing = standingAt(root, names)
-            const former = before ? stateGiven(before) : undefined
-            if (sameState(former, standing)) continue
-            const { id, added } = baselineOf(intake, path, former, () => before?.content() ?? nothing)
-            const snapshot: Snapshot = {
-              ...blank(intake, path, standing),
-              ...originOf(origin),
-              kind: standing ? 'write' : 'remove',
-              before: id,
-            }
-            if (standing) intake.keep(snapshot, unchanged(contentAt(root, names), standing, path))
-            taken.push({ snapshot, baseline: added })
-          }
-        },
-        (taken) => taken.forEach(({ snapshot }) => snapshots.insert(snapshot, 'kept')),
-      )
-      return { written: recorded.map(({ snapshot }) => writtenAs(snapshot)), pruned: db.transaction(() => pruned(recorded)) }
-    },
-
-    recover: () => recover({ root, snapshots, db, flushing, onDropped: parts.onDropped }),
+    commit: (...given) => inTurns(commit(...given)),
+    record: (...given) => inTurns(record(...given)),
+    recover: () => inTurns(recovering()),
+    recoverNow: () => atOnce(recovering()),
+    recordNow: (...given) => atOnce(record(...given)),
   }
 }
 
@@ -262,12 +296,13 @@ const nothing = Buffer.alloc(0)
 const isPlain = ({ form, mode, expectMode }: Change): boolean =>
   form === undefined && mode === undefined && expectMode === undefined
 
-function stateAfter(change: Change, before: Standing | undefined, content: Buffer, umask: number): Standing {
+function stateAfter(change: Change, before: Standing | undefined, content: Content, umask: number): Standing {
   const form = change.form ?? 'file'
   const fresh = form === 'link' ? 0o777 : (form === 'folder' ? 0o777 : 0o666) & ~umask
   const stays = before?.form === form ? before.mode : fresh
   const own = form === 'folder' ? nothing : content
-  return { form, mode: form === 'link' ? fresh : (change.mode ?? stays) & 0o777, sha256: sha256(own), bytes: own.length }
+  const weight = isLying(own) ? { sha256: own.sha256, bytes: own.bytes } : { sha256: sha256(own), bytes: own.length }
+  return { form, mode: form === 'link' ? fresh : (change.mode ?? stays) & 0o777, ...weight }
 }
 
 function stateGiven({ form, mode, content }: NonNullable<Changed['before']>): Standing {
@@ -292,13 +327,6 @@ function blank(intake: Intake, path: string, state: Standing | undefined): Omit<
 }
 
 const originOf = ({ call, session, idempotencyKey }: Origin): Origin => ({ call, session, idempotencyKey })
-
-/** Bytes that were read a moment later must be the ones that were judged. */
-function unchanged(content: Buffer, state: Standing, path: string): Buffer {
-  const found = sha256(content)
-  if (found !== state.sha256) throw moved(path, state.sha256, found)
-  return content
-}
 
 function refuseTwice(changes: readonly { path: string }[]): void {
   const seen = new Set<string>()

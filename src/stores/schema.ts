@@ -1,5 +1,5 @@
 /** Counts the changes of the schema below; each one is additive: new tables, new indexes, new columns that may be null. */
-export const schemaVersion = 3
+export const schemaVersion = 4
 
 /** The whole store in one place. */
 export const schema = `
@@ -31,6 +31,13 @@ CREATE INDEX IF NOT EXISTS snapshots_by_session ON snapshots (session, ts);
 CREATE INDEX IF NOT EXISTS snapshots_by_content ON snapshots (sha256);
 CREATE INDEX IF NOT EXISTS snapshots_by_undo ON snapshots (undone_by) WHERE undone_by IS NOT NULL;
 CREATE INDEX IF NOT EXISTS snapshots_pending ON snapshots (ts) WHERE state = 'pending';
+
+-- A change of many files is written down a few rows at a time. Where its process dies half way, its pending rows are dropped, since
+-- nothing of it was done yet ('drop'), or kept, since all of it was ('keep').
+CREATE TABLE IF NOT EXISTS commits (
+  call TEXT PRIMARY KEY,
+  phase TEXT NOT NULL
+) STRICT;
 
 CREATE TABLE IF NOT EXISTS approvals (
   id TEXT PRIMARY KEY,

@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto'
+import { largestWhole, type Content } from '../contracts/content.ts'
 import { ToolError } from '../contracts/errors.ts'
 import { formOf, snapshotIdPattern, type Form, type Snapshot } from '../contracts/snapshot.ts'
+import type { Steps } from '../contracts/steps.ts'
 import type { Database } from '../host/database.ts'
 import { sha256 } from '../host/files.ts'
 import { flushFor, type Flush } from '../host/flush.ts'
 import { writeNew } from '../host/place.ts'
-import type { StateFolder } from '../host/state-folder.ts'
+import { stateFault, type StateFolder } from '../host/state-folder.ts'
 import { ioFault } from '../host/walk.ts'
 
 const idForm = new RegExp(snapshotIdPattern)
@@ -39,12 +41,15 @@ export interface Plan {
   madeFolders: readonly string[]
 }
 
+/** What becomes of the pending rows of a call whose process died in the middle of many: see `commits` in the schema. */
+export type Phase = 'drop' | 'keep'
+
 /** New states on their way in: all contents first, then `flush.all()`, then the rows. */
 export interface Intake {
   flush: Flush
   mint(): { id: string; timestamp: number }
   /** Stores content and its description; the row is the caller's to insert. */
-  keep(snapshot: Snapshot, content: Buffer): void
+  keep(snapshot: Snapshot, content: Content): Steps<void>
   /** Ids of what was stored, half stored included. */
   readonly kept: readonly string[]
 }
@@ -56,22 +61,29 @@ export interface SnapshotStore {
   latest(path: string): Snapshot | undefined
   /** The content, checked against its hash. */
   content(id: string): Buffer
-  ofCall(call: string): Snapshot[]
-  ofSession(session: string): Snapshot[]
+  /** The same; a large one stays where it lies and is checked when it is read. */
+  contentLying(id: string): Content
+  /** What a call, or a session, changed, oldest first. */
+  ofCall(call: string): Steps<Snapshot[]>
+  ofSession(session: string): Steps<Snapshot[]>
   /** The newest change that was not taken back and is not itself a taking back. */
   lastChange(): Snapshot | undefined
   madeFolders(id: string): string[]
   /** Folders that came into being with the file whose state this is, looked up back to its creation. */
   madeWith(id: string): string[]
   /** The caller holds the project's lock until the rows are in. */
-  takeIn(count: number): Intake
+  takeIn(count: number): Steps<Intake>
   /** The content of a state whose row may not be there yet. */
-  stored(snapshot: Pick<Snapshot, 'id' | 'sha256'>): Buffer
+  stored(snapshot: Pick<Snapshot, 'id' | 'sha256' | 'bytes'>): Content
   forget(id: string): void
   /** Takes away the two files of a state; its row, where it has one, stays. */
   discard(id: string): void
   insert(snapshot: Snapshot, state: Row['state'], plan?: Plan): void
   pending(): Row[]
+  hasPending(): boolean
+  /** Marks a call whose rows are put in or settled a few at a time; undefined takes the mark away. */
+  mark(call: string, phase: Phase | undefined): void
+  phase(call: string): Phase | undefined
   /** The change has landed: its state counts, with the mode it really got, and what it takes back is taken back. */
   settle(id: string, mode?: number): void
   /** Drops the oldest states of a file beyond the limit, never its original; returns the ids dropped. */
@@ -120,19 +132,30 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
       if (meta.path !== row.path || meta.sha256 !== row.sha256) throw broken(id, 'its description was changed')
       return intact(content, row)
     },
+    contentLying(id) {
+      const row = db.get<Row>(`SELECT * FROM snapshots WHERE id = ?`, id)
+      return row && row.bytes > largestWhole ? store.stored(row) : store.content(id)
+    },
     stored(snapshot) {
-      const content = folder.read(`${snapshot.id}.txt`)
-      if (!content) throw gone(snapshot.id)
+      const { id, sha256: hash, bytes } = snapshot
+      if (hash !== null && bytes > largestWhole)
+        return {
+          sha256: hash,
+          bytes,
+          open: () => folder.open(`${id}.txt`) ?? raise(gone(id)),
+          changed: () => broken(id, 'its content was changed'),
+        }
+      const content = folder.read(`${id}.txt`)
+      if (!content) throw gone(id)
       return intact(content, snapshot)
     },
-    ofCall: (call) =>
-      rows(`SELECT * FROM snapshots WHERE call = ? AND state != 'pending' AND kind != 'baseline' ORDER BY ts`, call),
-    ofSession: (session) =>
-      rows(`SELECT * FROM snapshots WHERE session = ? AND state != 'pending' AND kind != 'baseline' ORDER BY ts`, session),
+    // Rows of one call are put in as their states are minted.
+    ofCall: (call) => changesOf(db, 'call = ?', call, 'rowid'),
+    ofSession: (session) => changesOf(db, 'session = ?', session, 'ts'),
     lastChange: () =>
       rows(
         `SELECT * FROM snapshots s INDEXED BY snapshots_newest WHERE state = 'kept' AND kind != 'baseline' AND undone_by IS NULL
-         AND NOT EXISTS (SELECT 1 FROM snapshots u WHERE u.undone_by = s.call) ORDER BY ts DESC LIMIT 1`,
+         AND ${settled} AND NOT EXISTS (SELECT 1 FROM snapshots u WHERE u.undone_by = s.call) ORDER BY ts DESC LIMIT 1`,
       )[0],
     madeFolders: (id) => JSON.parse(db.get<Row>('SELECT * FROM snapshots WHERE id = ?', id)?.made_folders ?? '[]') as string[],
     madeWith(id) {
@@ -142,8 +165,8 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
       }
       return []
     },
-    takeIn(count) {
-      const flush = flushFor(count, folder.at('.'))
+    *takeIn(count) {
+      const flush = yield* flushFor(count, folder.at('.'))
       const kept: string[] = []
       return { flush, mint: openMint(db), keep: openKeep(folder, db, flush, kept), kept }
     },
@@ -157,6 +180,12 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
     },
     insert: (snapshot, state, plan) => insertRow(db, 'INSERT', snapshot, state, plan),
     pending: () => db.all<Row>(`SELECT * FROM snapshots WHERE state = 'pending' ORDER BY ts`),
+    hasPending: () => db.get(`SELECT 1 FROM snapshots WHERE state = 'pending' LIMIT 1`) !== undefined,
+    mark(call, phase) {
+      if (phase) db.run('INSERT OR REPLACE INTO commits (call, phase) VALUES (?, ?)', call, phase)
+      else db.run('DELETE FROM commits WHERE call = ?', call)
+    },
+    phase: (call) => db.get<{ phase: Phase }>('SELECT phase FROM commits WHERE call = ?', call)?.phase,
     settle(id, mode) {
       const bits = mode ?? null
       db.run(`UPDATE snapshots SET state = 'kept', temporary = NULL, mode = coalesce(?, mode) WHERE id = ?`, bits, id)
@@ -191,6 +220,23 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
   return store
 }
 
+/** Page by page along an index: ten thousand rows at once would keep everybody waiting. */
+function* changesOf(db: Database, where: string, value: string, along: 'rowid' | 'ts'): Steps<Snapshot[]> {
+  const found: Snapshot[] = []
+  for (let after = 0; ;) {
+    const rows = db.all<Row & { at: number }>(
+      `SELECT *, ${along} AS at FROM snapshots WHERE ${where} AND ${along} > ? AND state != 'pending' AND kind != 'baseline'
+       AND ${settled} ORDER BY ${along} LIMIT ${page}`,
+      value,
+      after,
+    )
+    for (const row of rows) found.push(fromRow(row))
+    yield
+    if (rows.length < page) return found
+    after = rows.at(-1)?.at ?? 0
+  }
+}
+
 /** Times rise by one at least, also past the clock, so that they alone give the order; ids of one mint never meet. */
 function openMint(db: Database): Intake['mint'] {
   let newest = db.get<{ ts: number | null }>('SELECT max(ts) AS ts FROM snapshots')?.ts ?? 0
@@ -203,15 +249,18 @@ function openMint(db: Database): Intake['mint'] {
   }
 }
 
+/** A change of many files counts once all of them are settled. */
+const settled = `coalesce(call, '') NOT IN (SELECT call FROM commits)`
+
 /** Stores a state's two files. Equal contents are one file under several names. */
 function openKeep(folder: StateFolder, db: Database, flush: Flush, kept: string[]): Intake['keep'] {
   const twins = new Map<string, string>()
-  const create = (name: string, content: Buffer): void => {
-    if (!flush.together) return void folder.create(name, content)
+  const create = function* (name: string, content: Content): Steps<void> {
     try {
-      writeNew(folder.at(name), content, 0o600)
+      yield* writeNew(folder.at(name), content, 0o600, (fd) => flush.one(fd))
     } catch (cause) {
-      throw ioFault(['snapshots', name], cause)
+      if (cause instanceof ToolError) throw cause
+      throw flush.together ? ioFault(['snapshots', name], cause) : stateFault(`snapshots/${name}`, cause)
     }
   }
   const twinOf = (hash: string): string | undefined => {
@@ -224,14 +273,14 @@ function openKeep(folder: StateFolder, db: Database, flush: Flush, kept: string[
     )
     return row && folder.has(`${row.id}.txt`) ? row.id : undefined
   }
-  return (snapshot, content) => {
+  return function* (snapshot, content) {
     const hash = snapshot.sha256 as string
     kept.push(snapshot.id)
     const twin = twinOf(hash)
     const shared = twin !== undefined && folder.link(`${twin}.txt`, `${snapshot.id}.txt`)
-    if (!shared) create(`${snapshot.id}.txt`, content)
+    if (!shared) yield* create(`${snapshot.id}.txt`, content)
     twins.set(hash, shared ? twin : snapshot.id)
-    create(`${snapshot.id}.meta.json`, Buffer.from(JSON.stringify(describe(snapshot))))
+    yield* create(`${snapshot.id}.meta.json`, Buffer.from(JSON.stringify(describe(snapshot))))
   }
 }
 
@@ -262,6 +311,10 @@ function insertRow(db: Database, verb: 'INSERT' | 'INSERT OR IGNORE', s: Snapsho
 function intact(content: Buffer, { id, sha256: hash }: Pick<Snapshot, 'id' | 'sha256'>): Buffer {
   if (sha256(content) !== hash) throw broken(id, 'its content was changed')
   return content
+}
+
+function raise(fault: Error): never {
+  throw fault
 }
 
 function gone(id: string): ToolError {

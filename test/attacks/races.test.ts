@@ -18,6 +18,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ToolError } from '../../src/contracts/errors.ts'
+import { atOnce } from '../../src/contracts/steps.ts'
 import { judgedFiles } from '../../src/host/files.ts'
 import { pathRules } from '../../src/host/paths.ts'
 import { placeFile, removeFile } from '../../src/host/place.ts'
@@ -286,8 +287,9 @@ function openCompared(): Compared {
     outside,
     files: judgedFiles(root, rules, 1 << 20),
     place: (path, content) =>
-      placeFile(root, path.split('/'), Buffer.from(content), `.handrail-${randomBytes(8).toString('hex')}.tmp`).madeFolders,
-    remove: (path) => removeFile(root, path.split('/')),
+      atOnce(placeFile(root, path.split('/'), Buffer.from(content), `.handrail-${randomBytes(8).toString('hex')}.tmp`))
+        .madeFolders,
+    remove: (path) => atOnce(removeFile(root, path.split('/'))),
     [Symbol.dispose]() {
       closeRoot(root)
       rmSync(base, { recursive: true, force: true })

@@ -9,13 +9,14 @@ import type { AuditLine } from '../../src/contracts/audit.ts'
 import type { CallOptions, Caller } from '../../src/contracts/call.ts'
 import { ToolError } from '../../src/contracts/errors.ts'
 import type { Runtime } from '../../src/contracts/runtime.ts'
+import { inTurns } from '../../src/contracts/steps.ts'
 import { toolsUsing, type Tool } from '../../src/contracts/tool.ts'
 import { changedLines, lineDiff } from '../../src/contracts/diff.ts'
 import { openDatabase } from '../../src/host/database.ts'
 import { judgedFiles } from '../../src/host/files.ts'
 import { openLock } from '../../src/host/lock.ts'
 import { pathRules } from '../../src/host/paths.ts'
-import { standingAt, stateWord } from '../../src/host/standing.ts'
+import { standingAt, statesAt } from '../../src/host/standing.ts'
 import { openStateFolder } from '../../src/host/state-folder.ts'
 import { closeRoot, openRoot } from '../../src/host/walk.ts'
 import { openKernel, type Kernel } from '../../src/kernel/kernel.ts'
@@ -208,13 +209,13 @@ function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
       normal: (path) => files.normal(path),
       read: (path) => files.peek(path),
       stands: (path) => standingAt(root, path.split('/')) !== undefined,
-      state: (path) => stateWord(standingAt(root, path.split('/'))),
+      states: (paths) => inTurns(statesAt(root, paths, (path) => path.split('/'))),
       exclusive: (act, signal) => projectLock.hold(act, signal),
       fingerprint: noStage,
       pin: noStage,
       held: () => undefined,
-      commit: (...given) => journal.commit(...given).written,
-      record: (...given) => journal.record(...given).written,
+      commit: async (...given) => (await journal.commit(...given)).written,
+      record: async (...given) => (await journal.record(...given)).written,
     },
     stages: { confinement: noStage, run: noStage, waiting: () => undefined },
     evidence: { keep: noStage },

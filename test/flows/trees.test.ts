@@ -25,6 +25,7 @@ import { expect, test } from 'vitest'
 import { ToolError } from '../../src/contracts/errors.ts'
 import type { Form } from '../../src/contracts/snapshot.ts'
 import type { Acting, FileChange } from '../../src/contracts/tool.ts'
+import { atOnce } from '../../src/contracts/steps.ts'
 import { openDatabase } from '../../src/host/database.ts'
 import { judgedFiles } from '../../src/host/files.ts'
 import { pathRules } from '../../src/host/paths.ts'
@@ -55,7 +56,7 @@ interface Ground extends Disposable {
   at(path: string): string
   /** A change from what stands there now. */
   change(path: string, after: string | Buffer | null, more?: Partial<Change>): Change
-  commit(changes: readonly Change[], call?: string): string[]
+  commit(changes: readonly Change[], call?: string): Promise<string[]>
   undo(target: Record<string, unknown>, call?: string): Promise<void>
   picture(): string[]
 }
@@ -90,8 +91,8 @@ function openOn(project: string): Omit<Ground, 'base'> {
   const journal = openJournal({ root, files, snapshots, db, retention: 20, onDropped: (call) => dropped.push(call) })
   const names = (path: string): string[] => path.split('/')
   const wordOf = (path: string): string | null => stateWord(standingAt(root, names(path)))
-  const commit = (changes: readonly Change[], call = nextCall()): string[] =>
-    journal.commit(changes, { call, session: 'sess_trees', idempotencyKey: null }).written.map((one) => one.snapshotId)
+  const commit = async (changes: readonly Change[], call = nextCall()): Promise<string[]> =>
+    (await journal.commit(changes, { call, session: 'sess_trees', idempotencyKey: null })).written.map((one) => one.snapshotId)
   const tool = undoForm.bind({ files, diffs: openDiffs(60_000), kept: snapshots } as unknown as FileUse)
   return {
     project,
@@ -112,12 +113,12 @@ function openOn(project: string): Omit<Ground, 'base'> {
         const planned = changes.map(({ path, content, form, mode, undoes }) => ({
           path,
           expect: wordOf(path),
-          after: content === null ? null : Buffer.from(content),
+          after: content === null ? null : Buffer.from(content as Uint8Array),
           ...(form && { form }),
           ...(mode !== undefined && { mode }),
           ...(undoes && { undoes }),
         }))
-        return journal.commit(planned, { call, session: 'sess_undo', idempotencyKey: null }).written
+        return (await journal.commit(planned, { call, session: 'sess_undo', idempotencyKey: null })).written
       }
       await tool.execute({ ...target, dryRun: false }, { change } as unknown as Acting)
     },
@@ -154,9 +155,9 @@ function pictureOf(project: string, below = ''): string[] {
   })
 }
 
-function faultOf(act: () => unknown): ToolError {
+async function faultOf(act: () => Promise<unknown>): Promise<ToolError> {
   try {
-    act()
+    await act()
   } catch (thrown) {
     if (thrown instanceof ToolError) return thrown
     throw thrown
@@ -249,7 +250,7 @@ test('a commit of everything at once lands exactly, is undone to the byte and th
   using ground = openGround(before)
   const begin = ground.picture()
   const call = nextCall()
-  ground.commit(everything(ground), call)
+  await ground.commit(everything(ground), call)
   expect(ground.picture()).toEqual(afterwards)
   const back = nextCall()
   await ground.undo({ call }, back)
@@ -259,10 +260,10 @@ test('a commit of everything at once lands exactly, is undone to the byte and th
   expect(ground.picture()).toEqual(afterwards)
   await ground.undo({ call: forth })
   expect(ground.picture()).toEqual(begin)
-  expect(ground.journal.recover()).toEqual([])
+  expect(await ground.journal.recover()).toEqual([])
 })
 
-test('a commit that cannot be finished leaves the tree and the timeline as they were', () => {
+test('a commit that cannot be finished leaves the tree and the timeline as they were', async () => {
   using ground = openGround(before)
   const begin = ground.picture()
   const changes = everything(ground)
@@ -282,10 +283,10 @@ test('a commit that cannot be finished leaves the tree and the timeline as they 
     ],
   ]
   for (const one of spoiled) {
-    expect(faultOf(() => ground.commit(one, 'call_spoiled')).code).toMatch(/E_DENY_PATH|E_NOT_FOUND|E_CONFLICT|E_IO/)
+    expect((await faultOf(() => ground.commit(one, 'call_spoiled'))).code).toMatch(/E_DENY_PATH|E_NOT_FOUND|E_CONFLICT|E_IO/)
     expect(ground.picture()).toEqual(begin)
-    expect(ground.snapshots.ofCall('call_spoiled')).toEqual([])
-    expect(ground.journal.recover()).toEqual([])
+    expect(atOnce(ground.snapshots.ofCall('call_spoiled'))).toEqual([])
+    expect(await ground.journal.recover()).toEqual([])
     const ids = readdirSync(join(stateOf(ground.project), 'snapshots')).map((name) => name.split('.')[0] as string)
     expect(
       ids.filter((id) => ground.snapshots.get(id)?.kind !== 'baseline'),
@@ -293,7 +294,7 @@ test('a commit that cannot be finished leaves the tree and the timeline as they 
     ).toEqual([])
   }
   expect(existsSync(join(ground.base, 'through.txt'))).toBe(false)
-  ground.commit(changes)
+  await ground.commit(changes)
   expect(ground.picture()).toEqual(afterwards)
 })
 
@@ -301,7 +302,7 @@ test('a few changes at a time do the same as many at once', async () => {
   using ground = openGround(before)
   const begin = ground.picture()
   const call = nextCall()
-  ground.commit(
+  await ground.commit(
     [
       ground.change('was-folder', '->', { form: 'link' }),
       ground.change('was-folder/one', null),
@@ -314,26 +315,26 @@ test('a few changes at a time do the same as many at once', async () => {
   await ground.undo({ call })
   expect(ground.picture()).toEqual(begin)
   expect(
-    faultOf(() => ground.commit([ground.change('x', 'a.txt', { form: 'link' }), ground.change('x/y', 'no\n')])).code,
+    (await faultOf(() => ground.commit([ground.change('x', 'a.txt', { form: 'link' }), ground.change('x/y', 'no\n')]))).code,
   ).toMatch(/E_DENY_PATH|E_NOT_FOUND/)
   expect(ground.picture()).toEqual(begin)
 })
 
-test('a state that has moved on is a conflict: content, form, bits, and somebody new in a folder', () => {
+test('a state that has moved on is a conflict: content, form, bits, and somebody new in a folder', async () => {
   using ground = openGround({ 'a!644': 'a\n', 'd/x': 'x\n' })
   const changes = (): Change[] => [ground.change('new', 'new\n'), ground.change('a', 'A\n', { expectMode: 0o644 })]
   const planned = changes()
   chmodSync(ground.at('a'), 0o600)
-  expect(faultOf(() => ground.commit(planned))).toMatchObject({
+  expect(await faultOf(() => ground.commit(planned))).toMatchObject({
     code: 'E_CONFLICT',
     details: { path: 'a', expected: 'mode 644', found: 'mode 600' },
   })
   unlinkSync(ground.at('a'))
   symlinkSync('a', ground.at('a'))
-  expect(faultOf(() => ground.commit(planned)).code).toBe('E_CONFLICT')
+  expect((await faultOf(() => ground.commit(planned))).code).toBe('E_CONFLICT')
   const gone = [ground.change('d', null), ground.change('d/x', null)]
   writeFileSync(ground.at('d/somebody'), 'else\n')
-  expect(faultOf(() => ground.commit(gone))).toMatchObject({ code: 'E_CONFLICT', message: 'd is not empty' })
+  expect(await faultOf(() => ground.commit(gone))).toMatchObject({ code: 'E_CONFLICT', message: 'd is not empty' })
   expect(readFileSync(ground.at('d/x'), 'utf8')).toBe('x\n')
   expect(existsSync(ground.at('new'))).toBe(false)
 })
@@ -341,7 +342,7 @@ test('a state that has moved on is a conflict: content, form, bits, and somebody
 test('undo refuses where bits, a link or a folder changed since, and touches nothing', async () => {
   using ground = openGround({ 'a!644': 'a\n', l: '->a' })
   const call = nextCall()
-  ground.commit(
+  await ground.commit(
     [ground.change('a', 'A\n'), ground.change('l', 'b', { form: 'link' }), ground.change('d', '', { form: 'folder' })],
     call,
   )
@@ -375,7 +376,7 @@ test('undo refuses where bits, a link or a folder changed since, and touches not
 test('binary content is undone without lines to show', async () => {
   using ground = openGround({ b: binary })
   const call = nextCall()
-  ground.commit([ground.change('b', Buffer.from([0, 1]))], call)
+  await ground.commit([ground.change('b', Buffer.from([0, 1]))], call)
   writeFileSync(ground.at('b'), Buffer.from([0, 2]))
   await expect(ground.undo({ call })).rejects.toMatchObject({ code: 'E_CONFLICT', details: { changedSince: { hunks: [] } } })
   writeFileSync(ground.at('b'), Buffer.from([0, 1]))
@@ -387,28 +388,30 @@ test('a plain write keeps to regular files of one name; a tree may replace and r
   using ground = openGround({ here: 'shared\n', l: '->here', 'd/': '', 'u!4755': 'u\n' })
   linkSync(ground.at('here'), join(ground.base, 'outside'))
   const { form: _, ...plain } = ground.change('here', 'mine\n')
-  expect(faultOf(() => ground.commit([plain])).code).toBe('E_DENY_PATH')
+  expect((await faultOf(() => ground.commit([plain]))).code).toBe('E_DENY_PATH')
   const { form: __, ...overLink } = ground.change('l', 'mine\n')
-  expect(faultOf(() => ground.commit([overLink])).code).toBe('E_DENY_PATH')
+  expect((await faultOf(() => ground.commit([overLink]))).code).toBe('E_DENY_PATH')
   const { form: ___, ...overFolder } = ground.change('d', 'mine\n')
-  expect(faultOf(() => ground.commit([overFolder])).code).toBe('E_IO')
+  expect((await faultOf(() => ground.commit([overFolder]))).code).toBe('E_IO')
   const call = nextCall()
-  ground.commit([ground.change('here', 'mine\n', { mode: 0o7777 })], call)
+  await ground.commit([ground.change('here', 'mine\n', { mode: 0o7777 })], call)
   expect(statSync(ground.at('here')).mode & 0o7777, 'no setuid, setgid, sticky').toBe(0o777)
   expect(readFileSync(join(ground.base, 'outside'), 'utf8')).toBe('shared\n')
   await ground.undo({ call })
   linkSync(ground.at('here'), join(ground.base, 'again'))
   const bits = statSync(join(ground.base, 'again')).mode
-  ground.commit([ground.change('here', 'shared\n', { mode: 0o400 })])
+  await ground.commit([ground.change('here', 'shared\n', { mode: 0o400 })])
   expect(statSync(join(ground.base, 'again')).mode, 'new bits reach this name only').toBe(bits)
-  ground.commit([ground.change('here', null)])
+  await ground.commit([ground.change('here', null)])
   expect(readFileSync(join(ground.base, 'again'), 'utf8')).toBe('shared\n')
 })
 
-test('one path twice in a commit, or a path that climbs, is a mistake of the caller', () => {
+test('one path twice in a commit, or a path that climbs, is a mistake of the caller', async () => {
   using ground = openGround({ a: 'a\n' })
-  expect(() => ground.commit([ground.change('a', 'b'), ground.change('a', null)])).toThrow(/two changes of one path/)
-  expect(() => ground.commit([{ path: '../a', expect: null, after: Buffer.from('x') }])).toThrow(/not a judged path|E_DENY_PATH/)
+  await expect(ground.commit([ground.change('a', 'b'), ground.change('a', null)])).rejects.toThrow(/two changes of one path/)
+  await expect(ground.commit([{ path: '../a', expect: null, after: Buffer.from('x') }])).rejects.toThrow(
+    /not a judged path|E_DENY_PATH/,
+  )
   expect(readFileSync(ground.at('a'), 'utf8')).toBe('a\n')
 })
 
@@ -418,7 +421,7 @@ test('rm -rf of five thousand files and its undo', { timeout: 120_000 }, async (
   using ground = openGround(tree)
   const begin = ground.picture()
   const call = nextCall()
-  ground.commit(
+  await ground.commit(
     begin.map((line) => ground.change(line.split(':', 1)[0] as string, null)),
     call,
   )
@@ -427,7 +430,7 @@ test('rm -rf of five thousand files and its undo', { timeout: 120_000 }, async (
   expect(ground.picture()).toEqual(begin)
 })
 
-test('contents are asked for one at a time, and what is stored is what is placed', () => {
+test('contents are asked for one at a time, and what is stored is what is placed', async () => {
   using ground = openGround()
   let asked = 0
   const late = (n: number): Change => ({
@@ -436,14 +439,14 @@ test('contents are asked for one at a time, and what is stored is what is placed
     form: 'file',
     after: () => Buffer.from(`${n}:${asked++}\n`),
   })
-  ground.commit(Array.from({ length: 20 }, (_, n) => late(n)))
+  await ground.commit(Array.from({ length: 20 }, (_, n) => late(n)))
   expect(asked).toBe(20)
   for (let n = 0; n < 20; n++) expect(readFileSync(ground.at(`f${n}`), 'utf8')).toBe(`${n}:${n}\n`)
 })
 
-test('only states of files are listed', () => {
+test('only states of files are listed', async () => {
   using ground = openGround()
-  ground.commit([
+  await ground.commit([
     ground.change('f', 'f\n'),
     ground.change('l', 'f', { form: 'link' }),
     ground.change('d', '', { form: 'folder' }),
@@ -464,7 +467,7 @@ test('what somebody changed already is kept on both sides and can be undone', as
   plant(ground.project, { 'new/folder/n': 'n\n' })
   const changed = ground.picture()
   const mode = 0o777 & ~umask
-  const { written } = ground.journal.record(
+  const { written } = await ground.journal.record(
     [
       { path: 'a', before: { form: 'file', mode: 0o644, content: content('a\n') } },
       { path: 'gone', before: { form: 'folder', mode, content: content('') } },
@@ -490,14 +493,14 @@ test('a store of the first version is brought up, and its states can be undone',
   using ground = openGround({ 'a!640': 'old\n' })
   const call = nextCall()
   const { form: _, ...plain } = ground.change('a', 'new\n')
-  ground.commit([plain], call)
+  await ground.commit([plain], call)
   const db = new DatabaseSync(join(stateOf(ground.project), 'handrail.db'))
   db.exec('ALTER TABLE snapshots DROP COLUMN form; ALTER TABLE snapshots DROP COLUMN mode; PRAGMA user_version = 1')
   db.close()
   chmodSync(ground.at('a'), 0o600)
   using later = openOn(ground.project)
   const again = nextCall()
-  later.commit([later.change('a', 'newer\n')], again)
+  await later.commit([later.change('a', 'newer\n')], again)
   await later.undo({ call: again })
   await later.undo({ call })
   expect(later.picture()).toEqual(['a: file 600 old\n'])
@@ -534,7 +537,7 @@ test(
     const ends = { finished: 0, 'taken back': 0, 'not hit': 0 }
     for (const moment of moments) {
       const call = nextCall()
-      ground.commit(
+      await ground.commit(
         [
           ...everything(ground).filter(({ path }) => path !== 'new\nline'),
           ...Object.keys(many).map((path) => ground.change(path, `changed ${path}\n`, { mode: 0o600 })),
@@ -553,8 +556,8 @@ test(
       })
       const [code] = (await once(child, 'close')) as [number | null]
       watcher.close()
-      const recovered = ground.journal.recover()
-      const undone = ground.snapshots.ofCall(call).every((one) => one.undoneBy !== null)
+      const recovered = await ground.journal.recover()
+      const undone = atOnce(ground.snapshots.ofCall(call)).every((one) => one.undoneBy !== null)
       expect(ground.picture(), `killed ${moment.when}`).toEqual(undone ? begin : changed)
       ends[recovered.length === 0 ? 'not hit' : undone ? 'finished' : 'taken back']++
       if (!undone) expect(await runCli(ground.project, ['undo', call, '--yes']), `${code}`).toMatchObject({ code: 0 })

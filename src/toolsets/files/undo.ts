@@ -1,16 +1,20 @@
 import { isUtf8 } from 'node:buffer'
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
+import { largestWhole, type Content } from '../../contracts/content.ts'
 import type { LineDiff } from '../../contracts/diff.ts'
 import { ToolError } from '../../contracts/errors.ts'
 import { closed, DiffShape } from '../../contracts/shapes.ts'
 import { formOf, sameMode, sameState, type Snapshot } from '../../contracts/snapshot.ts'
+import { each, inTurns, openPace, type Steps } from '../../contracts/steps.ts'
 import type { FileChange } from '../../contracts/tool.ts'
 import type { Diffs } from '../../host/diffs.ts'
-import { contentAt, standingAt, type Standing } from '../../host/standing.ts'
+import { contentAt, standingInSteps, type Standing } from '../../host/standing.ts'
 import { closeRoot, openRoot, type Root } from '../../host/walk.ts'
 import { defineTool, type FileUse } from './use.ts'
 
-const Target = Type.Object(
+type Target = Pick<Static<typeof Wanted>, 'snapshot' | 'call' | 'session' | 'last'>
+
+const Wanted = Type.Object(
   {
     snapshot: Type.Optional(Type.String()),
     call: Type.Optional(Type.String()),
@@ -28,7 +32,7 @@ export const undo = defineTool({
     'Take back one write, all writes of a call, or all of a session. Refuses where a file changed since, and shows how.',
   audience: 'person',
   risk: ({ dryRun }) => (dryRun ? 'R0' : 'R1'),
-  input: Target,
+  input: Wanted,
   output: Type.Object(
     {
       applied: Type.Boolean(),
@@ -43,12 +47,19 @@ export const undo = defineTool({
   ),
   errors: ['E_NOT_FOUND', 'E_CONFLICT', 'E_DENY_PATH', 'E_IO', 'E_PARSE_FAIL'],
   examples: [],
-  touches: (input, use) =>
-    plan(input, use).map(({ path }) => ({ path, access: input.dryRun ? ('read' as const) : ('write' as const) })),
+  touches: async (input, use) =>
+    (await inTurns(plan(input, use))).map(({ path }) => ({
+      path,
+      access: input.dryRun ? ('read' as const) : ('write' as const),
+    })),
   async execute(input, use, call) {
     const backs = await lookingAtProject(use, async (root) => {
       const found: Back[] = []
-      for (const step of plan(input, use)) found.push(await prepare(step, use, root, call.signal))
+      const pace = openPace()
+      for (const step of await inTurns(plan(input, use))) {
+        found.push(await prepare(step, use, root, call.signal))
+        await pace()
+      }
       return found
     })
     if (!input.dryRun) await call.change(backs.map((back) => back.change))
@@ -73,12 +84,12 @@ interface Step {
 }
 
 /** One step per path: from the newest state among those taken back to the one before the oldest. */
-function plan(input: { snapshot?: string; call?: string; session?: string; last?: boolean }, { kept }: FileUse): Step[] {
-  const chosen = choose(input, kept).filter((snapshot) => snapshot.undoneBy === null)
+function* plan(input: Target, { kept }: FileUse): Steps<Step[]> {
+  const chosen = (yield* choose(input, kept)).filter((snapshot) => snapshot.undoneBy === null)
   if (chosen.length === 0)
     throw new ToolError('E_NOT_FOUND', 'Nothing to undo', { hint: '`handrail snapshots` shows what is kept.' })
   const byPath = groupByPath(chosen)
-  return [...byPath.values()].map((states) => {
+  return yield* each(byPath.values(), (states) => {
     states.forEach((state, index) => {
       const previous = states[index - 1]
       if (previous && !sameState(kept.get(state.before ?? ''), previous)) throw between(state.path)
@@ -89,10 +100,7 @@ function plan(input: { snapshot?: string; call?: string; session?: string; last?
   })
 }
 
-function choose(
-  input: { snapshot?: string; call?: string; session?: string; last?: boolean },
-  kept: FileUse['kept'],
-): Snapshot[] {
+function* choose(input: Target, kept: FileUse['kept']): Steps<Snapshot[]> {
   if (input.snapshot !== undefined) {
     const found = kept.get(input.snapshot)
     if (found?.kind === 'baseline')
@@ -101,10 +109,10 @@ function choose(
       })
     return found ? [found] : []
   }
-  if (input.call !== undefined) return kept.ofCall(input.call)
-  if (input.session !== undefined) return kept.ofSession(input.session)
+  if (input.call !== undefined) return yield* kept.ofCall(input.call)
+  if (input.session !== undefined) return yield* kept.ofSession(input.session)
   const last = kept.lastChange()
-  return last ? (last.call === null ? [last] : kept.ofCall(last.call)) : []
+  return last ? (last.call === null ? [last] : yield* kept.ofCall(last.call)) : []
 }
 
 /** A step as the call carries it out, and what a person sees of it. */
@@ -115,28 +123,36 @@ interface Back {
 
 async function prepare(step: Step, { files, kept, diffs }: FileUse, root: Root, signal: AbortSignal): Promise<Back> {
   const names = step.path.split('/')
-  const now = standingAt(root, names)
-  const before = now ? contentAt(root, names) : nothing
+  const now = await inTurns(standingInSteps(root, names))
+  const isLarge = Math.max(now?.bytes ?? 0, step.from.bytes, step.to?.bytes ?? 0) > largestWhole
+  const before = now && !isLarge ? contentAt(root, names) : nothing
   if (!sameState(now, step.from)) {
     if (formOf(step.from) === 'file') mustBeInReach(files, step.path)
-    throw changedSince(step, now, await difference(diffs, wrote(step, kept), before, signal))
+    const diff = isLarge ? unshown : await difference(diffs, wrote(step, kept), before, signal)
+    throw changedSince(step, now, diff)
   }
+  if (isLarge) return { change: changeOf(step, now, step.to ? kept.contentLying(step.to.id) : null, false), diff: unshown }
   const after = step.to ? kept.content(step.to.id) : null
+  const text = isText(now, before) && isText(step.to, after ?? nothing)
+  return { change: changeOf(step, now, after, text), diff: await difference(diffs, before, after ?? nothing, signal) }
+}
+
+function changeOf(step: Step, now: Standing | undefined, after: Content | null, text: boolean): FileChange {
   return {
-    change: {
-      path: step.path,
-      content: after,
-      // Links, folders and what is no text are one thing to look at each.
-      ...(!(isText(now, before) && isText(step.to, after ?? nothing)) && { binary: true }),
-      form: formOf(step.to ?? step.from),
-      // Bits that are right stay as they are, the special ones with them.
-      ...(typeof step.to?.mode === 'number' &&
-        !(now?.form === formOf(step.to) && now.mode === step.to.mode) && { mode: step.to.mode }),
-      undoes: step.takesBack,
-    },
-    diff: await difference(diffs, before, after ?? nothing, signal),
+    path: step.path,
+    content: after,
+    // Links, folders and what is no text are one thing to look at each.
+    ...(!text && { binary: true }),
+    form: formOf(step.to ?? step.from),
+    // Bits that are right stay as they are, the special ones with them.
+    ...(typeof step.to?.mode === 'number' &&
+      !(now?.form === formOf(step.to) && now.mode === step.to.mode) && { mode: step.to.mode }),
+    undoes: step.takesBack,
   }
 }
+
+/** What is too large to be compared is only said to change. */
+const unshown: LineDiff = { type: 'line', hunks: [] }
 
 const nothing = Buffer.alloc(0)
 

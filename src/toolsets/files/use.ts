@@ -1,6 +1,8 @@
+import type { Content } from '../../contracts/content.ts'
 import { ToolError } from '../../contracts/errors.ts'
 import { toolsUsing } from '../../contracts/tool.ts'
 import type { Snapshot } from '../../contracts/snapshot.ts'
+import type { Steps } from '../../contracts/steps.ts'
 import type { Diffs } from '../../host/diffs.ts'
 import type { Files } from '../../host/files.ts'
 import type { RegexEngine } from '../../host/regex.ts'
@@ -17,8 +19,9 @@ export interface FileUse {
     list(limit: number, prefix: string): Snapshot[]
     get(id: string): Snapshot | undefined
     content(id: string): Buffer
-    ofCall(call: string): Snapshot[]
-    ofSession(session: string): Snapshot[]
+    contentLying(id: string): Content
+    ofCall(call: string): Steps<Snapshot[]>
+    ofSession(session: string): Steps<Snapshot[]>
     lastChange(): Snapshot | undefined
   }
 }

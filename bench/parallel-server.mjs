@@ -1,0 +1,18 @@
+// One process with a runtime, told over IPC what to call: the reader's calls and the large ones meet on the same event loop.
+import { createRequire } from 'node:module'
+
+const [, , library, project] = process.argv
+const { openRuntime } = createRequire(import.meta.url)(library)
+const runtime = openRuntime({ project, environment: process.env, flags: { 'enable-shell': 'true' } })
+const caller = (role) => ({ surface: 'cli', client: 'bench', session: `bench-${role}`, role })
+
+process.on('message', async ({ id, tool, input, role }) => {
+  try {
+    const { output } = await runtime.call(tool, input, caller(role), { approvalWaitMs: 0 })
+    process.send({ id, output: tool === 'shell' ? { ok: output.ok, confined: output.confined } : {} })
+  } catch (fault) {
+    process.send({ id, fault: { code: fault.code, message: fault.message } })
+  }
+})
+process.on('disconnect', () => process.exit(0))
+process.send({ ready: true })

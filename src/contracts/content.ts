@@ -1,0 +1,16 @@
+/** A content too large to be held whole: it stays where it lies and is read piece by piece. */
+export interface Lying {
+  readonly sha256: string
+  readonly bytes: number
+  /** A descriptor to read it from, opened anew each time; whoever asks closes it. */
+  open(): number
+  /** What is thrown where it turns out to be another content by now. */
+  changed(found: string): Error
+}
+
+export type Content = Uint8Array | Lying
+
+export const isLying = (content: Content): content is Lying => !(content instanceof Uint8Array)
+
+/** More than this is not held whole, and not shown as text. */
+export const largestWhole = 8_388_608

@@ -1,0 +1,80 @@
+/** Something that takes as long as the disk does: done on the spot, or beside the event loop. */
+interface Wait {
+  now(): unknown
+  soon(): Promise<unknown>
+}
+
+/**
+ * Long work written down once, from top to bottom. Each `yield` is a place where others may have their turn; who carries it out decides
+ * whether they do: `inTurns` while a server runs, `atOnce` while nobody can call yet.
+ */
+export type Steps<T> = Generator<Wait | undefined, T, unknown>
+
+/** One thing that the disk takes its time for. */
+export function* wait<T>(now: () => T, soon: () => Promise<T>): Steps<T> {
+  return (yield { now, soon }) as T
+}
+
+/** The event loop is given back after this long. */
+const sliceMs = 4
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+/** For loops that wait for promises already: gives the event loop back where it is time to. */
+export function openPace(): () => Promise<void> | undefined {
+  let since = performance.now()
+  return () => {
+    if (performance.now() - since < sliceMs) return undefined
+    return turn().then(() => void (since = performance.now()))
+  }
+}
+
+/** Carries work out in small steps: other calls are answered meanwhile. */
+export async function inTurns<T>(steps: Steps<T>, signal?: AbortSignal): Promise<T> {
+  let since = performance.now()
+  let next = steps.next()
+  while (!next.done) {
+    let answer: unknown
+    try {
+      if (next.value) {
+        answer = await next.value.soon()
+        since = performance.now()
+      } else if (performance.now() - since > sliceMs) {
+        await turn()
+        since = performance.now()
+        signal?.throwIfAborted()
+      }
+    } catch (fault) {
+      next = steps.throw(fault)
+      continue
+    }
+    next = steps.next(answer)
+  }
+  return next.value
+}
+
+/** Carries work out without a pause. */
+export function atOnce<T>(steps: Steps<T>): T {
+  let next = steps.next()
+  while (!next.done) {
+    let answer: unknown
+    try {
+      answer = next.value?.now()
+    } catch (fault) {
+      next = steps.throw(fault)
+      continue
+    }
+    next = steps.next(answer)
+  }
+  return next.value
+}
+
+/** The same for each of many, others in between. */
+export function* each<T, U>(items: Iterable<T>, act: (item: T, index: number) => U): Steps<U[]> {
+  const made: U[] = []
+  for (const item of items) {
+    made.push(act(item, made.length))
+    yield
+  }
+  return made
+}
