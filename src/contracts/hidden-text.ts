@@ -1,5 +1,6 @@
 import { foldPath } from './names.ts'
 import { whatRuns } from './files-that-run/index.ts'
+import { shownName } from './plain.ts'
 import type { CardChange } from './tool.ts'
 
 /** What a reader does not see and a model does: zero widths, marks in the middle, directions, tags. */
@@ -21,9 +22,11 @@ export function hiddenTextNotes(changes: readonly Pick<CardChange, 'path' | 'dif
     const more = counts.size > 8 ? ` and ${counts.size - 8} other kinds` : ''
     const instructs = whatRuns(path)?.class === 'I' || foldPath(path).endsWith('.md')
     return [
-      ...(found.length ? [`${path} gets characters nobody sees: ${found.join(', ')}${more}. They are written out above.`] : []),
+      ...(found.length
+        ? [`${shownName(path)} gets characters nobody sees: ${found.join(', ')}${more}. They are written out above.`]
+        : []),
       ...(instructs && lines.some((line) => line.includes('<!--'))
-        ? [`${path} gets an HTML comment: agents read it, a rendered page does not show it.`]
+        ? [`${shownName(path)} gets an HTML comment: agents read it, a rendered page does not show it.`]
         : []),
     ]
   })

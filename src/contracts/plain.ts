@@ -3,7 +3,7 @@ import type { Card, CardChange } from './tool.ts'
 
 /** Everything that moves the cursor, changes the direction, cannot be seen, or looks like a space and is none. */
 const unseen =
-  /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3164\uffa0]/gu
+  /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3164\uffa0]/gu
 
 /** Text of others on one line, fit to be shown to a person: what cannot be seen is shown, not obeyed. */
 export function plain(text: string): string {
@@ -12,6 +12,8 @@ export function plain(text: string): string {
     if (character === '\r') return '␍'
     if (character === '\n') return '␊'
     if (character === '\t') return '⇥ '
+    // A byte that was no text; see `lettersOf`.
+    if (code >= 0xdc80 && code <= 0xdcff) return `\\x${(code - 0xdc00).toString(16)}`
     return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`
   })
 }
@@ -57,12 +59,13 @@ function toItsEnd(line: string): string {
 /** The line above a change: where, what happens there, how large it is and which bytes exactly. */
 export function headline({ path, ...change }: Omit<CardChange, 'diff'>): string {
   const words = wordsOf(change)
-  return words === '' ? shownPath(path) : `${shownPath(path)}: ${plain(words)}`
+  return words === '' ? shownName(path) : `${shownName(path)}: ${plain(words)}`
 }
 
-/** A name that could pass for what stands around it is set in quotation marks. */
-function shownPath(path: string): string {
-  return /^[-+@>\s]|[:;]\s|→|NOT |[\n\r\t]|\s$/.test(path) ? `“${plain(path)}”` : plain(path)
+/** A name of others among our words: one that could pass for what stands around it is set in quotation marks. */
+export function shownName(name: string): string {
+  const odd = /^[-+@>\s]|[:;,.]\s|→|[“”]|NOT |[\n\r\t]|\s$/.test(name)
+  return odd ? `“${plain(name).replace(/[“”]/g, (mark) => (mark === '“' ? '\\u201c' : '\\u201d'))}”` : plain(name)
 }
 
 /** What is said of a change beside its path. */
@@ -71,7 +74,9 @@ export function wordsOf({ says, sizes, hashes, sensitive, unshown }: Omit<CardCh
     ...(says === undefined ? [] : [says]),
     ...(sensitive ? ['makes other programs run something'] : []),
     ...weightOf(sizes, hashes),
-    ...(unshown ? [`NOT SHOWN HERE: ${unshown.lines === undefined ? 'too large' : `${unshown.lines} lines`}`] : []),
+    ...(unshown
+      ? [`NOT SHOWN HERE: ${unshown.why ?? (unshown.lines === undefined ? 'too large' : `${unshown.lines} lines`)}`]
+      : []),
   ].join('; ')
 }
 
@@ -89,7 +94,9 @@ export function isWhole(card: Card): boolean {
 
 /** What is not listed one by one. */
 export function restLines({ rest = [] }: Card): string[] {
-  return rest.map(({ folder, changes, bytes }) => `NOT LISTED HERE: ${changes} more changes in ${plain(folder)}, ${bytes} bytes`)
+  return rest.map(
+    ({ folder, changes, bytes }) => `NOT LISTED HERE: ${changes} more changes in ${shownName(folder)}, ${bytes} bytes`,
+  )
 }
 
 /** A card as plain text, and whether all of it could be shown within the limits given. */

@@ -31,8 +31,8 @@ export interface CardChange {
   hashes?: readonly [string | null, string | null]
   /** It makes other programs run something. */
   sensitive?: true
-  /** Its lines are too many for the card: how many, where they were counted. `approvals show --file` has them. */
-  unshown?: { lines?: number }
+  /** The card does not show it: how many lines it is, where they were counted, or what is not there to see. `approvals show --file` has it. */
+  unshown?: { lines?: number; why?: string }
 }
 
 /** What will stand in a file. */

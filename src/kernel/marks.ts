@@ -3,6 +3,7 @@ import { whatRuns } from '../contracts/files-that-run/index.ts'
 import { compileGlobs } from '../contracts/glob.ts'
 import { hiddenTextNotes } from '../contracts/hidden-text.ts'
 import { foldPath } from '../contracts/names.ts'
+import { shownName } from '../contracts/plain.ts'
 import { mayBeSecret } from '../contracts/secret-files.ts'
 import type { Effect } from '../contracts/stage.ts'
 import type { Card, Draft, Touch } from '../contracts/tool.ts'
@@ -80,7 +81,9 @@ export function openMarks({ policies }: Config, world: WorldPort): Marks {
       })),
       ...paths.flatMap((path): Mark[] => {
         const by = named.get(foldPath(path))
-        return by === undefined ? [] : [{ path, says: `is started by ${by}, which ${whatRuns(by)?.when}`, asks: 'always' }]
+        return by === undefined
+          ? []
+          : [{ path, says: `is started by ${shownName(by)}, which ${whatRuns(by)?.when}`, asks: 'always' }]
       }),
       ...(written.effects ?? []).flatMap(byEffect),
       ...byContent(paths, written.drafts),
@@ -94,7 +97,7 @@ function byEffect({ path, form, modes: [before, after], targets }: Effect): Mark
   const leads = target ? posix.join(posix.dirname(path), target) : undefined
   const row = leads === undefined ? undefined : whatRuns(leads)
   return [
-    ...(row ? [{ path, says: `leads to ${leads}, which ${row.when}`, asks: 'always' } as const] : []),
+    ...(row ? [{ path, says: `leads to ${shownName(leads ?? '')}, which ${row.when}`, asks: 'always' } as const] : []),
     ...(form === 'file' && after !== null && after & 0o111 && !((before ?? 0) & 0o111)
       ? [{ path, says: 'can be executed from now on', asks: 'always' } as const]
       : []),
@@ -123,8 +126,8 @@ export function tellMarks(card: Card, marks: readonly Mark[]): Card {
   const always = new Set(marks.flatMap(({ path, asks }) => (asks === 'always' ? [path] : [])))
   const once = askedOnce(marks).filter((path) => !always.has(path))
   const notes = [
-    ...[...bySaying].map(([says, paths]) => `${paths.join(', ')}: ${says}.`),
-    ...(once.length ? [`You will not be asked again for ${once.join(', ')} in this session.`] : []),
+    ...[...bySaying].map(([says, paths]) => `${paths.map(shownName).join(', ')}: ${says}.`),
+    ...(once.length ? [`You will not be asked again for ${once.map(shownName).join(', ')} in this session.`] : []),
     ...hiddenTextNotes(card.changes),
   ]
   return notes.length ? { ...card, notes: [...notes, ...(card.notes ?? [])] } : card

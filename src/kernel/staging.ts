@@ -1,5 +1,5 @@
 import { ToolError } from '../contracts/errors.ts'
-import { oneLine } from '../contracts/plain.ts'
+import { oneLine, shownName } from '../contracts/plain.ts'
 import { redactLong } from '../contracts/redact/long.ts'
 import type { Program, Ran } from '../contracts/stage.ts'
 import type { Card, Risk, Touch, Written } from '../contracts/tool.ts'
@@ -230,7 +230,7 @@ function leftoverNotes({ leftover }: Ran): string[] {
   for (const { path, why } of leftover) byReason.set(why, [...(byReason.get(why) ?? []), path])
   return [...byReason].map(([why, paths]) => {
     const more = paths.length > 5 ? ` and ${paths.length - 5} more` : ''
-    return `Not taken over: ${paths.slice(0, 5).join(', ')}${more} (${why}).`
+    return `Not taken over: ${paths.slice(0, 5).map(shownName).join(', ')}${more} (${why}).`
   })
 }
 

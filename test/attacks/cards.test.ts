@@ -66,7 +66,7 @@ describe('what is not shown cannot be granted from there', () => {
         .filter(({ unshown }) => unshown)
         .map(({ path }) => path)
         .sort(),
-    ).toEqual(['a-first.txt', 'big.txt', 'huge.txt'])
+    ).toEqual(['a-first.txt', 'big.txt', 'huge.txt', 'pic.bin'])
   })
 
   test('a form is not put, and no way of agreeing works without the choice that says so; the log keeps it', async () => {

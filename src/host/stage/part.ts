@@ -1,10 +1,12 @@
-import { closeSync, constants, openSync, readSync } from 'node:fs'
+import { closeSync, constants, openSync, readlinkSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TextPart } from '../../contracts/approval.ts'
+import { shownName } from '../../contracts/plain.ts'
 import type { Effect } from '../../contracts/stage.ts'
 import { contentAt } from '../standing.ts'
 import type { Root } from '../walk.ts'
 import type { Difference } from './effects.ts'
+import { lettersOf } from './legible.ts'
 import { sentence } from './show.ts'
 
 const partBytes = 65_536
@@ -20,6 +22,7 @@ export function partOf(project: Root, folder: string, { path, before, after }: D
       closeSync(fd)
     }
   }
+  if (after?.form === 'link') return { text: lettersOf(readlinkSync(join(folder, 'upper', path), 'buffer')) }
   if (after || !before) return { text: '' }
   const whole = contentAt(project, path.split('/'))
   return cutAt(whole.subarray(from, from + partBytes), from, whole.length)
@@ -32,7 +35,7 @@ export function listOf(effects: readonly Effect[], from: number): TextPart {
   const lines = effects.slice(from, from + partLines).map((effect) => {
     const [, size] = effect.sizes
     const weight = effect.form === 'file' && size !== null ? `; ${size} bytes, sha256 ${effect.hashes[1] ?? 'none'}` : ''
-    return `${effect.path}: ${sentence(effect)}${weight}\n`
+    return `${shownName(effect.path)}: ${sentence(effect)}${weight}\n`
   })
   return { text: lines.join(''), ...(from + partLines < effects.length && { next: from + partLines }) }
 }
@@ -48,6 +51,6 @@ function cutAt(bytes: Buffer, from: number, size: number): TextPart {
       if (byte >= (back === 1 ? 0xc0 : back === 2 ? 0xe0 : 0xf0)) end -= back
       break
     }
-  const text = bytes.subarray(0, end).toString('utf8')
+  const text = lettersOf(bytes.subarray(0, end))
   return { text, ...(end > 0 && from + end < size && { next: from + end }) }
 }

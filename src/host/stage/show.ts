@@ -1,9 +1,10 @@
-import { isUtf8 } from 'node:buffer'
 import { setImmediate as breathe } from 'node:timers/promises'
 import type { LineDiff } from '../../contracts/diff.ts'
+import { shownName } from '../../contracts/plain.ts'
 import type { Effect } from '../../contracts/stage.ts'
 import type { Card, CardChange } from '../../contracts/tool.ts'
 import type { Diffs } from '../diffs.ts'
+import { legible } from './legible.ts'
 
 /** More than a person looks through one by one is told by folder, and agreed to only as that. */
 const mostListed = 2_000
@@ -19,8 +20,9 @@ const sliceMs = 5
 const none: LineDiff = { type: 'line', hunks: [] }
 
 /**
- * Changes as the card shows them: text as lines, everything else by what it is. Each has its kind, its sizes and its hashes. What
- * goes away and what makes programs run something comes first, then the small before the large, so that nothing hides behind another.
+ * Changes as the card shows them: with the content that will stand there, or marked as not shown. Each has its kind, its sizes and its
+ * hashes. What goes away and what makes programs run something comes first, then the small before the large, so that nothing hides
+ * behind another.
  */
 export async function showEffects(
   effects: readonly Effect[],
@@ -48,19 +50,38 @@ export async function showEffects(
     const says = sentence(effect)
     const weight = form === 'folder' ? {} : { sizes, hashes }
     const change: CardChange = { path, says, diff: none, ...weight, ...(rank(effect) === 1 && { sensitive: true as const }) }
-    // What is removed, moved or given other permissions is told in words, and so is a link.
-    if (form !== 'file' || (effect.kind !== 'created' && effect.kind !== 'modified')) return change
+    // What a link leads to is not on the card; where it only names something, its target is all there is to see.
+    if (form === 'link' && effect.kind !== 'deleted')
+      return change.sensitive || targetIsOdd(effect) ? { ...change, unshown: { why: 'what it leads to' } } : change
+    const old = form === 'file' && isOldUnderNewMeaning(effect, change.sensitive === true)
+    if (form !== 'file' || !(old || effect.kind === 'created' || effect.kind === 'modified')) return change
     const size = largest(effect)
     if (size > largestText || left.compared < size) return { ...change, unshown: {} }
     left.compared -= size
-    const [before, after] = contents(effect)
-    if (!isText(before) || !isText(after)) return { ...change, says: `${says}, binary` }
-    const { lines, diff } = await diffs.measure(before.toString('utf8'), after.toString('utf8'), left)
-    if (!diff) return { ...change, unshown: { lines } }
+    const [was, is] = contents(effect)
+    const [before, after] = [legible(old ? Buffer.alloc(0) : was), legible(is)]
+    if (!before || !after) return { ...change, says: `${says}, binary`, unshown: { why: 'it is no text' } }
+    const told = { ...change, says: [says, ...(old ? ['content unchanged'] : []), ...oddWords(after.odd)].join(', ') }
+    const { lines, diff } = await diffs.measure(before.text, after.text, left)
+    if (!diff) return { ...told, unshown: { lines } }
+    if (diff.hunks.length === 0 && size > 0) return { ...told, unshown: { why: 'it differs in bytes, not in lines' } }
     left.lines -= lines
     for (const { linesOld, linesNew } of diff.hunks) for (const line of [...linesOld, ...linesNew]) left.characters -= line.length
-    return { ...change, diff }
+    return { ...told, diff }
   }
+}
+
+/** Content that nobody was asked about, under a name that runs or with the right to be executed: shown as if it were new. */
+function isOldUnderNewMeaning({ kind, modes: [, mode] }: Effect, sensitive: boolean): boolean {
+  return (kind === 'renamed' && (sensitive || ((mode ?? 0) & 0o111) !== 0)) || (kind === 'mode' && sensitive)
+}
+
+function targetIsOdd({ targets }: Effect): boolean {
+  return targets?.[1]?.includes('\ufffd') ?? false
+}
+
+function oddWords(odd: number): string[] {
+  return odd === 0 ? [] : [`${odd} ${odd === 1 ? 'byte that is' : 'bytes that are'} no text written out`]
 }
 
 const largest = ({ sizes }: Effect): number => Math.max(...sizes.map((size) => size ?? 0))
@@ -87,22 +108,17 @@ export function sentence({ kind, form, was, from, modes, targets }: Effect): str
       ? `, permissions ${modeBefore} → ${modeAfter}`
       : ''
   const what = form === 'file' ? '' : ` ${form}`
-  const leads = form === 'link' ? ` → ${targets?.[1] ?? '?'}${outside(targets?.[1])}` : ''
+  const leads = form === 'link' ? ` → ${shownName(targets?.[1] ?? '?')}${outside(targets?.[1])}` : ''
   const isNew = kind === 'created' || was !== undefined
   const runs = isNew && form === 'file' && modes[1] !== null && (modes[1] & 0o111) !== 0 ? ', executable' : ''
   if (was !== undefined) return `${was} becomes a ${form}${leads}${runs}`
   if (form === 'link' && kind !== 'deleted') return `${kind} link${leads}`
   if (kind === 'deleted') return `deleted${what}`
-  if (kind === 'renamed') return `renamed from ${from}${bits}`
+  if (kind === 'renamed') return `renamed from ${shownName(from ?? '?')}${bits}`
   if (kind === 'mode') return `${form === 'folder' ? 'folder, ' : ''}permissions ${modeBefore} → ${modeAfter}`
   return `${kind}${what}${bits}${runs}`
 }
 
 function outside(target: string | null | undefined): string {
   return target?.startsWith('/') || target?.split('/').includes('..') ? ' (it may lead out of the project)' : ''
-}
-
-/** Lines are for text: UTF-8 without NUL. */
-export function isText(bytes: Buffer): boolean {
-  return isUtf8(bytes) && !bytes.includes(0)
 }
