@@ -113,6 +113,9 @@ function isSame(one: Pick<Loosening, 'key' | 'from' | 'to'>, other: Loosening): 
 }
 
 const longestList = 1_000
+/** Longer than any name, address or path that somebody reads to its end. */
+const longestEntry = 1_000
+const longestText = 4_096
 
 function checkLeaf(leaf: Leaf, value: unknown, where: string): unknown {
   const { schema } = leaf
@@ -121,6 +124,8 @@ function checkLeaf(leaf: Leaf, value: unknown, where: string): unknown {
   if (schema.const !== undefined && value !== schema.const) throw wrong(JSON.stringify(schema.const))
   if (schema.enum && !schema.enum.includes(value)) throw wrong(`one of ${schema.enum.join(', ')}`)
   if (schema.type === 'string' && typeof value !== 'string') throw wrong('a text')
+  if (typeof value === 'string' && value.length > longestText)
+    throw bad(`${where} is ${value.length} characters long`, `It may have ${longestText}.`)
   if (schema.type === 'boolean' && typeof value !== 'boolean') throw wrong('true or false')
   if (schema.type === 'integer' && (!Number.isSafeInteger(value) || (value as number) < (schema.minimum ?? 0)))
     throw wrong(`a whole number of at least ${schema.minimum ?? 0}`)
@@ -129,6 +134,12 @@ function checkLeaf(leaf: Leaf, value: unknown, where: string): unknown {
       Array.isArray(value) && value.every((item) => typeof item === 'string' && item.length >= (schema.items?.minLength ?? 0))
     if (!fits) throw wrong('a list of texts')
     if (value.length > longestList) throw bad(`${where} has ${value.length} entries`, `It may have ${longestList}.`)
+    const long = (value as string[]).find((item) => item.length > longestEntry)
+    if (long !== undefined)
+      throw bad(
+        `${where} has an entry of ${long.length} characters`,
+        `One may have ${longestEntry}; it begins ${JSON.stringify(long.slice(0, 60))}.`,
+      )
   }
   return value
 }

@@ -195,7 +195,7 @@ test('trust is of what was shown: other settings of the person below the same fi
   const project = asFile({ policies: { forbiddenDirs: ['x'], maxAutoFix: 9 } })
   const { loosenings: trusted } = loadConfig({ project })
   expect(trusted.map(({ says }) => says)).toEqual([
-    'lets tools and programs into .git, node_modules, .env',
+    'lets tools and programs into ".git", "node_modules", ".env"',
     'lets an agent write 9 times to a file that fails its check before you are asked',
   ])
   expect(loadConfig({ project, trusted }).config.policies).toMatchObject({ forbiddenDirs: ['x'], maxAutoFix: 9 })

@@ -23,7 +23,7 @@ export function tighten(
   const { tighter } = direction
   const looser = (value: unknown, what: unknown): { value: unknown; loosening: Loosening } => ({
     value,
-    loosening: { key, from: base, to: wanted, says: inWords(direction, what) },
+    loosening: { key, from: base, to: wanted, ...inWords(direction, what) },
   })
   if (Array.isArray(base)) {
     if (tighter === 'more') {
@@ -71,7 +71,14 @@ function without(list: readonly string[], others: readonly string[]): string[] {
   return list.filter((one) => !gone.has(one))
 }
 
-/** All of it: what a person is not shown, they cannot agree to. */
-function inWords({ loosens = 'says {}' }: Direction, what: unknown): string {
-  return loosens.replace('{}', () => (Array.isArray(what) ? what.join(', ') : String(what)))
+/** All of it: what a person is not shown, they cannot agree to. Texts are quoted, so that none passes for two, nor for our words. */
+function inWords({ tighter, loosens = 'says {}' }: Direction, what: unknown): Pick<Loosening, 'says' | 'does' | 'entries'> {
+  const put = (words: string): string => loosens.replace('{}', () => words)
+  if (!Array.isArray(what)) {
+    // One of a few words that we chose is ours.
+    const says = put(typeof what === 'string' && !Array.isArray(tighter) ? JSON.stringify(what) : String(what))
+    return { says, does: says }
+  }
+  const entries = what.map((one) => JSON.stringify(one))
+  return { says: put(entries.join(', ')), does: put(entries.length === 1 ? 'one entry' : `${entries.length} entries`), entries }
 }

@@ -23,8 +23,11 @@ export interface Loosening {
   from: unknown
   /** What the file says. */
   to: unknown
-  /** What that does, in words. */
+  /** What that does, in words; what the file itself says stands in quotation marks. */
   says: string
+  /** What it does, and each entry of a list by itself. */
+  does: string
+  entries?: readonly string[]
 }
 
 /** A project's own settings file as it was read, and what of it counts. */

@@ -66,7 +66,7 @@ test('a clone’s settings hand out nothing, and every surface says what is igno
   })
   const { out } = await runCli(world.project, ['doctor'])
   expect(out).toMatch(says)
-  for (const words of ['offers `shell`: any command', 'lets tools and programs into .git, node_modules, .env'])
+  for (const words of ['offers `shell`: any command', 'lets tools and programs into ".git", "node_modules", ".env"'])
     expect(out).toContain(words)
   await using served = await openServe(world.project)
   expect(served.stderr()).toMatch(says)

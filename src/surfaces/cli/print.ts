@@ -1,5 +1,6 @@
 import { block, diffRows, headline, oneLine, plain } from '../../contracts/plain.ts'
 import type { CardChange } from '../../contracts/tool.ts'
+import { folded, rowsOf } from './set-off.ts'
 
 export { block, oneLine, plain }
 
@@ -32,7 +33,7 @@ export function table(headings: string[], given: string[][]): string {
   )
   const line = (cells: string[]): string =>
     cells.map((cell, column) => (column === cells.length - 1 ? cell : cell.padEnd(widths[column] ?? 0))).join('  ')
-  return [bold(line(headings)), ...rows.map(line)].join('\n')
+  return [bold(line(headings)), ...rows.map((row) => folded(line(row)))].join('\n')
 }
 
 const shownLines = 200
@@ -40,11 +41,11 @@ const shownLines = 200
 /** A change as a person reads it: what goes away, what comes. A card shows all it has; nothing is agreed to that was cut off. */
 export function renderChange(change: CardChange, most = shownLines): string {
   const paints = { place: dim, out: red, in: green }
-  const rows = diffRows(change.diff).map(({ kind, text }) => paints[kind](text))
+  const rows = diffRows(change.diff)
   const more = rows.length - most
   return [
-    bold(headline(change)),
-    ...rows.slice(0, most),
+    bold(folded(headline(change))),
+    ...rows.slice(0, most).flatMap(({ kind, text }) => rowsOf(text, `${text.slice(0, 2)}… `).map(paints[kind])),
     ...(more > 0 ? [yellow(`… ${more} more lines; --json shows them all`)] : []),
     ...(rows.length === 0 && change.says === undefined ? [dim('(no change)')] : []),
   ].join('\n')

@@ -1,10 +1,11 @@
 import { userInfo } from 'node:os'
 import type { Approval, ApprovalHead } from '../../../contracts/approval.ts'
 import { ToolError } from '../../../contracts/errors.ts'
-import { restLines } from '../../../contracts/plain.ts'
+import { restLines, shownName } from '../../../contracts/plain.ts'
 import type { Runtime } from '../../../contracts/runtime.ts'
 import type { Command } from '../command.ts'
 import { ago, block, bold, green, oneLine, plain, red, renderChange, say, table, warn, yellow } from '../print.ts'
+import { columns, folded, setOff } from '../set-off.ts'
 
 export const approvals: Command = {
   name: 'approvals',
@@ -97,6 +98,8 @@ function list(runtime: Runtime, options: Record<string, string | boolean | undef
   if (found.length === limit) warn(`There may be more: handrail approvals list --before ${found.at(-1)?.id}`)
 }
 
+const longestLine = 262_144
+
 /** All of one change, a part at a time, however large it is. */
 function printText(runtime: Runtime, id: string, path: string): void {
   let part = runtime.approvals.text(id, path)
@@ -107,15 +110,28 @@ function printText(runtime: Runtime, id: string, path: string): void {
     throw new ToolError('E_NOT_FOUND', `This approval changes no such file: ${path}`, {
       hint: '`handrail approvals show ID` lists what it changes. What was decided or lapsed is no longer kept whole.',
     })
-  for (; part; part = part.next === undefined ? undefined : runtime.approvals.text(id, path, part.next))
-    process.stdout.write(block(part.text))
-  say()
+  // At a screen every line stands behind a bar; a file or a program gets the text as it is.
+  const shown = Number.isFinite(columns())
+  let line = ''
+  for (; part; part = part.next === undefined ? undefined : runtime.approvals.text(id, path, part.next)) {
+    if (!shown) {
+      process.stdout.write(block(part.text))
+      continue
+    }
+    const lines = (line + part.text).split('\n')
+    line = lines.pop() ?? ''
+    // A line without end is not gathered up.
+    if (line.length > longestLine) lines.push(line)
+    if (lines.at(-1) === line) line = ''
+    if (lines.length) say(setOff(lines.map(plain), '| '))
+  }
+  say(shown ? setOff([plain(line)], '| ') : '')
 }
 
 function printRest(runtime: Runtime, { id, card }: Approval): void {
   for (const { path, unshown } of card.changes)
     if (unshown) {
-      say(`\n${bold(plain(path))}`)
+      say(`\n${bold(folded(shownName(path)))}`)
       printText(runtime, id, path)
     }
   if (!card.rest?.length) return
@@ -129,18 +145,20 @@ function row(approval: ApprovalHead): string[] {
 
 function describe(approval: Approval): string {
   return [
-    `${bold(oneLine(approval.card.title, 120))}  ${approval.risk}, ${approval.state}`,
-    `asked ${ago(approval.createdAt)} by ${oneLine(approval.client, 80)} over ${approval.surface}, session ${approval.session}`,
+    bold(folded(`${oneLine(approval.card.title, 120)}  ${approval.risk}, ${approval.state}`)),
+    folded(
+      `asked ${ago(approval.createdAt)} by ${oneLine(approval.client, 80)} over ${approval.surface}, session ${approval.session}`,
+    ),
     `lapses ${new Date(approval.expiresAt).toISOString()}`,
     '',
     ...approval.card.changes.map((change) => renderChange(change, Number.POSITIVE_INFINITY)),
-    ...restLines(approval.card).map(yellow),
-    ...(approval.card.notes ?? []).map(plain),
+    ...restLines(approval.card).map((line) => yellow(folded(line))),
+    ...(approval.card.notes ?? []).map((note) => folded(plain(note))),
     ...(approval.whole
       ? []
       : [yellow('Not all of it is shown here: show --full prints the rest, approve --unread agrees without.')]),
     ...(approval.decidedBy
-      ? [`${approval.state} by ${plain(approval.decidedBy)}${approval.note ? `: ${plain(approval.note)}` : ''}`]
+      ? [folded(`${approval.state} by ${plain(approval.decidedBy)}${approval.note ? `: ${plain(approval.note)}` : ''}`)]
       : []),
   ].join('\n')
 }

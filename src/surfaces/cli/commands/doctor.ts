@@ -1,6 +1,7 @@
 import { asToolError } from '../../../contracts/errors.ts'
 import type { Command } from '../command.ts'
 import { block, bold, green, oneLine, red, say, table, yellow } from '../print.ts'
+import { under } from '../set-off.ts'
 
 interface Finding {
   what: string
@@ -94,8 +95,9 @@ export const doctor: Command = {
       say(JSON.stringify({ findings, settings: settings.map(({ key, value, origin }) => ({ key, value, origin })), ignored }))
     else {
       const marks = { good: green('ok  '), note: yellow('note'), bad: red('BAD ') }
-      for (const finding of findings) say(`${marks[finding.state]} ${bold(finding.what.padEnd(10))} ${block(finding.says)}`)
-      for (const { key, says } of ignored) say(`     ${yellow('ignored')}    ${oneLine(says, 200)} (${key})`)
+      for (const finding of findings)
+        say(`${marks[finding.state]} ${bold(finding.what.padEnd(10))} ${under(block(finding.says), column)}`)
+      for (const { key, says } of ignored) say(`     ${yellow('ignored')}    ${under(`${key}: ${oneLine(says, 200)}`, column)}`)
       if (settings.length)
         say(
           `\n${table(
@@ -107,6 +109,9 @@ export const doctor: Command = {
     return findings.some((finding) => finding.state === 'bad') ? 1 : 0
   },
 }
+
+/** Where the words of a finding stand. */
+const column = 16
 
 function inWords(loosenings: readonly { says: string }[]): string {
   return oneLine(loosenings.map(({ says }) => says).join('; '), 500)

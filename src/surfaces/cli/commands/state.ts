@@ -3,6 +3,7 @@ import type { StateDesk, StateView } from '../../../contracts/state.ts'
 import type { Command, Invocation } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { bold, dim, green, plain, say, warn, yellow } from '../print.ts'
+import { folded, under } from '../set-off.ts'
 
 export const state: Command = {
   name: 'state',
@@ -56,6 +57,9 @@ async function show({ json }: Invocation, desk: StateDesk): Promise<number> {
   return view.fits === 'yes' || view.fits === 'none yet' ? 0 : 1
 }
 
+/** A path in the second column. */
+const beside = (text: string): string => under(plain(text), 12)
+
 function linesOf(view: StateView): string[] {
   const least = view.atLeast ? 'at least ' : ''
   const kinds = Object.entries(view.bytes).filter(([, bytes]) => bytes > 0)
@@ -64,15 +68,15 @@ function linesOf(view: StateView): string[] {
     yes: green('its own'),
     'none yet': 'nothing is kept yet',
     'another folder': yellow(
-      `of another folder: ${plain(view.why ?? '')}. handrail state adopt keeps it, handrail state reset starts anew`,
+      `of another folder: ${beside(view.why ?? '')}. handrail state adopt keeps it, handrail state reset starts anew`,
     ),
-    unknown: yellow(`not usable: ${plain(view.why ?? '')}. handrail state reset sets it aside`),
+    unknown: yellow(`not usable: ${beside(view.why ?? '')}. handrail state reset sets it aside`),
   }
   const { path, device, inode } = view.project
-  const others = view.others.map((one) => `            ${plain(one.path)}${one.gone ? dim(' (no longer there)') : ''}`)
+  const others = view.others.map((one) => `            ${beside(one.path)}${one.gone ? dim(' (no longer there)') : ''}`)
   return [
-    `${bold('project')}     ${plain(path)} ${dim(`(device ${device}, inode ${inode})`)}`,
-    `${bold('state')}       ${plain(view.folder)}`,
+    `${bold('project')}     ${beside(path)} ${dim(`(device ${device}, inode ${inode})`)}`,
+    `${bold('state')}       ${beside(view.folder)}`,
     `            ${fits[view.fits]}`,
     `${bold('size')}        ${size(total)}${kinds.length ? `: ${kinds.map(([kind, bytes]) => `${kind} ${size(bytes)}`).join(', ')}` : ''}`,
     `${bold('all')}         ${least}${size(view.baseBytes)} in ${plain(view.base)}, ${view.others.length + view.moreOthers} other project(s)${view.setAside ? `, ${view.setAside} set aside` : ''}`,
@@ -80,7 +84,7 @@ function linesOf(view: StateView): string[] {
     ...(view.moreOthers ? [dim(`            and ${view.moreOthers} more`)] : []),
     ...(view.movedFrom === undefined
       ? []
-      : [`${yellow('moved')}       this folder was at ${plain(view.movedFrom)}: handrail state adopt takes its history over`]),
+      : [`${yellow('moved')}       this folder was at ${beside(view.movedFrom)}: handrail state adopt takes its history over`]),
     ...(view.oldState
       ? [
           `${yellow('old state')}   the project brings a .handrail folder, which is ignored; if you made it: handrail state import`,
@@ -113,7 +117,7 @@ async function importOld(invocation: Invocation, desk: StateDesk): Promise<numbe
   if (!invocation.json) {
     say(`${found.snapshots} kept state(s) of ${found.paths} path(s), ${size(found.bytes)}; old log ${size(found.auditBytes)}.`)
     if (found.refused) say(yellow(`${found.refused} are not taken:`))
-    for (const reason of found.reasons) say(`  ${plain(reason)}`)
+    for (const reason of found.reasons) say(folded(`  ${plain(reason)}`))
     say(dim('Approvals, sessions, keys and tokens stay behind. Nothing of the old folder is changed.'))
   }
   if (!(await agreed(invocation, 'Did you or your agents make it, and shall it be taken over?'))) return 1

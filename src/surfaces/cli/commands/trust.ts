@@ -3,7 +3,8 @@ import type { ProjectSettings } from '../../../contracts/project-settings.ts'
 import type { Operator } from '../../../contracts/runtime.ts'
 import type { Command } from '../command.ts'
 import { confirm } from '../confirm.ts'
-import { block, bold, dim, green, oneLine, plain, say, warn, yellow } from '../print.ts'
+import { bold, dim, green, plain, say, warn, yellow } from '../print.ts'
+import { columns, folded, setOff } from '../set-off.ts'
 
 const by = 'person@cli'
 
@@ -46,7 +47,7 @@ async function ask(runtime: Operator): Promise<number> {
   const { projectSettings } = runtime
   if (!isOpen(projectSettings)) return 0
   // Whoever is asked must have seen it: what went into a pipe was shown to nobody.
-  const yes = process.stdout.isTTY === true ? await confirm('Trust exactly this file?') : undefined
+  const yes = process.stdout.isTTY === true ? await confirm(questionOf(projectSettings)) : undefined
   if (yes === undefined)
     throw new ToolError('E_BAD_ARGS', 'Nobody is at this terminal to confirm, so nothing is trusted', {
       hint: `Read the file first; then: handrail trust --digest ${projectSettings.digest}`,
@@ -57,6 +58,14 @@ async function ask(runtime: Operator): Promise<number> {
   }
   return grant(runtime, projectSettings.digest, false)
 }
+
+/** However long the list above was: what it comes to stands where the answer is given. */
+function questionOf({ loosenings }: ProjectSettings): string {
+  const what = loosenings.map(({ key, entries }) => (entries ? `${key} (${counted(entries.length)})` : key))
+  return `It loosens ${what.length === 1 ? 'one setting' : `${what.length} settings`}: ${what.join(', ')}.\nTrust exactly this file?`
+}
+
+const counted = (entries: number): string => (entries === 1 ? 'one entry' : `${entries} entries`)
 
 /** What was read and shown is what is granted: the file is not looked at again. */
 function grant(runtime: Operator, digest: string, json: boolean): number {
@@ -82,16 +91,22 @@ function status(file: ProjectSettings | undefined): object {
   return { ...rest, trusted: file.loosenings.length > 0 && file.ignored.length === 0 }
 }
 
+/** Where nobody says how wide the screen is, this is narrower than most. */
+const narrow = 100
+
 function show(file: ProjectSettings | undefined): void {
   if (!file) return say('This project has no settings of its own (handrail.config.json).')
-  say(`${bold(plain(file.file))}${file.digest === undefined ? '' : `\n${dim(`sha256 ${file.digest}`)}`}`)
-  if (file.fault !== undefined) return say(`${yellow('It cannot be used')}: ${plain(file.fault)}`)
-  say(`\n${block(file.text ?? '')}\n`)
-  if (file.refused.length) say(`Never taken from a project: ${file.refused.join(', ')}`)
+  const width = columns(narrow)
+  say(`${bold(folded(plain(file.file), '    ', width))}${file.digest === undefined ? '' : `\n${dim(`sha256 ${file.digest}`)}`}`)
+  if (file.fault !== undefined) return say(`${yellow('It cannot be used')}:\n${setOff([plain(file.fault)], '  | ', width)}`)
+  say(`\n${setOff((file.text ?? '').replace(/\n$/, '').split('\n').map(plain), '  | ', width)}\n`)
+  if (file.refused.length) say(folded(`Never taken from a project: ${file.refused.join(', ')}`, '    ', width))
   if (file.loosenings.length === 0) return say('It loosens nothing: there is nothing to trust.')
   say(bold('It would loosen the rules:'))
   for (const one of file.loosenings) {
     const ignored = file.ignored.includes(one)
-    say(`  ${ignored ? yellow('ignored') : green('trusted')}  ${oneLine(one.says, 200)}  ${dim(one.key)}`)
+    say(`  ${ignored ? yellow('ignored') : green('trusted')}  ${one.key}`)
+    say(folded(`           ${plain(one.does)}`, '             ', width))
+    if (one.entries) say(setOff(one.entries.map(plain), '           | ', width))
   }
 }

@@ -1,0 +1,67 @@
+import { spawn } from 'node:child_process'
+import { dirname } from 'node:path'
+import { cleanEnv, program } from './world.ts'
+
+/** A terminal around a program, made by Python: Node has none. It types the answer when it sees the question. */
+const terminal = `
+import fcntl, os, pty, struct, sys, termios
+columns, until, answer = int(sys.argv[1]), sys.argv[2].encode(), sys.argv[3].encode()
+pid, fd = pty.fork()
+if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
+    os.execv(sys.argv[4], sys.argv[4:])
+seen = b''
+answered = False
+while True:
+    try: piece = os.read(fd, 65536)
+    except OSError: break
+    if not piece: break
+    seen += piece
+    os.write(1, piece)
+    if not answered and until in seen:
+        answered = True
+        os.write(fd, answer + b'\\n')
+os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+`
+
+/** The real command line at a terminal of some width; `answer` is typed when `until` has been seen. */
+export function atTerminal(
+  project: string,
+  args: string[],
+  given: { columns: number; until?: string; answer?: string },
+): Promise<{ code: number | null; out: string }> {
+  const { columns, until = '[y/N]', answer = 'n' } = given
+  const child = spawn(
+    'python3',
+    ['-c', terminal, String(columns), until, answer, process.execPath, program, ...args, '--project', project],
+    { env: { ...cleanEnv(dirname(project)), NO_COLOR: '1', TERM: 'dumb' }, stdio: ['ignore', 'pipe', 'inherit'] },
+  )
+  return new Promise((resolve, reject) => {
+    let out = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text))
+    child.once('error', reject)
+    child.once('close', (code) => resolve({ code, out: out.replaceAll('\r\n', '\n') }))
+  })
+}
+
+/** What such a terminal shows: long lines are broken where it ends. Wide letters take two places. */
+export function screenOf(out: string, columns: number): string[] {
+  return out.split('\n').flatMap((line) => {
+    const rows: string[] = ['']
+    let used = 0
+    for (const letter of line) {
+      const width = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\u{1f300}-\u{1faff}]/u.test(
+        letter,
+      )
+        ? 2
+        : 1
+      if (used + width > columns) {
+        rows.push('')
+        used = 0
+      }
+      rows[rows.length - 1] += letter
+      used += width
+    }
+    return rows
+  })
+}
