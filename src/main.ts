@@ -12,6 +12,7 @@ import { judgedFiles } from './host/files.ts'
 import { fingerprint } from './host/fingerprint.ts'
 import { headName, headsFolder } from './host/heads.ts'
 import { openPrograms } from './host/installed.ts'
+import { openLinkNames } from './host/links/link-names.ts'
 import { openLock } from './host/lock.ts'
 import { pathRules, splitPath } from './host/paths.ts'
 import { judgeProject } from './host/project-place.ts'
@@ -98,6 +99,8 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
   const forbidden = [...settled.personal, ...policies.forbiddenDirs]
   const rules = pathRules(forbidden, settled.within)
   const files = judgedFiles(projectRoot, rules, limits.maxReadBytes)
+
+  const links = keep(openLinkNames(projectRoot, rules))
 
   const locks = state.sub('locks')
   const projectLock = keep(openLock(locks.file('project.db')))
@@ -239,6 +242,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
     world: {
       normal: (path) => files.normal(path),
       read: (path) => files.peek(path),
+      links: links.look,
       stands: (path) => standsAt(projectRoot, splitPath(path, rules)),
       states: (paths) => inTurns(statesAt(projectRoot, paths, (path) => splitPath(path, rules))),
       exclusive: (act, signal) =>
@@ -260,7 +264,9 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
         const paths = changes.map((change) => change.path)
         const held = origin.person ? undefined : pins.held(paths, origin.call)
         if (held) throw held
-        const doing = journal.commit(changes, origin, ...told)
+        const linksChange = changes.some(({ form, after }) => form !== undefined || after === null)
+        if (linksChange) links.changed()
+        const doing = journal.commit(changes, origin, ...told).finally(() => linksChange && links.changed())
         changing = doing.catch(() => undefined)
         return keptBoth(await doing, origin.call)
       },

@@ -1,13 +1,15 @@
 import type { Config } from '../contracts/config.ts'
-import { whatRuns } from '../contracts/files-that-run/index.ts'
+import { whatRuns, whatRunsBelow } from '../contracts/files-that-run/index.ts'
 import { compileGlobs } from '../contracts/glob.ts'
 import { hiddenTextNotes } from '../contracts/hidden-text.ts'
+import type { KnownLinks, MadeLink } from '../contracts/links.ts'
 import { foldPath } from '../contracts/names.ts'
 import { shownName } from '../contracts/plain.ts'
 import { mayBeSecret } from '../contracts/secret-files.ts'
 import type { Effect } from '../contracts/stage.ts'
 import type { Card, Draft, Touch } from '../contracts/tool.ts'
 import { posix } from 'node:path'
+import { judgedInOrder } from './judged-in-order.ts'
 import type { WorldPort } from './ports.ts'
 import { namedByOthers, wouldBeRepository } from './shapes.ts'
 
@@ -29,7 +31,8 @@ export interface Written {
   effects?: readonly Effect[]
 }
 
-export type Marks = (written: Written) => Mark[]
+/** At once where nothing is written and nobody who writes there is ahead. */
+export type Marks = (written: Written) => Mark[] | Promise<Mark[]>
 
 /** `PACKAG~1.JSO`: on some systems another name of a file whose name we would know. */
 const shortName = /(^|\/)[^/.~]{1,6}~\d+(\.[^/.]{0,3})?(\/|$)/
@@ -68,36 +71,89 @@ export function openMarks({ policies }: Config, world: WorldPort): Marks {
     }
   }
 
-  return (written) => {
+  return judgedInOrder(async (written) => {
     const paths = written.touches.flatMap((touch) => ('path' in touch && touch.access === 'write' ? [touch.path] : []))
-    if (paths.length === 0) return []
-    const named = namedByOthers(world)
-    return [
-      ...paths.flatMap(byName),
-      ...wouldBeRepository(world, paths).map((path): Mark => ({
+    const { effects = [] } = written
+    const links = await world.links(effects.flatMap(linkOf))
+    const named = namedByOthers(world, links.leadsTo)
+    /** What a program, or a call under that name, would be told, for a path and for each name that links give it. */
+    const byWord = (path: string): Mark[] => {
+      const by = named.get(foldPath(path))
+      const started: Mark[] =
+        by === undefined ? [] : [{ path, says: `is started by ${shownName(by)}, which ${whatRuns(by)?.when}`, asks: 'always' }]
+      return [...byName(path), ...started]
+    }
+    const byShape = (among: readonly string[]): Mark[] =>
+      wouldBeRepository(world, among).map((path) => ({
         path,
         says: 'makes its folder a git repository of its own, whose settings run programs with every call of git',
         asks: 'always',
-      })),
-      ...paths.flatMap((path): Mark[] => {
-        const by = named.get(foldPath(path))
-        return by === undefined
-          ? []
-          : [{ path, says: `is started by ${shownName(by)}, which ${whatRuns(by)?.when}`, asks: 'always' }]
-      }),
-      ...(written.effects ?? []).flatMap(byEffect),
+      }))
+    const made = new Set(effects.flatMap(linkOf).map(({ path }) => path))
+    return [
+      ...paths.flatMap(byWord),
+      ...byShape(paths),
+      ...byLinks(paths, links, (name, path) => [...byWord(name), ...byShape([name]), ...(made.has(path) ? byPlace(name) : [])]),
+      ...effects.flatMap(byEffect),
       ...byContent(paths, written.drafts),
     ]
-  }
+  })
 }
 
-/** A program can make more than text: what can be executed, and links to what has a name of its own. */
-function byEffect({ path, form, modes: [before, after], targets }: Effect): Mark[] {
+/** Names one call is looked at by, all its files together. */
+const mostNames = 20_000
+
+/** What is written is also written under every name that a link gives it: `docs/tasks.json`, where `.vscode` leads to `docs`. */
+function byLinks(paths: readonly string[], links: KnownLinks, judge: (name: string, path: string) => Mark[]): Mark[] {
+  let room = mostNames
+  return paths.flatMap((path): Mark[] => {
+    const { names, all } = room > 0 ? links.namesOf(path) : { names: [], all: false }
+    room -= names.length
+    const found = names.flatMap((name) => judge(name, path))
+    const marks = found.map(({ path: name, says, asks }): Mark => ({
+      path,
+      says: `is also ${shownName(name)}, which ${says}`,
+      asks,
+    }))
+    if (all && links.all) return marks
+    return [...marks, { path, says: 'may have so many names by way of links that not all of them were looked at', asks: 'once' }]
+  })
+}
+
+/** A link in the place of a folder whose files run something. */
+function byPlace(path: string): Mark[] {
+  const row = whatRuns(path) === undefined ? whatRunsBelow(path) : undefined
+  return row ? [{ path, says: `holds what ${row.when}`, asks: 'always' }] : []
+}
+
+function linkOf({ path, form, targets }: Effect): MadeLink[] {
   const target = form === 'link' ? targets?.[1] : undefined
-  const leads = target ? posix.join(posix.dirname(path), target) : undefined
+  return target ? [{ path, target }] : []
+}
+
+/** A program can make more than text: what can be executed, links to what has a name of its own, and links under such a name. */
+function byEffect(effect: Effect): Mark[] {
+  const {
+    path,
+    form,
+    modes: [before, after],
+  } = effect
+  const [link] = linkOf(effect)
+  const leads = link && posix.join(posix.dirname(path), link.target)
   const row = leads === undefined ? undefined : whatRuns(leads)
+  const below = leads === undefined || row ? undefined : whatRunsBelow(leads)
   return [
     ...(row ? [{ path, says: `leads to ${shownName(leads ?? '')}, which ${row.when}`, asks: 'always' } as const] : []),
+    ...(below
+      ? [{ path, says: `leads to ${shownName(leads ?? '')}, which holds what ${below.when}`, asks: 'always' } as const]
+      : []),
+    ...(leads === undefined
+      ? []
+      : byPlace(path).map(({ says }): Mark => ({
+          path,
+          says: `is a link to ${shownName(leads)}, and from now on what is written there counts here; it ${says}`,
+          asks: 'always',
+        }))),
     ...(form === 'file' && after !== null && after & 0o111 && !((before ?? 0) & 0o111)
       ? [{ path, says: 'can be executed from now on', asks: 'always' } as const]
       : []),

@@ -41,7 +41,8 @@ export async function perform(road: Road, tool: Tool, raw: unknown, call: Call):
     const failures = (path: string): number => ports.sessions.failures(call.caller.session, path)
     const floor = program ? riskBefore(program, tool.risk(input)) : tool.risk(input)
     const mayChange = (path: string): boolean => ports.grants.mayChange(call.caller.session, path)
-    const marks = road.marks({ touches, ...(tool.drafts && { drafts: () => tool.drafts?.(input) ?? [] }) })
+    const judging = road.marks({ touches, ...(tool.drafts && { drafts: () => tool.drafts?.(input) ?? [] }) })
+    const marks = judging instanceof Promise ? await judging : judging
     const risk = policy.risk(floor, touches, failures, call.options.raisedRisk, marksAsk(marks, mayChange))
     const changes = touches.some((touch) => 'path' in touch && touch.access === 'write')
     trace.know({ input, light, touches, marks, risk, changes: changes || risk !== 'R0' || program !== undefined })

@@ -2,6 +2,7 @@ import type { Approval, ApprovalHead, ApprovalState } from '../contracts/approva
 import type { AuditEntry } from '../contracts/audit.ts'
 import type { Content } from '../contracts/content.ts'
 import type { ToolError } from '../contracts/errors.ts'
+import type { KnownLinks, MadeLink } from '../contracts/links.ts'
 import type { Form } from '../contracts/snapshot.ts'
 import type { Confinement, Program, Ran, Sides } from '../contracts/stage.ts'
 import type { Card, Written } from '../contracts/tool.ts'
@@ -36,6 +37,8 @@ export interface WorldPort {
   stands(path: string): boolean
   /** What stands at each path, in a word; null is nothing. The object has no prototype. */
   states(paths: readonly string[]): Promise<Record<string, string | null>>
+  /** What the links of the project make of its paths, as they are now and with those that are about to be made. */
+  links(made: readonly MadeLink[]): Promise<KnownLinks>
   /** A word for all of the project that a program sees below a folder: another one as soon as anything there changed. */
   fingerprint(scope: string, signal?: AbortSignal): Promise<string>
   /**

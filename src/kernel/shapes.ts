@@ -45,13 +45,14 @@ const starters: Record<string, readonly string[]> = {
 const longestStarter = 65_536
 
 /** Every path that one of these names, and which one does; a bounded look at a few files. */
-export function namedByOthers(world: World): ReadonlyMap<string, string> {
+export function namedByOthers(world: World, leadsTo: (path: string) => string): ReadonlyMap<string, string> {
   const named = new Map<string, string>()
   for (const [folder, files] of Object.entries(starters)) {
     if (folder !== '' && !isThere(world, folder)) continue
     for (const file of files) {
       const path = folder === '' ? file : `${folder}/${file}`
-      if (isThere(world, path)) for (const word of wordsOf(textAt(world, path))) if (!named.has(word)) named.set(word, path)
+      const at = leadsTo(path)
+      if (isThere(world, at)) for (const word of wordsOf(textAt(world, at))) if (!named.has(word)) named.set(word, path)
     }
   }
   return named

@@ -150,7 +150,7 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
   policy.judge(tool, touches)
   const failures = (path: string): number => ports.sessions.failures(session, path)
   const mayChange = (path: string): boolean => ports.grants.mayChange(session, path)
-  const marks = road.marks({ touches, effects: staged.ran.effects })
+  const marks = await road.marks({ touches, effects: staged.ran.effects })
   const floor = highest(tool.risk(input), 'R2')
   const risk = policy.risk(floor, touches, failures, call.options.raisedRisk, marksAsk(marks, mayChange))
   trace.know({ input, light, touches, marks, risk, changes: true })

@@ -20,6 +20,23 @@ export function whatRuns(path: string): RunRow | undefined {
   return any.test(folded) ? rows.find(({ fits }) => fits.test(folded))?.row : undefined
 }
 
+/** What files below this path make run, where some of them are named by where they lie: `.vscode` for `.vscode/tasks.json`. */
+export function whatRunsBelow(path: string): RunRow | undefined {
+  const folded = foldPath(path)
+  return heads.find(({ fits }) => fits.test(folded))?.row
+}
+
+const heads = filesThatRun.flatMap((row) => {
+  const files = row.files.split(' ').flatMap(expand).flatMap(headsOf)
+  return files.length ? [{ row, fits: compile({ ...row, files: files.join(' ') }) }] : []
+})
+
+/** `a/b/c` as `a` and `a/b`. Below `a/**` everything is the row's already. */
+function headsOf(file: string): string[] {
+  const names = file.split('/').slice(0, -1)
+  return names.map((_, index) => names.slice(0, index + 1).join('/')).filter((head) => !head.endsWith('/**'))
+}
+
 function compile({ files, depth }: RunRow): RegExp {
   const each = files.split(' ').flatMap(expand)
   const source = each.map((file) => {

@@ -18,7 +18,11 @@ const mostHeard = 1_000
 /** File systems that are changed by nobody but this machine: others cannot tell. ext, xfs, btrfs, tmpfs, overlay, zfs, f2fs, bcachefs. */
 const local = new Set([0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630, 0x2fc12fc1, 0xf2f52010, 0xca451a4e])
 
-export function watchFolders<Folder extends { at: string }>(root: string, onChanged: () => void): FolderWatch<Folder> {
+/** `onChanged` is told at once, with the name that changed where the system says it. */
+export function watchFolders<Folder extends { at: string }>(
+  root: string,
+  onChanged: (folder: Folder, name?: string) => void,
+): FolderWatch<Folder> {
   const watchers = new Map<Folder, FSWatcher>()
   const tells = process.platform === 'linux' && isLocal(root)
   let changed = new Set<Folder>()
@@ -32,12 +36,12 @@ export function watchFolders<Folder extends { at: string }>(root: string, onChan
     follow(folder) {
       forget(folder)
       if (!tells || watchers.size >= mostWatched) return false
-      const hear = (what?: unknown): void => {
+      const hear = (what?: unknown, name?: string | null): void => {
         heard++
         // What a file holds is no matter of its folder.
         if (what === 'change') return
         changed.add(folder)
-        onChanged()
+        onChanged(folder, name ?? undefined)
       }
       try {
         watchers.set(

@@ -1,0 +1,189 @@
+import { lstatSync, readlinkSync, realpathSync } from 'node:fs'
+import { setImmediate as turn } from 'node:timers/promises'
+import type { KnownLinks, MadeLink } from '../../contracts/links.ts'
+import { foldName } from '../../contracts/names.ts'
+import { turnMs } from '../files.ts'
+import type { PathRules } from '../paths.ts'
+import type { Root } from '../walk.ts'
+import { watchLinks, type Links } from './link-watch.ts'
+
+export interface LinkNames {
+  /** All links as they are now, and those that are about to be made. */
+  look(made: readonly MadeLink[]): Promise<KnownLinks>
+  changed(): void
+  close(): void
+}
+
+/** Where a link leads: each place on its way that is in the project, with the name that this place gets by it. */
+interface Way {
+  places: { place: string; name: string }[]
+  /** Where it ends, where that is in the project. */
+  end?: string
+  /** It goes through folders nobody follows, so it must be gone again each time. */
+  loose: boolean
+}
+
+/** Names by the folded place they lead to. */
+type Names = Map<string, string[]>
+
+const mostHops = 40
+const mostNames = 1_000
+/** So many that lead through the outside are gone again with each look; more of them only once in a while. */
+const mostLoose = 256
+const freshMs = 1_000
+const before = process.platform === 'win32' ? '' : '/'
+
+/** Under which other names the files of a project are known by way of its links. */
+export function openLinkNames(root: Root, rules: PathRules): LinkNames {
+  const watch = watchLinks(root, rules)
+  const top = root.path.split('/').filter((name) => name !== '')
+  let known = { version: -1, firm: new Map() as Names, loose: [] as MadeLink[] }
+  let outside = { at: Number.NEGATIVE_INFINITY, names: new Map() as Names }
+
+  const goThrough = async (
+    links: Iterable<MadeLink>,
+    linkAt: LinkAt,
+    each: (link: MadeLink, way: Way) => void,
+  ): Promise<void> => {
+    let since = performance.now()
+    for (const link of links) {
+      each(link, follow(link, linkAt))
+      if (performance.now() - since < turnMs) continue
+      await turn()
+      since = performance.now()
+    }
+  }
+
+  type LinkAt = (path: string) => string | undefined
+  const follow = (link: MadeLink, linkAt: LinkAt): Way => {
+    const places: Way['places'] = []
+    let at = [...top, ...link.path.split('/').slice(0, -1)]
+    const ahead = link.target.split('/').toReversed()
+    if (link.target.startsWith('/')) at.length = 0
+    /** Some of it is no text, so only the system can follow it. */
+    let isRaw = link.target.includes('\ufffd')
+    let loose = false
+    let hops = 0
+    for (let name = ahead.pop(); name !== undefined; name = ahead.pop()) {
+      if (name === '' || name === '.') continue
+      if (name === '..') {
+        at.pop()
+        continue
+      }
+      at.push(name)
+      if (isAbove(at)) continue
+      const inside = isBelow(at) ? at.slice(top.length) : undefined
+      const isFollowed = inside !== undefined && !isApart(inside.slice(0, -1))
+      if (!isFollowed) loose = true
+      const next = isFollowed ? linkAt(inside.join('/')) : readLink(before + at.join('/'))
+      if (next === undefined) continue
+      // Whoever replaces a link on the way replaces what lies behind all of it.
+      if (inside) places.push({ place: inside.join('/'), name: link.path })
+      if (++hops > mostHops) return { places, loose }
+      isRaw ||= next.includes('\ufffd')
+      at.pop()
+      if (next.startsWith('/')) at.length = 0
+      ahead.push(...next.split('/').toReversed())
+    }
+    if (isRaw) at = realNames([root.path, link.path || link.target].join('/')) ?? at
+    if (isBelow(at)) {
+      const end = at.slice(top.length).join('/')
+      return { places: [...places, { place: end, name: link.path }], end, loose: loose || isRaw }
+    }
+    // A folder that the project lies in: all of it has a name behind that.
+    if (isAbove(at)) places.push({ place: '', name: [link.path, ...top.slice(at.length)].join('/') })
+    return { places, loose: loose || isRaw }
+  }
+  const isBelow = (at: readonly string[]): boolean => top.every((one, index) => at[index] === one)
+  const isAbove = (at: readonly string[]): boolean => at.every((one, index) => top[index] === one)
+  const isApart = (folders: readonly string[]): boolean =>
+    folders.some((_, index) => rules.refuse(folders.slice(0, index + 1)) !== undefined)
+
+  const resolve = async ({ targets, version }: Links): Promise<void> => {
+    const linkAt: LinkAt = (path) => targets.get(path)
+    if (known.version !== version) {
+      const next: typeof known = { version, firm: new Map(), loose: [] }
+      const links = [...targets].map(([path, target]) => ({ path, target }))
+      await goThrough(links, linkAt, (link, way) => (way.loose ? next.loose.push(link) : add(next.firm, way)))
+      known = next
+      outside = { at: Number.NEGATIVE_INFINITY, names: new Map() }
+    }
+    if (known.loose.length > mostLoose && performance.now() - outside.at < freshMs) return
+    const names: Names = new Map()
+    if (known.loose.length) await goThrough(known.loose, linkAt, (_, way) => add(names, way))
+    outside = { at: performance.now(), names }
+  }
+
+  return {
+    async look(made) {
+      const links = await watch.look()
+      await resolve(links)
+      const { targets, all } = links
+      const { firm } = known
+      const loose = outside.names
+      const mine: Names = new Map()
+      const madeAt = new Map(made.map(({ path, target }) => [path, target]))
+      const linkAt: LinkAt = (path) => madeAt.get(path) ?? targets.get(path)
+      await goThrough(made, linkAt, (_, way) => add(mine, way))
+      const tables = [firm, loose, mine].filter((table) => table.size > 0)
+      return {
+        all,
+        namesOf: (path) => (tables.length ? namesOf(path, tables) : { names: [], all: true }),
+        leadsTo(path) {
+          if (targets.size + made.length === 0) return path
+          return follow({ path: '', target: path }, linkAt).end ?? path
+        },
+      }
+    },
+    changed: watch.changed,
+    close: watch.close,
+  }
+}
+
+function add(table: Names, { places }: Way): void {
+  for (const { place, name } of places) {
+    const key = place.split('/').map(foldName).join('/')
+    const names = table.get(key)
+    if (names) names.push(name)
+    else table.set(key, [name])
+  }
+}
+
+/** Every other name of a path, those behind names of its folders too. */
+function namesOf(path: string, tables: readonly Names[]): { names: string[]; all: boolean } {
+  const found = new Map<string, readonly string[]>([[path, []]])
+  for (const [name, through] of found) {
+    const parts = name.split('/')
+    const folded = parts.map(foldName)
+    for (let length = 0; length <= parts.length; length++) {
+      const place = folded.slice(0, length).join('/')
+      for (const table of tables)
+        for (const link of table.get(place) ?? []) {
+          // Through the same link twice is nothing new.
+          if (through.includes(link)) continue
+          if (found.size > mostNames) return { names: [...found.keys()].slice(1), all: false }
+          const other = [link, ...parts.slice(length)].join('/')
+          if (!found.has(other)) found.set(other, [...through, link])
+        }
+    }
+  }
+  return { names: [...found.keys()].slice(1), all: true }
+}
+
+function realNames(at: string): string[] | undefined {
+  try {
+    return realpathSync(at)
+      .split('/')
+      .filter((name) => name !== '')
+  } catch {
+    return undefined
+  }
+}
+
+function readLink(at: string): string | undefined {
+  try {
+    return lstatSync(at, { throwIfNoEntry: false })?.isSymbolicLink() ? readlinkSync(at) : undefined
+  } catch {
+    return undefined
+  }
+}

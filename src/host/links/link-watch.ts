@@ -1,0 +1,216 @@
+import { lstatSync, readdirSync, readlinkSync, type Stats } from 'node:fs'
+import { setImmediate as turn } from 'node:timers/promises'
+import { turnMs } from '../files.ts'
+import { deepest, type PathRules } from '../paths.ts'
+import { watchFolders } from '../stage/folder-watch.ts'
+import type { Root } from '../walk.ts'
+
+/** The links of a project as they are now. */
+export interface Links {
+  /** What each says, by its path. */
+  readonly targets: ReadonlyMap<string, string>
+  /** Another number as soon as one of them is another. */
+  readonly version: number
+  /** False where there are more folders or links than are looked at. */
+  readonly all: boolean
+}
+
+export interface LinkWatch {
+  /** Folders are read again only where they have changed, and where the system says which name did, that name alone. */
+  look(): Promise<Links>
+  /** We changed something ourselves: nothing that was seen before counts. */
+  changed(): void
+  close(): void
+}
+
+interface Folder {
+  readonly names: readonly string[]
+  readonly at: string
+  ino: number
+  ctimeMs: number
+  forgotten: boolean
+  readonly folders: Map<string, Folder>
+  readonly links: Set<string>
+}
+
+const mostFolders = 100_000
+const mostLinks = 200_000
+/** A folder with more news than this is read whole. */
+const mostNames = 64
+/** Where the system does not tell, folders are looked at this often at most. */
+const freshMs = 1_000
+const settledMs = 50
+
+/** Follows all links in the folders that tools may enter; those below `node_modules` and the like are left alone. */
+export function watchLinks(root: Root, rules: PathRules): LinkWatch {
+  const targets = new Map<string, string>()
+  let version = 0
+  let count = 0
+  let left = false
+  let lookedAt = Number.NEGATIVE_INFINITY
+  /** Names that changed in a folder; undefined where all of them may have. */
+  let news = new Map<Folder, Set<string> | undefined>()
+  const told = watchFolders<Folder>(root.path, (folder, name) => {
+    const heard = news.has(folder) ? news.get(folder) : new Set<string>()
+    if (!heard || name === undefined || name.includes('\ufffd') || heard.size >= mostNames) news.set(folder, undefined)
+    else news.set(folder, heard.add(name))
+  })
+  /** Those that must be looked at, since the system does not tell. */
+  const untold = new Set<Folder>()
+
+  const make = (names: readonly string[]): Folder => {
+    count++
+    const at = [root.path, ...names].join('/')
+    return { names, at, ino: 0, ctimeMs: Number.NaN, forgotten: false, folders: new Map(), links: new Set() }
+  }
+  const top = make([])
+  untold.add(top)
+
+  const pathIn = (folder: Folder, name: string): string => [...folder.names, name].join('/')
+  const unlink = (folder: Folder, name: string): void => {
+    if (!folder.links.delete(name)) return
+    targets.delete(pathIn(folder, name))
+    version++
+  }
+  const empty = (folder: Folder): void => {
+    for (const name of folder.links) unlink(folder, name)
+    for (const one of folder.folders.values()) forget(one)
+    folder.folders.clear()
+    folder.ctimeMs = Number.NaN
+  }
+  const forget = (folder: Folder): void => {
+    count--
+    folder.forgotten = true
+    told.forget(folder)
+    untold.delete(folder)
+    news.delete(folder)
+    empty(folder)
+  }
+
+  /** Takes up what stands under a name; gives the folder it is, where it must be looked into. */
+  const take = (folder: Folder, name: string, kind: 'link' | 'folder' | 'other'): Folder | undefined => {
+    if (kind !== 'folder') {
+      const was = folder.folders.get(name)
+      if (was) forget(was)
+      folder.folders.delete(name)
+    }
+    if (kind !== 'link') unlink(folder, name)
+    if (kind === 'link') {
+      const path = pathIn(folder, name)
+      const target = targetOf(`${folder.at}/${name}`)
+      if (target === undefined) unlink(folder, name)
+      if (target === undefined || targets.get(path) === target) return undefined
+      if (targets.size >= mostLinks) return void (left = true)
+      targets.set(path, target)
+      folder.links.add(name)
+      version++
+    }
+    if (kind !== 'folder') return undefined
+    const known = folder.folders.get(name)
+    if (known) return known
+    const names = [...folder.names, name]
+    if (names.length >= deepest || rules.refuse(names) !== undefined) return undefined
+    if (count >= mostFolders) return void (left = true)
+    const made = make(names)
+    folder.folders.set(name, made)
+    return made
+  }
+
+  const readWhole = (folder: Folder): Folder[] => {
+    const gone = new Set([...folder.links, ...folder.folders.keys()])
+    const found: Folder[] = []
+    for (const entry of readdirSync(folder.at, { withFileTypes: true })) {
+      const kind = entry.isSymbolicLink() ? 'link' : entry.isDirectory() ? 'folder' : 'other'
+      if (kind === 'other' && !gone.has(entry.name)) continue
+      gone.delete(entry.name)
+      const next = take(folder, entry.name, kind)
+      if (next) found.push(next)
+    }
+    for (const name of gone) take(folder, name, 'other')
+    return found
+  }
+
+  /** Looks at one folder where it is another than it was; gives those that must be looked at next. */
+  const update = (folder: Folder, names: Set<string> | undefined | 'none'): Folder[] => {
+    if (folder.forgotten) return []
+    const stat = statOf(folder.at)
+    if (!stat?.isDirectory()) {
+      empty(folder)
+      return []
+    }
+    const isSame = folder.ino === stat.ino
+    if (names === 'none' && isSame && folder.ctimeMs === stat.ctimeMs) return []
+    folder.ino = stat.ino
+    folder.ctimeMs = Date.now() - stat.ctimeMs > settledMs ? stat.ctimeMs : Number.NaN
+    if (names instanceof Set && isSame && !untold.has(folder))
+      return [...names].flatMap((name) => {
+        const now = statOf(`${folder.at}/${name}`)
+        return take(folder, name, now?.isSymbolicLink() ? 'link' : now?.isDirectory() ? 'folder' : 'other') ?? []
+      })
+    // First followed, then read: what changes in between is heard of.
+    if (told.follow(folder)) untold.delete(folder)
+    else untold.add(folder)
+    try {
+      return readWhole(folder)
+    } catch {
+      // A folder nobody may read.
+      empty(folder)
+      return []
+    }
+  }
+
+  const lookOnce = async (): Promise<Links> => {
+    const { perhapsAll } = await told.changed()
+    const heard = news
+    news = new Map()
+    const now = performance.now()
+    const stale = now - lookedAt > freshMs
+    if (stale) lookedAt = now
+    const waiting: Folder[] = perhapsAll ? everyFolder(top) : [...heard.keys(), ...(stale ? untold : [])]
+    let since = now
+    // The nearest first: where there are too many, it is the farthest that are left out.
+    for (let at = 0; at < waiting.length; at++) {
+      const folder = waiting[at] as Folder
+      waiting.push(...update(folder, !heard.has(folder) ? 'none' : perhapsAll ? undefined : heard.get(folder)))
+      heard.delete(folder)
+      if (performance.now() - since < turnMs) continue
+      await turn()
+      since = performance.now()
+    }
+    return { targets, version, all: !left }
+  }
+
+  let looking: Promise<unknown> = Promise.resolve()
+  return {
+    look() {
+      const found = looking.then(lookOnce)
+      looking = found.catch(() => undefined)
+      return found
+    },
+    changed: () => void (lookedAt = Number.NEGATIVE_INFINITY),
+    close: () => told.close(),
+  }
+}
+
+function everyFolder(top: Folder): Folder[] {
+  const all = [top]
+  for (const folder of all) all.push(...folder.folders.values())
+  return all
+}
+
+function statOf(at: string): Stats | undefined {
+  try {
+    return lstatSync(at, { throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
+}
+
+function targetOf(at: string): string | undefined {
+  try {
+    const target = readlinkSync(at)
+    return process.platform === 'win32' ? target.replaceAll('\\', '/') : target
+  } catch {
+    return undefined
+  }
+}
