@@ -2,9 +2,9 @@ import type { Approval } from './contracts/approval.ts'
 import { ToolError } from './contracts/errors.ts'
 import type { Grant } from './contracts/grant.ts'
 import type { Operator } from './contracts/runtime.ts'
-import { mayBeLetThrough } from './contracts/secret-files.ts'
+import { secretOn } from './contracts/secret-files.ts'
 import type { Files } from './host/files.ts'
-import { lettingThrough } from './host/let-through.ts'
+import { isLetThrough, lettingThrough } from './host/let-through.ts'
 import type { Stages } from './host/stage/stages.ts'
 import type { Ports } from './kernel/ports.ts'
 import { scrub } from './kernel/record.ts'
@@ -104,6 +104,7 @@ export function granting(
       audit.write({ event: 'grant.used', call: id, session, details: { kind: 'secret', path: scrub(plain) } })
       return lettingThrough(new Set([plain]), act)
     },
+    letsRead: isLetThrough,
   }
   return { person, kernel }
 }
@@ -111,9 +112,18 @@ export function granting(
 /** The path of a grant in its written-down form; throws where there is nothing to let through, or nobody may. */
 function grantable(kind: Grant['kind'], path: string, files: Files): string {
   const normal = kind === 'secret' ? lettingThrough(new Set([plainly(path)]), () => files.normal(path)) : files.normal(path)
-  if (kind === 'secret' && !mayBeLetThrough(normal))
+  if (kind === 'secret' && secretOn(normal.split('/')) === undefined && !isSecretByContent(normal, files))
     throw new ToolError('E_BAD_ARGS', `${normal} is not kept from anybody`, { hint: 'Agents can read it as it is.' })
   return normal
+}
+
+function isSecretByContent(path: string, files: Files): boolean {
+  try {
+    files.readPart(path, () => ({ start: 0, end: 0 }))
+    return false
+  } catch (fault) {
+    return fault instanceof ToolError && fault.code === 'E_DENY_PATH'
+  }
 }
 
 function plainly(path: string): string {

@@ -116,23 +116,10 @@ export function secretOn(names: readonly string[]): string | undefined {
   return undefined
 }
 
-/** Whether it is worth asking if a person let this path through: all others are judged without. */
-export function mayBeLetThrough(path: string): boolean {
-  return /\.json$/i.test(path) || secretOn(path.split('/')) !== undefined
-}
-
 /** What a file may hold that is marked only. */
 export function mayBeSecret(names: readonly string[]): string | undefined {
   const name = foldName(names.at(-1) ?? '')
   return /\.(example|sample|template|dist)$/.test(name) ? undefined : marked(name, names)
-}
-
-/** The longest file that is looked into: a key of a service account has 2 to 3 KB. */
-export const longestAccount = 16_384
-
-/** Whether this is the key of a service account, whatever the file is called. */
-export function isServiceAccount(text: string): boolean {
-  return /"type"\s*:\s*"service_account"/.test(text) && /"private_key"\s*:/.test(text)
 }
 
 /** The beginnings that Windows makes short names of, and which are no short names themselves. */

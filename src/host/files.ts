@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { closeSync, readSync, readdirSync, type Dirent } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ToolError } from '../contracts/errors.ts'
-import { isServiceAccount, longestAccount } from '../contracts/secret-files.ts'
+import { longestJudged, secretIn } from '../contracts/secret-content.ts'
 import { isLetThrough } from './let-through.ts'
 import { deepest, letThroughHint, splitPath, type PathRules } from './paths.ts'
 import { enterFolder, fileFault, ioFault, openFile, openFolder, type Folder, type Root } from './walk.ts'
@@ -25,6 +25,8 @@ export interface Files {
   readText(path: string, maxBytes?: number): string
   /** A stretch of a file of any size: `choose` is told the size and says from where to where (exclusive). */
   readPart(path: string, choose: (size: number) => { start: number; end: number }): { size: number; bytes: Buffer }
+  /** Throws where a file of this name with these bytes may not be shown: what is kept of files is judged like files. */
+  judge(path: string, bytes: Buffer): void
   isFolder(path: string): boolean
   list(path: string): Entry[]
   /** Every file and folder below, depth first, names sorted; links are never followed, forbidden names never entered. */
@@ -55,6 +57,10 @@ export function judgedFiles(root: Root, rules: PathRules, maxBytes: number): Fil
         return readAll(fd, Math.max(0, Math.min(end, found) - start), start)
       })
       return { size, bytes }
+    },
+    judge(path, bytes) {
+      const names = splitPath(path, rules)
+      if (rules.secrets) refuseSecret(bytes, names)
     },
     isFolder(path) {
       try {
@@ -100,9 +106,11 @@ function readOpened(root: Root, rules: PathRules, names: readonly string[], read
   try {
     const { fd, stat } = openFile(root, folder, names)
     try {
-      if (rules.secrets && stat.size <= longestAccount && /\.json$/i.test(names.at(-1) as string))
-        refuseAccount(fd, stat.size, names)
-      return read(fd, stat.size)
+      const bytes = read(fd, stat.size)
+      // Judged are the very bytes that are given away, where they are all of the file.
+      if (rules.secrets && stat.size <= longestJudged)
+        refuseSecret(bytes.length === stat.size ? bytes : readAll(fd, stat.size), names)
+      return bytes
     } finally {
       closeSync(fd)
     }
@@ -113,10 +121,11 @@ function readOpened(root: Root, rules: PathRules, names: readonly string[], read
   }
 }
 
-/** The one secret that is told by what it holds: small, and everybody's first file name for it is another. */
-function refuseAccount(fd: number, size: number, names: readonly string[]): void {
-  if (!isServiceAccount(readAll(fd, size).toString('latin1')) || isLetThrough(names.join('/'))) return
-  throw new ToolError('E_DENY_PATH', `Path not allowed: ${names.join('/')} is the key of a service account`, {
+/** Secrets that are told by what they hold: everybody's name for them is another. */
+function refuseSecret(bytes: Buffer, names: readonly string[]): void {
+  const says = secretIn(bytes)
+  if (says === undefined || isLetThrough(names.join('/'))) return
+  throw new ToolError('E_DENY_PATH', `Path not allowed: ${names.join('/')} is ${says}`, {
     details: { path: names.join('/') },
     hint: letThroughHint(names),
   })

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import type { CallOptions, Caller } from '../contracts/call.ts'
 import type { Config } from '../contracts/config.ts'
 import { ToolError } from '../contracts/errors.ts'
-import { mayBeLetThrough } from '../contracts/secret-files.ts'
 import type { Tool } from '../contracts/tool.ts'
 import { checkInput } from './check.ts'
 import { openMarks } from './marks.ts'
@@ -27,7 +26,7 @@ export interface Kernel {
 export function openKernel(tools: readonly Tool[], config: Config, ports: Ports): Kernel {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
   if (byName.size !== tools.length) throw new Error('two tools share a name')
-  const policy = openPolicy(config)
+  const policy = openPolicy(config, ports.grants.letsRead)
   const names = new Set(tools.flatMap((tool) => [tool.name, tool.toolset]))
   const unknown = config.tools.flatMap((entry) => entry.split('+')).find((name) => !names.has(name))
   if (unknown !== undefined)
@@ -72,7 +71,7 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
       const act = (): Promise<Performed> => perform(road, tool, input, { id, caller: known, options })
       const path = (input as { path?: unknown } | null)?.path
       // What is longer is no path, and is refused further on: nothing looks through it before.
-      if (typeof path !== 'string' || path.length > longestPath || !mayBeLetThrough(path)) return act()
+      if (typeof path !== 'string' || path.length > longestPath) return act()
       return ports.grants.reading(path, { id, session: caller.session }, act)
     },
   }

@@ -17,7 +17,8 @@ export interface Policy {
   judgeSize(lines: number, caller: Caller): void
 }
 
-export function openPolicy(config: Config): Policy {
+/** `letThrough` says whether a person lets the session of the present call read this secret. */
+export function openPolicy(config: Config, letThrough: (path: string) => boolean = () => false): Policy {
   const { policies } = config
   const developer = config.mode === 'developer'
   const disabled = new Set(config.disabledTools)
@@ -37,8 +38,8 @@ export function openPolicy(config: Config): Policy {
         details: { allowed: [...hosts] },
         hint: 'Only http(s) addresses on policies.browserAllowedHosts may be opened.',
       })
-    // Tools reach one only where a person let its session read it.
-    if ('path' in touch && touch.access === 'write' && secretOn(touch.path.split('/')) !== undefined)
+    // Tools reach one only where a person let its session read it, whether it is told by its name or by what it holds.
+    if ('path' in touch && touch.access === 'write' && (letThrough(touch.path) || secretOn(touch.path.split('/')) !== undefined))
       throw new ToolError('E_DENY_PATH', `Path not allowed: ${touch.path} was let through for reading, not for writing`, {
         details: { path: touch.path },
         hint: 'Tell the person what to write there.',

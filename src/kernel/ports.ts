@@ -147,6 +147,8 @@ export interface GrantPort {
   letChange(session: string, paths: readonly string[], approval: string): void
   /** Does it with the one secret at hand that the call names, where a person lets this session read that. */
   reading<T>(path: string, call: { id: string; session: string }, act: () => T): T
+  /** Whether this is that secret, in the call that is being made. */
+  letsRead(path: string): boolean
 }
 
 export interface SessionPort {

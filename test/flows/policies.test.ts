@@ -203,7 +203,7 @@ function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
     audit,
     approvals,
     sessions: openSessions(db),
-    grants: { mayChange: () => false, letChange: () => undefined, reading: (_path, _call, act) => act() },
+    grants: { mayChange: () => false, letChange: () => undefined, reading: (_path, _call, act) => act(), letsRead: () => false },
     idempotency,
     world: {
       normal: (path) => files.normal(path),

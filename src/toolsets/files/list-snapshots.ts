@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { closed, named } from '../../contracts/shapes.ts'
 import { snapshotIdPattern } from '../../contracts/snapshot.ts'
-import { defineTool, lookingAtKept } from './use.ts'
+import { defineTool, lookingAtKept, type FileUse } from './use.ts'
 
 export const listSnapshots = defineTool({
   name: 'list_snapshots',
@@ -45,8 +45,9 @@ export const listSnapshots = defineTool({
   examples: [{ says: 'nothing kept yet', input: { path: 'game/scene', limit: 10 }, output: { snapshots: [] } }],
   // The contract promises the default for a negative or not-a-number limit, which the schema alone would refuse.
   forgives: (raw) => (typeof raw['limit'] === 'number' && !(raw['limit'] >= 0) ? { ...raw, limit: 50 } : raw),
-  execute({ limit = 50, path = '' }, { kept }) {
-    const snapshots = lookingAtKept(() => kept.list(Math.floor(limit), path)).map((snapshot) => ({
+  execute({ limit = 50, path = '' }, { files, kept }) {
+    const inReach = lookingAtKept(() => kept.list(Math.floor(limit), path)).filter((one) => isInReach(files, one.path))
+    const snapshots = inReach.map((snapshot) => ({
       id: snapshot.id,
       path: snapshot.path,
       timestamp: snapshot.timestamp,
@@ -56,3 +57,13 @@ export const listSnapshots = defineTool({
     return { snapshots }
   },
 })
+
+/** Names that tools may not reach today are not told either. */
+function isInReach(files: FileUse['files'], path: string): boolean {
+  try {
+    files.normal(path)
+    return true
+  } catch {
+    return false
+  }
+}

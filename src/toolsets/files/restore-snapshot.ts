@@ -34,7 +34,8 @@ export const restoreSnapshot = defineTool({
         hint: 'list_snapshots shows what is kept.',
       })
     const { path } = snapshot
-    // A state kept under looser rules is not shown under stricter ones.
+    // A state kept under looser rules, or let through to one session, is shown to nobody else.
+    files.judge(path, content)
     return { path: files.normal(path), content: decodeText(content, path) }
   },
 })
