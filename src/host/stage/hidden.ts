@@ -97,7 +97,8 @@ export function watchHidden(root: Root, rules: PathRules, visible: readonly stri
   const sort = (folder: Folder, entry: Dirent, here: string[]): 'hidden' | 'read' | Kind | undefined => {
     const isFolder = entry.isDirectory()
     if (!isFolder && !entry.isFile()) return undefined
-    if (folder.kind === 'git') return isFolder ? gitFolder(folder.names, entry.name) : gitFiles(entry.name)
+    if (folder.kind === 'git') return isFolder ? gitFolder(folder.names, entry.name) : gitFiles(folder.names, entry.name)
+    if (entry.name === '.gitmodules' && !isFolder) return 'read'
     if (visible.includes(entry.name) && !isReserved(entry.name))
       return isFolder ? (entry.name === '.git' ? 'git' : 'visible') : undefined
     const hides = folder.kind === 'visible' ? secretAt(here) !== undefined : rules.refuse(here) !== undefined
@@ -225,7 +226,7 @@ function judge(root: Root, one: Judged, kind: Kind): Hidden[] {
   if (one.is !== is) {
     one.is = Date.now() - stat.ctimeMs > settledMs ? is : ''
     const hides = { path: one.path, folder: false }
-    if (kind === 'git') {
+    if (kind === 'git' || one.path.endsWith('.gitmodules')) {
       const instead = withoutCredentials(at, one.path)
       one.hides = instead === undefined ? undefined : { ...hides, instead }
     } else one.hides = isOnlyCertificates(at, stat.size) ? undefined : hides
