@@ -11,7 +11,15 @@ export function memoryOf(pids: readonly number[], most: number): number {
   const rough = pids.map(roughBytes)
   const sum = rough.reduce((all, one) => all + one, 0)
   if (sum <= most) return sum
-  return pids.reduce((all, pid, index) => all + (exactBytes(pid) ?? rough[index] ?? 0), 0)
+  const exact = pids.map((pid, index) => exactBytes(pid) ?? rough[index] ?? 0)
+  // They are looked at one after the other. Where one ends meanwhile its part falls to those that come later, and was counted
+  // already: only those count that were there all the time, whose parts cannot be more than the whole.
+  return exact.reduce((all, bytes, index) => all + (hasMemory(pids[index] as number) ? bytes : 0), 0)
+}
+
+/** One that is ending has given its memory back, or is about to. */
+function hasMemory(pid: number): boolean {
+  return textOf(`/proc/${pid}/status`).includes('\nVmRSS:')
 }
 
 /** Of its own, swapped out, shared with others but no file's, and what it takes to keep track of it. */
