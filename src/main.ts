@@ -114,13 +114,13 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
   if (kept.remounted)
     audit.note({ event: 'state.remounted', message: 'the project lies on another device than before', details: kept.remounted })
   const snapshots = openSnapshots(state.sub('snapshots'), db)
-  const approvals = openApprovals(db, (lapsed) => {
+  const approvals = openApprovals(db, (lapsed, by) => {
     stages.forget(lapsed.id)
     audit.note({
       event: 'approval.decided',
       approval: lapsed.id,
       approved: false,
-      by: 'time',
+      by,
       tool: lapsed.tool,
       session: lapsed.session,
     })

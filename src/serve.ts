@@ -23,7 +23,8 @@ export async function serveHttp(runtime: Runtime, options: ServeOptions, fixture
   const doorman = openDoorman(runtime.token('person').token, (word, until) => runtime.spend(word, until))
   let url: string | undefined
   let page: string | undefined
-  const mcp = mcpHttp(house, () => url, openPeers())
+  const peers = openPeers()
+  const mcp = mcpHttp(house, () => url, peers)
   const listening = await listen({
     ...options,
     requestsPerSecond: runtime.config.limits.requestsPerSecond,
@@ -43,7 +44,7 @@ export async function serveHttp(runtime: Runtime, options: ServeOptions, fixture
         },
       },
       '/mcp': mcp.route,
-      ...mcpSse(house, () => url),
+      ...mcpSse(house, () => url, peers),
       ...signInPages(doorman, () => page),
       ...approvalPages(runtime, doorman),
     },

@@ -18,6 +18,8 @@ export interface Approval {
   session: string
   surface: string
   client: string
+  /** A word for whoever asks, whatever sessions they open: questions are counted by it. */
+  asker?: string
   /** Whether the card shows all it asks for. */
   whole: boolean
   createdAt: number

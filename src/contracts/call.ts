@@ -6,6 +6,8 @@ export interface Caller {
   /** Name and version the client gave of itself, for the record only. */
   client: string
   session: string
+  /** A word for the process that calls, where the system says which one it is: names and sessions are anybody's to make up. */
+  origin?: string
   /** Set by the surface from its credential; an agent is never a person. */
   role: 'agent' | 'person'
 }

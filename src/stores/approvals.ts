@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import type { Approval, ApprovalHead, ApprovalState, Decision, Page, TextPart } from '../contracts/approval.ts'
 import { ToolError } from '../contracts/errors.ts'
 import type { Database } from '../host/database.ts'
@@ -23,7 +23,7 @@ interface Row {
 export type Asked = Pick<
   Approval,
   'tool' | 'risk' | 'inputDigest' | 'stateDigest' | 'card' | 'input' | 'session' | 'surface' | 'client' | 'whole'
->
+> & { origin?: string }
 
 export interface Asking {
   /** How long the question stands, and a yes to it. */
@@ -34,6 +34,9 @@ export interface Asking {
   texts?: ReadonlyMap<string, string>
 }
 
+/** Told of each question that nobody can answer any more, and why. */
+export type OnLapsed = (approval: ApprovalHead, by: 'time' | 'room for others') => void
+
 export interface Asker {
   session: string
   surface: string
@@ -41,7 +44,7 @@ export interface Asker {
 }
 
 export interface ApprovalStore {
-  /** Throws where more wait already than a person will ever answer. */
+  /** Throws where more of the same asker wait already than a person will ever answer; where others hold the places, one of theirs lapses. */
   ask(asked: Asked, asking: Asking): ApprovalHead
   get(id: string): Approval | undefined
   head(id: string): ApprovalHead | undefined
@@ -75,14 +78,14 @@ const pathsTold = 3
  * Questions to people and their answers. They survive a restart and are shared by all processes; silence turns into no. A row is
  * small whatever it asks about: what is shown lies in a table of its own and is read one at a time.
  */
-export function openApprovals(db: Database, onLapsed: (approval: ApprovalHead) => void): ApprovalStore {
+export function openApprovals(db: Database, onLapsed: OnLapsed): ApprovalStore {
   const cards = openCards(db)
   const lapse = (): void => {
     const late = db.all<Row>(`SELECT * FROM approvals WHERE state IN ('pending', 'approved') AND expires_at <= ?`, Date.now())
     for (const row of late)
       if (db.run(`UPDATE approvals SET state = 'expired' WHERE id = ? AND state = ?`, row.id, row.state) === 1) {
         cards.remove(row.id)
-        onLapsed(fromRow(row))
+        onLapsed(fromRow(row), 'time')
       }
   }
   const one = (sql: string, ...values: (string | number)[]): ApprovalHead | undefined => {
@@ -93,6 +96,28 @@ export function openApprovals(db: Database, onLapsed: (approval: ApprovalHead) =
   const head = (id: string): ApprovalHead | undefined => one('SELECT * FROM approvals WHERE id = ?', id)
   const waiting = (where: string, ...values: string[]): number =>
     db.get<{ n: number }>(`SELECT count(*) AS n FROM approvals WHERE state = 'pending' ${where}`, ...values)?.n ?? 0
+
+  /**
+   * The oldest question of whoever has most waiting, which lapses so that this asker gets a place; throws where the asker is the one.
+   * Nobody who has asked less than another loses a place to them.
+   */
+  const giveWay = (asker: string): Row | undefined => {
+    if (waiting('') < mostInAll) return undefined
+    const counts = db.all<{ asker: string; n: number }>(
+      `SELECT ${askerOf} AS asker, count(*) AS n FROM approvals WHERE state = 'pending' GROUP BY 1 ORDER BY n DESC`,
+    )
+    const own = counts.find((one) => one.asker === asker)?.n ?? 0
+    const [most] = counts
+    // The place that is asked for counts: nobody gives way to somebody who would then have as many.
+    if (!most || most.n <= own + 1) throw full(mostInAll, '')
+    const row = db.get<Row>(
+      `SELECT * FROM approvals WHERE state = 'pending' AND ${askerOf} = ? ORDER BY rowid LIMIT 1`,
+      most.asker,
+    )
+    if (row) db.run(`UPDATE approvals SET state = 'expired' WHERE id = ?`, row.id)
+    if (row) cards.remove(row.id)
+    return row
+  }
 
   /** What was answered long ago, or so often that it is beyond the newest few thousand, goes. */
   const prune = (): void => {
@@ -113,16 +138,17 @@ export function openApprovals(db: Database, onLapsed: (approval: ApprovalHead) =
     ask(asked, { ttlMs, noMs, texts }) {
       lapse()
       const now = Date.now()
-      const { tool, risk, card, input, surface, client, whole } = asked
+      const { tool, risk, card, input, surface, client, whole, origin } = asked
+      const asker = wordFor(surface, origin === undefined ? `name ${nameOf(client)}` : `process ${origin}`)
       const id = `appr_${randomBytes(16).toString('hex')}`
       const told = {
         title: card.title.slice(0, titleLength),
         changes: card.changes.slice(0, pathsTold).map(({ path }) => ({ path })),
         count: (card.rest ?? []).reduce((sum, { changes }) => sum + changes, card.changes.length),
       }
-      db.transaction(() => {
+      const gone = db.transaction(() => {
         if (waiting('AND session = ?', asked.session) >= mostInSession) throw full(mostInSession, 'of this session ')
-        if (waiting('') >= mostInAll) throw full(mostInAll, '')
+        const lapsed = giveWay(asker)
         prune()
         db.run(
           `INSERT INTO approvals (id, state, input_digest, state_digest, session, surface, client, whole, created_at, expires_at, no_until, body)
@@ -137,10 +163,12 @@ export function openApprovals(db: Database, onLapsed: (approval: ApprovalHead) =
           now,
           now + ttlMs,
           now + noMs,
-          JSON.stringify({ tool, risk, client, card: told }),
+          JSON.stringify({ tool, risk, client, asker, card: told }),
         )
         cards.keep(id, { card, input }, texts)
+        return lapsed
       }, true)
+      if (gone) onLapsed(fromRow(gone), 'room for others')
       return head(id) as ApprovalHead
     },
     get(id) {
@@ -225,6 +253,14 @@ function noLonger({ card }: ApprovalHead): Pick<Approval, 'card' | 'input'> {
   return { card: { title: card.title, changes: [], notes: ['What was shown of it is no longer kept.'] }, input: {} }
 }
 
+/** Questions from before askers were told apart count for their client. */
+const askerOf = `coalesce(json_extract(body, '$.asker'), client, '')`
+
+/** Whoever asks, as a word that tells nothing of their process. */
+function wordFor(surface: string, who: string): string {
+  return createHash('sha256').update(`${surface} ${who}`).digest('hex').slice(0, 16)
+}
+
 /** A client is the same one whatever its version. */
 function nameOf(client: string): string {
   return client.replace(/\/[^/]*$/, '')
@@ -246,7 +282,7 @@ function full(count: number, whose: string): ToolError {
 
 function fromRow(row: Row): ApprovalHead {
   return {
-    ...(JSON.parse(row.body) as Pick<ApprovalHead, 'tool' | 'risk' | 'card' | 'client'>),
+    ...(JSON.parse(row.body) as Pick<ApprovalHead, 'tool' | 'risk' | 'card' | 'client' | 'asker'>),
     surface: row.surface ?? '',
     whole: row.whole === 1,
     id: row.id,

@@ -19,8 +19,14 @@ const mostInBatch = 100
 const mostDesks = 1_000
 
 /** Says who is at the other end of a connection. */
-interface Peers {
+export interface Peers {
   of(socket: IncomingMessage['socket']): Promise<string>
+}
+
+/** The process behind such a word. Those that could not be told are taken for one; where only an address is known, it says nothing. */
+export function originOf(peer: string): string | undefined {
+  if (peer.startsWith('address ')) return undefined
+  return peer.startsWith('connection ') ? 'unknown' : peer
 }
 
 export interface McpHttp {
@@ -35,7 +41,7 @@ export function mcpHttp(house: House, page: () => string | undefined, peers: Pee
   const deskOf = (peer: string): Desk => {
     const known = desks.get(peer)
     const session = (client: string): string => sessionName(`http ${peer} ${client}`)
-    const desk = known ?? openDesk(house, { surface: 'mcp-http', session, page })
+    const desk = known ?? openDesk(house, { surface: 'mcp-http', session, page, origin: originOf(peer) })
     // The one that was used last goes to the end.
     desks.delete(peer)
     desks.set(peer, desk)
@@ -51,9 +57,9 @@ export function mcpHttp(house: House, page: () => string | undefined, peers: Pee
       subscribe: (listener) => house.feed.follow((news) => listener(eventOf(news))),
     },
   })
-  const sessions = openSessions((transport) => {
-    const name = sessionName(transport.sessionId ?? '')
-    return createServer(house, openDesk(house, { surface: 'mcp-http', session: () => name, page }), 'legacy', true)
+  const sessions = openSessions((sessionId, origin) => {
+    const name = sessionName(sessionId)
+    return createServer(house, openDesk(house, { surface: 'mcp-http', session: () => name, page, origin }), 'legacy', true)
   })
 
   const visit = async (visitor: Visitor): Promise<void> => {
@@ -62,9 +68,10 @@ export function mcpHttp(house: House, page: () => string | undefined, peers: Pee
     response.once('close', () => response.writableFinished || dropped.abort())
     const body = request.method === 'POST' ? await readMessage(visitor) : undefined
     const web = toWebRequest(request, dropped.signal)
-    if (await isLegacyRequest(web, body)) await legacy(sessions, web, body, dropped.signal, response)
+    const peer = await peers.of(request.socket)
+    if (await isLegacyRequest(web, body)) await legacy(sessions, web, body, dropped.signal, response, originOf(peer))
     else {
-      const authInfo = { token: '', scopes: [], clientId: await peers.of(request.socket) }
+      const authInfo = { token: '', scopes: [], clientId: peer }
       await send(await modern.fetch(web, { parsedBody: body, authInfo }), response)
     }
   }
@@ -100,6 +107,7 @@ async function legacy(
   body: unknown,
   dropped: AbortSignal,
   response: ServerResponse,
+  origin: string | undefined,
 ): Promise<void> {
   const messages = [body].flat().filter((one) => typeof one === 'object' && one !== null) as {
     id?: string | number
@@ -108,7 +116,7 @@ async function legacy(
   const id = web.headers.get('mcp-session-id')
   const opening = id === null && messages.some((message) => message.method === 'initialize')
   const opened = randomUUID()
-  const transport = opening ? await sessions.begin(opened) : sessions.find(id)
+  const transport = opening ? await sessions.begin(opened, origin) : sessions.find(id)
   if (!transport && id !== null) throw new Refusal(404, 'This session has ended; begin a new one.')
   if (!transport) throw new Refusal(400, 'No session: begin with initialize, or send the Mcp-Session-Id it returned.')
   // Nothing that was sent over a broken connection can be taken up again, so whoever is gone has cancelled.

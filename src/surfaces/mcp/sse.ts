@@ -2,27 +2,28 @@ import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { isSpecType, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/server'
 import { answer, Refusal, type Route } from '../listen.ts'
-import { readMessage, sessionName } from './http.ts'
+import { originOf, readMessage, sessionName, type Peers } from './http.ts'
 import { createServer, openDesk, type House } from './server.ts'
 
 const mostStreams = 64
 const heartbeatMs = 15_000
 
 /** MCP as it was first spoken over HTTP (2024-11-05): a stream at `/sse`, messages posted to the address it names. */
-export function mcpSse(house: House, page: () => string | undefined): { '/sse': Route; '/messages': Route } {
+export function mcpSse(house: House, page: () => string | undefined, peers: Peers): { '/sse': Route; '/messages': Route } {
   const streams = new Map<string, EventStream>()
   return {
     '/sse': {
       for: 'agent',
       methods: ['GET'],
-      async visit({ response }) {
+      async visit({ request, response }) {
+        const origin = originOf(await peers.of(request.socket))
         if (streams.size >= mostStreams) throw new Refusal(503, 'Too many streams are open.')
         const id = randomUUID()
         const stream = new EventStream(response, `/messages?sessionId=${id}`)
         streams.set(id, stream)
         response.once('close', () => streams.delete(id))
         const session = sessionName(id)
-        const desk = openDesk(house, { surface: 'mcp-sse', session: () => session, page })
+        const desk = openDesk(house, { surface: 'mcp-sse', session: () => session, page, origin })
         await createServer(house, desk, 'legacy', true).connect(stream)
       },
     },
