@@ -42,7 +42,12 @@ export function openWeb(parts: {
       pages: openPages(browser, hostsOnly(parts.allowedHosts)),
     }
   }
-  const open = (): Promise<Opened> => (opened ??= load())
+  const open = (): Promise<Opened> => {
+    opened ??= load()
+    // What could not be loaded is loaded anew the next time.
+    opened.catch(() => (opened = undefined))
+    return opened
+  }
   return {
     preview: { show: async (wanted) => (await open()).preview.show(wanted) },
     pages: {

@@ -45,6 +45,8 @@ export function openPreview(parts: {
     if (closed) throw new ToolError('E_PREVIEW_FAIL', 'This runtime is closed', { hint: 'Start Handrail again.' })
     const running = serving.get(game) ?? servePreview(files, findEngine(files, game, settings.engine), game)
     serving.set(game, running)
+    // What could not be started is started anew the next time.
+    running.catch(() => serving.delete(game))
     return running
   }
   const terre = async (game: string): Promise<Terre | undefined> => {
