@@ -8,6 +8,7 @@ import { toWire } from './dialect.ts'
 import { oneLine } from '../../contracts/plain.ts'
 import { redact } from '../../contracts/redact/redact.ts'
 import { parseJson, TooMuchJson } from '../json.ts'
+import { openPacing } from './pacing.ts'
 import { createServer, openDesk, openHouse } from './server.ts'
 import { openShortWay, type ShortWay } from './short-way.ts'
 
@@ -15,6 +16,8 @@ import { openShortWay, type ShortWay } from './short-way.ts'
 const longestMessage = 32 << 20
 
 const largeAnswer = 8_192
+/** What may lie about unread before no more is taken in. */
+const mostUnread = 8 << 20
 /** How long answers under way are waited for after stdin has ended. */
 const patienceMs = 10_000
 
@@ -53,6 +56,14 @@ class LineTransport implements Transport {
   private closed = false
   /** Requests taken in and not answered yet. */
   private readonly open = new Set<string | number>()
+  private readonly pacing = openPacing({
+    deliver: (message) => {
+      if (!this.shortWay?.take(message)) this.onmessage?.(message)
+    },
+    clogged: () => this.output.writableLength + this.outgoing.length > mostUnread,
+    dropped: (id) => this.over(id),
+    emptied: () => void (this.closed || this.input.resume()),
+  })
   private outgoing = ''
   private flushing: Promise<void> | undefined
   private draining: Promise<void> | undefined
@@ -68,6 +79,7 @@ class LineTransport implements Transport {
     this.input.once('end', this.drain)
     this.input.once('error', this.finish)
     this.output.on('error', this.finish)
+    this.output.on('drain', this.pacing.moved)
   }
 
   async close(): Promise<void> {
@@ -79,10 +91,16 @@ class LineTransport implements Transport {
     if (this.closed) return Promise.resolve()
     this.outgoing += `${toWire(message)}\n`
     this.shortWay?.sent(message)
-    if (!('method' in message) && message.id !== undefined) this.open.delete(message.id)
-    if (this.ending && this.open.size === 0) void this.flush().then(this.finish)
+    if (!('method' in message) && message.id !== undefined) this.over(message.id)
     if (this.outgoing.length >= largeAnswer) return this.flush()
     return (this.flushing ??= new Promise((resolve) => process.nextTick(() => void this.flush().then(resolve))))
+  }
+
+  /** A request that is answered, or needs no answer any more. */
+  private over(id: string | number): void {
+    this.open.delete(id)
+    this.pacing.answered(id)
+    if (this.ending && this.open.size === 0) void this.flush().then(this.finish)
   }
 
   private flush(): Promise<void> {
@@ -143,10 +161,11 @@ class LineTransport implements Transport {
     }
     if (isMessage(value)) {
       if ('method' in value && 'id' in value) this.open.add(value.id)
+      this.pacing.take(value)
       // A cancelled request gets no answer, so none is waited for.
       if ('method' in value && value.method === 'notifications/cancelled')
-        this.open.delete((value.params as { requestId?: string })?.requestId ?? '')
-      if (!this.shortWay?.take(value)) this.onmessage?.(value)
+        this.over((value.params as { requestId?: string })?.requestId ?? '')
+      if (this.pacing.waits) this.input.pause()
       return
     }
     const { id } = (typeof value === 'object' && value !== null ? value : {}) as { id?: unknown }
