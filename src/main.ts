@@ -245,6 +245,8 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       links: links.look,
       stands: (path) => standsAt(projectRoot, splitPath(path, rules)),
       states: (paths) => inTurns(statesAt(projectRoot, paths, (path) => splitPath(path, rules))),
+      newest: () => snapshots.newest(),
+      changedSince: (paths, newest) => snapshots.newest() !== newest && paths.some((path) => snapshots.newest(path) > newest),
       exclusive: (act, signal) =>
         projectLock.hold(async () => {
           await recover()
@@ -275,7 +277,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
     stages,
     evidence: openEvidence(state),
     diffs: {
-      count: async (before, after, signal) => (await diffs.measure(before, after, { lines: 0, characters: 0 }, signal)).lines,
+      count: async (before, after, call) => (await diffs.measure(before, after, { lines: 0, characters: 0 }, call)).lines,
     },
   })
 

@@ -27,6 +27,7 @@ test('every setting says which way it is tighter, and in words what a looser val
       "limits.commandTimeoutMs": "lower",
       "limits.idempotencyTtlMs": "trust",
       "limits.maxConcurrent": "lower",
+      "limits.maxPrograms": "lower",
       "limits.maxQueued": "lower",
       "limits.maxReadBytes": "lower",
       "limits.regexTimeoutMs": "lower",

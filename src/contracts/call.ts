@@ -6,8 +6,10 @@ export interface Caller {
   /** Name and version the client gave of itself, for the record only. */
   client: string
   session: string
-  /** A word for the process that calls, where the system says which one it is: names and sessions are anybody's to make up. */
-  origin?: string
+  /**
+   * The process at the other end, where it is known, however many sessions and names it makes up. Slots and places for questions go by it.
+   */
+  peer?: string
   /** Set by the surface from its credential; an agent is never a person. */
   role: 'agent' | 'person'
 }

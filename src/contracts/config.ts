@@ -200,14 +200,22 @@ export const Config = Type.Object(
           tighter: 'lower',
           loosens: 'carries out {} calls at once',
           default: 16,
-          description: 'Calls carried out at once.',
+          description:
+            'Calls carried out at once; those that wait for a page, a search or a pattern have as many slots of their own.',
+        }),
+        maxPrograms: Type.Integer({
+          minimum: 1,
+          tighter: 'lower',
+          loosens: 'runs {} programs at once',
+          default: 16,
+          description: 'Programs run at once, three quarters of them for one client at most. They take no slot of other calls.',
         }),
         maxQueued: Type.Integer({
           minimum: 1,
           tighter: 'lower',
-          loosens: 'lets {} calls wait for their turn',
+          loosens: 'lets {} calls of a client wait for their turn',
           default: 1_024,
-          description: 'Calls that may wait for their turn.',
+          description: 'Calls of one client that may wait for their turn.',
         }),
         idempotencyTtlMs: Type.Integer({
           minimum: 1_000,

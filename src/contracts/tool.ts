@@ -70,6 +70,8 @@ export interface Attachment {
 export interface Acting {
   readonly id: string
   readonly session: string
+  /** Whose turn it takes where calls share what there is little of: see `Caller.peer`. */
+  readonly client: string
   readonly signal: AbortSignal
   readonly caller: { surface: string; client: string }
   /** Every tool that is switched on in this runtime. */
@@ -138,6 +140,8 @@ export interface ToolForm<I extends object, O extends object, Use, In, Out> {
   rehearsal?: (input: In) => { dry: boolean; same: readonly (keyof In & string)[] }
   /** For tools that check a file: whether it passed, so that `maxAutoFix` can count repairs. */
   verdict?: (input: In, output: Out) => { path: string; passed: boolean } | undefined
+  /** Waits for something other than the disk, such as a page, a search or a pattern, and so for longer than a moment. */
+  waits?: true | ((input: In) => boolean)
   /** Only in developer mode. */
   developer?: boolean
   /** Only where this setting is on. */
@@ -183,6 +187,7 @@ export interface Tool {
   readonly verdict: ((input: unknown, output: unknown) => { path: string; passed: boolean } | undefined) | undefined
   forgives(raw: Record<string, unknown>): Record<string, unknown>
   risk(input: unknown): Risk
+  waits(input: unknown): boolean
   touches(input: unknown): Touch[] | Promise<Touch[]>
   card(input: unknown): Card | Promise<Card>
   readonly drafts: ((input: unknown) => Draft[]) | undefined
@@ -209,7 +214,7 @@ export function toolsUsing<Use>(toolset: string) {
 
 function bindForm<Use>(toolset: string, form: ToolForm<object, object, Use, unknown, unknown>, use: Use): Tool {
   const floor = form.risk
-  const { program, record, evidence, drafts } = form
+  const { program, record, evidence, drafts, waits = false } = form
   return {
     name: form.name,
     toolset,
@@ -230,6 +235,7 @@ function bindForm<Use>(toolset: string, form: ToolForm<object, object, Use, unkn
     verdict: form.verdict,
     forgives: form.forgives ?? ((raw) => raw),
     risk: typeof floor === 'function' ? floor : () => floor,
+    waits: typeof waits === 'function' ? waits : () => waits,
     touches: (input) => form.touches?.(input, use) ?? [],
     card: (input) => form.card?.(input, use) ?? { title: form.title, changes: [] },
     drafts: drafts && ((input) => drafts(input, use)),

@@ -51,7 +51,7 @@ test('small or large, on the spot or in the thread, the answer is the same', asy
 
 test('one that nobody waits for any more is ended, and the next one is answered', async () => {
   const stop = new AbortController()
-  const given = diffs.lines(short(350_000, 3), short(350_000, 5), stop.signal)
+  const given = diffs.lines(short(350_000, 3), short(350_000, 5), { client: 'c', signal: stop.signal })
   setImmediate(() => stop.abort(new Error('gone')))
   await expect(given).rejects.toThrow('gone')
   expect((await diffs.lines('x\n', 'y\n')).hunks).toHaveLength(1)

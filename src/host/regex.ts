@@ -1,5 +1,5 @@
-import { Worker } from 'node:worker_threads'
 import { ToolError } from '../contracts/errors.ts'
+import { openWorkerPool } from './worker-pool.ts'
 
 type Job =
   | { kind: 'find'; source: string; flags: string; texts: string[]; most: number }
@@ -7,12 +7,27 @@ type Job =
 
 type Answer = { lines: number[][] } | { text: string; count: number } | { invalid: string } | { tooLarge: true }
 
-/** Runs JavaScript patterns in a thread of its own, which is ended when a pattern takes too long: no pattern can hang the process. */
+/** Who asks for a pattern to be tried, and for how long at most. */
+export interface RegexCall {
+  client: string
+  timeoutMs: number
+  signal?: AbortSignal | undefined
+}
+
+/**
+ * Runs JavaScript patterns in a few threads, each of which is ended when its pattern takes too long: no pattern can hang the process,
+ * and no client's patterns keep those of others waiting.
+ */
 export interface RegexEngine {
   /** For each text, the numbers of the lines that match. */
-  find(source: string, flags: string, texts: string[], most: number, timeoutMs: number, signal?: AbortSignal): Promise<number[][]>
-  replace(source: string, flags: string, text: string, by: string, timeoutMs: number): Promise<{ text: string; count: number }>
+  find(pattern: Pattern, texts: string[], most: number, call: RegexCall): Promise<number[][]>
+  replace(pattern: Pattern, text: string, by: string, call: RegexCall): Promise<{ text: string; count: number }>
   close(): void
+}
+
+interface Pattern {
+  source: string
+  flags: string
 }
 
 /** The thread's whole program; it must not refer to anything outside itself. */
@@ -63,87 +78,45 @@ function program(): void {
 }
 
 export function openRegexEngine(): RegexEngine {
-  let worker: Worker | undefined
-  let line: Promise<unknown> = Promise.resolve()
-
-  const ask = (job: Job, timeoutMs: number, signal?: AbortSignal): Promise<Answer> => {
-    const turn = line.then(() => {
-      signal?.throwIfAborted()
-      return one(job, timeoutMs, signal)
+  const pool = openWorkerPool<Job, Answer>(`(${program.toString()})()`, 256)
+  const ask = (job: Job, { client, timeoutMs, signal }: RegexCall): Promise<Answer> =>
+    pool.run({
+      job,
+      client,
+      timeoutMs,
+      signal,
+      late: () =>
+        new ToolError('E_TIMEOUT', `The pattern took longer than ${timeoutMs} ms`, {
+          details: { timeoutMs },
+          hint: 'Avoid nested repetition such as (a+)+, or use literal text.',
+        }),
+      broken: (cause) => ((cause as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY' ? tooMuch() : cause),
     })
-    line = turn.catch(() => undefined)
-    return turn
-  }
-  const one = (job: Job, timeoutMs: number, signal?: AbortSignal): Promise<Answer> =>
-    new Promise((resolve, reject) => {
-      const thread = (worker ??= new Worker(`(${program.toString()})()`, {
-        eval: true,
-        resourceLimits: { maxOldGenerationSizeMb: 256 },
-      }))
-      thread.ref()
-      const finish = (keep: boolean): void => {
-        clearTimeout(timer)
-        signal?.removeEventListener('abort', onAbort)
-        thread.off('message', onMessage)
-        thread.off('error', onError)
-        if (keep) thread.unref()
-        else {
-          worker = undefined
-          void thread.terminate()
-        }
-      }
-      const timer = setTimeout(() => {
-        finish(false)
-        reject(
-          new ToolError('E_TIMEOUT', `The pattern took longer than ${timeoutMs} ms`, {
-            details: { timeoutMs },
-            hint: 'Avoid nested repetition such as (a+)+, or use literal text.',
-          }),
-        )
-      }, timeoutMs)
-      // Whoever asked is gone: nobody else waits behind a pattern that nobody wants any more.
-      const onAbort = (): void => {
-        finish(false)
-        reject(signal?.reason as Error)
-      }
-      signal?.addEventListener('abort', onAbort)
-      const onMessage = (answer: Answer): void => {
-        finish(true)
-        resolve(answer)
-      }
-      const onError = (cause: unknown): void => {
-        finish(false)
-        reject((cause as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY' ? tooMuch() : cause)
-      }
-      thread.on('message', onMessage)
-      thread.on('error', onError)
-      thread.postMessage(job)
-    })
-  const tooMuch = (): ToolError =>
-    new ToolError('E_TOO_LARGE', 'The replacement would grow the file beyond what memory allows', {
-      hint: 'Replace less at once.',
-    })
-  const invalid = (source: string, why: string): ToolError =>
-    new ToolError('E_BAD_ARGS', `Not a valid regular expression: ${why.slice(0, 300)}`, {
-      details: { regex: source.slice(0, 200) },
-      hint: 'Escape special characters with a backslash, or use literal text.',
-    })
-
   return {
-    async find(source, flags, texts, most, timeoutMs, signal) {
-      const answer = await ask({ kind: 'find', source, flags, texts, most }, timeoutMs, signal)
+    async find({ source, flags }, texts, most, call) {
+      const answer = await ask({ kind: 'find', source, flags, texts, most }, call)
       if ('invalid' in answer) throw invalid(source, answer.invalid)
       return (answer as { lines: number[][] }).lines
     },
-    async replace(source, flags, text, by, timeoutMs) {
-      const answer = await ask({ kind: 'replace', source, flags, text, by }, timeoutMs)
+    async replace({ source, flags }, text, by, call) {
+      const answer = await ask({ kind: 'replace', source, flags, text, by }, call)
       if ('invalid' in answer) throw invalid(source, answer.invalid)
       if ('tooLarge' in answer) throw tooMuch()
       return answer as { text: string; count: number }
     },
-    close() {
-      void worker?.terminate()
-      worker = undefined
-    },
+    close: pool.close,
   }
+}
+
+function tooMuch(): ToolError {
+  return new ToolError('E_TOO_LARGE', 'The replacement would grow the file beyond what memory allows', {
+    hint: 'Replace less at once.',
+  })
+}
+
+function invalid(source: string, why: string): ToolError {
+  return new ToolError('E_BAD_ARGS', `Not a valid regular expression: ${why.slice(0, 300)}`, {
+    details: { regex: source.slice(0, 200) },
+    hint: 'Escape special characters with a backslash, or use literal text.',
+  })
 }

@@ -21,6 +21,8 @@ export interface Searching {
   regex: string
   filePattern: string | undefined
   most: number
+  /** Whose search it is. */
+  client: string
   signal: AbortSignal
   onProgress?: (filesDone: number) => void
 }
@@ -286,14 +288,13 @@ async function scanInNode(
     }
     asked.signal.throwIfAborted()
     asked.onProgress?.(from)
-    const lines = await regex.find(
-      pattern.source,
-      pattern.flags,
-      batch.map((one) => one.text),
-      asked.most - matches.length,
-      Math.max(1, until - performance.now()),
-      asked.signal,
-    )
+    const texts = batch.map((one) => one.text)
+    const timeoutMs = Math.max(1, until - performance.now())
+    const lines = await regex.find(pattern, texts, asked.most - matches.length, {
+      client: asked.client,
+      timeoutMs,
+      signal: asked.signal,
+    })
     batch.forEach((one, index) => addLines(matches, one.path, one.text, lines[index] ?? [], asked.most))
   }
   return matches.map(shown)

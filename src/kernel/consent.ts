@@ -88,7 +88,7 @@ async function standing(ports: Ports, limits: Config['limits'], question: Questi
       session: caller.session,
       surface: caller.surface,
       client: caller.client,
-      ...(caller.origin !== undefined && { origin: caller.origin }),
+      ...(caller.peer !== undefined && { peer: caller.peer }),
       whole: isWhole(card),
     },
     { ttlMs: question.beforeRun ? limits.runApprovalTtlMs : limits.approvalTtlMs, noMs: limits.approvalTtlMs, texts },

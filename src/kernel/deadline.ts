@@ -5,28 +5,22 @@ export interface Deadline {
   within<T>(doing: Promise<T>): Promise<T>
   /** What has begun to change the world is waited for, however late: an answer that says otherwise would be a lie. */
   finishing<T>(doing: Promise<T>): Promise<T>
+  /** Over, one way or the other: nothing of it stays on the signal of the caller. */
   done(): void
 }
 
 /** A time limit that costs nothing until somebody waits. */
-export function deadline(ms: number, outer: AbortSignal | undefined): Deadline {
+export function deadline(ms: number, outer: AbortSignal | undefined, late = tooLate): Deadline {
   let controller: AbortController | undefined
   let timer: NodeJS.Timeout | undefined
   let last: Promise<unknown> | undefined
+  const pass = (): void => controller?.abort(outer?.reason)
   const signal = (): AbortSignal => {
     if (controller) return controller.signal
     const made = (controller = new AbortController())
-    timer = setTimeout(
-      () =>
-        made.abort(
-          new ToolError('E_TIMEOUT', `The call took longer than ${ms} ms`, {
-            hint: 'Ask for less at once, or raise limits.callTimeoutMs.',
-          }),
-        ),
-      ms,
-    )
-    if (outer?.aborted) made.abort(outer.reason)
-    else outer?.addEventListener('abort', () => made.abort(outer.reason), { once: true })
+    timer = setTimeout(() => made.abort(late(ms)), ms)
+    if (outer?.aborted) pass()
+    else outer?.addEventListener('abort', pass, { once: true })
     return made.signal
   }
   return {
@@ -34,19 +28,29 @@ export function deadline(ms: number, outer: AbortSignal | undefined): Deadline {
     within: (doing) =>
       new Promise((resolve, reject) => {
         const limit = signal()
-        const late = async (): Promise<void> => {
+        const stop = async (): Promise<void> => {
           // Then what comes of it has a turn to be answered first.
           if (last) await last.then(() => new Promise((turn) => setImmediate(turn)))
           reject(limit.reason as Error)
         }
-        if (limit.aborted) void late()
-        limit.addEventListener('abort', () => void late(), { once: true })
-        doing.then(resolve, reject)
+        const hear = (): void => void stop()
+        if (limit.aborted) hear()
+        limit.addEventListener('abort', hear, { once: true })
+        void doing.then(resolve, reject).finally(() => limit.removeEventListener('abort', hear))
       }),
     finishing(doing) {
       last = doing.catch(() => undefined)
       return doing
     },
-    done: () => clearTimeout(timer),
+    done() {
+      clearTimeout(timer)
+      outer?.removeEventListener('abort', pass)
+    },
   }
+}
+
+function tooLate(ms: number): ToolError {
+  return new ToolError('E_TIMEOUT', `The call took longer than ${ms} ms`, {
+    hint: 'Ask for less at once, or raise limits.callTimeoutMs.',
+  })
 }

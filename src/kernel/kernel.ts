@@ -5,12 +5,12 @@ import { ToolError } from '../contracts/errors.ts'
 import type { Tool } from '../contracts/tool.ts'
 import { checkInput } from './check.ts'
 import { openMarks } from './marks.ts'
+import { openPathScheduler } from './path-scheduler.ts'
 import { perform, type Performed } from './pipeline.ts'
 import { openPolicy } from './policy.ts'
 import type { Ports } from './ports.ts'
 import type { Road } from './road.ts'
 import { scrub } from './record.ts'
-import { openTurns } from './turns.ts'
 
 /** The kernel's public face: what is offered, and the one way to ask for it. */
 const longestPath = 4_096
@@ -34,9 +34,9 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
       hint: `Toolsets: ${[...new Set(tools.map((tool) => tool.toolset))].join(', ')}. \`handrail tools\` lists the tools.`,
     })
   const offered = tools.filter((tool) => tool.audience === 'agent' && policy.offers(tool))
-  const turns = openTurns(config.limits.maxConcurrent, config.limits.maxQueued)
+  const scheduler = openPathScheduler(config.limits)
   const marks = openMarks(config, ports.world)
-  const road: Road = { ports, policy, marks, turns, config, offered: offered.map((tool) => tool.name) }
+  const road: Road = { ports, policy, marks, scheduler, config, offered: offered.map((tool) => tool.name) }
   // Ids name calls, they guard nothing: a random start and a count are unique and cost no randomness per call.
   const start = randomBytes(8).toString('hex')
   let count = 0

@@ -1,13 +1,13 @@
 import type { Call } from '../contracts/call.ts'
 import { changedLines } from '../contracts/diff.ts'
 import { ToolError } from '../contracts/errors.ts'
-import type { Card, Tool } from '../contracts/tool.ts'
+import type { Card, Tool, Touch } from '../contracts/tool.ts'
 import { checkInput, checkOutput } from './check.ts'
 import { consent } from './consent.ts'
 import { deadline } from './deadline.ts'
 import { digest } from './digest.ts'
 import { askedAbout, askedOnce, marksAsk, tellMarks } from './marks.ts'
-import { powers } from './powers.ts'
+import { atOnce, powers, type Commits } from './powers.ts'
 import { scrub, weighed } from './record.ts'
 import type { Judged, Road } from './road.ts'
 import { cardBefore, programmed, riskBefore, scopeOf, stage } from './staging.ts'
@@ -80,9 +80,14 @@ export async function perform(road: Road, tool: Tool, raw: unknown, call: Call):
     }
     // 5. audit: the start line, on disk before anything is done; nothing a confined program does is real before its commit
     trace.start(judged.inputDigest, !program?.confined || program.program.network === true)
-    const act = (): Promise<unknown> =>
-      changes ? ports.world.exclusive(() => change(judged), call.options.signal) : run(judged, {})
-    const output = program ? await stage(judged, program) : await road.turns.take(touches, call.options.signal, act)
+    const act = (): Promise<unknown> => (changes ? change(judged) : run(judged, {}, { within: config.limits.callTimeoutMs }))
+    const scheduled = {
+      caller: call.caller,
+      lane: tool.waits(input) ? ('waits' as const) : ('files' as const),
+      touches,
+      signal: call.options.signal,
+    }
+    const output = program ? await stage(judged, program) : await road.scheduler.run(scheduled, act)
     if (rehearsal && rehearsedOn !== undefined)
       ports.sessions.rehearse(call.caller.session, tool.name, rehearsalDigest(judged, rehearsal.same), rehearsedOn)
     const verdict = tool.verdict?.(input, output)
@@ -95,33 +100,107 @@ export async function perform(road: Road, tool: Tool, raw: unknown, call: Call):
   }
 }
 
-/** A change, with the project to itself: the same key gives the same answer, and the world must be as it was judged. */
+/** How long a change may be thought about with the project's lock in hand, where others were faster before. */
+const lockedMs = 1_000
+
+/**
+ * A change is thought out without the project's lock, which is taken for its commit alone. Whoever was overtaken meanwhile begins again,
+ * this time with the project to itself, and has a moment for it.
+ */
 async function change(judged: Judged): Promise<unknown> {
+  const { config, ports } = judged.road
+  const { callTimeoutMs } = config.limits
+  try {
+    return await attempt(judged, false, { within: callTimeoutMs })
+  } catch (fault) {
+    if (!(fault instanceof Overtaken)) throw fault
+  }
+  const moment = { within: Math.min(callTimeoutMs, lockedMs), late: keepsChanging }
+  return ports.world.exclusive(() => attempt(judged, true, moment), judged.call.options.signal)
+}
+
+function keepsChanging(): ToolError {
+  return new ToolError('E_CONFLICT', 'Others changed the same file again and again while this change was being made', {
+    hint: 'Nothing of it was done. Make the call again.',
+  })
+}
+
+interface Limits {
+  within: number
+  late?: (ms: number) => ToolError
+}
+
+/** The same key gives the same answer, and the world must be as it was judged. */
+async function attempt(judged: Judged, alone: boolean, limits: Limits): Promise<unknown> {
   const { road, touches, call, trace } = judged
-  const known = recall(judged)
-  if (known) {
+  const { world } = road.ports
+  const replayed = (known: { output: unknown }): unknown => {
     trace.replayed()
     return known.output
   }
+  const known = recall(judged)
+  if (known) return replayed(known)
+  const paths = touches.flatMap((touch) => ('path' in touch ? [touch.path] : []))
+  // Told at once: the program that runs there may go on for long, and where nothing confines it, it has the project's lock.
+  const held = call.caller.role === 'person' ? undefined : world.held(paths, call.id)
+  if (held) throw held
+  const newest = world.newest()
   await mustBeRehearsed(judged)
   // 6. snapshot: the state before is fixed here; `commit` keeps it, and the state after, with the change itself
-  const states = await statesOf(road.ports.world, touches)
+  const states = await statesOf(world, touches)
   if (trace.approvedState !== undefined && digest(states) !== trace.approvedState)
     throw new ToolError('E_CONFLICT', 'What this call touches changed after it was approved', {
       hint: 'Look at the files again and make the call again.',
     })
-  const output = await run(judged, states)
+  const moved = async (among: readonly Touch[]): Promise<boolean> =>
+    Object.entries(await statesOf(world, among)).some(([path, state]) => state !== states[path])
+  const onlyRead = touches.filter((touch) => 'path' in touch && touch.access === 'read')
+  const judgedAgain: Commits = (act, signal) =>
+    world.exclusive(async () => {
+      signal.throwIfAborted()
+      // What it has written itself is no news to it.
+      if (trace.snapshots.length > 0) return act()
+      const answered = recall(judged)
+      if (answered) throw new Answered(answered.output)
+      // Also where it was changed and changed back: what the tool read in between was not what was judged.
+      if (world.changedSince(paths, newest) || (await moved(onlyRead))) throw new Overtaken()
+      try {
+        return await act()
+      } catch (fault) {
+        if (fault instanceof ToolError && fault.code === 'E_CONFLICT' && (await moved(touches))) throw new Overtaken()
+        throw fault
+      }
+    }, signal)
+  let output: unknown
+  try {
+    output = await run(judged, states, limits, alone ? atOnce : judgedAgain)
+  } catch (fault) {
+    if (fault instanceof Answered) return replayed(fault)
+    throw fault
+  }
   for (const touch of touches)
     if ('path' in touch && touch.access === 'write') road.ports.sessions.repaired(call.caller.session, touch.path)
   return output
 }
 
+/** Somebody else changed what a call touches while it was thinking. */
+class Overtaken extends Error {}
+
+/** The same call with the same key was answered while this one was thinking. */
+class Answered extends Error {
+  readonly output: unknown
+  constructor(output: unknown) {
+    super()
+    this.output = output
+  }
+}
+
 /** 7. execute under a deadline, 8. check the answer. */
-async function run(judged: Judged, states: States): Promise<unknown> {
-  const { road, tool, input, call } = judged
-  const limit = deadline(road.config.limits.callTimeoutMs, call.options.signal)
+async function run(judged: Judged, states: States, { within, late }: Limits, commits?: Commits): Promise<unknown> {
+  const { tool, input, call } = judged
+  const limit = deadline(within, call.options.signal, late)
   try {
-    const doing = tool.execute(input, powers(judged, states, limit))
+    const doing = tool.execute(input, powers(judged, states, limit, commits))
     return checkOutput(tool, doing instanceof Promise ? await limit.within(doing) : doing)
   } finally {
     limit.done()

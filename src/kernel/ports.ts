@@ -23,7 +23,7 @@ export interface Ports {
 /** Comparing texts beside the event loop. */
 export interface DiffPort {
   /** Lines added and taken away, together. */
-  count(before: string, after: string, signal?: AbortSignal): Promise<number>
+  count(before: string, after: string, call: { client: string; signal: AbortSignal }): Promise<number>
 }
 
 /** The project as the kernel sees it: states of files, and the one way to change them. */
@@ -39,6 +39,10 @@ export interface WorldPort {
   states(paths: readonly string[]): Promise<Record<string, string | null>>
   /** What the links of the project make of its paths, as they are now and with those that are about to be made. */
   links(made: readonly MadeLink[]): Promise<KnownLinks>
+  /** Names the newest change that Handrail made to any file, in whichever process. */
+  newest(): number
+  /** Whether it has changed one of these since, be it away and back again. */
+  changedSince(paths: readonly string[], newest: number): boolean
   /** A word for all of the project that a program sees below a folder: another one as soon as anything there changed. */
   fingerprint(scope: string, signal?: AbortSignal): Promise<string>
   /**

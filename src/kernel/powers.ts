@@ -8,9 +8,21 @@ import type { WorldChange } from './ports.ts'
 import type { Judged } from './road.ts'
 import type { States } from './states.ts'
 
+/** Lets a commit happen, at once or when the project is free; where it waits, the signal ends that. */
+export type Commits = <T>(act: () => Promise<T>, signal: AbortSignal) => Promise<T>
+
+/** For whoever has the project to itself already. */
+export const atOnce: Commits = (act) => act()
+
 /** What the tool may do in this call, and nothing more. */
-export function powers({ road, tool, touches, call, trace, inputDigest }: Judged, states: States, limit: Deadline): Acting {
+export function powers(
+  { road, tool, touches, call, trace, inputDigest }: Judged,
+  states: States,
+  limit: Deadline,
+  commits: Commits = atOnce,
+): Acting {
   const { ports, policy } = road
+  const client = call.caller.peer ?? call.caller.session
   let lines = 0
   const declared = new Set(touches.flatMap((touch) => ('path' in touch && touch.access === 'write' ? [touch.path] : [])))
 
@@ -39,7 +51,10 @@ export function powers({ road, tool, touches, call, trace, inputDigest }: Judged
       ? 0
       : isLying(after)
         ? 1
-        : ports.diffs.count(before?.toString('utf8') ?? '', Buffer.from(after).toString('utf8'), limit.signal())
+        : ports.diffs.count(before?.toString('utf8') ?? '', Buffer.from(after).toString('utf8'), {
+            client,
+            signal: limit.signal(),
+          })
   const commit = async (changes: readonly FileChange[], together?: (written: Written[]) => void): Promise<Written[]> => {
     limit.signal().throwIfAborted()
     const planned: WorldChange[] = []
@@ -56,7 +71,8 @@ export function powers({ road, tool, touches, call, trace, inputDigest }: Judged
       person: call.caller.role === 'person',
       idempotencyKey: trace.key,
     }
-    const written = await limit.finishing(ports.world.commit(planned, origin, together))
+    const committing = (): Promise<Written[]> => limit.finishing(ports.world.commit(planned, origin, together))
+    const written = await commits(committing, limit.signal())
     trace.wrote(written.map((one) => one.snapshotId))
     for (const { path, content, form = 'file' } of changes) {
       states[ports.world.normal(path)] = stateAfter(content, form)
@@ -68,6 +84,7 @@ export function powers({ road, tool, touches, call, trace, inputDigest }: Judged
   return {
     id: call.id,
     session: call.caller.session,
+    client,
     caller: call.caller,
     tools: road.offered,
     answer: call.options.answer,

@@ -3,10 +3,10 @@ import type { Config } from '../contracts/config.ts'
 import type { Program } from '../contracts/stage.ts'
 import type { Tool, Touch } from '../contracts/tool.ts'
 import type { Marks } from './marks.ts'
+import type { PathScheduler } from './path-scheduler.ts'
 import type { Policy } from './policy.ts'
 import type { Ports, Staged } from './ports.ts'
 import type { Trace } from './trace.ts'
-import type { Turns } from './turns.ts'
 
 /** What every call has at hand. */
 export interface Road {
@@ -14,7 +14,7 @@ export interface Road {
   policy: Policy
   /** Which of the files a call writes are not like any other. */
   marks: Marks
-  turns: Turns
+  scheduler: PathScheduler
   config: Config
   offered: readonly string[]
 }

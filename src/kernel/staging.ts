@@ -118,7 +118,7 @@ export async function stage(judged: Judged, programmed: Programmed): Promise<unk
   try {
     const pinned = (): Promise<Staged> =>
       asSeen(judged, programmed, () => (confined ? run() : ports.world.exclusive(run, signal)))
-    staged ??= await road.turns.take([], signal, pinned)
+    staged ??= await road.scheduler.run({ caller: call.caller, lane: 'programs', touches: [], signal }, pinned)
     progress.stop()
     trace.ran(staged.ran)
     trace.wrote(written.map((one) => one.snapshotId))
@@ -132,7 +132,12 @@ export async function stage(judged: Judged, programmed: Programmed): Promise<unk
     const { ran } = staged
     const limit = deadline(road.config.limits.callTimeoutMs, signal)
     const facts = { ran: { value: ran }, committed: { value: written }, evidence: { value: evidence } }
-    return checkOutput(tool, await tool.execute(input, Object.defineProperties(powers(judged, {}, limit), facts)))
+    try {
+      const doing = tool.execute(input, Object.defineProperties(powers(judged, {}, limit), facts))
+      return checkOutput(tool, doing instanceof Promise ? await limit.within(doing) : doing)
+    } finally {
+      limit.done()
+    }
   } catch (fault) {
     // A question that stands keeps its stage: the same call, made again after the answer, commits exactly what was shown.
     if (!(fault instanceof Unanswered)) staged?.discard()
@@ -192,7 +197,7 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
     ports.grants.letChange(session, askedOnce(marks), approval)
     staged.take(call.id)
   }
-  return road.turns.take(touches, call.options.signal, () =>
+  return road.scheduler.run({ caller: call.caller, lane: 'files', touches, signal: call.options.signal }, () =>
     ports.world.exclusive(async () => {
       const changes = staged.changes()
       const origin = { call: call.id, session, person: role === 'person', idempotencyKey: null }

@@ -23,7 +23,7 @@ interface Row {
 export type Asked = Pick<
   Approval,
   'tool' | 'risk' | 'inputDigest' | 'stateDigest' | 'card' | 'input' | 'session' | 'surface' | 'client' | 'whole'
-> & { origin?: string }
+> & { peer?: string }
 
 export interface Asking {
   /** How long the question stands, and a yes to it. */
@@ -138,8 +138,8 @@ export function openApprovals(db: Database, onLapsed: OnLapsed): ApprovalStore {
     ask(asked, { ttlMs, noMs, texts }) {
       lapse()
       const now = Date.now()
-      const { tool, risk, card, input, surface, client, whole, origin } = asked
-      const asker = wordFor(surface, origin === undefined ? `name ${nameOf(client)}` : `process ${origin}`)
+      const { tool, risk, card, input, surface, client, whole, peer } = asked
+      const asker = wordFor(surface, askerOf(peer) ?? `name ${nameOf(client)}`)
       const id = `appr_${randomBytes(16).toString('hex')}`
       const told = {
         title: card.title.slice(0, titleLength),
@@ -296,4 +296,10 @@ function fromRow(row: Row): ApprovalHead {
     ...(row.decided_by !== null && { decidedBy: row.decided_by }),
     ...(row.note !== null && { note: row.note }),
   }
+}
+
+/** The process behind a question. Those that could not be told apart are taken for one; where only an address is known, it says nothing. */
+function askerOf(peer: string | undefined): string | undefined {
+  if (peer === undefined || peer.startsWith('address ')) return undefined
+  return peer.startsWith('connection ') ? 'unknown process' : peer
 }

@@ -66,6 +66,8 @@ export interface SnapshotStore {
   /** What a call, or a session, changed, oldest first. */
   ofCall(call: string): Steps<Snapshot[]>
   ofSession(session: string): Steps<Snapshot[]>
+  /** When the newest state was kept, of one file or of any. */
+  newest(path?: string): number
   /** The newest change that was not taken back and is not itself a taking back. */
   lastChange(): Snapshot | undefined
   madeFolders(id: string): string[]
@@ -152,6 +154,13 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
     // Rows of one call are put in as their states are minted.
     ofCall: (call) => changesOf(db, 'call = ?', call, 'rowid'),
     ofSession: (session) => changesOf(db, 'session = ?', session, 'ts'),
+    newest: (path) =>
+      (path === undefined
+        ? db.get<{ ts: number }>(
+            `SELECT ts FROM snapshots INDEXED BY snapshots_newest WHERE state = 'kept' ORDER BY ts DESC LIMIT 1`,
+          )
+        : db.get<{ ts: number }>(`SELECT ts FROM snapshots WHERE path = ? AND state = 'kept' ORDER BY ts DESC LIMIT 1`, path)
+      )?.ts ?? 0,
     lastChange: () =>
       rows(
         `SELECT * FROM snapshots s INDEXED BY snapshots_newest WHERE state = 'kept' AND kind != 'baseline' AND undone_by IS NULL

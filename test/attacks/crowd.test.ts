@@ -34,12 +34,12 @@ async function flood(world: World, caller: (session: number) => Partial<Caller>)
 describe.each([
   ['the same name', () => ({ client: 'flood/1' })],
   ['another version each time', (session: number) => ({ client: `flood/${session}` })],
-  ['another name each time, from one process', (session: number) => ({ client: `flood-${session}/1`, origin: 'process-1' })],
+  ['another name each time, from one process', (session: number) => ({ client: `flood-${session}/1`, peer: 'process 1' })],
 ] as const)('a flood of sessions under %s', (_, caller) => {
   test('is refused in words, and takes no place from others', async () => {
     await using world = await openWorld({ flags })
     expect(await flood(world, caller)).toMatch(/500 questions wait for a person already/)
-    const honest: Partial<Caller> = { client: 'editor/1', session: 'sess_editor', origin: 'process-2' }
+    const honest: Partial<Caller> = { client: 'editor/1', session: 'sess_editor', peer: 'process 2' }
     const places: string[] = []
     for (let at = 0; at < 5; at++) {
       const { id, says } = await asks(world, `mine-${at}/package.json`, honest)

@@ -342,6 +342,7 @@ const find = (search: Search, asked: { path?: string; regex: string; filePattern
     regex: asked.regex,
     filePattern: asked.filePattern,
     most: asked.most ?? 2_000,
+    client: 'c',
     signal: new AbortController().signal,
   })
 

@@ -191,10 +191,11 @@ function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
   const audit = openAudit(state, auditLock, { folder: state.sub('heads'), name: 'test.head' })
   const approvals = openApprovals(db, () => undefined)
   const idempotency = openIdempotency(db, config.limits.idempotencyTtlMs)
+  const snapshots = openSnapshots(state.sub('snapshots'), db)
   const journal = openJournal({
     root,
     files,
-    snapshots: openSnapshots(state.sub('snapshots'), db),
+    snapshots,
     db,
     retention: config.limits.snapshotRetention,
     onDropped: (call) => idempotency.forget(call),
@@ -212,6 +213,8 @@ function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
       links: async () => ({ all: true, namesOf: () => ({ names: [], all: true }), leadsTo: (path) => path }),
       states: (paths) => inTurns(statesAt(root, paths, (path) => path.split('/'))),
       exclusive: (act, signal) => projectLock.hold(act, signal),
+      newest: () => snapshots.newest(),
+      changedSince: (paths, newest) => paths.some((path) => snapshots.newest(path) > newest),
       fingerprint: noStage,
       pin: noStage,
       held: () => undefined,

@@ -24,8 +24,8 @@ import type { Progress } from './progress.ts'
 export interface Visit {
   surface: Caller['surface']
   session: (client: string) => string
-  /** A word for the process at the other end, where it is known. */
-  origin?: string | undefined
+  /** The process that calls, where it is known: it has one share of what there is, however many sessions it opens. */
+  peer?: string
   /** Where a person can answer in a browser, if such a page is served. */
   page?: () => string | undefined
 }
@@ -207,8 +207,8 @@ export function openCaller(runtime: Runtime, visit: Visit): (client: ToolCall['c
       runtime.openSession({ id: session, surface: visit.surface, client })
       remember(opened, session)
     }
-    const { surface, origin } = visit
-    return { surface, client, session, role: 'agent', ...(origin !== undefined && { origin }) }
+    const { surface, peer } = visit
+    return { surface, client, session, role: 'agent', ...(peer !== undefined && { peer }) }
   }
 }
 

@@ -23,12 +23,6 @@ export interface Peers {
   of(socket: IncomingMessage['socket']): Promise<string>
 }
 
-/** The process behind such a word. Those that could not be told are taken for one; where only an address is known, it says nothing. */
-export function originOf(peer: string): string | undefined {
-  if (peer.startsWith('address ')) return undefined
-  return peer.startsWith('connection ') ? 'unknown' : peer
-}
-
 export interface McpHttp {
   route: Route
   close(): Promise<void>
@@ -41,7 +35,7 @@ export function mcpHttp(house: House, page: () => string | undefined, peers: Pee
   const deskOf = (peer: string): Desk => {
     const known = desks.get(peer)
     const session = (client: string): string => sessionName(`http ${peer} ${client}`)
-    const desk = known ?? openDesk(house, { surface: 'mcp-http', session, page, origin: originOf(peer) })
+    const desk = known ?? openDesk(house, { surface: 'mcp-http', session, peer, page })
     // The one that was used last goes to the end.
     desks.delete(peer)
     desks.set(peer, desk)
@@ -57,9 +51,9 @@ export function mcpHttp(house: House, page: () => string | undefined, peers: Pee
       subscribe: (listener) => house.feed.follow((news) => listener(eventOf(news))),
     },
   })
-  const sessions = openSessions((sessionId, origin) => {
-    const name = sessionName(sessionId)
-    return createServer(house, openDesk(house, { surface: 'mcp-http', session: () => name, page, origin }), 'legacy', true)
+  const sessions = openSessions((id, peer) => {
+    const name = sessionName(id)
+    return createServer(house, openDesk(house, { surface: 'mcp-http', session: () => name, peer, page }), 'legacy', true)
   })
 
   const visit = async (visitor: Visitor): Promise<void> => {
@@ -68,10 +62,10 @@ export function mcpHttp(house: House, page: () => string | undefined, peers: Pee
     response.once('close', () => response.writableFinished || dropped.abort())
     const body = request.method === 'POST' ? await readMessage(visitor) : undefined
     const web = toWebRequest(request, dropped.signal)
-    const peer = await peers.of(request.socket)
-    if (await isLegacyRequest(web, body)) await legacy(sessions, web, body, dropped.signal, response, originOf(peer))
+    const peer = (): Promise<string> => peers.of(request.socket)
+    if (await isLegacyRequest(web, body)) await legacy(sessions, web, body, peer, dropped.signal, response)
     else {
-      const authInfo = { token: '', scopes: [], clientId: peer }
+      const authInfo = { token: '', scopes: [], clientId: await peer() }
       await send(await modern.fetch(web, { parsedBody: body, authInfo }), response)
     }
   }
@@ -105,9 +99,9 @@ async function legacy(
   sessions: Sessions,
   web: Request,
   body: unknown,
+  peer: () => Promise<string>,
   dropped: AbortSignal,
   response: ServerResponse,
-  origin: string | undefined,
 ): Promise<void> {
   const messages = [body].flat().filter((one) => typeof one === 'object' && one !== null) as {
     id?: string | number
@@ -116,7 +110,7 @@ async function legacy(
   const id = web.headers.get('mcp-session-id')
   const opening = id === null && messages.some((message) => message.method === 'initialize')
   const opened = randomUUID()
-  const transport = opening ? await sessions.begin(opened, origin) : sessions.find(id)
+  const transport = opening ? await sessions.begin(opened, peer) : sessions.find(id)
   if (!transport && id !== null) throw new Refusal(404, 'This session has ended; begin a new one.')
   if (!transport) throw new Refusal(400, 'No session: begin with initialize, or send the Mcp-Session-Id it returned.')
   // Nothing that was sent over a broken connection can be taken up again, so whoever is gone has cancelled.
@@ -191,7 +185,7 @@ async function send(web: Response, response: ServerResponse): Promise<void> {
   web.headers.forEach((value, name) => name === 'connection' || response.setHeader(name, value))
   response.writeHead(web.status)
   if (!web.body) return void response.end()
-  if (!web.headers.get('content-type')?.startsWith('text/event-stream')) return void response.end(await web.text())
+  if (!web.headers.get('content-type')?.startsWith('text/event-stream')) return void response.end(await bytesOf(web.body))
   response.flushHeaders()
   const reader = web.body.getReader()
   response.once('close', () => void reader.cancel().catch(() => undefined))
@@ -201,6 +195,13 @@ async function send(web: Response, response: ServerResponse): Promise<void> {
   } finally {
     response.end()
   }
+}
+
+/** As they are: making text of them, and bytes of that again, costs a large answer three times its size. */
+async function bytesOf(body: NonNullable<Response['body']>): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = []
+  for await (const piece of body) pieces.push(piece)
+  return pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces)
 }
 
 function eventOf(news: News): ServerEvent {

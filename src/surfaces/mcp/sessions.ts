@@ -3,7 +3,7 @@ import { Refusal } from '../listen.ts'
 
 /** Sessions of clients from before 2026. */
 export interface Sessions {
-  begin(id: string, origin: string | undefined): Promise<WebStandardStreamableHTTPServerTransport>
+  begin(id: string, peer: () => Promise<string>): Promise<WebStandardStreamableHTTPServerTransport>
   find(id: string | null): WebStandardStreamableHTTPServerTransport | undefined
   end(id: string): Promise<void>
   close(): Promise<void>
@@ -18,7 +18,7 @@ interface Session {
 const mostSessions = 100
 const idleMs = 60 * 60_000
 
-export function openSessions(serve: (sessionId: string, origin: string | undefined) => Server): Sessions {
+export function openSessions(serve: (id: string, peer: string) => Server): Sessions {
   const sessions = new Map<string, Session>()
   const end = async (id: string): Promise<void> => {
     const session = sessions.get(id)
@@ -35,13 +35,14 @@ export function openSessions(serve: (sessionId: string, origin: string | undefin
     if (sessions.size >= mostSessions) throw new Refusal(503, 'Too many sessions are open; end one, or wait a minute.')
   }
   return {
-    async begin(id, origin) {
+    async begin(id, peer) {
+      const whose = await peer()
       await makeRoom()
       const transport = new WebStandardStreamableHTTPServerTransport({
         sessionIdGenerator: () => id,
         onsessionclosed: (closed) => end(closed),
       })
-      const server = serve(id, origin)
+      const server = serve(id, whose)
       await server.connect(transport)
       sessions.set(id, { transport, server, usedAt: Date.now() })
       return transport

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { isSpecType, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/server'
 import { answer, Refusal, type Route } from '../listen.ts'
-import { originOf, readMessage, sessionName, type Peers } from './http.ts'
+import { readMessage, sessionName, type Peers } from './http.ts'
 import { createServer, openDesk, type House } from './server.ts'
 
 const mostStreams = 64
@@ -16,14 +16,15 @@ export function mcpSse(house: House, page: () => string | undefined, peers: Peer
       for: 'agent',
       methods: ['GET'],
       async visit({ request, response }) {
-        const origin = originOf(await peers.of(request.socket))
+        const peer = await peers.of(request.socket)
+        if (response.destroyed) return
         if (streams.size >= mostStreams) throw new Refusal(503, 'Too many streams are open.')
         const id = randomUUID()
         const stream = new EventStream(response, `/messages?sessionId=${id}`)
         streams.set(id, stream)
         response.once('close', () => streams.delete(id))
         const session = sessionName(id)
-        const desk = openDesk(house, { surface: 'mcp-sse', session: () => session, page, origin })
+        const desk = openDesk(house, { surface: 'mcp-sse', session: () => session, peer, page })
         await createServer(house, desk, 'legacy', true).connect(stream)
       },
     },

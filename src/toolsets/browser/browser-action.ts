@@ -44,6 +44,7 @@ export const browserAction = defineTool({
   errors: ['E_POLICY_VIOLATION', 'E_PREVIEW_FAIL', 'E_TIMEOUT', 'E_DENY_PATH', 'E_BAD_ARGS', 'E_TOO_LARGE'],
   examples: [],
   developer: true,
+  waits: true,
   pictures: true,
   // An address elsewhere is a matter of policy, not of form (seed 000 §4.2); it must not come out as a bad argument.
   forgives(raw) {

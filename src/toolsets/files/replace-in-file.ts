@@ -61,6 +61,7 @@ export const replaceInFile = defineTool({
     },
   ],
   private: ['find', 'replace'],
+  waits: ({ find, flags }) => flags !== undefined || /^(\/|\(\?)/.test(find),
   touches: ({ path, dryRun }) => [{ path, access: dryRun ? 'read' : 'write' }],
   async card(input, use) {
     const { before, after } = await replaced(input, use)
@@ -68,8 +69,8 @@ export const replaceInFile = defineTool({
     return { title: `Change ${input.path}`, changes: [change] }
   },
   async execute(input, use, call) {
-    const { before, after, count } = await replaced(input, use)
-    if (input.dryRun) return { count, diff: await use.diffs.lines(before, after, call.signal) }
+    const { before, after, count } = await replaced(input, use, call)
+    if (input.dryRun) return { count, diff: await use.diffs.lines(before, after, call) }
     if (count > 0) await call.change([{ path: input.path, content: encodeText(after, input.path) }])
     return { count }
   },
@@ -84,7 +85,14 @@ interface Wanted {
   flags?: string | undefined
 }
 
-async function replaced(input: Wanted, use: FileUse): Promise<{ before: string; after: string; count: number }> {
+/** Cards are made for whoever is asked, so all of them share one place in the line. */
+const forCards = { client: 'cards', signal: undefined }
+
+async function replaced(
+  input: Wanted,
+  use: FileUse,
+  { client, signal }: { client: string; signal: AbortSignal | undefined } = forCards,
+): Promise<{ before: string; after: string; count: number }> {
   if (input.find === '') throw new ToolError('E_BAD_ARGS', 'find is empty', { hint: 'Say which text to replace.' })
   encodeText(input.replace, input.path)
   const before = decodeText(use.files.read(input.path), input.path)
@@ -95,7 +103,8 @@ async function replaced(input: Wanted, use: FileUse): Promise<{ before: string; 
       throw new ToolError('E_BAD_ARGS', `A pattern may have ${longestPattern} characters`, {
         hint: 'Use a shorter pattern, or literal text.',
       })
-    if (pattern) return use.regex.replace(pattern.source, pattern.flags, text, toPlain(input.replace), use.regexTimeoutMs)
+    if (pattern)
+      return use.regex.replace(pattern, text, toPlain(input.replace), { client, signal, timeoutMs: use.regexTimeoutMs })
     const parts = text.split(find)
     const size = Buffer.byteLength(text) + (parts.length - 1) * Buffer.byteLength(input.replace)
     if (size > use.files.maxBytes * 4) throw tooLarge(input.path, size, use.files.maxBytes)

@@ -8,6 +8,7 @@ export const searchFiles = defineTool({
   description:
     'Search the text of all files below a folder with a regular expression, line by line. filePattern narrows it, e.g. "*.txt" or "game/**/*.txt". Answers path (from the project root), line and the line itself, in order of path, at most maxMatches.',
   risk: 'R0',
+  waits: true,
   input: Type.Object(
     {
       path: Type.String(),
@@ -41,6 +42,7 @@ export const searchFiles = defineTool({
       regex,
       filePattern,
       most: maxMatches,
+      client: call.client,
       signal: call.signal,
       onProgress: (done) => call.progress(done, undefined, `${done} files searched`),
     })

@@ -7,7 +7,7 @@ import { closed, DiffShape } from '../../contracts/shapes.ts'
 import { formOf, sameMode, sameState, type Snapshot } from '../../contracts/snapshot.ts'
 import { each, inTurns, openPace, type Steps } from '../../contracts/steps.ts'
 import type { FileChange } from '../../contracts/tool.ts'
-import type { Diffs } from '../../host/diffs.ts'
+import type { DiffCall, Diffs } from '../../host/diffs.ts'
 import { contentAt, standingInSteps, type Standing } from '../../host/standing.ts'
 import { closeRoot, openRoot, type Root } from '../../host/walk.ts'
 import { defineTool, type FileUse } from './use.ts'
@@ -57,7 +57,7 @@ export const undo = defineTool({
       const found: Back[] = []
       const pace = openPace()
       for (const step of await inTurns(plan(input, use))) {
-        found.push(await prepare(step, use, root, call.signal))
+        found.push(await prepare(step, use, root, call))
         await pace()
       }
       return found
@@ -121,20 +121,20 @@ interface Back {
   diff: LineDiff
 }
 
-async function prepare(step: Step, { files, kept, diffs }: FileUse, root: Root, signal: AbortSignal): Promise<Back> {
+async function prepare(step: Step, { files, kept, diffs }: FileUse, root: Root, call: DiffCall): Promise<Back> {
   const names = step.path.split('/')
   const now = await inTurns(standingInSteps(root, names))
   const isLarge = Math.max(now?.bytes ?? 0, step.from.bytes, step.to?.bytes ?? 0) > largestWhole
   const before = now && !isLarge ? contentAt(root, names) : nothing
   if (!sameState(now, step.from)) {
     if (formOf(step.from) === 'file') mustBeInReach(files, step.path)
-    const diff = isLarge ? unshown : await difference(diffs, wrote(step, kept), before, signal)
+    const diff = isLarge ? unshown : await difference(diffs, wrote(step, kept), before, call)
     throw changedSince(step, now, diff)
   }
   if (isLarge) return { change: changeOf(step, now, step.to ? kept.contentLying(step.to.id) : null, false), diff: unshown }
   const after = step.to ? kept.content(step.to.id) : null
   const text = isText(now, before) && isText(step.to, after ?? nothing)
-  return { change: changeOf(step, now, after, text), diff: await difference(diffs, before, after ?? nothing, signal) }
+  return { change: changeOf(step, now, after, text), diff: await difference(diffs, before, after ?? nothing, call) }
 }
 
 function changeOf(step: Step, now: Standing | undefined, after: Content | null, text: boolean): FileChange {
@@ -162,9 +162,9 @@ const isText = (state: Pick<Snapshot, 'form'> | undefined, bytes: Buffer): boole
   (state?.form ?? 'file') === 'file' && isUtf8(bytes) && !bytes.includes(0)
 
 /** What is no text has no lines to show. */
-async function difference(diffs: Diffs, before: Buffer, after: Buffer, signal: AbortSignal): Promise<LineDiff> {
+async function difference(diffs: Diffs, before: Buffer, after: Buffer, call: DiffCall): Promise<LineDiff> {
   const lines = [before, after].every((bytes) => isUtf8(bytes) && !bytes.includes(0))
-  return lines ? diffs.lines(before.toString('utf8'), after.toString('utf8'), signal) : { type: 'line', hunks: [] }
+  return lines ? diffs.lines(before.toString('utf8'), after.toString('utf8'), call) : { type: 'line', hunks: [] }
 }
 
 /** The project, held open while it is looked at. Which paths may be used, and which mounts entered, the road judges. */

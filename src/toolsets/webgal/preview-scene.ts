@@ -13,6 +13,7 @@ export const previewScene = defineTool({
   description:
     'Show a scene in the real WebGAL engine. Answers the address a person can open, what went wrong while it was played (missing pictures and sounds, errors of the page), and the first line that failed. scenePath such as "game/scene/beach.txt" or "beach"; without it the start scene. line goes to that line of the scene.',
   risk: 'R0',
+  waits: true,
   input: Type.Object(
     {
       scenePath: Type.Optional(Type.String({ description: 'Optional. If omitted, use current start scene' })),

@@ -1,0 +1,118 @@
+import type { Caller } from '../contracts/call.ts'
+import { ToolError } from '../contracts/errors.ts'
+import { openFairSlots, type FairSlots, type Pace } from '../contracts/fair-slots.ts'
+import type { Touch } from '../contracts/tool.ts'
+import { openPathOrder } from './path-order.ts'
+
+/** `files`: over in a moment. `waits`: for a page, a search, a pattern. `programs`: as long as they run. Each has slots of its own. */
+export type Lane = 'files' | 'waits' | 'programs'
+
+export interface Scheduled {
+  caller: Pick<Caller, 'session' | 'peer'>
+  lane: Lane
+  touches: readonly Touch[]
+  signal?: AbortSignal | undefined
+}
+
+/** Who goes next: files in the order of their session, slots by turns between clients; no client holds all slots where it could be long. */
+export interface PathScheduler {
+  run<T>(call: Scheduled, act: () => Promise<T>): Promise<T>
+}
+
+export interface SchedulerLimits {
+  maxConcurrent: number
+  maxPrograms: number
+  maxQueued: number
+}
+
+/** After so long the rest waits for the next turn of the event loop: ten thousand calls that came together must not be one turn. */
+const turnMs = 10
+
+export function openPathScheduler({ maxConcurrent, maxPrograms, maxQueued }: SchedulerLimits): PathScheduler {
+  const order = openPathOrder()
+  const waiting = new Map<string, number>()
+  const busy = (count: number): ToolError =>
+    new ToolError('E_POLICY_VIOLATION', `Too many calls at once: ${count} of this client wait already`, {
+      details: { busy: true, waiting: count },
+      hint: 'Wait for answers before sending more, or raise limits.maxQueued.',
+    })
+  const open = (slots: number, perClient: number, pace?: Pace): FairSlots =>
+    openFairSlots({ slots, perClient, mostWaiting: maxQueued, busy, ...(pace && { pace }) })
+  const lanes: Record<Lane, FairSlots> = {
+    files: open(maxConcurrent, maxConcurrent, openPace(turnMs)),
+    waits: open(maxConcurrent, shareOf(maxConcurrent)),
+    programs: open(maxPrograms, shareOf(maxPrograms)),
+  }
+
+  /** For those in front of the same files. They are counted like all others that wait. */
+  const inOrder = async (client: string, wait: Promise<void>, signal: AbortSignal | undefined): Promise<void> => {
+    const count = waiting.get(client) ?? 0
+    if (count >= maxQueued) throw busy(count)
+    waiting.set(client, count + 1)
+    try {
+      await orAborted(wait, signal)
+    } finally {
+      const left = (waiting.get(client) ?? 1) - 1
+      if (left > 0) waiting.set(client, left)
+      else waiting.delete(client)
+    }
+  }
+
+  return {
+    async run({ caller, lane, touches, signal }, act) {
+      const client = caller.peer ?? caller.session
+      const place = order.enter(caller.session, touches)
+      try {
+        if (place.wait) await inOrder(client, place.wait, signal)
+        const slot = lanes[lane].enter(client, signal)
+        if (slot) await slot
+        try {
+          return await act()
+        } finally {
+          lanes[lane].leave(client)
+        }
+      } finally {
+        place.leave()
+      }
+    },
+  }
+}
+
+/** A quarter is always left for others. */
+function shareOf(slots: number): number {
+  return Math.max(1, slots - Math.ceil(slots / 4))
+}
+
+/** Counts the time of each turn of the event loop from its first call on. */
+function openPace(ms: number): Pace {
+  let began: number | undefined
+  const acts = new Set<() => void>()
+  const next = (): void => {
+    began = undefined
+    const told = [...acts]
+    acts.clear()
+    for (const act of told) act()
+  }
+  return {
+    ready() {
+      if (began !== undefined) return performance.now() - began < ms
+      began = performance.now()
+      setImmediate(next)
+      return true
+    },
+    later: (act) => void acts.add(act),
+  }
+}
+
+function orAborted(wait: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (!signal) return wait
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(signal.reason as Error)
+    if (signal.aborted) return stop()
+    signal.addEventListener('abort', stop, { once: true })
+    void wait.then(() => {
+      signal.removeEventListener('abort', stop)
+      resolve()
+    })
+  })
+}
