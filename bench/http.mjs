@@ -24,12 +24,13 @@ export async function http(bench) {
   try {
     const { url, tokenFile } = await ready(children.ours)
     const urls = { ours: url, other: (await ready(children.other)).url }
-    const token = readFileSync(tokenFile, 'utf8').trim()
     const rows = []
     for (const era of ['2026', '2025']) {
       const clients = {}
-      for (const who of ['ours', 'other'])
-        clients[who] = { pid: children[who].pid, read: await openHttp(era, urls[who], token, 'ten.txt') }
+      for (const who of ['ours', 'other']) {
+        const { call } = await openHttp(era, urls[who], tokenFile)
+        clients[who] = { pid: children[who].pid, read: () => call('read_file', { path: 'ten.txt' }) }
+      }
       rows.push(...(await compare(era, clients)))
     }
     return rows
@@ -61,7 +62,8 @@ async function compare(era, clients) {
 
 const rate = (times) => Object.fromEntries(Object.entries(times).map(([who, all]) => [who, all.map((ms) => 1000 / ms)]))
 
-function ready(child) {
+/** What a server says first. */
+export function ready(child) {
   return new Promise((resolve, reject) => {
     let said = ''
     child.stdout.on('data', (chunk) => {
@@ -77,7 +79,8 @@ const version = { 2026: '2026-07-28', 2025: '2025-11-25' }
 const clientInfo = { name: 'handrail-bench', version: '1.0.0' }
 
 /** A client that costs next to nothing: one message, one answer, as text. */
-async function openHttp(era, url, token, path) {
+export async function openHttp(era, url, tokenFile) {
+  const token = readFileSync(tokenFile, 'utf8').trim()
   const agent = new Agent({ keepAlive: true, maxSockets: 64 })
   const headers = {
     Authorization: `Bearer ${token}`,
@@ -112,14 +115,19 @@ async function openHttp(era, url, token, path) {
     })
     headers['Mcp-Session-Id'] = response.headers['mcp-session-id']
     await post({ method: 'notifications/initialized' })
-    return async () => (await post({ id: ++id, method: 'tools/call', params: { name: 'read_file', arguments: { path } } })).text
+    return {
+      call: async (name, input) => (await post({ id: ++id, method: 'tools/call', params: { name, arguments: input } })).text,
+      close: () => agent.destroy(),
+    }
   }
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': version[era],
     'io.modelcontextprotocol/clientCapabilities': {},
     'io.modelcontextprotocol/clientInfo': clientInfo,
   }
-  const more = { 'Mcp-Method': 'tools/call', 'Mcp-Name': 'read_file' }
-  return async () =>
-    (await post({ id: ++id, method: 'tools/call', params: { name: 'read_file', arguments: { path }, _meta } }, more)).text
+  const call = async (name, input) => {
+    const more = { 'Mcp-Method': 'tools/call', 'Mcp-Name': name }
+    return (await post({ id: ++id, method: 'tools/call', params: { name, arguments: input, _meta } }, more)).text
+  }
+  return { call, close: () => agent.destroy() }
 }

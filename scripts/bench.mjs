@@ -19,6 +19,7 @@ const names = [
   'stage',
   'commit',
   'parallel',
+  'beside',
 ]
 const words = process.argv.slice(2)
 const against = words.includes('--against') ? words.splice(words.indexOf('--against'), 2)[1] : undefined

@@ -139,7 +139,7 @@ export function openApprovals(db: Database, onLapsed: OnLapsed): ApprovalStore {
       lapse()
       const now = Date.now()
       const { tool, risk, card, input, surface, client, whole, peer } = asked
-      const asker = wordFor(surface, askerOf(peer) ?? `name ${nameOf(client)}`)
+      const asker = wordFor(surface, processOf(peer) ?? `name ${nameOf(client)}`)
       const id = `appr_${randomBytes(16).toString('hex')}`
       const told = {
         title: card.title.slice(0, titleLength),
@@ -299,7 +299,7 @@ function fromRow(row: Row): ApprovalHead {
 }
 
 /** The process behind a question. Those that could not be told apart are taken for one; where only an address is known, it says nothing. */
-function askerOf(peer: string | undefined): string | undefined {
+function processOf(peer: string | undefined): string | undefined {
   if (peer === undefined || peer.startsWith('address ')) return undefined
   return peer.startsWith('connection ') ? 'unknown process' : peer
 }
