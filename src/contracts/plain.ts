@@ -5,17 +5,26 @@ import type { Card, CardChange } from './tool.ts'
 const unseen =
   /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3164\uffa0]/gu
 
+/** More marks on one letter than any language has: piled up they are painted over the lines around it. */
+const piledUp = /(?<=\p{M}{4})\p{M}/gu
+
 /** Text of others on one line, fit to be shown to a person: what cannot be seen is shown, not obeyed. */
 export function plain(text: string): string {
-  return text.replace(unseen, (character) => {
-    const code = character.codePointAt(0) ?? 0
-    if (character === '\r') return '␍'
-    if (character === '\n') return '␊'
-    if (character === '\t') return '⇥ '
-    // A byte that was no text; see `lettersOf`.
-    if (code >= 0xdc80 && code <= 0xdcff) return `\\x${(code - 0xdc00).toString(16)}`
-    return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`
-  })
+  return text.replace(unseen, shown).replace(piledUp, writtenOut)
+}
+
+function shown(character: string): string {
+  const code = character.codePointAt(0) ?? 0
+  if (character === '\r') return '␍'
+  if (character === '\n') return '␊'
+  if (character === '\t') return '⇥ '
+  // A byte that was no text; see `lettersOf`.
+  return code >= 0xdc80 && code <= 0xdcff ? `\\x${(code - 0xdc00).toString(16)}` : writtenOut(character)
+}
+
+function writtenOut(character: string): string {
+  const code = character.codePointAt(0) ?? 0
+  return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`
 }
 
 /** The same over several lines. */

@@ -37,6 +37,7 @@ const style = `
   h1 { font-size: 1.5rem; line-height: 1.3; margin: .6em 0 .5em; overflow-wrap: anywhere } h2 { font-size: 1rem; font-weight: normal; margin: 1.2em 0 .3em }
   code, pre, input, textarea { font: 14px/1.5 ui-monospace, monospace }
   code, pre { background: var(--code); border-radius: 6px; padding: .1em .35em }
+  main { overflow-wrap: anywhere } code { white-space: pre-wrap; unicode-bidi: isolate }
   pre { padding: .8em 1em; overflow-x: auto }
   table { border-collapse: collapse; width: 100% } td, th { text-align: left; padding: .5em .8em .5em 0; border-bottom: 1px solid var(--line) } th { color: var(--quiet); font-weight: 500 }
   .diff { white-space: pre-wrap; overflow-wrap: anywhere } .diff b { font-weight: normal; display: block }
