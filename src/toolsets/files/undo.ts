@@ -8,6 +8,7 @@ import { formOf, sameMode, sameState, type Snapshot } from '../../contracts/snap
 import { each, inTurns, openPace, type Steps } from '../../contracts/steps.ts'
 import type { FileChange } from '../../contracts/tool.ts'
 import type { DiffCall, Diffs } from '../../host/diffs.ts'
+import { legible } from '../../host/stage/legible.ts'
 import { contentAt, standingInSteps, type Standing } from '../../host/standing.ts'
 import { closeRoot, openRoot, type Root } from '../../host/walk.ts'
 import { defineTool, type FileUse } from './use.ts'
@@ -161,10 +162,10 @@ const wrote = ({ from }: Step, kept: FileUse['kept']): Buffer => (from.sha256 ==
 const isText = (state: Pick<Snapshot, 'form'> | undefined, bytes: Buffer): boolean =>
   (state?.form ?? 'file') === 'file' && isUtf8(bytes) && !bytes.includes(0)
 
-/** What is no text has no lines to show. */
+/** What is no text has no lines to show; single odd bytes are written out. */
 async function difference(diffs: Diffs, before: Buffer, after: Buffer, call: DiffCall): Promise<LineDiff> {
-  const lines = [before, after].every((bytes) => isUtf8(bytes) && !bytes.includes(0))
-  return lines ? diffs.lines(before.toString('utf8'), after.toString('utf8'), call) : { type: 'line', hunks: [] }
+  const [from, to] = [legible(before), legible(after)]
+  return from && to ? diffs.lines(from.text, to.text, call) : { type: 'line', hunks: [] }
 }
 
 /** The project, held open while it is looked at. Which paths may be used, and which mounts entered, the road judges. */
