@@ -1,113 +1,17 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process'
-import {
-  copyFileSync,
-  existsSync,
-  lchownSync,
-  linkSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { copyFileSync, existsSync, linkSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { denied, deniedWith } from '../../src/host/stage/syscalls.ts'
+import { openGround, users, type Ground, type Shell } from '../support/ground.ts'
 import { ask, soon, stagesLeft, withShell } from '../support/stage.ts'
-import { cleanEnv, openWorld, program, type CliEnd } from '../support/world.ts'
-
-const nobody = 65_534
-const users: [string, number][] =
-  process.getuid?.() === 0
-    ? [
-        ['root', 0],
-        ['a normal user', nobody],
-      ]
-    : [['a normal user', process.getuid?.() ?? 0]]
+import { openWorld } from '../support/world.ts'
 
 const column = process.arch === 'arm64' ? 1 : 0
 /** The number of a system call on this machine. */
 const number = (name: string): number => {
   for (const { calls } of [...denied, ...deniedWith]) if (name in calls) return calls[name]?.[column] ?? -1
   throw new Error(`no such call: ${name}`)
-}
-
-interface Shell {
-  ok: boolean
-  exit_code: number
-  stdout: string
-  stderr: string
-  left?: { path: string; why: string }[]
-}
-
-/** A home with secrets, a project in it, and the real command line run there by a user. */
-interface Ground {
-  readonly base: string
-  readonly project: string
-  readonly uid: number
-  /** Runs the command line; `before` is a program that starts it. */
-  cli(args: string[], how?: { node?: string; before?: string[]; env?: Record<string, string> }): Promise<CliEnd>
-  /** What a command printed on its stage; it must have been confined. */
-  shell(command: string, how?: Parameters<Ground['cli']>[1], more?: string[]): Promise<Shell>
-  give(path: string): void
-  [Symbol.dispose](): void
-}
-
-function openGround(uid: number): Ground {
-  const base = realpathSync(mkdtempSync(join(tmpdir(), 'handrail-walls-')))
-  const project = join(base, 'project')
-  const write = (name: string, content: string): void => {
-    mkdirSync(dirname(join(base, name)), { recursive: true })
-    writeFileSync(join(base, name), content)
-  }
-  write('project/a.txt', 'one\n')
-  write('.ssh/id_rsa', 'SECRET-key')
-  write('.config/gh/hosts.yml', 'SECRET-sign-in')
-  write('.local/share/keyrings/login', 'SECRET-ring')
-  write('.local/state/handrail/other/person-token', 'SECRET-token')
-  write('state/handrail/other/person-token', 'SECRET-token')
-  write('other/.handrail/person-token', 'SECRET-token')
-  const give = (path: string): void => {
-    if (uid === process.getuid?.()) return
-    lchownSync(path, uid, uid)
-    if (lstatSync(path).isDirectory()) for (const name of readdirSync(path)) give(join(path, name))
-  }
-  give(base)
-  const cli: Ground['cli'] = (args, { node = process.execPath, before = [], env = {} } = {}) =>
-    new Promise((resolve, reject) => {
-      const [file = '', ...words] = [...before, node, program, ...args]
-      const child = spawn(file, words, {
-        env: cleanEnv(base, env),
-        cwd: base,
-        ...(uid !== process.getuid?.() && { uid, gid: uid }),
-      })
-      let [out, err] = ['', '']
-      child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text))
-      child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text))
-      child.once('error', reject)
-      child.once('close', (code) => resolve({ code, out, err }))
-      child.stdin.end()
-    })
-  return {
-    base,
-    project,
-    uid,
-    cli,
-    give,
-    async shell(command, how, more = []) {
-      const words = ['call', 'shell', JSON.stringify({ command, timeout_seconds: 60 }), '--project', project]
-      const { out, err } = await cli([...words, '--enable-shell', '--wait', '0', ...more], how)
-      if (!out) throw new Error(err)
-      const answer = JSON.parse(out.slice(out.indexOf('{'))) as Shell & { confined: boolean }
-      expect(answer.confined).toBe(true)
-      return answer
-    },
-    [Symbol.dispose]: () => void execFileSync('rm', ['-rf', base]),
-  }
 }
 
 describe.each(users)('run by %s', (_, uid) => {
