@@ -92,6 +92,53 @@ export const markedSecrets: readonly SecretRow[] = [
   },
 ]
 
+/**
+ * What toolchains and their neighbours keep beside themselves. Where a folder outside of the project is shown to programs it is
+ * hidden as what is denied is: nobody there needs it to work.
+ */
+const toolSecrets: readonly SecretRow[] = [
+  {
+    says: 'the token of a package registry',
+    files: [
+      '.cargo/credentials*',
+      'cargo/credentials*',
+      'etc/npmrc',
+      '.yarnrc',
+      '.yarnrc.yml',
+      'pip.conf',
+      'nuget.config',
+      '.m2/settings*.xml',
+      '.gradle/gradle.properties',
+      '.gem/credentials',
+      '.bundle/config',
+      'composer/auth.json',
+      '.composer/auth.json',
+    ],
+  },
+  {
+    says: 'a sign-in',
+    files: [
+      'gh/hosts.yml',
+      '.config/gcloud',
+      '.azure',
+      '.oci',
+      '.gnupg',
+      '.password-store',
+      '.vault-token',
+      'credentials.tfrc.json',
+      '.pgpass',
+      '.my.cnf',
+      '.htpasswd',
+      '.credentials.json',
+      'oauth_creds.json',
+      '.codex/auth.json',
+      'Cookies',
+      'Login Data',
+      '*_history',
+    ],
+  },
+]
+
 /** A pattern of an environment for readers, and the public half of a key. */
 const harmless = /^\.env[._-](?:.*[._-])?(?:example|sample|template)$|^id_.*\.pub$/s
 /** What editors and people add to the name of a copy. */
@@ -99,12 +146,18 @@ const copies = /(?:~|\.(?:bak|backup|old|orig|save|sav|swp|swo|tmp|copy))+$/s
 
 const denied = compileRows(deniedSecrets)
 const marked = compileRows(markedSecrets)
+const ofTools = compileRows(toolSecrets)
 
 /** What the last name of a path holds by the list of what is denied; nothing where it is not on it. */
 export function secretAt(names: readonly string[]): string | undefined {
   const name = foldName(names.at(-1) ?? '').replace(copies, '')
   const says = denied(name, names)
   return says !== undefined && harmless.test(name) ? undefined : says
+}
+
+/** The same by the list of what toolchains keep beside themselves. */
+export function secretOfToolAt(names: readonly string[]): string | undefined {
+  return ofTools(foldName(names.at(-1) ?? '').replace(copies, ''), names)
 }
 
 /** The same for any name on the way. */

@@ -13,6 +13,11 @@ export function isReserved(name: string): boolean {
   return reserved.includes(folded) || folded.startsWith(temporary)
 }
 
+/** A file that is about to take the place of another, as the journal names it. */
+export function isTemporary(name: string): boolean {
+  return /^\.handrail-[\da-f]{16}\.tmp$/.test(name)
+}
+
 /** Longest chain of folders that is followed. */
 export const deepest = 128
 

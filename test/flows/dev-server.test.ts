@@ -200,7 +200,7 @@ describe('a dev server', () => {
       'the server is ended',
     )
     const anew = await dev(world)
-    expect(told(anew)[0]).toContain('.env came after it was started')
+    expect(told(anew)[0]).toContain('.env was removed, replaced or given another name while it ran')
     expect(await get(first(anew))).toBe('')
     mkdirSync(world.path('deep/down'), { recursive: true })
     writeFileSync(world.path('deep/down/.env.local'), 'B=1')

@@ -50,7 +50,8 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
   let lookedAt = Number.NEGATIVE_INFINITY
   /** Names that changed in a folder; undefined where all of them may have. */
   let news = new Map<Folder, Set<string> | undefined>()
-  const told = watchFolders<Folder>(root.path, (folder, name) => {
+  const told = watchFolders<Folder>(root.path, (folder, name, renamed) => {
+    if (!renamed) return
     const heard = news.has(folder) ? news.get(folder) : new Set<string>()
     if (!heard || name === undefined || name.includes('\ufffd') || heard.size >= mostNames) news.set(folder, undefined)
     else news.set(folder, heard.add(name))

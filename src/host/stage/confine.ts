@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync } from 'node:fs'
 import { ToolError } from '../../contracts/errors.ts'
-import type { Covered } from './hidden.ts'
+import type { Covered } from './covers.ts'
+import type { Place } from './entries.ts'
 import { emptyFile } from './places.ts'
 import { holds } from './walls.ts'
 
@@ -17,7 +18,7 @@ export interface View {
   project: string
   /** What it sees of the project, and where; outer folders first. */
   shows: readonly Shown[]
-  /** What of the project is not there for it: folders become empty, files too, or another takes their place. */
+  /** What of the project, and of what it reads, is not there for it: folders become empty, files too, or another takes their place. */
   hidden: readonly Covered[]
   /** Files and folders of the machine it may read, at their own place. */
   reads: readonly string[]
@@ -61,8 +62,8 @@ export function startText(argv: readonly string[]): string {
  * The arguments of bubblewrap for one program: a machine of its own, read-only, without capabilities, users, network or neighbours.
  * It reads the words of the starter from one open file, and the calls it may not make from another.
  */
-export function confine(view: View, flags: ReadonlySet<string>, programFile: number, filterFile?: number): string[] {
-  const words = [
+export function confine(view: View, flags: ReadonlySet<string>, programFile: number, filterFile?: number): Place[] {
+  const words: Place[] = [
     '--unshare-user',
     '--unshare-ipc',
     '--unshare-pid',
@@ -114,10 +115,17 @@ export function confine(view: View, flags: ReadonlySet<string>, programFile: num
     '/',
   ]
   if (words.length <= mostWords) return words
-  throw new ToolError('E_UNSUPPORTED', `${view.hidden.length} places of the project are hidden from programs, more than can be`, {
-    details: { hidden: view.hidden.slice(0, 10).map(({ path }) => path) },
+  throw new ToolError('E_UNSUPPORTED', `${view.hidden.length} places are hidden from programs, more than can be`, {
+    details: { hidden: view.hidden.slice(0, 10).map(({ at }) => at.toString()) },
     hint: 'Nothing was run. Keep such files in fewer folders outside the project, or name what programs may see in stage.stageVisible.',
   })
+}
+
+/** The words as bubblewrap reads them: each ends with a zero. */
+export function asBytes(words: readonly Place[]): Buffer {
+  if (words.every((word) => typeof word === 'string')) return Buffer.from(`${words.join('\0')}\0`)
+  const end = Buffer.alloc(1)
+  return Buffer.concat(words.flatMap((word) => [Buffer.from(word as string), end]))
 }
 
 /** bubblewrap takes 9,000, those outside the instructions among them. */
@@ -154,20 +162,23 @@ function bindEach(paths: readonly string[]): string[] {
 }
 
 /** A link stays a link where what it leads to is shown as well: a program may look beside the file that it really is. */
-function showEach(paths: readonly string[], project: string): string[] {
+export function readsAsShown(paths: readonly string[], project: string): (Omit<Shown, 'writes'> & { link: boolean })[] {
   const outer = paths.filter((path) => existsSync(path) && !paths.some((other) => other !== path && holds(other, path)))
   const isShown = (path: string): boolean => [...outer, project, '/usr'].some((folder) => holds(folder, path))
-  return [...new Set(outer)].flatMap((path) => {
+  return [...new Set(outer)].map((path) => {
     const real = realpathSync(path)
-    const isLink = lstatSync(path).isSymbolicLink()
-    return isLink && isShown(real) ? ['--symlink', real, path] : ['--ro-bind', real, path]
+    return { from: real, at: path, link: lstatSync(path).isSymbolicLink() && isShown(real) }
   })
 }
 
-function hide({ project, hidden, shows, etc }: View): string[] {
+function showEach(paths: readonly string[], project: string): string[] {
+  return readsAsShown(paths, project).flatMap(({ from, at, link }) => [link ? '--symlink' : '--ro-bind', from, at])
+}
+
+function hide({ hidden, shows, reads, etc }: View): Place[] {
+  const shown = [...shows.map(({ at }) => at), ...reads]
   return hidden
-    .map(({ path, folder, by }) => ({ at: `${project}/${path}`, folder, by }))
-    .filter(({ at }) => shows.some((shown) => at.startsWith(`${shown.at}/`)))
+    .filter(({ at }) => shown.some((folder) => at.toString().startsWith(`${folder}/`)))
     .flatMap(({ at, folder, by = `${etc}/${emptyFile}` }) =>
       folder ? ['--tmpfs', at, '--remount-ro', at] : ['--ro-bind', by, at],
     )

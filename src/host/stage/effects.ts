@@ -5,7 +5,7 @@ import type { Effect, Leftover } from '../../contracts/stage.ts'
 import type { PathRules } from '../paths.ts'
 import { deepest, splitPath } from '../paths.ts'
 import { standingAt, type Standing } from '../standing.ts'
-import type { Root } from '../walk.ts'
+import { fileFault, type Root } from '../walk.ts'
 
 /** Both sides of one path: as the project has it, and as the program left it. */
 export interface Difference {
@@ -174,7 +174,11 @@ function at(root: Root, names: readonly string[]): string {
 }
 
 function namesIn(root: Root, path: string): string[] {
-  return readdirSync(`${root.path}/${path}`).sort()
+  try {
+    return readdirSync(`${root.path}/${path}`).sort()
+  } catch (cause) {
+    throw fileFault(path.split('/'), cause)
+  }
 }
 
 /** What stands at a path; nothing for what is neither file, link nor folder. */

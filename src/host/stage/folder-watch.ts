@@ -1,8 +1,10 @@
 import { lstatSync, statfsSync, watch, type FSWatcher } from 'node:fs'
+import { basename } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
+import type { Place } from './entries.ts'
 
 /** Tells which folders have changed since they were last read, without a look at each of them. */
-export interface FolderWatch<Folder extends { at: string }> {
+export interface FolderWatch<Folder extends { at: Place }> {
   /** From here on changes of its names are known. False where the system does not tell: then it must be looked at. */
   follow(folder: Folder): boolean
   forget(folder: Folder): void
@@ -18,15 +20,15 @@ const mostHeard = 1_000
 /** File systems that are changed by nobody but this machine: others cannot tell. ext, xfs, btrfs, tmpfs, overlay, zfs, f2fs, bcachefs. */
 const local = new Set([0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630, 0x2fc12fc1, 0xf2f52010, 0xca451a4e])
 
-/** `onChanged` is told at once, with the name that changed where the system says it. */
-export function watchFolders<Folder extends { at: string }>(
-  root: string,
-  onChanged: (folder: Folder, name?: string) => void,
-): FolderWatch<Folder> {
+/** A name came or went in a folder; or, `renamed` being false, what one of its files holds changed. */
+export type OnChanged<Folder> = (folder: Folder, name: string | undefined, renamed: boolean) => void
+
+export function watchFolders<Folder extends { at: Place }>(root: string, onChanged: OnChanged<Folder>): FolderWatch<Folder> {
   const watchers = new Map<Folder, FSWatcher>()
   const tells = process.platform === 'linux' && isLocal(root)
   let changed = new Set<Folder>()
   let heard = 0
+  let closed = false
   const forget = (folder: Folder): void => {
     watchers.get(folder)?.close()
     watchers.delete(folder)
@@ -35,13 +37,15 @@ export function watchFolders<Folder extends { at: string }>(
   return {
     follow(folder) {
       forget(folder)
-      if (!tells || watchers.size >= mostWatched) return false
-      const hear = (what?: unknown, name?: string | null): void => {
+      if (closed || !tells || watchers.size >= mostWatched) return false
+      const own = basename(folder.at.toString())
+      const hear = (what?: unknown, name?: unknown): void => {
         heard++
-        // What a file holds is no matter of its folder.
-        if (what === 'change') return
-        changed.add(folder)
-        onChanged(folder, name ?? undefined)
+        const named = typeof name === 'string' ? name : undefined
+        // What a file holds is no matter of its folder; under its own name it is told of its own permissions.
+        const renamed = what !== 'change'
+        if (renamed || named === own) changed.add(folder)
+        onChanged(folder, named, renamed)
       }
       try {
         watchers.set(
@@ -59,12 +63,14 @@ export function watchFolders<Folder extends { at: string }>(
       // The system has told us already, but is heard between two turns only.
       await turn()
       await turn()
-      const found = { folders: changed, perhapsAll: heard > mostHeard }
+      const found = { folders: changed, perhapsAll: closed || heard > mostHeard }
       changed = new Set()
       heard = 0
       return found
     },
     close() {
+      // Whoever still asks looks at everything.
+      closed = true
       for (const watcher of watchers.values()) watcher.close()
       watchers.clear()
     },

@@ -23,7 +23,7 @@ const put = (...paths: string[]): void =>
     writeFileSync(join(base, path), 'KEY=1\n')
   })
 let open: HiddenWatch | undefined
-const opened = (rules: PathRules, visible: string[]): HiddenWatch => (open = watchHidden(root, rules, visible))
+const opened = (rules: PathRules, visible: string[]): HiddenWatch => (open = watchHidden(base, { rules, visible }))
 const names = async (watch: HiddenWatch): Promise<string[]> =>
   (await watch.look())
     .map(({ path, folder, instead }) => (folder ? `${path}/` : instead === undefined ? path : `${path}=${instead}`))

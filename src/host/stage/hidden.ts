@@ -1,15 +1,19 @@
-import { lstatSync, readdirSync, writeFileSync, type Dirent, type Stats } from 'node:fs'
+import { accessSync, constants, lstatSync, type Stats } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
-import { secretAt } from '../../contracts/secret-files.ts'
+import { ToolError } from '../../contracts/errors.ts'
 import { turnMs } from '../files.ts'
-import { deepest, isReserved, type PathRules } from '../paths.ts'
-import type { Root } from '../walk.ts'
+import { deepest } from '../paths.ts'
+import { below, entriesIn, readable, type Entry, type Place } from './entries.ts'
 import { watchFolders } from './folder-watch.ts'
-import { gitFolder, gitFiles, isOnlyCertificates, withoutCredentials } from './told-by-content.ts'
+import { isCertificate, isRepository, sortEntry, type Kind, type Sorting } from './sorting.ts'
+import { isOnlyCertificates, withoutCredentials } from './told-by-content.ts'
 
-/** Something of the project that programs do not get to see. */
+/** Something that programs do not get to see. */
 export interface Hidden {
+  /** For people, from the root on. */
   path: string
+  /** Where it lies, from `/` on. */
+  at: Place
   folder: boolean
   /** Which file or folder it is: put in the place of one that is covered, another is not. */
   is: string
@@ -17,125 +21,157 @@ export interface Hidden {
   instead?: string
 }
 
-/** The same as a program is confined with. */
-export interface Covered {
-  path: string
-  folder: boolean
-  /** The file that stands in its place; an empty one by default. */
-  by?: string
-}
+/** Told where something may have come that must be hidden; with where, if it must be by its name alone, there still or not. */
+export type HiddenListener = (came?: Pick<Hidden, 'path' | 'at'>) => void
 
 export interface HiddenWatch {
   /** What must be hidden now. A folder is read again only where it has changed, so that a large project costs next to nothing. */
   look(): Promise<Hidden[]>
-  /** Told at once where something may have come that must be hidden; gives a way to stop that. */
-  follow(listener: () => void): () => void
+  /** What the last look found. */
+  known(): readonly Hidden[] | undefined
+  /** Gives a way to stop that. */
+  follow(listener: HiddenListener): () => void
   close(): void
 }
 
-/** How a folder is judged: like any, as one of those that programs must read to work, or as git's own. */
-type Kind = 'plain' | 'visible' | 'git'
+type Found = Omit<Hidden, 'is'>
 
 interface Folder {
   readonly names: readonly string[]
-  readonly at: string
+  readonly path: string
+  readonly at: Place
+  readonly depth: number
   readonly kind: Kind
+  /** Whether git keeps a repository right there. */
+  repository: boolean
   /** Which folder it was, and when anything in it or of it changed last, by a clock nobody sets. */
   ino: number
   ctimeMs: number
   /** Whether the system says when it changes. */
   told: boolean
+  /** It is no part of the tree any more, and none to look at. */
+  gone: boolean
   folders: Folder[]
-  hidden: Omit<Hidden, 'is'>[]
+  hidden: Found[]
   /** Files that must be read to know. */
   judged: Judged[]
 }
 
-interface Judged {
-  path: string
+interface Judged extends Found {
+  name: string
   is: string
-  hides: Omit<Hidden, 'is'> | undefined
+  hides: Found | undefined
+}
+
+const unread: Omit<Folder, 'names' | 'path' | 'at' | 'depth' | 'kind'> = {
+  repository: false,
+  ino: 0,
+  ctimeMs: Number.NaN,
+  told: false,
+  gone: false,
+  folders: [],
+  hidden: [],
+  judged: [],
 }
 
 /** A folder that changed this recently may change again within the same tick of the clock. */
 const settledMs = 50
+/** The system takes paths of 4,095 bytes, and bubblewrap and one more name need some of them. */
+const longestPath = 3_600
 
 /**
  * What tools may not enter is hidden from programs too, at any depth, save the names they must read to work; and below those
- * whatever holds secrets.
+ * whatever holds secrets. A folder that cannot be looked into, for its permissions or its depth, is hidden whole.
  */
-export function watchHidden(root: Root, rules: PathRules, visible: readonly string[]): HiddenWatch {
-  const listeners = new Set<() => void>()
-  const told = watchFolders<Folder>(root.path, () => {
-    for (const listener of listeners) listener()
+export function watchHidden(root: string, sorting: Sorting, kind: Kind = 'plain'): HiddenWatch {
+  const listeners = new Set<HiddenListener>()
+  const told = watchFolders<Folder>(root, (folder, name, renamed) => {
+    if (!renamed && !folder.judged.some((one) => one.name === name)) return
+    const came = renamed && name !== undefined && isHiddenByName(folder, name)
+    for (const listener of listeners)
+      listener(came ? { path: join(folder.path, name), at: below(folder.at, { name }) } : undefined)
   })
   /** Those that must be looked at each time, and those in which something is hidden. */
   const looked = new Set<Folder>()
   const holding = new Set<Folder>()
-  const make = (names: readonly string[], kind: Kind): Folder => ({
-    names,
-    at: [root.path, ...names].join('/'),
-    kind,
-    ino: 0,
-    ctimeMs: Number.NaN,
-    told: false,
-    folders: [],
-    hidden: [],
-    judged: [],
-  })
-  const top = make([], 'plain')
+  // Outside of the project the names on the way to the root count too.
+  const outside = kind === 'outside'
+  const names = outside ? root.split('/').filter(Boolean) : []
+  const top: Folder = { names, path: outside ? root : '', at: root, depth: 0, kind, ...unread }
   looked.add(top)
+  let known: readonly Hidden[] | undefined
+
+  const isHiddenByName = (folder: Folder, name: string): boolean =>
+    sortEntry(sorting, folder, { name, form: 'file' }) === 'hidden'
 
   const forget = (folder: Folder): void => {
+    folder.gone = true
     told.forget(folder)
     looked.delete(folder)
     holding.delete(folder)
     for (const one of folder.folders) forget(one)
   }
 
-  /** What an entry of a folder is to a program: hidden, looked into, to be read first, or nothing of these. */
-  const sort = (folder: Folder, entry: Dirent, here: string[]): 'hidden' | 'read' | Kind | undefined => {
-    const isFolder = entry.isDirectory()
-    if (!isFolder && !entry.isFile()) return undefined
-    if (folder.kind === 'git') return isFolder ? gitFolder(folder.names, entry.name) : gitFiles(folder.names, entry.name)
-    if (entry.name === '.gitmodules' && !isFolder) return 'read'
-    if (visible.includes(entry.name) && !isReserved(entry.name))
-      return isFolder ? (entry.name === '.git' ? 'git' : 'visible') : undefined
-    const hides = folder.kind === 'visible' ? secretAt(here) !== undefined : rules.refuse(here) !== undefined
-    if (!hides) return isFolder ? folder.kind : undefined
-    return !isFolder && folder.kind === 'visible' && /\.pem$/i.test(entry.name) ? 'read' : 'hidden'
+  /** Nothing is known of what is in it; it is looked at again each time. */
+  const clear = (folder: Folder): void => {
+    const { folders } = folder
+    folder.folders = folder.hidden = folder.judged = []
+    folder.ctimeMs = Number.NaN
+    holding.delete(folder)
+    for (const one of folders) forget(one)
+  }
+
+  /** Nobody knows what is in it, so a program finds nothing there. */
+  const shut = (folder: Folder): Folder[] => {
+    if (folder === top)
+      throw new ToolError('E_IO', `${root} cannot be listed, so it is not known what programs must not see there`, {
+        details: { path: root },
+        hint: 'Nothing was run. Let your user list that folder: chmod u+rx.',
+      })
+    clear(folder)
+    looked.add(folder)
+    holding.add(folder)
+    folder.hidden = [{ path: folder.path, at: folder.at, folder: true }]
+    return []
   }
 
   const read = (folder: Folder): void => {
-    const before = new Map(folder.folders.map((one) => [one.names.at(-1), one]))
+    const entries = entriesIn(folder.at)
+    const before = new Map(folder.folders.map((one) => [keyOf(one), one]))
     folder.folders = []
     folder.hidden = []
     folder.judged = []
-    for (const entry of readdirSync(folder.at, { withFileTypes: true })) {
-      const here = [...folder.names, entry.name]
-      const what = sort(folder, entry, here)
-      const path = here.join('/')
-      if (what === 'hidden') folder.hidden.push({ path, folder: entry.isDirectory() })
-      else if (what === 'read') folder.judged.push({ path, is: '', hides: undefined })
-      else if (what !== undefined && here.length < deepest) {
-        folder.folders.push(before.get(entry.name) ?? make(here, what))
-        before.delete(entry.name)
-      }
+    folder.repository = isRepository(folder, entries)
+    for (const entry of entries) {
+      const what = sortEntry(sorting, folder, entry)
+      if (what === undefined) continue
+      const found = { path: join(folder.path, readable(entry)), at: below(folder.at, entry), folder: entry.form === 'folder' }
+      if (what === 'hidden') folder.hidden.push(found)
+      else if (what === 'read') folder.judged.push({ ...found, name: entry.name, is: '', hides: undefined })
+      else if (isTooDeep(folder, found)) folder.hidden.push(found)
+      else folder.folders.push(reused(before, found) ?? into(folder, entry, found, what))
     }
     for (const gone of before.values()) forget(gone)
     if (folder.hidden.length + folder.judged.length) holding.add(folder)
     else holding.delete(folder)
   }
 
+  const into = (folder: Folder, entry: Entry, { path, at }: Found, what: Kind): Folder => ({
+    names: [...folder.names, entry.name],
+    path,
+    at,
+    depth: folder.depth + 1,
+    kind: what,
+    ...unread,
+  })
+
   /** Reads a folder where it is another than it was; gives those that must be looked at next. */
   const update = (folder: Folder, surely: boolean): Folder[] => {
+    if (folder.gone) return []
     const stat = statOf(folder.at)
+    if (stat === 'closed') return shut(folder)
     if (!stat?.isDirectory()) {
-      const { folders } = folder
-      folder.folders = folder.hidden = folder.judged = []
-      folder.ctimeMs = Number.NaN
-      holding.delete(folder)
-      for (const one of folders) forget(one)
+      clear(folder)
       return []
     }
     if (!surely && folder.ctimeMs === stat.ctimeMs && folder.ino === stat.ino) return []
@@ -144,11 +180,12 @@ export function watchHidden(root: Root, rules: PathRules, visible: readonly stri
     if (folder.told && folder !== top) looked.delete(folder)
     else looked.add(folder)
     try {
+      // Names may be read where nothing behind them may be.
+      accessSync(folder.at, constants.R_OK | constants.X_OK)
       read(folder)
-    } catch {
-      // A folder nobody may read is none to look into either.
-      folder.ctimeMs = Number.NaN
-      looked.add(folder)
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') return shut(folder)
+      clear(folder)
       return []
     }
     folder.ino = stat.ino
@@ -167,10 +204,11 @@ export function watchHidden(root: Root, rules: PathRules, visible: readonly stri
       since = performance.now()
     }
     const found = [...holding].flatMap((folder) => [
-      ...folder.hidden.map((one) => ({ ...one, is: identity(root, one.path) })),
-      ...folder.judged.flatMap((one) => judge(root, one, folder.kind)),
+      ...folder.hidden.map((one) => ({ ...one, is: identity(one) })),
+      ...folder.judged.flatMap((one) => judge(one)),
     ])
-    return found.sort((a, b) => (a.path < b.path ? -1 : 1))
+    known = found.sort((a, b) => (a.path < b.path ? -1 : 1))
+    return found
   }
 
   let looking: Promise<unknown> = Promise.resolve()
@@ -181,6 +219,7 @@ export function watchHidden(root: Root, rules: PathRules, visible: readonly stri
       looking = found.catch(() => undefined)
       return found
     },
+    known: () => known,
     follow(listener) {
       listeners.add(listener)
       return () => void listeners.delete(listener)
@@ -189,47 +228,57 @@ export function watchHidden(root: Root, rules: PathRules, visible: readonly stri
   }
 }
 
-/** Lays down what stands in the place of hidden files, in the folder of a stage. */
-export function coverFrom(stage: string, hidden: readonly Hidden[]): Covered[] {
-  return hidden.map(({ path, folder, instead }, index) => {
-    if (instead === undefined) return { path, folder }
-    const by = `${stage}/cover-${index}`
-    writeFileSync(by, instead, { mode: 0o600 })
-    return { path, folder, by }
-  })
+/** What one thing is known by: its place, under which no other lies at the same time. */
+export function keyOf({ at }: Pick<Hidden, 'at'>): string {
+  return typeof at === 'string' ? at : `\0${at.toString('latin1')}`
+}
+
+function join(folder: string, name: string): string {
+  return folder === '' ? name : `${folder}/${name}`
+}
+
+function reused(before: Map<string, Folder>, found: Found): Folder | undefined {
+  const folder = before.get(keyOf(found))
+  before.delete(keyOf(found))
+  return folder
+}
+
+function isTooDeep(folder: Folder, { at }: Found): boolean {
+  return folder.depth + 1 >= deepest || (at.length > longestPath / 4 && Buffer.byteLength(at) > longestPath)
 }
 
 function everyFolder(folder: Folder): Folder[] {
   return [folder, ...folder.folders.flatMap(everyFolder)]
 }
 
-/** Nothing where it is gone, or lies where nobody may look. */
-function statOf(at: string): Stats | undefined {
+/** Nothing where it is gone; `closed` where nobody may look. */
+function statOf(at: Place): Stats | 'closed' | undefined {
   try {
     return lstatSync(at, { throwIfNoEntry: false })
   } catch {
-    return undefined
+    return 'closed'
   }
 }
 
-function identity(root: Root, path: string): string {
-  const stat = statOf(`${root.path}/${path}`)
-  return stat ? `${stat.dev} ${stat.ino}` : ''
+/** A file that got a second name lies in two places, and only one of them is covered. */
+function identity({ at, folder }: Found): string {
+  const stat = statOf(at)
+  if (!stat || stat === 'closed') return ''
+  return folder ? `${stat.dev} ${stat.ino}` : `${stat.dev} ${stat.ino} ${stat.nlink}`
 }
 
 /** A file that is hidden for what it holds is read again where anything about it has changed. */
-function judge(root: Root, one: Judged, kind: Kind): Hidden[] {
-  const at = `${root.path}/${one.path}`
-  const stat = statOf(at)
-  if (!stat?.isFile()) return []
+function judge(one: Judged): Hidden[] {
+  const stat = statOf(one.at)
+  if (!stat || stat === 'closed' || !stat.isFile()) return []
   const is = `${stat.dev} ${stat.ino} ${stat.ctimeMs} ${stat.size}`
   if (one.is !== is) {
     one.is = Date.now() - stat.ctimeMs > settledMs ? is : ''
-    const hides = { path: one.path, folder: false }
-    if (kind === 'git' || one.path.endsWith('.gitmodules')) {
-      const instead = withoutCredentials(at, one.path)
+    const hides = { path: one.path, at: one.at, folder: false }
+    if (!isCertificate(one.name)) {
+      const instead = withoutCredentials(one.at, one.path)
       one.hides = instead === undefined ? undefined : { ...hides, instead }
-    } else one.hides = isOnlyCertificates(at, stat.size) ? undefined : hides
+    } else one.hides = isOnlyCertificates(one.at, stat.size) ? undefined : hides
   }
   return one.hides ? [{ ...one.hides, is }] : []
 }

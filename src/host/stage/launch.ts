@@ -3,7 +3,7 @@ import { ToolError } from '../../contracts/errors.ts'
 import type { Kept, Program, Ran } from '../../contracts/stage.ts'
 import { runProcess, type ProcessEnd } from '../process.ts'
 import { canAct, gone, markName } from '../running.ts'
-import { confine, needsInstructions, started, startText, type View } from './confine.ts'
+import { asBytes, confine, needsInstructions, started, startText, type View } from './confine.ts'
 import { boundedGroup } from './group.ts'
 import { lifeline } from './lifeline.ts'
 import { filterFor } from './seccomp.ts'
@@ -204,7 +204,7 @@ export function makeReady(means: Means, { folder, layers, limits }: Setting): Re
       if (signal?.aborted) stopping.abort()
       signal?.addEventListener('abort', onAbort, { once: true })
       try {
-        how.say(Buffer.from(`${confine(view(), means.flags, programPipe, filter && filterPipe).join('\0')}\0`))
+        how.say(asBytes(confine(view(), means.flags, programPipe, filter && filterPipe)))
         // It is on its way before we look.
         await turn()
         outdated = (await launch.holds?.()) === false

@@ -67,7 +67,7 @@ async function tryStage(means: Means, project: string, place: string, etc: strin
       view: () => ({
         project,
         shows: overlaid(project, layers.merged, '', false),
-        hidden: [{ path: '.handrail', folder: true }],
+        hidden: [{ at: `${project}/.handrail`, folder: true }],
         reads: [],
         etc,
         cwd: project,

@@ -2,11 +2,12 @@ import { lstatSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ToolError } from '../../contracts/errors.ts'
-import type { Program, Ran } from '../../contracts/stage.ts'
+import type { Kept, Program, Ran } from '../../contracts/stage.ts'
 import { keepBothEnds, type Keeping } from '../output.ts'
 import type { Shown, View } from './confine.ts'
 import { openDoor, type Door } from './door.ts'
-import { coverFrom, type Covered, type Hidden, type HiddenWatch } from './hidden.ts'
+import { guardHidden, type Seen, type Sight } from './guard.ts'
+import type { Hidden } from './hidden.ts'
 import { howItEnded, makeReady, mustHaveStarted, type LaunchEnd } from './launch.ts'
 import { removeStage } from './places.ts'
 import type { Confined, Probe } from './probe.ts'
@@ -25,8 +26,16 @@ export interface Servers {
 export interface ServerParts {
   project: string
   limits: Limits
-  hidden: HiddenWatch
-  viewOf: (found: Confined, program: Program, shows: readonly Shown[], hides: readonly Covered[]) => View
+  /** What such a program sees, and must not see. */
+  sightOf: (program: Program) => Sight
+  viewOf: (found: Confined, program: Program, stage: StageView) => View
+}
+
+/** What a program sees of the project, what of it is hidden, and the folder of its stage. */
+export interface StageView {
+  folder: string
+  shows: readonly Shown[]
+  hides: readonly Hidden[]
 }
 
 interface Server {
@@ -42,6 +51,8 @@ interface Server {
   end: LaunchEnd | undefined
   /** It was told to end and is on its way out. */
   ending: boolean
+  /** What it may have read and must not tell. */
+  seen: Seen | undefined
   urls(): Promise<readonly string[]>
   stop(why: string): Promise<void>
   /** Settles once nothing of it is left. */
@@ -53,8 +64,7 @@ const startMs = 15_000
 /** It has said what it had to say: nothing for so long, or enough of it. */
 const quietMs = 300
 const chattyMs = 2_000
-/** How often it is looked whether something hidden is uncovered, and whether its ports are others; the system takes long to list ports. */
-const guardMs = 100
+/** How often it is looked whether its ports are others; the system takes long to list them. */
 const portsMs = 1_000
 /** The longest a timer can wait, 24 days: a server has no deadline. */
 const noDeadlineMs = 2_147_483_647
@@ -72,8 +82,9 @@ export function openServers(parts: ServerParts): Servers {
     signal?.throwIfAborted()
     if (closed) throw new ToolError('E_IO', 'Handrail is closing', { hint: 'Start the server again when it is back.' })
     const before = current && farewell(current, program)
-    const hides = await parts.hidden.look()
-    const server = (current = launchServer(parts, found, program, origin, hides))
+    const sight = parts.sightOf(program)
+    const hides = await sight.look()
+    const server = (current = launchServer({ ...parts, sight }, found, program, origin, hides))
     if (before !== undefined) server.log.add(Buffer.from(`[handrail] the server that ran before is gone: ${before}\n`))
     try {
       await untilReady(server, signal)
@@ -126,7 +137,7 @@ const nothing = {
 
 async function answer(server: Server, program: Program): Promise<Ran> {
   const urls = await server.urls()
-  const log = server.log.end()
+  const log = server.seen ? withheld(server.seen) : server.log.end()
   return {
     ...nothing,
     ...(server.end && howItEnded(server.end, program)),
@@ -138,10 +149,15 @@ async function answer(server: Server, program: Program): Promise<Ran> {
           .map((one) => `[handrail] ${one}\n`)
           .join('') + log.text,
     },
-    stderr: server.errors.end(),
+    stderr: server.seen ? keepBothEnds(0).end() : server.errors.end(),
     ms: Math.round(performance.now() - server.began),
     serving: { running: server.end === undefined, urls },
   }
+}
+
+function withheld({ says }: Seen): Kept {
+  const text = `[handrail] ended, and what it printed is withheld: ${says}\n`
+  return { text, bytes: Buffer.byteLength(text), cut: false }
 }
 
 /** How a server ended that was not asked to. */
@@ -152,7 +168,7 @@ function farewell({ end }: Server, program: Program): string | undefined {
 }
 
 function launchServer(
-  parts: ServerParts,
+  parts: ServerParts & { sight: Sight },
   found: Confined,
   program: Program,
   origin: StageOrigin,
@@ -169,7 +185,13 @@ function launchServer(
   }
 }
 
-function supervise(parts: ServerParts, found: Confined, program: Program, folder: string, hides: readonly Hidden[]): Server {
+function supervise(
+  parts: ServerParts & { sight: Sight },
+  found: Confined,
+  program: Program,
+  folder: string,
+  hides: readonly Hidden[],
+): Server {
   const { project, limits } = parts
   const doorstep = join(folder, 'door')
   // Many servers keep a cache there and do not start without it; all else is the project itself, read-only.
@@ -188,7 +210,7 @@ function supervise(parts: ServerParts, found: Confined, program: Program, folder
   }
   const running = makeReady(found.means, { folder, layers, limits }).run({
     program: { argv: besideRelay(program.argv), timeoutMs: noDeadlineMs },
-    view: () => parts.viewOf(found, { ...program, network: false }, shows, coverFrom(folder, hides)),
+    view: () => parts.viewOf(found, { ...program, network: false }, { folder, shows, hides }),
     written: [doorstep, ...(layers ? [layers.upper] : [])],
     lookEveryMs: 500,
     onStarted: (way) =>
@@ -200,9 +222,10 @@ function supervise(parts: ServerParts, found: Confined, program: Program, folder
     onOutput: (chunk) => hear(server.log, chunk),
     onErrors: (chunk) => hear(server.errors, chunk),
   })
-  const guarding = guardHidden(parts, hides, (seen) =>
-    end(`${seen} came after it was started, and it must not see that; start it again`),
-  )
+  const unguard = guardHidden(parts.sight, hides, '', (seen) => {
+    server.seen ??= seen
+    end(`${seen.says}, and it must not see that; start it again`)
+  })
   const following = setInterval(() => void door?.urls(), portsMs)
   const server: Server = {
     name: nameOf(program),
@@ -213,6 +236,7 @@ function supervise(parts: ServerParts, found: Confined, program: Program, folder
     spoke: performance.now(),
     end: undefined,
     ending: false,
+    seen: undefined,
     urls: async () => (server.end ? [] : ((await door?.urls()) ?? [])),
     stop(why) {
       // Once it is gone its number may be somebody else's.
@@ -222,7 +246,7 @@ function supervise(parts: ServerParts, found: Confined, program: Program, folder
     gone: running
       .catch((fault: Error): LaunchEnd => ({ ...lost, ended: `it could not be started: ${fault.message}` }))
       .then((how) => {
-        guarding()
+        unguard()
         clearInterval(following)
         door?.close()
         removeStage(folder)
@@ -247,29 +271,6 @@ async function untilReady(server: Server, signal?: AbortSignal): Promise<void> {
     }
     await Promise.race([pause(100), server.gone])
     signal?.throwIfAborted()
-  }
-}
-
-/**
- * What is hidden is covered where it stood when the server started. A file that is made later, or put in the place of one, is
- * not covered: the first of them is told.
- */
-function guardHidden({ hidden }: ServerParts, hides: readonly Hidden[], onSeen: (path: string) => void): () => void {
-  const covered = new Map(hides.map(({ path, is }) => [path, is]))
-  let looking = false
-  const look = async (): Promise<void> => {
-    if (looking) return
-    looking = true
-    const seen = (await hidden.look()).find(({ path, is }) => covered.get(path) !== is)
-    looking = false
-    if (seen) onSeen(seen.path)
-  }
-  // At once where the system tells; it does not everywhere, nor of what a file holds.
-  const unfollow = hidden.follow(() => void look())
-  const timer = setInterval(() => void look(), guardMs)
-  return () => {
-    unfollow()
-    clearInterval(timer)
   }
 }
 

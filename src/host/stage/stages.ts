@@ -11,10 +11,11 @@ import type { PathRules } from '../paths.ts'
 import { nodeParts } from '../toolchain.ts'
 import { closeRoot, openRoot, type Root } from '../walk.ts'
 import { reopenBefore } from './before.ts'
-import { overlaid, programEnv, type Shown, type View } from './confine.ts'
+import { overlaid, programEnv, readsAsShown } from './confine.ts'
+import { coverFrom } from './covers.ts'
 import { differences, effectsOf, type Differences } from './effects.ts'
 import { groupsGone } from './group.ts'
-import { coverFrom, watchHidden, type Covered, type Hidden } from './hidden.ts'
+import { guardHidden, seenOf, type Seen } from './guard.ts'
 import { howItEnded, lookOnStage, makeReady, mustHaveStarted, type Layers } from './launch.ts'
 import { makePlace, openUp, placeFor, removeIfEmpty, removeStage, stageHomes, stagesGone } from './places.ts'
 import { probe, type Confined, type Probe } from './probe.ts'
@@ -30,10 +31,11 @@ import {
 } from './records.ts'
 import { listOf, partOf } from './part.ts'
 import { openShelf, type Shelf } from './shelf.ts'
-import { openServers } from './servers.ts'
+import { openSights } from './sights.ts'
+import { openServers, type ServerParts } from './servers.ts'
 import { contentsOf, madeAlready, onStage, withoutEffect, type Staged } from './staged.ts'
 import { runUnconfined } from './unconfined.ts'
-import { holds, wallsOf, whyNotShown } from './walls.ts'
+import { holds, wallsOf, whyNotShown, whySecret } from './walls.ts'
 import type { Limits } from './watch.ts'
 import { tooMuch, weigh } from './weigh.ts'
 
@@ -76,12 +78,11 @@ export function openStages(parts: StageParts): Stages {
   const { project, settings, environment, limits } = parts
   const homes = stageHomes(parts.state, environment, settings.stagePlace)
   const places = homes.map((home) => placeFor(home, project.path))
-  const hidden = watchHidden(project, parts.rules, settings.stageVisible)
+  const sights = openSights(project.path, parts.rules, settings.stageVisible)
   const walls = wallsOf(environment, project.path, [...homes, parts.state])
   let node: readonly string[] | undefined
   let probing: Promise<Probe> | undefined
   let shelf: Shelf | undefined
-  let known: readonly Hidden[] | undefined
   let looked: ReturnType<typeof stagesBelow>[number] | undefined
   let tried = Number.NEGATIVE_INFINITY
   const tryIt = (): Promise<Probe> => {
@@ -98,21 +99,27 @@ export function openStages(parts: StageParts): Stages {
 
   const refusedReads = (): string[] =>
     settings.stageReads.flatMap((path) => {
-      const why = whyNotShown(path, walls)
+      const why = whyNotShown(path, walls) ?? whySecret(path)
       return why === undefined ? [] : [`${path} (${why})`]
     })
-  const viewOf = (found: Confined, program: Program, shows: readonly Shown[], hides: readonly Covered[]): View => {
+  /** What of the machine a program sees besides the system. */
+  const readsOf = (program: Program): string[] => {
     const refused = refusedReads()
     if (refused.length)
       throw new ToolError('E_UNSUPPORTED', `stage.stageReads names what no program may see: ${refused.join(', ')}`, {
         hint: 'Nothing was run. Name the toolchain’s own folder there, not one that holds more than it.',
       })
     const asked = [...settings.stageReads, ...(program.reads ?? [])].filter((path) => !holds(project.path, path))
+    return [...asked.filter((path) => whyNotShown(path, walls) === undefined), ...(node ??= nodeParts(walls))]
+  }
+  const viewOf: ServerParts['viewOf'] = (found, program, { folder, shows, hides }) => {
+    const reads = readsOf(program)
+    const moved = readsAsShown(reads, project.path).filter(({ from, at, link }) => !link && from !== at)
     return {
       project: project.path,
       shows,
-      hidden: hides,
-      reads: [...asked.filter((path) => whyNotShown(path, walls) === undefined), ...(node ??= nodeParts(walls))],
+      hidden: coverFrom(folder, hides, moved),
+      reads,
       etc: found.etc,
       cwd: join(project.path, program.cwd),
       env: { ...programEnv(), ...program.env },
@@ -120,7 +127,7 @@ export function openStages(parts: StageParts): Stages {
       tmpBytes: Math.min(limits.diskBytes, mostTmpBytes),
     }
   }
-  const servers = openServers({ project: project.path, limits, hidden, viewOf })
+  const servers = openServers({ project: project.path, limits, sightOf: (program) => sights.of(readsOf(program)), viewOf })
 
   /** Hides what was known last, and looks again while that is set up: a large project is no slower for it. */
   const confined = async (
@@ -131,26 +138,48 @@ export function openStages(parts: StageParts): Stages {
     sure = false,
   ): Promise<Staged> => {
     const record = { ...origin, confined: true }
-    if (sure || !known) known = await hidden.look()
-    const hides = known
+    const sight = sights.of(readsOf(program))
+    const hides = (sure ? undefined : sight.known()) ?? (await sight.look())
+    const within = program.alone ? (program.changes ?? '') : ''
+    let seen: Seen | undefined
+    let stop: (why: string) => void = () => undefined
+    let unguard: () => void = () => undefined
+    const guard = (): void => {
+      unguard = guardHidden(sight, hides, within, (one) => {
+        seen ??= one
+        stop(one.says)
+      })
+    }
     shelf ??= openShelf(found.place, project.path, (stage, on) => makeReady(found.means, { folder: stage, layers: on, limits }))
     const { folder, layers, ready, since } = shelf.take(record)
     try {
       const changes = program.changes ?? ''
       makeFolder(project, layers, changes)
       const began = performance.now()
-      const covers = coverFrom(folder, hides)
       const [stdout, stderr] = [
         keepBothEnds(program.outputBytes, program.secrets),
         keepBothEnds(program.outputBytes, program.secrets),
       ]
       const end = await ready.run({
         program,
-        view: () => viewOf(found, program, overlaid(project.path, layers.merged, changes, program.alone ?? false), covers),
-        holds: async () => sure || isDeepStrictEqual((known = await hidden.look()), hides),
+        view: () =>
+          viewOf(found, program, {
+            folder,
+            hides,
+            shows: overlaid(project.path, layers.merged, changes, program.alone ?? false),
+          }),
+        async holds() {
+          if (!sure && !isDeepStrictEqual(await sight.look(), hides)) return false
+          guard()
+          return true
+        },
         written: [layers.upper],
         signal,
-        onStarted: () => shelf?.started(),
+        onStarted(end) {
+          stop = end
+          if (seen) stop(seen.says)
+          shelf?.started()
+        },
         onOutput: (chunk) => stdout.add(chunk),
         onErrors: (chunk) => stderr.add(chunk),
       })
@@ -161,9 +190,10 @@ export function openStages(parts: StageParts): Stages {
         return await confined(found, program, origin, signal, true)
       }
       const errors = stderr.end()
-      mustHaveStarted(end, errors)
-      known = await hidden.look()
-      mustHaveSeenNone(known, hides)
+      if (!seen) mustHaveStarted(end, errors)
+      const now = await sight.look()
+      unguard()
+      mustHaveSeenNone(seen ?? seenOf(now, hides, within))
       for (let at = changes; at !== ''; at = at.split('/').slice(0, -1).join('/')) removeIfEmpty(join(layers.upper, at))
       const top = restoreTop(project, layers.upper)
       // Looked at once more: what is written at the very end counts too. It is not read through only to be thrown away.
@@ -187,6 +217,8 @@ export function openStages(parts: StageParts): Stages {
       await ready.drop()
       removeStage(folder)
       throw fault
+    } finally {
+      unguard()
     }
   }
 
@@ -254,7 +286,7 @@ export function openStages(parts: StageParts): Stages {
     async close() {
       await probing
       await servers.close()
-      hidden.close()
+      sights.close()
       await shelf?.close()
       await groupsGone()
       await stagesGone()
@@ -262,13 +294,11 @@ export function openStages(parts: StageParts): Stages {
   }
 }
 
-/** What came while it ran, or took the place of what was covered, it may have read. */
-function mustHaveSeenNone(now: readonly Hidden[], hidden: readonly Hidden[]): void {
-  const covered = new Map(hidden.map((one) => [one.path, one.is]))
-  const late = now.find(({ path, is }) => covered.get(path) !== is)
-  if (!late) return
-  throw new ToolError('E_CONFLICT', `${late.path} came while the program ran, and it must not see that: its output is withheld`, {
-    details: { path: late.path },
+/** What it may have read it must not tell. */
+function mustHaveSeenNone(seen: Seen | undefined): void {
+  if (!seen) return
+  throw new ToolError('E_CONFLICT', `A program must not see this, so it was ended and its output is withheld: ${seen.says}`, {
+    details: { path: seen.path },
     hint: 'Nothing it changed was taken over. Make the call again: that file is hidden then.',
   })
 }

@@ -1,34 +1,26 @@
 import { readFileSync, statSync } from 'node:fs'
 import { shownGitConfig, withoutLogins } from './git-shown.ts'
 
-/**
- * Git keeps its settings, and those of submodules and worktrees, and the addresses it took something from. What else lies in its
- * folders holds no credentials, and names nobody chose.
- */
-export function gitFolder(names: readonly string[], name: string): 'git' | 'hidden' | undefined {
-  const inside = insideGit(names)
-  if (name === 'creds') return 'hidden'
-  // A submodule may be called anything.
-  if (inside.at(-1) === 'modules' || withAddresses.has(name)) return 'git'
-  if (inside.length === 0) return name === 'modules' || name === 'worktrees' || name === 'annex' ? 'git' : undefined
-  return notSettings.has(name) && !inside.some((one) => withAddresses.has(one)) ? undefined : 'git'
+/** Where git keeps its settings, those of submodules and worktrees, the addresses it took something from, and passwords. */
+export function gitSettings(name: string): 'hidden' | 'read' | undefined {
+  if (name.startsWith('config') || name === 'FETCH_HEAD' || name === '.gitmodules') return 'read'
+  return name === 'credentials' ? 'hidden' : undefined
 }
 
-const withAddresses = new Set(['logs', 'branches', 'remotes'])
-const notSettings = new Set(['objects', 'refs', 'hooks', 'info', 'lfs', 'rebase-merge', 'rebase-apply'])
+/** Folders of git in which every file may hold an address. */
+export const withAddresses: ReadonlySet<string> = new Set(['logs', 'branches', 'remotes'])
 
-/** Files of git that hold no credentials. What it does not know was put there by somebody: settings to include, a login. */
+/** Files of git that hold no credentials. What is not among them was put there by somebody: settings to include, a login. */
 const gitsOwn =
   /^(?:[A-Z][A-Z_]*|description|index.*|sharedindex\..*|packed-refs.*|shallow|commondir|gitdir|locked|gc\.(?:log|pid)|ADD_EDIT\.patch|addp-hunk-edit\.diff|fsmonitor--daemon.*|(?!config|credentials).*\.lock|tmp_.*)$/
+const holdingRepositories = new Set(['modules', 'worktrees', 'annex'])
+const ofOthers = new Set(['objects', 'refs', 'hooks', 'info', 'lfs', 'rebase-merge', 'rebase-apply'])
 
 export function gitFiles(names: readonly string[], name: string): 'hidden' | 'read' | undefined {
-  if (name.startsWith('config') || name === 'FETCH_HEAD') return 'read'
-  if (insideGit(names).some((one) => withAddresses.has(one))) return 'read'
-  return gitsOwn.test(name) ? undefined : 'hidden'
-}
-
-function insideGit(names: readonly string[]): readonly string[] {
-  return names.slice(names.lastIndexOf('.git') + 1)
+  const inside = names.slice(names.lastIndexOf('.git') + 1)
+  const isStrict =
+    inside.length === 0 || (holdingRepositories.has(inside[0] as string) && !inside.some((one) => ofOthers.has(one)))
+  return gitSettings(name) ?? (isStrict && !gitsOwn.test(name) ? 'hidden' : undefined)
 }
 
 /** Larger settings of git are nobody's; logs grow. */
@@ -37,9 +29,9 @@ const largestLog = 8_388_608
 const largestCertificates = 2_097_152
 
 /** A file of git as programs may read it; nothing where it holds no credentials. What cannot be read is empty. */
-export function withoutCredentials(at: string, path: string): string | undefined {
+export function withoutCredentials(at: string | Buffer, path: string): string | undefined {
   try {
-    const isConfig = at.slice(at.lastIndexOf('/') + 1).startsWith('config')
+    const isConfig = path.slice(path.lastIndexOf('/') + 1).startsWith('config')
     const text = statSync(at).size > (isConfig ? largestConfig : largestLog) ? undefined : readFileSync(at, 'utf8')
     if (text === undefined) return isConfig ? `# ${path} is larger than Handrail reads, and left out\n` : ''
     // A branch may be called as the settings are; its log begins with two states.
@@ -52,7 +44,7 @@ export function withoutCredentials(at: string, path: string): string | undefined
 }
 
 /** Certificates are there to be read: programs need them to know whom they talk to. */
-export function isOnlyCertificates(at: string, size: number): boolean {
+export function isOnlyCertificates(at: string | Buffer, size: number): boolean {
   try {
     if (size > largestCertificates) return false
     const text = readFileSync(at, 'latin1')

@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs'
 import { homedir, userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
+import { secretOn } from '../../contracts/secret-files.ts'
 
 /** What no path that is shown to a program may be, hold, or lie in. */
 export interface Walls {
@@ -71,6 +72,12 @@ export function whyNotShown(path: string, { project, homes, kept }: Walls): stri
   if (holds(at, project)) return 'it holds the project'
   const secret = kept.find((one) => holds(at, one) || holds(one, at))
   return secret === undefined ? undefined : `it shows ${secret}`
+}
+
+/** The same for what a person names: what is on the list of secrets is shown by nobody's slip. */
+export function whySecret(path: string): string | undefined {
+  const says = secretOn(real(path).split('/').filter(Boolean))
+  return says === undefined ? undefined : `it holds ${says}`
 }
 
 /** By the path it really has, as far as it is there. */

@@ -1,0 +1,102 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { isTemporary } from '../paths.ts'
+import { keyOf, type Hidden, type HiddenWatch } from './hidden.ts'
+
+/** Where programs look, and what must be hidden there. */
+export type Sight = Pick<HiddenWatch, 'look' | 'follow' | 'known'>
+
+/** What a running program may have seen, in words: that it came while it ran. */
+export interface Seen {
+  path: string
+  says: string
+}
+
+/** Several folders as one. */
+export function sightOf(watches: readonly HiddenWatch[]): Sight {
+  return {
+    look: async () => (await Promise.all(watches.map((one) => one.look()))).flat(),
+    known() {
+      const all = watches.map((one) => one.known())
+      return all.includes(undefined) ? undefined : all.flatMap((one) => one ?? [])
+    },
+    follow(listener) {
+      const ways = watches.map((one) => one.follow(listener))
+      return () => ways.forEach((stop) => stop())
+    },
+  }
+}
+
+/** How often it is looked where nothing was told; a look that takes long is not made all the time. */
+const guardMs = 100
+const restFor = 10
+
+/**
+ * What is hidden is covered where it stood when a program was started. What comes later, however shortly it stays, is put in the
+ * place of one, or gets another name, is not covered: the first of them is told. `within` is the part of the project the program sees.
+ */
+export function guardHidden(sight: Sight, hides: readonly Hidden[], within: string, onSeen: (seen: Seen) => void): () => void {
+  const covered = new Set(hides.map(keyOf))
+  const stopping = new AbortController()
+  let looking = false
+  let again = false
+  const tell = (seen: Seen | undefined): void => {
+    if (seen && !stopping.signal.aborted) onSeen(seen)
+  }
+  const look = async (): Promise<void> => {
+    again = true
+    if (looking) return
+    looking = true
+    while (again && !stopping.signal.aborted) {
+      again = false
+      tell(
+        await sight.look().then(
+          (now) => seenOf(now, hides, within),
+          (fault: Error) => ({ path: '.', says: `it is not known what came (${fault.message})` }),
+        ),
+      )
+    }
+    looking = false
+  }
+  const unfollow = sight.follow((came) => {
+    // What is covered was moved, removed or replaced, and may be read under another name by now.
+    if (came && concerns(came, within)) tell(covered.has(keyOf(came)) ? gone(came) : late(came))
+    void look()
+  })
+  // The system does not tell everywhere, nor of everything.
+  void (async () => {
+    for (let took = 0; ;) {
+      await pause(Math.max(guardMs, took * restFor), undefined, { signal: stopping.signal, ref: false })
+      const since = performance.now()
+      await look()
+      took = performance.now() - since
+    }
+  })().catch(() => undefined)
+  return () => {
+    stopping.abort()
+    unfollow()
+  }
+}
+
+/** The first that a program may have seen, by what is to be hidden now and what was covered for it. */
+export function seenOf(now: readonly Hidden[], hides: readonly Hidden[], within: string): Seen | undefined {
+  const covered = new Map(hides.map((one) => [keyOf(one), one.is]))
+  const came = now.find((one) => concerns(one, within) && covered.get(keyOf(one)) !== one.is)
+  if (came) return covered.has(keyOf(came)) ? gone(came) : late(came)
+  const there = new Set(now.map(keyOf))
+  const left = hides.find((one) => concerns(one, within) && !there.has(keyOf(one)))
+  return left && gone(left)
+}
+
+function late({ path }: Pick<Hidden, 'path'>): Seen {
+  return { path, says: `${path} came while it ran` }
+}
+
+function gone({ path }: Pick<Hidden, 'path'>): Seen {
+  return { path, says: `${path} was removed, replaced or given another name while it ran` }
+}
+
+/** Our own temporary files hold what is about to be a file of the project. */
+function concerns({ path }: Pick<Hidden, 'path'>, within: string): boolean {
+  if (isTemporary(path.slice(path.lastIndexOf('/') + 1))) return false
+  return within === '' || path.startsWith('/') || path.startsWith(`${within}/`)
+}

@@ -1,0 +1,122 @@
+import { existsSync, linkSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { openGround, users, type Ground } from '../support/ground.ts'
+import { soon, stagesLeft } from '../support/stage.ts'
+import type { CliEnd } from '../support/world.ts'
+
+const canary = 'CANARY-late-77'
+
+describe.each(users)('run by %s: a secret that comes while a program runs, and goes before it ends', (_, uid) => {
+  let ground: Ground
+  beforeEach(() => {
+    ground = openGround(uid)
+    mkdirSync(at('conf/.git'), { recursive: true })
+    for (const path of ['conf/.env', 'conf/plain.txt']) writeFileSync(at(path), `${canary}\n`)
+    writeFileSync(at('conf/.git/config'), '[core]\n')
+    ground.give(ground.project)
+  })
+  afterEach(() => ground[Symbol.dispose]())
+  const at = (path: string): string => join(ground.project, path)
+  const made = (name: string): boolean => stagesLeft(ground.base).some((stage) => existsSync(join(stage, 'upper', name)))
+
+  /** Runs a program that prints `path` once it can, and then waits for `done`; `act` and `undo` are done around that. */
+  const race = async (path: string, act: () => void, undo: () => void): Promise<CliEnd & { read: boolean }> => {
+    // Listed, since a name that was looked for before it came is not found by an overlay; and read where it stands already.
+    const [folder, name] = [dirname(path), basename(path)]
+    const done = 'ls conf | grep -qx done'
+    const command = `echo > up; until { ls -aR conf | grep -qx ${name} && grep -qs ${canary} ${path}; } || ${done}; do sleep 0.05; done; cat ${folder}/${name}; echo > read; until ${done}; do sleep 0.05; done; rm up read`
+    const words = ['call', 'shell', JSON.stringify({ command, timeout_seconds: 30 }), '--project', ground.project]
+    let ended = false
+    const running = ground.cli([...words, '--enable-shell', '--wait', '0']).finally(() => (ended = true))
+    expect(await soon(() => made('up') || ended)).toBe(true)
+    act()
+    await soon(() => made('read') || ended, 3_000)
+    const read = made('read')
+    undo()
+    writeFileSync(at('conf/done'), '')
+    return { ...(await running), read }
+  }
+  const withheld = (end: CliEnd, path: string): void => {
+    expect(`${end.out}${end.err}`).not.toContain(canary)
+    expect(end.err).toContain('withheld')
+    expect(end.err).toContain(path)
+  }
+
+  test('is made and removed', async () => {
+    withheld(
+      await race(
+        'conf/x/.env.late',
+        () => (mkdirSync(at('conf/x')), writeFileSync(at('conf/x/.env.late'), canary)),
+        () => rmSync(at('conf/x/.env.late')),
+      ),
+      'conf/x/.env.late',
+    )
+  })
+
+  test('is there for no longer than it takes to remove it', async () => {
+    const quick = (): void => (writeFileSync(at('conf/id_rsa'), 'x'), rmSync(at('conf/id_rsa')))
+    withheld(await race('conf/none', quick, () => undefined), 'conf/id_rsa')
+  })
+
+  test('is moved to a plain name and back', async () => {
+    withheld(
+      await race(
+        'conf/notes.txt',
+        () => renameSync(at('conf/.env'), at('conf/notes.txt')),
+        () => renameSync(at('conf/notes.txt'), at('conf/.env')),
+      ),
+      'conf/.env',
+    )
+  })
+
+  test('gets a second name', async () => {
+    withheld(
+      await race(
+        'conf/second.txt',
+        () => linkSync(at('conf/.env'), at('conf/second.txt')),
+        () => undefined,
+      ),
+      'conf/.env',
+    )
+  })
+
+  test('is moved in with its folder and out again', async () => {
+    mkdirSync(join(ground.base, 'aside'))
+    writeFileSync(join(ground.base, 'aside/.env.aside'), canary)
+    ground.give(join(ground.base, 'aside'))
+    withheld(
+      await race(
+        'conf/aside/.env.aside',
+        () => renameSync(join(ground.base, 'aside'), at('conf/aside')),
+        () => renameSync(at('conf/aside'), join(ground.base, 'aside')),
+      ),
+      'conf/aside/.env.aside',
+    )
+  })
+
+  test('is written into git’s settings and taken out', async () => {
+    withheld(
+      await race(
+        'conf/.git/config',
+        () => writeFileSync(at('conf/.git/config'), `[remote "o"]\n\turl = https://u:${canary}@example.com/x\n`),
+        () => writeFileSync(at('conf/.git/config'), '[core]\n'),
+      ),
+      'conf/.git/config',
+    )
+  })
+
+  test('while ordinary files come and go, also Handrail’s own on their way, nothing is withheld', async () => {
+    const busy = (): void => {
+      for (const name of ['conf/4913', 'conf/.plain.txt.swp', 'conf/.handrail-0123456789abcdef.tmp', 'conf/new/deep/x.txt']) {
+        mkdirSync(join(at(name), '..'), { recursive: true })
+        writeFileSync(at(name), 'x')
+        rmSync(at(name))
+      }
+      writeFileSync(at('conf/.env'), 'changed in place')
+    }
+    const end = await race('conf/plain.txt', busy, () => undefined)
+    expect(end.out).toContain(canary)
+    expect(end.read).toBe(true)
+  })
+})
