@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { isTemporary } from '../paths.ts'
 import { keyOf, type Hidden, type HiddenWatch } from './hidden.ts'
 
@@ -36,17 +35,17 @@ const restFor = 10
  */
 export function guardHidden(sight: Sight, hides: readonly Hidden[], within: string, onSeen: (seen: Seen) => void): () => void {
   const covered = new Set(hides.map(keyOf))
-  const stopping = new AbortController()
+  let stopped = false
   let looking = false
   let again = false
   const tell = (seen: Seen | undefined): void => {
-    if (seen && !stopping.signal.aborted) onSeen(seen)
+    if (seen && !stopped) onSeen(seen)
   }
   const look = async (): Promise<void> => {
     again = true
     if (looking) return
     looking = true
-    while (again && !stopping.signal.aborted) {
+    while (again && !stopped) {
       again = false
       tell(
         await sight.look().then(
@@ -63,16 +62,17 @@ export function guardHidden(sight: Sight, hides: readonly Hidden[], within: stri
     void look()
   })
   // The system does not tell everywhere, nor of everything.
-  void (async () => {
-    for (let took = 0; ;) {
-      await pause(Math.max(guardMs, took * restFor), undefined, { signal: stopping.signal, ref: false })
+  let timer: NodeJS.Timeout | undefined
+  const lookAfter = (ms: number): void => {
+    timer = setTimeout(() => {
       const since = performance.now()
-      await look()
-      took = performance.now() - since
-    }
-  })().catch(() => undefined)
+      void look().then(() => stopped || lookAfter(Math.max(guardMs, (performance.now() - since) * restFor)))
+    }, ms).unref()
+  }
+  lookAfter(guardMs)
   return () => {
-    stopping.abort()
+    stopped = true
+    clearTimeout(timer)
     unfollow()
   }
 }
