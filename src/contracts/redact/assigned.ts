@@ -1,5 +1,5 @@
 import { isPlaceholder, isSecretName } from './names.ts'
-import type { Stretch } from './places.ts'
+import type { Stretch } from './stretch.ts'
 
 /** A name with a value: `X=…`, `"x": "…"`, `x: …`, also with its quotes escaped inside another string. */
 const assignment = /(?<![\w$-])([A-Za-z_][\w.-]{0,120}|密码|口令|密钥|令牌)((?:\\{0,3}["'])?\s{0,3}(?::=|=>|[:=：]|%3D)\s{0,3})/gi
@@ -43,7 +43,7 @@ function isSecretValue(text: string, match: RegExpExecArray, value: string, quot
 
 /** Where the value ends: at its closing quote, or where the word does. */
 function valueAt(text: string, from: number): { start: number; end: number; quoted: boolean } {
-  const opening = /\$?(\\{0,3}["'`])|/y
+  const opening = /\$?("""|'''|\\{0,3}["'`])|/y
   opening.lastIndex = from
   const match = opening.exec(text)
   const quote = match?.[1]

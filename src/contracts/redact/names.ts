@@ -2,7 +2,7 @@
 const secretWords = new Set(
   (
     'password passwd passphrase passwort pass passcode pwd pw secret secrets token tokens authtoken credential credentials creds cred ' +
-    'apikey authkey accesskey secretkey privatekey auth authorization jwt bearer otp sid cookie storepass keypass'
+    'apikey authkey accesskey secretkey privatekey auth authorization jwt bearer otp sid cookie storepass keypass psk presharedkey assertion'
   ).split(' '),
 )
 
@@ -10,7 +10,7 @@ const secretWords = new Set(
 const secretKeys = new Set(
   (
     'api access secret account private auth encryption signing master shared storage service license licence deploy subscription app ' +
-    'application client consumer admin root session cipher hmac aes webhook sas'
+    'application client consumer admin root session cipher hmac aes webhook sas preshared'
   ).split(' '),
 )
 
@@ -38,6 +38,8 @@ export function isSecretName(name: string): boolean {
   // `PASSWORD2`, `TOKEN_1`: numbered ones are alike.
   if (/^\d+$/.test(last)) last = parts.pop() ?? ''
   last = last.replace(/\d+$/, '')
+  // `client-key-data`: the key itself, written as base64.
+  if (last === 'data' && parts.at(-1) === 'key') return true
   if (aboutIt.has(last)) return false
   if (secretWords.has(last) || /(?:passw(?:or)?d|passphrase|secret|token|apikey|accesskey|secretkey|authkey)$/.test(last))
     return true

@@ -1,29 +1,23 @@
 import { isPlaceholder, isSecretName } from './names.ts'
 import { isHandedSecret, secretsAmong } from './programs.ts'
+import { spoken } from './spoken.ts'
+import { matches, type Place, type Stretch } from './stretch.ts'
 import { commandsIn } from './words.ts'
 
-/** A stretch of a text that is a secret, and of which kind. */
-export interface Stretch {
-  from: number
-  to: number
-  kind: string
-}
-
-/** One way to find secrets by where they stand. `gate` as for looks; without one it is always looked for. */
-export interface Place {
-  gate: readonly string[]
-  find(text: string): Stretch[]
-}
-
 const keys: Place = {
-  gate: ['-----begin'],
+  gate: ['-----begin', '---- begin ssh2'],
   find: (text) =>
-    matches(text, /-----BEGIN [A-Z0-9 ]{0,60}?PRIVATE KEY(?: BLOCK)?-----/g, ({ 0: all, index }) => {
-      const end = text.indexOf('-----END', index + all.length)
-      const line = end < 0 ? -1 : text.indexOf('-----', end + 8)
-      // Without its end it was cut: then nothing after it is trusted.
-      return { from: index, to: line < 0 ? text.length : line + 5, kind: 'private key' }
-    }),
+    matches(
+      text,
+      /-----BEGIN [A-Z0-9 ]{0,60}?PRIVATE KEY(?: BLOCK)?-----|---- BEGIN SSH2 (?:ENCRYPTED )?PRIVATE KEY ----/g,
+      ({ 0: all, index }) => {
+        const dashes = all.endsWith('-----') ? '-----' : '----'
+        const end = text.indexOf(dashes === '-----' ? '-----END' : '---- END', index + all.length)
+        const line = end < 0 ? -1 : text.indexOf(dashes, end + 8)
+        // Without its end it was cut: then nothing after it is trusted.
+        return { from: index, to: line < 0 ? text.length : line + dashes.length, kind: 'private key' }
+      },
+    ),
 }
 
 /** Longer than any address; one that goes on is taken to hold a secret to its end. */
@@ -181,27 +175,13 @@ const connections: Place = {
       text,
       /(?<![A-Za-z])(?:Password|Pwd|AccountKey|SharedAccessKey|SharedAccessSignature)\s?=\s?([^;"'\r\n]{1,400})/gi,
       ({ 0: all, 1: value = '', index }) =>
-        text[index + all.length] !== ';' || isPlaceholder(value)
+        (text[index + all.length] !== ';' && text[index - 1] !== ';') || isPlaceholder(value)
           ? []
           : { from: index + all.length - value.length, to: index + all.length, kind: 'password' },
     ),
 }
 
-export const places: readonly Place[] = [keys, urls, encodedUrls, logins, headers, bearers, flags, connections]
-
-function matches(text: string, pattern: RegExp, judge: (match: RegExpExecArray) => Stretch | Stretch[]): Stretch[] {
-  const found: Stretch[] = []
-  pattern.lastIndex = 0
-  for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
-    const one = judge(match)
-    if (Array.isArray(one)) found.push(...one)
-    else found.push(one)
-    const end = found.at(-1)?.to ?? 0
-    // Never back into what is hidden already.
-    pattern.lastIndex = Math.max(match.index + Math.max(match[0].length, 1), end)
-  }
-  return found
-}
+export const places: readonly Place[] = [keys, urls, encodedUrls, logins, headers, bearers, flags, connections, ...spoken]
 
 function wordAt(text: string, at: number, word: RegExp, most = text.length): string {
   // Looked through no further than it counts: a text of beginnings would be read to its end from each of them.

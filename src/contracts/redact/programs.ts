@@ -17,6 +17,10 @@ interface Short {
 /** `-p` is a password here and a port there: what a short flag means is known by its program only. */
 const shorts: readonly Short[] = [
   { programs: 'curl curlie http https xh xhs httpie', flags: '-u -U --user --proxy-user -a', part: ':', attached: 'both' },
+  { programs: 'curl curlie', flags: '-b --cookie', part: '=', attached: 'both' },
+  { programs: 'gh', sub: 'secret', flags: '-b --body', attached: 'both' },
+  { programs: 'aws', flags: '--secret-string --secret-binary' },
+  { programs: 'aws', sub: 'put-parameter', flags: '--value' },
   {
     programs: 'mysql mysqldump mysqladmin mysqlimport mysqlsh mysqlcheck mysqlshow mysqlbinlog mariadb mariadb-dump',
     flags: '-p',
@@ -58,6 +62,12 @@ export const programNames = [
   'config',
   'sudo',
   'chpasswd',
+  'setx',
+  'setenv',
+  'set',
+  'ENV',
+  'secret',
+  'secrets',
   'stdin',
   '--with-token',
 ]
@@ -121,6 +131,16 @@ function byPlace(program: string, words: readonly string[], index: number, add: 
     add(last, 0, 'password')
   if (program === 'vault' && words[index + 1] === 'login' && !isFlag(words[last]) && !(words[last] ?? '').includes('='))
     add(last, 0, 'token')
+  if (/^(?:https?|xhs?)$/.test(program) && words.some((one) => /^(?:--auth-type=)?bearer$/.test(one)))
+    add(words.findIndex((one, at) => at > index && /^(?:-a|--auth)$/.test(one)) + 1 || -1, 0, 'token')
+  // `net user NAME X`, `net use Z: \\\\host\\share X`.
+  if (program === 'net' && words[index + 1] === 'user' && !/^[/*]/.test(words[index + 3] ?? '/')) add(index + 3, 0, 'password')
+  if (program === 'net' && words[index + 1] === 'use')
+    add(
+      words.findIndex((one, at) => at > index + 2 && !/^[/\\*]|:$/.test(one)),
+      0,
+      'password',
+    )
 }
 
 /** Words that make the one after their name a secret, or the one that follows them. */
@@ -128,10 +148,17 @@ function positional(words: readonly string[], add: Add): void {
   const reads = words.some(readsSecret)
   words.forEach((word, index) => {
     // `aws configure set aws_secret_access_key X`, `npm config set //registry/:_authToken X`.
-    if (word === 'set' || word === 'config' || word === 'setx') {
-      const name = words[index + 1] ?? ''
-      if (isSecretName(name.slice(name.lastIndexOf(':') + 1)) && !name.includes('=')) add(index + 2, 0, 'value of a setting')
+    if (/^(?:set|config|setx|setenv|ENV)$/.test(word)) {
+      // `set -gx NAME X`
+      const at = word === 'set' && /^-[gUxl]{1,3}$/.test(words[index + 1] ?? '') ? index + 2 : index + 1
+      const name = words[at] ?? ''
+      if (isSecretName(name.slice(name.lastIndexOf(':') + 1)) && !name.includes('=') && !isFlag(words[at + 1]))
+        add(at + 1, 0, 'value of a setting')
     }
+    // `fly secrets set NAME=X`, whatever the name is.
+    if (word === 'set' && /^secrets?$/.test(words[index - 1] ?? ''))
+      for (let at = index + 1; at < words.length; at++)
+        if (/^[A-Za-z_]\w*=/.test(words[at] as string)) add(at, (words[at] as string).indexOf('=') + 1, 'value of a setting')
     if (reads && word.startsWith('<<<')) add(word === '<<<' ? index + 1 : index, word === '<<<' ? 0 : 3, 'password')
   })
 }
@@ -141,6 +168,7 @@ export function isHandedSecret(words: readonly string[], next: readonly string[]
   const program = programOf(words[0] ?? '')
   if (program !== 'echo' && program !== 'printf') return false
   if (!next) return false
+  if (next.some((word, at) => /^secrets?$/.test(word) && /^(?:put|set|create)$/.test(next[at + 1] ?? ''))) return true
   return next.some(readsSecret) || /^(?:chpasswd|passwd)$/.test(programOf(next.find((word) => word !== 'sudo') ?? ''))
 }
 
