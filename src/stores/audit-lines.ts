@@ -54,13 +54,18 @@ export function verifyLog(
   for (const { bytes, end, whole } of linesOf(log)) {
     const number = lines + 1
     if (!whole) {
+      // A cut that is made to look like a crash leaves less than the head kept apart knows of.
+      const cut = apart && lost(apart, { seq: lines, hash: prev })
+      if (cut) return bad(number, cut)
       if (end <= head.intended.end && end > head.sealed.end)
-        return {
-          whole: true,
-          lines,
-          head: prev,
-          note: `line ${number} was torn by a process that died; the next write cuts it off`,
-        }
+        return missing.size
+          ? notThere(missing, lines)
+          : {
+              whole: true,
+              lines,
+              head: prev,
+              note: `line ${number} was torn by a process that died; the next write cuts it off`,
+            }
       return bad(number, 'it has no end: bytes were cut from it or added to it')
     }
     const cut = bytes.lastIndexOf(',"hash":"')

@@ -127,7 +127,7 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace): A
     const { sealed, intended } = readHead(head) ?? { sealed: start, intended: start }
     apart = readApart(apartFile) ?? apart
     if (sealed.end !== size) {
-      known = repair(file, size, sealed, intended, tell)
+      known = repair(file, size, sealed, intended, mustHold, tell)
       return known
     }
     mustHold(file, sealed)
@@ -135,7 +135,10 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace): A
     return sealed
   }
 
-  /** A log that ends where its own seal says may still be an older one, put back with its seal: then nothing is added to it. */
+  /**
+   * A log that ends where its own seal says may still be an older one, put back with its seal, or cut and sealed as if a process had died:
+   * then nothing is added to it, since the head kept apart would forget what it knows.
+   */
   function mustHold(file: LogFile, end: End): void {
     const { last } = apart
     const gone = lost(apart, end)
@@ -254,9 +257,17 @@ function compose(entry: AuditEntry, seq: number, prev: string): { text: string; 
 }
 
 /** Goes on from what a killed process left: whole lines count, a torn one is cut off, and that it happened is written down. */
-function repair(file: LogFile, size: number, sealed: End, intended: End, tell: (entry: AuditEntry) => void): End {
+function repair(
+  file: LogFile,
+  size: number,
+  sealed: End,
+  intended: End,
+  mustHold: (file: LogFile, end: End) => void,
+  tell: (entry: AuditEntry) => void,
+): End {
   if (size < sealed.end || size > Math.max(sealed.end, intended.end)) {
-    // Not a crash of ours: leave every byte as evidence and go on behind it. `audit verify` names the line.
+    // Not a crash of ours: leave every byte as evidence and go on behind it. `audit verify` names the line, unless the seal is forged.
+    if (sealed.seq > 0) mustHold(file, sealed)
     const tail = file.size() > 0 ? file.readAt(size - 1, 1).toString() : '\n'
     const patch = tail === '\n' ? '' : '\n'
     if (patch) file.append(Buffer.from(patch))
@@ -276,6 +287,7 @@ function repair(file: LogFile, size: number, sealed: End, intended: End, tell: (
     const line = parse(text)
     at = { seq: at.seq + 1, hash: line?.hash ?? at.hash, end: at.end + Buffer.byteLength(text) + 1 }
   }
+  mustHold(file, at)
   if (whole < rest.length) file.truncate(sealed.end + whole)
   tell(
     stamp({
