@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { isIP, type AddressInfo } from 'node:net'
+import { isIP, type AddressInfo, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { checkHost, holdTwin, isOrigin, startFault } from './address.ts'
 import { complain } from './complain.ts'
@@ -97,7 +97,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
   const secret = hash(options.token)
   const requests = openBucket(options.requestsPerSecond, 2 * options.requestsPerSecond)
   const wrongTokens = openBucket(wrongTokensPerSecond, 5 * wrongTokensPerSecond)
-  const open = new Map<ServerResponse, { sent: number; since: number }>()
+  const open = new Map<ServerResponse, { socket: Socket; sent: number; since: number }>()
   const lines = openLines()
   const origins = options.allowOrigins.filter(isOrigin)
   let bodyBytes = 0
@@ -162,12 +162,15 @@ export function listen(options: ListenOptions): Promise<Listening> {
     const entered = lines.enter(socket)
     // At once where nobody is in front: an answer must not come later than it could.
     const leave = entered instanceof Promise ? await entered : entered
-    open.set(response, { sent: socket.bytesWritten, since: Date.now() })
+    if (socket.destroyed) {
+      leave()
+      return void response.destroy()
+    }
+    open.set(response, { socket, sent: socket.bytesWritten, since: Date.now() })
     response.once('close', () => {
       open.delete(response)
       leave()
     })
-    if (socket.destroyed) return void response.destroy()
     try {
       const route = judge(request, path, within)
       await route.visit({ request, response, path, query: new URLSearchParams(query), body: () => readBody(request) })
@@ -189,6 +192,12 @@ export function listen(options: ListenOptions): Promise<Listening> {
     (request, response) => void take(request, response),
   )
   server.maxConnections = 256
+  // Node tells nobody that an answer which waits behind another will never go out: its call would run on, and what it holds would stay.
+  server.on('connection', (socket) => {
+    socket.once('close', () => {
+      for (const [response, seen] of open) if (seen.socket === socket && !response.socket) response.destroy().emit('close')
+    })
+  })
   server.on('clientError', (_, socket) => {
     const answering = [...open.keys()].some((response) => response.socket === socket && response.headersSent)
     // Not into the middle of an answer that is under way.
@@ -215,10 +224,11 @@ export function listen(options: ListenOptions): Promise<Listening> {
     let together = 0
     // Those that moved last come first, so that it is the ones that stand still who go.
     for (const [response, seen] of [...open].toSorted(([, one], [, other]) => other.since - one.since)) {
-      const sent = response.socket?.bytesWritten ?? 0
+      // An answer that waits behind another on its connection has no socket of its own yet, and keeps what it holds until that goes.
+      const sent = seen.socket.bytesWritten
       if (response.writableLength === 0 || sent !== seen.sent) Object.assign(seen, { sent, since: now })
       together += response.writableLength
-      if (response.writableLength > mostUnread || together > mostUnreadTogether) response.destroy()
+      if (response.writableLength > mostUnread || together > mostUnreadTogether) seen.socket.destroy()
     }
   }, 250).unref()
 

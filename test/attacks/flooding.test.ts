@@ -190,7 +190,7 @@ describe('over HTTP', () => {
           expect(await other.call('read_file', { path: 'a.txt' })).toMatchObject({ content: 'a0\n' })
         await rests(served.pid)
         expect(await other.call('read_file', { path: 'a.txt' })).toMatchObject({ content: 'a0\n' })
-        expect(peak(served.pid)).toBeLessThan(1_500)
+        expect(peak(served.pid)).toBeLessThan(800)
       } finally {
         for (const socket of sockets ?? []) socket.destroy()
       }
