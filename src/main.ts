@@ -14,13 +14,13 @@ import { headName, headsFolder } from './host/heads.ts'
 import { openPrograms } from './host/installed.ts'
 import { openLinkNames } from './host/links/link-names.ts'
 import { openLock } from './host/lock.ts'
-import { pathRules, splitPath } from './host/paths.ts'
+import { pathRules, splitPath, withKinOfGit } from './host/paths.ts'
 import { judgeProject } from './host/project-place.ts'
 import { openPython } from './host/python.ts'
 import { openRegexEngine } from './host/regex.ts'
 import { findRipgrep, openSearch } from './host/search.ts'
 import { openStages } from './host/stage/stages.ts'
-import { standsAt, statesAt } from './host/standing.ts'
+import { mayExecuteAt, standsAt, statesAt } from './host/standing.ts'
 import { bringsOldState, openProjectState } from './host/state-project.ts'
 import { closeRoot, openRoot, type Root } from './host/walk.ts'
 import { openWeb } from './host/web.ts'
@@ -96,7 +96,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
   const { config } = settled
   const { policies, limits } = config
   const projectRoot: Root = { ...opened, mounts: policies.crossMounts ? undefined : opened.mounts }
-  const forbidden = [...settled.personal, ...policies.forbiddenDirs]
+  const forbidden = withKinOfGit([...settled.personal, ...policies.forbiddenDirs])
   const rules = pathRules(forbidden, settled.within)
   const files = judgedFiles(projectRoot, rules, limits.maxReadBytes)
 
@@ -166,7 +166,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       rules,
       environment,
       state: kept.base.path,
-      settings: config.stage,
+      settings: { ...config.stage, stageVisible: withKinOfGit(config.stage.stageVisible) },
       limits: {
         processes: limits.stageProcesses,
         memoryBytes: limits.stageMemoryBytes,
@@ -243,6 +243,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       normal: (path) => files.normal(path),
       read: (path) => files.peek(path),
       links: links.look,
+      mayExecute: (path) => mayExecuteAt(projectRoot, splitPath(path, rules)),
       stands: (path) => standsAt(projectRoot, splitPath(path, rules)),
       states: (paths) => inTurns(statesAt(projectRoot, paths, (path) => splitPath(path, rules))),
       newest: () => snapshots.newest(),

@@ -121,7 +121,7 @@ export interface ToolForm<I extends object, O extends object, Use, In, Out> {
   touches?: (input: In, use: Use) => Touch[] | Promise<Touch[]>
   card?: (input: In, use: Use) => Card | Promise<Card>
   /** What the files it writes will hold, where that can be said before: new scripts are known by it. */
-  drafts?: (input: In, use: Use) => Draft[]
+  drafts?: (input: In, use: Use) => Draft[] | Promise<Draft[]>
   /**
    * For tools that run a program: it runs on a stage, what it changed there is judged, shown and committed like any write, and
    * `execute` only makes the answer of `call.ran`.
@@ -190,7 +190,7 @@ export interface Tool {
   waits(input: unknown): boolean
   touches(input: unknown): Touch[] | Promise<Touch[]>
   card(input: unknown): Card | Promise<Card>
-  readonly drafts: ((input: unknown) => Draft[]) | undefined
+  readonly drafts: ((input: unknown) => Draft[] | Promise<Draft[]>) | undefined
   readonly program: ((input: unknown) => Program | Promise<Program>) | undefined
   readonly evidence: ((input: unknown, ran: Ran, sides: Sides) => Evidence[] | Promise<Evidence[]>) | undefined
   readonly record: ((input: unknown, ran: Ran | undefined) => { event: ToolEvent; details: Record<string, unknown> }) | undefined

@@ -7,6 +7,14 @@ import { isLetThrough } from './let-through.ts'
 const reserved = ['.handrail', 'handrail.config.json']
 const temporary = '.handrail-'
 
+/** What other version controls keep as `.git` does: settings that run programs, and secrets. */
+const kin = ['.hg', '.sl', '.jj', '.svn', '.bzr']
+
+/** Who names `.git` in a list of folders means those of other version controls as well. */
+export function withKinOfGit(names: readonly string[]): string[] {
+  return names.some((name) => foldName(name) === '.git') ? [...new Set([...names, ...kin])] : [...names]
+}
+
 /** Whether a name is ours, whoever asks and whatever is set: nobody can make it visible or reachable. */
 export function isReserved(name: string): boolean {
   const folded = foldName(name)

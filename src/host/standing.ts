@@ -1,5 +1,16 @@
 import { createHash } from 'node:crypto'
-import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, readSync, readlinkSync, type Stats } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  readlinkSync,
+  statfsSync,
+  type Stats,
+} from 'node:fs'
 import { largestWhole, type Content } from '../contracts/content.ts'
 import { ToolError } from '../contracts/errors.ts'
 import type { Form } from '../contracts/snapshot.ts'
@@ -97,6 +108,15 @@ function openToRead(root: Root, names: readonly string[]): number {
 /** Whether anything stands there; nothing of it is read. */
 export function standsAt(root: Root, names: readonly string[]): boolean {
   return look(root, names, () => true) ?? false
+}
+
+/** File systems on which every file looks executable: FAT, exFAT, NTFS, those of Windows and of other machines. */
+const withoutBits = new Set([0x4d44, 0x2011bab0, 0x5346544e, 0x7366746e, 0x65735546, 0x01021997, 0xff534d42, 0xfe534d42, 0x517b])
+
+/** Whether a file stands there that may be executed, where its permissions mean that. */
+export function mayExecuteAt(root: Root, names: readonly string[]): boolean {
+  const bits = look(root, names, (_folder, _path, stat) => (stat.isFile() ? stat.mode & 0o111 : 0)) ?? 0
+  return bits !== 0 && process.platform !== 'win32' && !withoutBits.has(statfsSync(root.path).type >>> 0)
 }
 
 /** The bytes that stand there: a file's content, a link's target, nothing for a folder. */

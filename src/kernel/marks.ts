@@ -26,7 +26,7 @@ export interface Mark {
 export interface Written {
   touches: readonly Touch[]
   /** What will stand there, where the tool can say; asked for only where it matters. */
-  drafts?: () => Draft[]
+  drafts?: () => Draft[] | Promise<Draft[]>
   /** What a program did. */
   effects?: readonly Effect[]
 }
@@ -36,6 +36,8 @@ export type Marks = (written: Written) => Mark[] | Promise<Mark[]>
 
 /** `PACKAG~1.JSO`: on some systems another name of a file whose name we would know. */
 const shortName = /(^|\/)[^/.~]{1,6}~\d+(\.[^/.]{0,3})?(\/|$)/
+
+const isScript = (text: string): boolean => text.startsWith('#!') || text.startsWith('\x7fELF')
 
 /** Judges files that are written by their names, by what they are next to, and by what they hold. */
 export function openMarks({ policies }: Config, world: WorldPort): Marks {
@@ -57,15 +59,30 @@ export function openMarks({ policies }: Config, world: WorldPort): Marks {
     ]
   }
 
-  /** A new file that can be executed by its first bytes. What cannot be drafted cannot be written: the call itself says why. */
-  const byContent = (paths: readonly string[], drafts: Written['drafts']): Mark[] => {
-    if (!drafts || paths.every((path) => world.stands(path))) return []
+  /** What can be executed, and will be another. What cannot be drafted cannot be written: the call itself says why. */
+  const byContent = async (paths: readonly string[], drafts: Written['drafts']): Promise<Mark[]> => {
+    const executable = paths.filter(mayExecute)
+    return [
+      ...executable.map((path): Mark => ({ path, says: 'can be executed, and is another from now on', asks: 'once' })),
+      ...(drafts && executable.length < paths.length ? await scriptsIn(drafts) : []),
+    ]
+  }
+  const mayExecute = (path: string): boolean => {
     try {
-      return drafts().flatMap(({ path, text }): Mark[] =>
-        text.startsWith('#!') || text.startsWith('\x7fELF')
-          ? [{ path: world.normal(path), says: 'is new, and can be executed by its first bytes', asks: 'once' }]
-          : [],
-      )
+      return world.mayExecute(path)
+    } catch {
+      return false
+    }
+  }
+  const scriptsIn = async (drafts: NonNullable<Written['drafts']>): Promise<Mark[]> => {
+    try {
+      return (await drafts()).flatMap(({ path: given, text }): Mark[] => {
+        if (!isScript(text)) return []
+        const path = world.normal(given)
+        if (!world.stands(path)) return [{ path, says: 'is new, and can be executed by its first bytes', asks: 'once' }]
+        const before = world.read(path)?.subarray(0, 4).toString('latin1') ?? ''
+        return isScript(before) ? [] : [{ path, says: 'can be executed by its first bytes from now on', asks: 'once' }]
+      })
     } catch {
       return []
     }
@@ -79,9 +96,10 @@ export function openMarks({ policies }: Config, world: WorldPort): Marks {
     /** What a program, or a call under that name, would be told, for a path and for each name that links give it. */
     const byWord = (path: string): Mark[] => {
       const by = named.get(foldPath(path))
-      const started: Mark[] =
-        by === undefined ? [] : [{ path, says: `is started by ${shownName(by)}, which ${whatRuns(by)?.when}`, asks: 'always' }]
-      return [...byName(path), ...started]
+      if (by === undefined) return byName(path)
+      const row = whatRuns(by)
+      const asks = row?.class === '2' || by === 'package.json' ? 'once' : 'always'
+      return [...byName(path), { path, says: `is started by ${shownName(by)}, which ${row?.when}`, asks }]
     }
     const byShape = (among: readonly string[]): Mark[] =>
       wouldBeRepository(world, among).map((path) => ({
@@ -95,7 +113,7 @@ export function openMarks({ policies }: Config, world: WorldPort): Marks {
       ...byShape(paths),
       ...byLinks(paths, links, (name, path) => [...byWord(name), ...byShape([name]), ...(made.has(path) ? byPlace(name) : [])]),
       ...effects.flatMap(byEffect),
-      ...byContent(paths, written.drafts),
+      ...(written.effects ? [] : await byContent(paths, written.drafts)),
     ]
   })
 }
@@ -137,6 +155,7 @@ function byEffect(effect: Effect): Mark[] {
     path,
     form,
     modes: [before, after],
+    hashes,
   } = effect
   const [link] = linkOf(effect)
   const leads = link && posix.join(posix.dirname(path), link.target)
@@ -156,6 +175,9 @@ function byEffect(effect: Effect): Mark[] {
         }))),
     ...(form === 'file' && after !== null && after & 0o111 && !((before ?? 0) & 0o111)
       ? [{ path, says: 'can be executed from now on', asks: 'always' } as const]
+      : []),
+    ...(form === 'file' && (after ?? 0) & (before ?? 0) & 0o111 && hashes[0] !== hashes[1]
+      ? [{ path, says: 'can be executed, and is another from now on', asks: 'once' } as const]
       : []),
   ]
 }

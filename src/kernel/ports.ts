@@ -37,6 +37,8 @@ export interface WorldPort {
   stands(path: string): boolean
   /** What stands at each path, in a word; null is nothing. The object has no prototype. */
   states(paths: readonly string[]): Promise<Record<string, string | null>>
+  /** Whether the file there may be executed, by its permissions, where those mean anything. */
+  mayExecute(path: string): boolean
   /** What the links of the project make of its paths, as they are now and with those that are about to be made. */
   links(made: readonly MadeLink[]): Promise<KnownLinks>
   /** Names the newest change that Handrail made to any file, in whichever process. */

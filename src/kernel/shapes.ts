@@ -28,19 +28,37 @@ export function wouldBeRepository(world: World, paths: readonly string[]): strin
   })
 }
 
-/** Files that start others with no further act of the person: what they name is as good as they are. */
+const hooks = ['pre-commit', 'pre-push', 'commit-msg', 'prepare-commit-msg', 'post-commit', 'post-checkout', 'post-merge']
+
+/** Files that start others on an everyday act or with none at all: what they name is as good as they are. */
 const starters: Record<string, readonly string[]> = {
   '.vscode': ['tasks.json', 'settings.json', 'mcp.json'],
   '.claude': ['settings.json', 'settings.local.json'],
-  '.cursor': ['mcp.json', 'hooks.json'],
+  '.cursor': ['mcp.json', 'hooks.json', 'environment.json', 'worktrees.json'],
   '.codex': ['config.toml', 'hooks.json'],
   '.gemini': ['settings.json'],
   '.qwen': ['settings.json'],
   '.zed': ['tasks.json', 'settings.json'],
   '.windsurf': ['hooks.json', 'mcp_config.json'],
   '.roo': ['mcp.json'],
+  '.kilocode': ['mcp.json'],
   '.kiro': ['settings/mcp.json'],
-  '': ['.mcp.json', 'opencode.json', '.mise.toml', 'mise.toml', 'devbox.json'],
+  '.amazonq': ['mcp.json'],
+  '.devcontainer': ['devcontainer.json'],
+  '.husky': hooks,
+  '.githooks': hooks,
+  '': [
+    '.mcp.json',
+    'mcp.json',
+    'opencode.json',
+    '.mise.toml',
+    'mise.toml',
+    'devbox.json',
+    '.devcontainer.json',
+    '.pre-commit-config.yaml',
+    'lefthook.yml',
+    'package.json',
+  ],
 }
 const longestStarter = 65_536
 
@@ -52,10 +70,25 @@ export function namedByOthers(world: World, leadsTo: (path: string) => string): 
     for (const file of files) {
       const path = folder === '' ? file : `${folder}/${file}`
       const at = leadsTo(path)
-      if (isThere(world, at)) for (const word of wordsOf(textAt(world, at))) if (!named.has(word)) named.set(word, path)
+      if (!isThere(world, at)) continue
+      const text = textAt(world, at)
+      for (const word of wordsOf(path === 'package.json' ? byItself(text) : text)) if (!named.has(word)) named.set(word, path)
     }
   }
   return named
+}
+
+/** Of a package only the scripts that run without being asked for: what the others start is everyday code. */
+function byItself(text: string): string {
+  try {
+    const { scripts } = JSON.parse(text) as { scripts?: Record<string, unknown> }
+    return Object.entries(scripts ?? {})
+      .filter(([name]) => /^(pre|post)?(install|prepare|publish|pack)$|^(prepublishOnly|dependencies)$/.test(name))
+      .map(([, script]) => String(script))
+      .join('\n')
+  } catch {
+    return ''
+  }
 }
 
 /** What could be a path in a settings file: `"./x.sh"`, `${workspaceFolder}/x.sh`, `$DIR/x.sh`, `sh x.sh`. */

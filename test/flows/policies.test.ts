@@ -210,6 +210,7 @@ function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
       normal: (path) => files.normal(path),
       read: (path) => files.peek(path),
       stands: (path) => standingAt(root, path.split('/')) !== undefined,
+      mayExecute: () => false,
       links: async () => ({ all: true, namesOf: () => ({ names: [], all: true }), leadsTo: (path) => path }),
       states: (paths) => inTurns(statesAt(root, paths, (path) => path.split('/'))),
       exclusive: (act, signal) => projectLock.hold(act, signal),

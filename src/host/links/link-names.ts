@@ -5,6 +5,7 @@ import { foldName } from '../../contracts/names.ts'
 import { turnMs } from '../files.ts'
 import type { PathRules } from '../paths.ts'
 import type { Root } from '../walk.ts'
+import { gitLinks } from './git-links.ts'
 import { watchLinks, type Links } from './link-watch.ts'
 
 export interface LinkNames {
@@ -36,6 +37,7 @@ const before = process.platform === 'win32' ? '' : '/'
 /** Under which other names the files of a project are known by way of its links. */
 export function openLinkNames(root: Root, rules: PathRules): LinkNames {
   const watch = watchLinks(root, rules)
+  const ofGit = gitLinks(root.path)
   const top = root.path.split('/').filter((name) => name !== '')
   let known = { version: -1, firm: new Map() as Names, loose: [] as MadeLink[] }
   let outside = { at: Number.NEGATIVE_INFINITY, names: new Map() as Names }
@@ -115,12 +117,13 @@ export function openLinkNames(root: Root, rules: PathRules): LinkNames {
   }
 
   return {
-    async look(made) {
+    async look(given) {
       const links = await watch.look()
       await resolve(links)
       const { targets, all } = links
       const { firm } = known
       const loose = outside.names
+      const made = [...ofGit(), ...given]
       const mine: Names = new Map()
       const madeAt = new Map(made.map(({ path, target }) => [path, target]))
       const linkAt: LinkAt = (path) => madeAt.get(path) ?? targets.get(path)
