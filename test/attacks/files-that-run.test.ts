@@ -54,11 +54,12 @@ describe('names', () => {
         const anywhere = depth !== 'R' || pattern.startsWith('.')
         {
           const path = anywhere ? `sub/Deep/${name.toUpperCase()}` : name
-          const denied = secretOn(path.split('/')) !== undefined || /(^|\/)(\.git|node_modules)(\/|$)/i.test(path)
+          const denied =
+            secretOn(path.split('/')) !== undefined || /(^|\/)(\.git|\.hg|\.sl|\.jj|\.svn|\.bzr|node_modules)(\/|$)/i.test(path)
           expect([path, await write(path)]).toEqual([path, denied ? 'E_DENY_PATH' : behaviour[of]])
         }
       }
-  })
+  }, 300_000)
 
   test('the names that were written unasked, of which there were 183 of 204', async () => {
     const unasked: string[] = []

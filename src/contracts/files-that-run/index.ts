@@ -3,22 +3,17 @@ import { agents } from './agents.ts'
 import { builds } from './builds.ts'
 import { deliver } from './deliver.ts'
 import { desk } from './desk.ts'
+import { compile, expand, firstFit } from './match.ts'
 import type { RunRow } from './row.ts'
 
+export { expand } from './match.ts'
 export type { RunClass, RunRow } from './row.ts'
 
 /** Every file that makes a program run something or instructs an agent: for risk, for cards and for the docs. A test walks it. */
 export const filesThatRun: readonly RunRow[] = [...agents, ...desk, ...deliver, ...builds]
 
-const rows = filesThatRun.map((row) => ({ row, fits: compile(row) }))
-/** One look for the many files that are none of these. */
-const any = new RegExp(rows.map(({ fits }) => fits.source).join('|'), 's')
-
 /** What a path makes run; the first row that fits. */
-export function whatRuns(path: string): RunRow | undefined {
-  const folded = foldPath(path)
-  return any.test(folded) ? rows.find(({ fits }) => fits.test(folded))?.row : undefined
-}
+export const whatRuns: (path: string) => RunRow | undefined = firstFit(filesThatRun)
 
 /** What files below this path make run, where some of them are named by where they lie: `.vscode` for `.vscode/tasks.json`. */
 export function whatRunsBelow(path: string): RunRow | undefined {
@@ -35,25 +30,4 @@ const heads = filesThatRun.flatMap((row) => {
 function headsOf(file: string): string[] {
   const names = file.split('/').slice(0, -1)
   return names.map((_, index) => names.slice(0, index + 1).join('/')).filter((head) => !head.endsWith('/**'))
-}
-
-function compile({ files, depth }: RunRow): RegExp {
-  const each = files.split(' ').flatMap(expand)
-  const source = each.map((file) => {
-    const anywhere = depth !== 'R' || file.startsWith('.')
-    return `${anywhere ? '(?:^|/)' : '^'}${pattern(file.toLowerCase())}$`
-  })
-  return new RegExp(`(?:${source.join('|')})`, 's')
-}
-
-/** `a{b,c}` as `ab` and `ac`; an alternative may be empty. */
-export function expand(file: string): string[] {
-  const [whole, before = '', inside = '', after = ''] = /^([^{]*)\{([^}]*)\}(.*)$/s.exec(file) ?? []
-  return whole === undefined ? [file] : inside.split(',').flatMap((one) => expand(before + one + after))
-}
-
-function pattern(file: string): string {
-  return file
-    .replace(/[.+^$()|[\]\\]/g, '\\$&')
-    .replace(/\*\*\/|\*\*|\*/g, (star) => (star === '**/' ? '(?:.*/)?' : star === '**' ? '.+' : '[^/]*'))
 }
