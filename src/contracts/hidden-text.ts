@@ -3,8 +3,8 @@ import { whatRuns } from './files-that-run/index.ts'
 import { shownName } from './plain.ts'
 import type { CardChange } from './tool.ts'
 
-/** What a reader does not see and a model does: zero widths, marks in the middle, directions, tags. */
-const unseen = /[\u200b-\u200d\u2060\ufeff\u202a-\u202e\u2066-\u2069\u{e0000}-\u{e007f}]/gu
+/** What a reader does not see and a model does: zero widths, marks in the middle, directions, tags, selectors. One is part of many emoji. */
+const unseen = /(?!\ufe0f)[\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/gu
 
 /** Says what a change brings that nobody would see: hidden characters anywhere, comments where they instruct agents. */
 export function hiddenTextNotes(changes: readonly Pick<CardChange, 'path' | 'diff'>[]): string[] {
@@ -20,7 +20,7 @@ export function hiddenTextNotes(changes: readonly Pick<CardChange, 'path' | 'dif
       }
     const found = [...counts].slice(0, 8).map(([name, count]) => (count > 1 ? `${count} × ${name}` : name))
     const more = counts.size > 8 ? ` and ${counts.size - 8} other kinds` : ''
-    const instructs = whatRuns(path)?.class === 'I' || foldPath(path).endsWith('.md')
+    const instructs = whatRuns(path)?.class === 'I' || /\.(md|mdx|mdc|svg|html?|xml)$/.test(foldPath(path))
     return [
       ...(found.length
         ? [`${shownName(path)} gets characters nobody sees: ${found.join(', ')}${more}. They are written out above.`]
