@@ -240,7 +240,7 @@ describe('the preview server', () => {
     for (const origin of ['http://evil.example', 'null', `http://localhost:${port + 1}`])
       expect(await status({ Origin: origin })).toBe(403)
     expect(await status({ 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'no-cors' })).toBe(403)
-    expect(await status({ 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'navigate' })).toBe(200)
+    expect(await status({ 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'navigate' })).toBe(302)
     for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) expect(await status({}, method)).toBe(405)
     const upgrade = { Connection: 'Upgrade', Upgrade: 'websocket', 'Sec-WebSocket-Key': 'x', 'Sec-WebSocket-Version': '13' }
     expect((await ask(port, '/api/webgalsync', upgrade)).status).toBe(404)

@@ -97,8 +97,10 @@ function tunnel(request: IncomingMessage, client: Duplex, head: Buffer, judge: J
 /** Where a judged host is really connected to: names of this machine have fixed addresses, whatever anybody's DNS says. */
 function target(host: string, port: number): { host: string; port: number; lookup: LookupFunction; autoSelectFamily: true } {
   const plain = host.replace(/^\[|\]$/g, '')
-  return { host: plain, port, lookup: loopbackNames.includes(host) ? thisMachine : publicOnly, autoSelectFamily: true }
+  return { host: plain, port, lookup: isThisMachine(host) ? thisMachine : publicOnly, autoSelectFamily: true }
 }
+
+const isThisMachine = (host: string): boolean => loopbackNames.includes(host) || host.endsWith('.localhost')
 
 const loopback: LookupAddress[] = [
   { address: '127.0.0.1', family: 4 },

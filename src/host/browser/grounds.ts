@@ -8,13 +8,16 @@ export interface Grounds {
 /** Every port of the named hosts. Names are compared whole: `localhost.evil` and `x.localhost` are other hosts. */
 export function hostsOnly(hosts: readonly string[]): Grounds {
   const known = new Set(hosts.map((host) => bracketed(host.toLowerCase())))
-  return { mayReach: (host) => known.has(host.toLowerCase()) }
+  return { mayReach: (host) => known.has(host.toLowerCase()) || (known.has('localhost') && previewName.test(host)) }
 }
 
 /** One server on this machine and nothing else. */
 export function portOnly(port: number): Grounds {
-  return { mayReach: (host, asked) => asked === port && loopbackNames.includes(host) }
+  return { mayReach: (host, asked) => asked === port && (loopbackNames.includes(host) || previewName.test(host)) }
 }
+
+/** A preview sends browsers on from `localhost` to a name of its own, which leads to this machine all the same. */
+const previewName = /^preview-[0-9a-f]{16}\.localhost$/
 
 export const loopbackNames: readonly string[] = ['localhost', '127.0.0.1', '[::1]']
 

@@ -92,6 +92,8 @@ function watch(page: Page, url: string): { logs: string[]; missing: string[]; pe
     if (!usual.test(error.message)) add(logs, `page error: ${oneLine(error.message, longestLog)}`)
   })
   page.on('console', (message: ConsoleMessage) => {
+    const [, refused] = /'((?:https?|wss?):\/\/[^'\s]+)'[^]*Content Security Policy/.exec(message.text()) ?? []
+    if (refused !== undefined && URL.canParse(refused)) return foreign(refused)
     if (message.type() === 'error' && !usual.test(message.text()))
       add(logs, `console error: ${oneLine(message.text(), longestLog)}`)
   })

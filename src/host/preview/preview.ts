@@ -67,8 +67,9 @@ export function openPreview(parts: {
       const place = `#scene=${encodeURIComponent(scene.replace(/\.txt$/i, '')).replaceAll('%2F', '/')}${line > 1 ? `&line=${line}` : ''}`
       const editor = await terre(game)
       const logs: string[] = []
-      // Looked at by number: under another name of this machine somebody else might answer. Told by the contract's name for it.
-      const page = editor ? editor.url : `http://127.0.0.1:${(await server(game)).port}/preview`
+      // Looked at under its own name, through a door that leads here whatever anybody's DNS says. Told by the contract's name for it.
+      const served = editor ? undefined : await server(game)
+      const page = editor ? editor.url : `http://${served?.name}:${served?.port}/preview`
       await editor?.push(scene, line).catch((cause: unknown) => {
         logs.push(`Terre did not take the jump: ${oneLine(cause instanceof Error ? cause.message : String(cause), 200)}`)
       })
@@ -78,7 +79,7 @@ export function openPreview(parts: {
           ? await lookAt(browser, { url: page + place, scene, line, timeoutMs, signal, bare: editor !== undefined })
           : { missing: [], logs: [`not looked at: ${why}`] }
       return {
-        url: editor ? page : page.replace('127.0.0.1', 'localhost') + place,
+        url: served ? `http://localhost:${served.port}/preview${place}` : page,
         missing: seen.missing,
         logs: [...logs, ...seen.logs],
       }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -9,6 +10,8 @@ import { mediaType } from './media-types.ts'
 
 export interface PreviewServer {
   readonly port: number
+  /** The name under which a browser shows it, so that it shares nothing with other servers of this machine. */
+  readonly name: string
   close(): Promise<void>
 }
 
@@ -21,13 +24,38 @@ class Refusal extends Error {
   }
 }
 
+/**
+ * A game is code of strangers: it may use all the engine needs, and reach nothing but this server, neither other ports of this machine
+ * nor the network.
+ */
+const policy = [
+  "default-src 'self'",
+  "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data: blob:",
+  "media-src 'self' data: blob:",
+  "font-src 'self' data: blob:",
+  "connect-src 'self' data: blob:",
+  "worker-src 'self' blob:",
+  "frame-src 'none'",
+  "object-src 'none'",
+  "base-uri 'self'",
+  "form-action 'none'",
+  "frame-ancestors 'self'",
+  'sandbox allow-scripts allow-same-origin allow-modals allow-downloads',
+].join('; ')
+
 const piece = 1 << 20
 const largestPage = 4 << 20
 
 /** The engine with the game laid over it, on a port of its own: nothing here holds a token, and nothing can be changed through it. */
 export function servePreview(files: Files, engine: Engine, game: string): Promise<PreviewServer> {
   const beside = besideGame(game)
+  const own = `preview-${randomBytes(8).toString('hex')}.localhost`
   let names: string[] = []
+  /** Cookies know no ports: whoever comes by a name that other servers have too is sent on to the one that only this one has. */
+  const isElsewhere = ({ headers }: IncomingMessage): boolean =>
+    headers['sec-fetch-mode'] === 'navigate' && headers.host !== names[0]
 
   const judge = (request: IncomingMessage): void => {
     const { host = '', origin, 'sec-fetch-site': site, 'sec-fetch-mode': mode } = request.headers
@@ -43,10 +71,16 @@ export function servePreview(files: Files, engine: Engine, game: string): Promis
     response.setHeader('X-Content-Type-Options', 'nosniff')
     response.setHeader('Cross-Origin-Resource-Policy', 'same-origin')
     response.setHeader('Referrer-Policy', 'no-referrer')
+    response.setHeader('Content-Security-Policy', policy)
+    response.setHeader('X-DNS-Prefetch-Control', 'off')
     try {
       judge(request)
       if (request.method !== 'GET' && request.method !== 'HEAD') throw new Refusal(405, 'Only GET and HEAD here.')
       const path = pathOf(request)
+      if (isElsewhere(request)) {
+        const asked = (request.url ?? '/').replace(/^\/+/, '/')
+        return void response.writeHead(302, { Location: `http://${names[0]}${asked}` }).end()
+      }
       if (path === '' || path === 'preview' || path === 'index.html') return sendPage(request, response, engine)
       // Its cache would show yesterday's game.
       if (path === 'webgal-serviceworker.js') throw new Refusal(404, 'Nothing here.')
@@ -75,9 +109,10 @@ export function servePreview(files: Files, engine: Engine, game: string): Promis
     server.listen(0, '127.0.0.1', () => {
       server.unref()
       const { port } = server.address() as AddressInfo
-      names = ['localhost', '127.0.0.1', '[::1]'].map((name) => `${name}:${port}`)
+      names = [own, 'localhost', '127.0.0.1', '[::1]'].map((name) => `${name}:${port}`)
       done({
         port,
+        name: own,
         close: () =>
           new Promise((closed) => {
             server.close(() => closed())
