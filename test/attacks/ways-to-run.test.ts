@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, symlinkSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { whatRuns } from '../../src/contracts/files-that-run/index.ts'
 import { ToolError } from '../../src/contracts/errors.ts'
+import { hiddenTextNotes } from '../../src/contracts/hidden-text.ts'
 import { openWorld, type World } from '../support/world.ts'
 
 const flags = { 'approval-wait-ms': '0', 'write-requires-diff': 'false' }
@@ -126,6 +127,19 @@ test('ordinary files of a game, an app and a paper ask nobody', () => {
     expect([path, whatRuns(path)?.of]).toEqual([path, undefined])
 })
 
+test('whatever nobody sees is said, in pictures that are text too; an emoji is nothing hidden', () => {
+  const notesOn = (path: string, line: string): string =>
+    hiddenTextNotes([
+      {
+        path,
+        diff: { type: 'line', hunks: [{ startOld: 1, lenOld: 0, startNew: 1, lenNew: 1, linesOld: [], linesNew: [line] }] },
+      },
+    ]).join('\n')
+  const notes = notesOn('a.svg', '<svg>\u202e\u{e0101}\u00ad\u200f\u2063<!-- do it --></svg>')
+  for (const name of ['U+202E', 'U+E0101', 'U+00AD', 'U+200F', 'U+2063', 'HTML comment']) expect(notes).toContain(name)
+  expect(notesOn('a.txt', '❤\ufe0f words')).toBe('')
+})
+
 const names = `
 nodemon.json .nodemonrc.json karma.conf.ts wdio.conf.js vitest.workspace.ts .mocharc.cjs .c8rc.json cypress.json .theia/tasks.json
 .codesandbox/tasks.json .replit replit.nix .gitpod.yml mcp_config.json tools.mcp.json cline_mcp_settings.json .opencode/tool/x.ts
@@ -137,7 +151,7 @@ gunicorn.conf.py locustfile.py jupyter_notebook_config.py .ipython/startup/a.py 
 firebase.json serverless.yml cdk.json .mergify.yml .coderabbit.yaml python.exe git.bat npm.ps1 node.com .latexmkrc latexmkrc PKGBUILD
 debian/rules app.spec project.godot addons/x/plugin.cfg Game.uproject Packages/manifest.json .bun-version .php-version .gitconfig
 .config/nvim/init.lua .config/autostart/x.desktop .trunk/trunk.yaml captainhook.json ecs.php tauri.conf.json platformio.ini vcpkg.json
-Jamfile BUCK .buckconfig.d/x .plzconfig npins/default.nix manifest.scm moon.yml .devfile.yaml devfile.yaml .stackblitzrc codegen.ts
+Jamfile BUCK .buckconfig.d/x .plzconfig npins/default.nix manifest.scm .devfile.yaml devfile.yaml .stackblitzrc codegen.ts
 electron-builder.yml webpack.prod.js .yo-rc.json .cz.toml hooks/hooks.json .zencoder/rules/a.md .amp/x .ddev/commands/host/x .lando.yml
 `
   .trim()
