@@ -92,7 +92,7 @@ export function openMarks({ policies }: Config, world: WorldPort): Marks {
     const paths = written.touches.flatMap((touch) => ('path' in touch && touch.access === 'write' ? [touch.path] : []))
     const { effects = [] } = written
     const links = await world.links(effects.flatMap(linkOf))
-    const named = namedByOthers(world, links.leadsTo)
+    const named = namedByOthers(world, links)
     /** What a program, or a call under that name, would be told, for a path and for each name that links give it. */
     const byWord = (path: string): Mark[] => {
       const by = named.get(foldPath(path))

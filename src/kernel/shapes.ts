@@ -1,3 +1,4 @@
+import type { KnownLinks } from '../contracts/links.ts'
 import { foldName, foldPath } from '../contracts/names.ts'
 import type { WorldPort } from './ports.ts'
 
@@ -63,12 +64,13 @@ const starters: Record<string, readonly string[]> = {
 const longestStarter = 65_536
 
 /** Every path that one of these names, and which one does; a bounded look at a few files. */
-export function namedByOthers(world: World, leadsTo: (path: string) => string): ReadonlyMap<string, string> {
+export function namedByOthers(world: World, { leadsTo, mayStand }: KnownLinks): ReadonlyMap<string, string> {
   const named = new Map<string, string>()
   for (const [folder, files] of Object.entries(starters)) {
-    if (folder !== '' && !isThere(world, folder)) continue
+    if (folder !== '' && !mayStand(folder)) continue
     for (const file of files) {
       const path = folder === '' ? file : `${folder}/${file}`
+      if (folder === '' && !mayStand(file)) continue
       const at = leadsTo(path)
       if (!isThere(world, at)) continue
       const text = textAt(world, at)

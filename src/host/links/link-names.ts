@@ -120,7 +120,7 @@ export function openLinkNames(root: Root, rules: PathRules): LinkNames {
     async look(given) {
       const links = await watch.look()
       await resolve(links)
-      const { targets, all } = links
+      const { targets, all, top: names } = links
       const { firm } = known
       const loose = outside.names
       const made = [...ofGit(), ...given]
@@ -131,6 +131,7 @@ export function openLinkNames(root: Root, rules: PathRules): LinkNames {
       const tables = [firm, loose, mine].filter((table) => table.size > 0)
       return {
         all,
+        mayStand: (name) => names === undefined || names.has(name),
         namesOf: (path) => (tables.length ? namesOf(path, tables) : { names: [], all: true }),
         leadsTo(path) {
           if (targets.size + made.length === 0) return path

@@ -13,6 +13,8 @@ export interface Links {
   readonly version: number
   /** False where there are more folders or links than are looked at. */
   readonly all: boolean
+  /** The names at the top of the project, where the system tells of each that comes. */
+  readonly top: ReadonlySet<string> | undefined
 }
 
 export interface LinkWatch {
@@ -65,6 +67,7 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
     return { names, at, ino: 0, ctimeMs: Number.NaN, forgotten: false, folders: new Map(), links: new Set() }
   }
   const top = make([])
+  const atTop = new Set<string>()
   untold.add(top)
 
   const pathIn = (folder: Folder, name: string): string => [...folder.names, name].join('/')
@@ -119,8 +122,10 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
 
   const readWhole = (folder: Folder): Folder[] => {
     const gone = new Set([...folder.links, ...folder.folders.keys()])
+    if (folder === top) atTop.clear()
     const found: Folder[] = []
     for (const entry of readdirSync(folder.at, { withFileTypes: true })) {
+      if (folder === top) atTop.add(entry.name)
       const kind = entry.isSymbolicLink() ? 'link' : entry.isDirectory() ? 'folder' : 'other'
       if (kind === 'other' && !gone.has(entry.name)) continue
       gone.delete(entry.name)
@@ -146,6 +151,8 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
     if (names instanceof Set && isSame && !untold.has(folder))
       return [...names].flatMap((name) => {
         const now = statOf(`${folder.at}/${name}`)
+        if (folder === top && now) atTop.add(name)
+        else if (folder === top) atTop.delete(name)
         return take(folder, name, now?.isSymbolicLink() ? 'link' : now?.isDirectory() ? 'folder' : 'other') ?? []
       })
     // First followed, then read: what changes in between is heard of.
@@ -178,7 +185,7 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
       await turn()
       since = performance.now()
     }
-    return { targets, version, all: !left }
+    return { targets, version, all: !left, top: untold.has(top) ? undefined : atTop }
   }
 
   let looking: Promise<unknown> = Promise.resolve()
