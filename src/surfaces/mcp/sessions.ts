@@ -32,19 +32,24 @@ export function openSessions(serve: (id: string, peer: string) => Server): Sessi
     for (const [id, { usedAt }] of oldest) if (now - usedAt > idleMs) await end(id)
     const [id, { usedAt }] = oldest[0] ?? ['', { usedAt: now }]
     if (sessions.size >= mostSessions && now - usedAt > 60_000) await end(id)
+    mustHaveRoom()
+  }
+  const mustHaveRoom = (): void => {
     if (sessions.size >= mostSessions) throw new Refusal(503, 'Too many sessions are open; end one, or wait a minute.')
   }
   return {
     async begin(id, peer) {
       const whose = await peer()
       await makeRoom()
+      // Others may have come in the same moment: from here to its place in the list nothing is waited for.
+      mustHaveRoom()
       const transport = new WebStandardStreamableHTTPServerTransport({
         sessionIdGenerator: () => id,
         onsessionclosed: (closed) => end(closed),
       })
       const server = serve(id, whose)
-      await server.connect(transport)
       sessions.set(id, { transport, server, usedAt: Date.now() })
+      await server.connect(transport)
       return transport
     },
     end,
