@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { Operator, RuntimeOptions } from './contracts/runtime.ts'
 import { redact } from './contracts/redact/redact.ts'
-import { inTurns } from './contracts/steps.ts'
+import { promptly } from './contracts/steps.ts'
 import type { Written } from './contracts/tool.ts'
 import { anchorsIn, keepAnchor } from './host/anchors.ts'
 import { openDatabase } from './host/database.ts'
@@ -245,7 +245,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       links: links.look,
       mayExecute: (path) => mayExecuteAt(projectRoot, splitPath(path, rules)),
       stands: (path) => standsAt(projectRoot, splitPath(path, rules)),
-      states: (paths) => inTurns(statesAt(projectRoot, paths, (path) => splitPath(path, rules))),
+      states: (paths) => promptly(statesAt(projectRoot, paths, (path) => splitPath(path, rules))),
       newest: () => snapshots.newest(),
       changedSince: (paths, newest) => snapshots.newest() !== newest && paths.some((path) => snapshots.newest(path) > newest),
       exclusive: (act, signal) =>

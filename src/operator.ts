@@ -24,7 +24,7 @@ export function decisions(approvals: ApprovalStore, audit: AuditStore, stages: S
     count: approvals.count,
     get: approvals.get,
     state: (id) => approvals.head(id)?.state,
-    text: (id, path, from = 0) => approvals.text(id, path, from) ?? stages.part(id, path, from),
+    text: async (id, path, from = 0) => approvals.text(id, path, from) ?? stages.part(id, path, from),
     lift: (id, by) =>
       approvals.lift(id, ({ tool, session }) => audit.write({ event: 'approval.lifted', approval: id, by, tool, session }, true)),
     decide(id, decision) {

@@ -27,7 +27,7 @@ export const RanShape = {
 
 const mostListed = 1_000
 
-export function ranFields({ effects, leftover, ms, confined }: Ran): {
+export function ranFields({ effects, leftover, leftoverMore = 0, ms, confined }: Ran): {
   changes: Static<typeof EffectShape>[]
   left?: { path: string; why: string }[]
   duration_ms: number
@@ -40,11 +40,15 @@ export function ranFields({ effects, leftover, ms, confined }: Ran): {
       ...(form !== 'file' && { form }),
       ...(from !== undefined && { from }),
     })),
-    ...(leftover.length && { left: leftover.slice(0, mostListed).map(({ path, why }) => ({ path, why })) }),
+    ...(leftover.length && { left: [...leftover.slice(0, mostListed), ...unnamed(leftover.length + leftoverMore)] }),
     duration_ms: ms,
     confined,
   }
 }
+
+/** A list that ends early says so. */
+const unnamed = (count: number): { path: string; why: string }[] =>
+  count > mostListed ? [{ path: '…', why: `and ${count - mostListed} more, not named here` }] : []
 
 /** The lines of an output, without a last empty one. */
 export function linesOf({ text }: Kept): string[] {

@@ -64,7 +64,7 @@ export interface Runtime {
     /** For whoever looks again and again: nothing of the card is read. */
     state(id: string): ApprovalState | undefined
     /** The full text of one change of a card, part by part: its diff where that was kept, else what stands on the stage. */
-    text(id: string, path: string, from?: number): TextPart | undefined
+    text(id: string, path: string, from?: number): Promise<TextPart | undefined>
     /** A person's answer. Surfaces call it only with a person's credential in hand. A card that does not show all needs `unread`. */
     decide(id: string, decision: Decision): Approval
     /** Takes a no back, so that the agent may ask again. */

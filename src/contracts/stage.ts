@@ -84,7 +84,10 @@ export interface Ran {
   stderr: Kept
   ms: number
   effects: readonly Effect[]
+  /** The first of what no commit takes over. */
   leftover: readonly Leftover[]
+  /** How many more there are. */
+  leftoverMore?: number
   /** For a program that keeps running. */
   serving?: Serving
   /** `confined`: on a stage, nothing of it was real before the commit. */

@@ -30,9 +30,34 @@ export function openPace(): () => Promise<void> | undefined {
 }
 
 /** Carries work out in small steps: other calls are answered meanwhile. */
-export async function inTurns<T>(steps: Steps<T>, signal?: AbortSignal): Promise<T> {
-  let since = performance.now()
+export function inTurns<T>(steps: Steps<T>, signal?: AbortSignal): Promise<T> {
+  return goOn(steps, undefined, signal)
+}
+
+/**
+ * The same for work that is nearly always short: done on the spot as long as it is, so that calls that come together stay in the order
+ * in which they came.
+ */
+export function promptly<T>(steps: Steps<T>): T | Promise<T> {
+  const since = performance.now()
   let next = steps.next()
+  while (!next.done) {
+    if (performance.now() - since > sliceMs) return goOn(steps, next)
+    let answer: unknown
+    try {
+      answer = next.value?.now()
+    } catch (fault) {
+      next = steps.throw(fault)
+      continue
+    }
+    next = steps.next(answer)
+  }
+  return next.value
+}
+
+async function goOn<T>(steps: Steps<T>, from?: IteratorResult<Wait | undefined, T>, signal?: AbortSignal): Promise<T> {
+  let since = from ? Number.NEGATIVE_INFINITY : performance.now()
+  let next = from ?? steps.next()
   while (!next.done) {
     let answer: unknown
     try {
@@ -75,6 +100,34 @@ export function* each<T, U>(items: Iterable<T>, act: (item: T, index: number) =>
   for (const item of items) {
     made.push(act(item, made.length))
     yield
+  }
+  return made
+}
+
+/** So many are sorted in one go. */
+const run = 1_000
+
+/** A sorted copy, however many there are. */
+export function* sorted<T>(items: readonly T[], compare: (a: T, b: T) => number): Steps<T[]> {
+  let runs: T[][] = []
+  for (let from = 0; from < items.length; from += run) {
+    runs.push(items.slice(from, from + run).sort(compare))
+    yield
+  }
+  while (runs.length > 1) {
+    const merged: T[][] = []
+    for (let at = 0; at < runs.length; at += 2) merged.push(yield* merge(runs[at] as T[], runs[at + 1] ?? [], compare))
+    runs = merged
+  }
+  return runs[0] ?? []
+}
+
+function* merge<T>(left: readonly T[], right: readonly T[], compare: (a: T, b: T) => number): Steps<T[]> {
+  const made: T[] = []
+  for (let [l, r] = [0, 0]; l < left.length || r < right.length;) {
+    const isLeft = r === right.length || (l < left.length && compare(left[l] as T, right[r] as T) <= 0)
+    made.push((isLeft ? left[l++] : right[r++]) as T)
+    if (made.length % run === 0) yield
   }
   return made
 }

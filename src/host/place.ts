@@ -13,9 +13,10 @@ import {
   unlinkSync,
   type Stats,
 } from 'node:fs'
-import type { Content } from '../contracts/content.ts'
+import { rename, unlink } from 'node:fs/promises'
+import { largestWhole, type Content } from '../contracts/content.ts'
 import { ToolError } from '../contracts/errors.ts'
-import type { Steps } from '../contracts/steps.ts'
+import { wait, type Steps } from '../contracts/steps.ts'
 import { eachByItself, type Flush } from './flush.ts'
 import { givingBits } from './owner-bits.ts'
 import { writePieces } from './pieces.ts'
@@ -88,8 +89,9 @@ export function removeFile(
   { anyName = false, flush = eachByItself }: How = {},
 ): Steps<void> {
   return within(root, names, function* (folder) {
-    judge(lstatSync(folder.at(lastOf(names))), names, anyName)
-    unlinkSync(folder.at(lastOf(names)))
+    const stat = lstatSync(folder.at(lastOf(names)))
+    judge(stat, names, anyName)
+    yield* releasing(stat, unlinkSync, unlink, folder.at(lastOf(names)))
     yield* flush.one(folder.fd)
   })
 }
@@ -180,6 +182,20 @@ export function* writeNew(path: string, content: Content, mode: number, finish: 
 
 const lastOf = (names: readonly string[]): string => names.at(-1) as string
 
+/** A large file takes its time to go; it is waited for beside the event loop. */
+function* releasing<T extends string[]>(
+  goes: Stats | undefined,
+  now: (...paths: T) => void,
+  soon: (...paths: T) => Promise<void>,
+  ...paths: T
+): Steps<void> {
+  if ((goes?.size ?? 0) <= largestWhole) return now(...paths)
+  yield* wait(
+    () => now(...paths),
+    () => soon(...paths),
+  )
+}
+
 /** Acts in the folder a path lies in. */
 function* within<T>(root: Root, names: readonly string[], act: (folder: Folder) => Steps<T>): Steps<T> {
   const folder = openFolder(root, names.slice(0, -1), { asked: names })
@@ -247,7 +263,7 @@ function* moveIn(
   try {
     const before = statIfThere(folder.at(name))
     if (before) judge(before, names, anyName)
-    renameSync(folder.at(temporary), folder.at(name))
+    yield* releasing(before, renameSync, rename, folder.at(temporary), folder.at(name))
   } catch (cause) {
     unlinkSync(folder.at(temporary))
     throw cause

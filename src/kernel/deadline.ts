@@ -9,12 +9,16 @@ export interface Deadline {
   done(): void
 }
 
+/** What a call that is over its time gets to say what it did. */
+const graceMs = 1_000
+
 /** A time limit that costs nothing until somebody waits. */
 export function deadline(ms: number, outer: AbortSignal | undefined, late = tooLate): Deadline {
   let controller: AbortController | undefined
   let timer: NodeJS.Timeout | undefined
   let last: Promise<unknown> | undefined
   const pass = (): void => controller?.abort(outer?.reason)
+  let grace: NodeJS.Timeout | undefined
   const signal = (): AbortSignal => {
     if (controller) return controller.signal
     const made = (controller = new AbortController())
@@ -29,8 +33,8 @@ export function deadline(ms: number, outer: AbortSignal | undefined, late = tooL
       new Promise((resolve, reject) => {
         const limit = signal()
         const stop = async (): Promise<void> => {
-          // Then what comes of it has a turn to be answered first.
-          if (last) await last.then(() => new Promise((turn) => setImmediate(turn)))
+          // Then what came of it has a moment to be answered.
+          if (last) await last.then(() => new Promise((over) => (grace = setTimeout(over, graceMs).unref())))
           reject(limit.reason as Error)
         }
         const hear = (): void => void stop()
@@ -45,6 +49,7 @@ export function deadline(ms: number, outer: AbortSignal | undefined, late = tooL
     done() {
       clearTimeout(timer)
       outer?.removeEventListener('abort', pass)
+      clearTimeout(grace)
     },
   }
 }

@@ -7,6 +7,7 @@ import { foldPath } from '../contracts/names.ts'
 import { shownName } from '../contracts/plain.ts'
 import { mayBeSecret } from '../contracts/secret-files.ts'
 import type { Effect } from '../contracts/stage.ts'
+import { atOnce, each, inTurns, type Steps } from '../contracts/steps.ts'
 import type { Card, Draft, Touch } from '../contracts/tool.ts'
 import { posix } from 'node:path'
 import { judgedInOrder } from './judged-in-order.ts'
@@ -91,7 +92,8 @@ export function openMarks({ policies }: Config, world: WorldPort): Marks {
   return judgedInOrder(async (written) => {
     const paths = written.touches.flatMap((touch) => ('path' in touch && touch.access === 'write' ? [touch.path] : []))
     const { effects = [] } = written
-    const links = await world.links(effects.flatMap(linkOf))
+    const made = (await inTurns(each(effects, linkOf))).flat()
+    const links = await world.links(made)
     const named = namedByOthers(world, links)
     /** What a program, or a call under that name, would be told, for a path and for each name that links give it. */
     const byWord = (path: string): Mark[] => {
@@ -101,18 +103,23 @@ export function openMarks({ policies }: Config, world: WorldPort): Marks {
       const asks = row?.class === '2' || by === 'package.json' ? 'once' : 'always'
       return [...byName(path), { path, says: `is started by ${shownName(by)}, which ${row?.when}`, asks }]
     }
-    const byShape = (among: readonly string[]): Mark[] =>
-      wouldBeRepository(world, among).map((path) => ({
+    const repositories = (found: readonly string[]): Mark[] =>
+      found.map((path) => ({
         path,
         says: 'makes its folder a git repository of its own, whose settings run programs with every call of git',
         asks: 'always',
       }))
-    const made = new Set(effects.flatMap(linkOf).map(({ path }) => path))
+    const newLinks = new Set(made.map(({ path }) => path))
+    const otherwise = (name: string, path: string): Mark[] => [
+      ...byWord(name),
+      ...repositories(atOnce(wouldBeRepository(world, [name]))),
+      ...(newLinks.has(path) ? byPlace(name) : []),
+    ]
     return [
-      ...paths.flatMap(byWord),
-      ...byShape(paths),
-      ...byLinks(paths, links, (name, path) => [...byWord(name), ...byShape([name]), ...(made.has(path) ? byPlace(name) : [])]),
-      ...effects.flatMap(byEffect),
+      ...(await inTurns(each(paths, byWord))).flat(),
+      ...repositories(await inTurns(wouldBeRepository(world, paths))),
+      ...(await inTurns(byLinks(paths, links, otherwise))).flat(),
+      ...(await inTurns(each(effects, byEffect))).flat(),
       ...(written.effects ? [] : await byContent(paths, written.drafts)),
     ]
   })
@@ -122,9 +129,9 @@ export function openMarks({ policies }: Config, world: WorldPort): Marks {
 const mostNames = 20_000
 
 /** What is written is also written under every name that a link gives it: `docs/tasks.json`, where `.vscode` leads to `docs`. */
-function byLinks(paths: readonly string[], links: KnownLinks, judge: (name: string, path: string) => Mark[]): Mark[] {
+function byLinks(paths: readonly string[], links: KnownLinks, judge: (name: string, path: string) => Mark[]): Steps<Mark[][]> {
   let room = mostNames
-  return paths.flatMap((path): Mark[] => {
+  return each(paths, (path): Mark[] => {
     const { names, all } = room > 0 ? links.namesOf(path) : { names: [], all: false }
     room -= names.length
     const found = names.flatMap((name) => judge(name, path))
@@ -197,16 +204,30 @@ export function askedOnce(marks: readonly Mark[]): string[] {
   return [...new Set(marks.flatMap(({ path, asks }) => (asks === 'once' ? [path] : [])))]
 }
 
-/** A card that says why the person is asked, and what they would not see. All are named. */
+/** More names than this in one sentence nobody reads; every change stands in the card itself, and what is marked comes first there. */
+const mostNamed = 200
+const mostSayings = 100
+
+/** A card that says why the person is asked, and what they would not see. */
 export function tellMarks(card: Card, marks: readonly Mark[]): Card {
   const bySaying = new Map<string, string[]>()
-  for (const { path, says } of marks) bySaying.set(says, [...(bySaying.get(says) ?? []), path])
+  for (const { path, says } of marks) {
+    const known = bySaying.get(says)
+    if (known) known.push(path)
+    else bySaying.set(says, [path])
+  }
   const always = new Set(marks.flatMap(({ path, asks }) => (asks === 'always' ? [path] : [])))
   const once = askedOnce(marks).filter((path) => !always.has(path))
   const notes = [
-    ...[...bySaying].map(([says, paths]) => `${paths.map(shownName).join(', ')}: ${says}.`),
-    ...(once.length ? [`You will not be asked again for ${once.map(shownName).join(', ')} in this session.`] : []),
+    ...[...bySaying].slice(0, mostSayings).map(([says, paths]) => `${namedIn(paths)}: ${says}.`),
+    ...(bySaying.size > mostSayings ? [`There are ${bySaying.size - mostSayings} more reasons of this kind.`] : []),
+    ...(once.length ? [`You will not be asked again for ${namedIn(once)} in this session.`] : []),
     ...hiddenTextNotes(card.changes),
   ]
   return notes.length ? { ...card, notes: [...notes, ...(card.notes ?? [])] } : card
+}
+
+function namedIn(paths: readonly string[]): string {
+  const more = paths.length > mostNamed ? ` and ${paths.length - mostNamed} more` : ''
+  return `${paths.slice(0, mostNamed).map(shownName).join(', ')}${more}`
 }

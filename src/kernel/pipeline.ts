@@ -1,6 +1,7 @@
 import type { Call } from '../contracts/call.ts'
 import { changedLines } from '../contracts/diff.ts'
 import { ToolError } from '../contracts/errors.ts'
+import { each, inTurns, promptly } from '../contracts/steps.ts'
 import type { Card, Tool, Touch } from '../contracts/tool.ts'
 import { checkInput, checkOutput } from './check.ts'
 import { consent } from './consent.ts'
@@ -30,20 +31,29 @@ export async function perform(road: Road, tool: Tool, raw: unknown, call: Call):
     const input = checkInput(tool, raw)
     trace.accepted(input)
     // 2. policy
-    const touches = (await tool.touches(input)).map((touch) =>
-      'path' in touch ? { ...touch, path: ports.world.normal(touch.path) } : touch,
-    )
-    policy.judge(tool, touches)
+    const normal = (touch: Touch): Touch => ('path' in touch ? { ...touch, path: ports.world.normal(touch.path) } : touch)
+    // Nothing is waited for that is there at once: calls that come together keep their order.
+    const named = promptly(each(await tool.touches(input), normal))
+    const touches = named instanceof Promise ? await named : named
+    const judging = promptly(policy.judgeAll(tool, touches))
+    if (judging instanceof Promise) await judging
     const light = weighed(tool, input)
     const judged: Judged = { road, tool, input, light, touches, call, trace, inputDigest: () => digest(tool.name, light) }
     const program = await programmed(judged)
     // 3. risk
-    const failures = (path: string): number => ports.sessions.failures(call.caller.session, path)
+    const { session } = call.caller
+    const failures = (path: string): number => ports.sessions.failures(session, path)
     const floor = program ? riskBefore(program, tool.risk(input)) : tool.risk(input)
     const mayChange = (path: string): boolean => ports.grants.mayChange(call.caller.session, path)
-    const judging = road.marks({ touches, ...(tool.drafts && { drafts: () => tool.drafts?.(input) ?? [] }) })
-    const marks = judging instanceof Promise ? await judging : judging
-    const risk = policy.risk(floor, touches, failures, call.options.raisedRisk, marksAsk(marks, mayChange))
+    const found = road.marks({ touches, ...(tool.drafts && { drafts: () => tool.drafts?.(input) ?? [] }) })
+    const marks = found instanceof Promise ? await found : found
+    const risk = policy.risk(
+      floor,
+      ports.sessions.failing(session) ? touches : [],
+      failures,
+      call.options.raisedRisk,
+      marksAsk(marks, mayChange),
+    )
     const changes = touches.some((touch) => 'path' in touch && touch.access === 'write')
     trace.know({ input, light, touches, marks, risk, changes: changes || risk !== 'R0' || program !== undefined })
     const known = changes ? recall(judged) : undefined
@@ -52,10 +62,12 @@ export async function perform(road: Road, tool: Tool, raw: unknown, call: Call):
       trace.end()
       return { callId: call.id, output: known.output, snapshots: [] }
     }
-    await mustBeRehearsed(judged)
+    const looking = mustBeRehearsed(judged)
+    if (looking) await looking
     // A dry run is remembered with the state it was made on; fixed before it runs, so that a change in between shows.
     const rehearsal = tool.rehearsal?.(input)
-    const rehearsedOn = rehearsal?.dry ? digest(await statesOf(ports.world, touches)) : undefined
+    const now = rehearsal?.dry ? statesOf(ports.world, touches) : undefined
+    const rehearsedOn = now && digest(now instanceof Promise ? await now : now)
     // 4. consent
     if (policy.asks(risk) && call.caller.role !== 'person' && !program?.waiting) {
       const stateOf = async (): Promise<string> => digest(await statesOf(ports.world, touches))
@@ -178,8 +190,11 @@ async function attempt(judged: Judged, alone: boolean, limits: Limits): Promise<
     if (fault instanceof Answered) return replayed(fault)
     throw fault
   }
-  for (const touch of touches)
-    if ('path' in touch && touch.access === 'write') road.ports.sessions.repaired(call.caller.session, touch.path)
+  const { sessions } = road.ports
+  const repaired = (touch: Touch): void => {
+    if ('path' in touch && touch.access === 'write') sessions.repaired(call.caller.session, touch.path)
+  }
+  if (sessions.failing(call.caller.session)) await inTurns(each(touches, repaired))
   return output
 }
 
@@ -221,7 +236,7 @@ function recall({ road, tool, input, inputDigest }: Judged): { output: unknown }
 }
 
 /** A change that can be rehearsed must have been, in this session, on the world as it is now. */
-async function mustBeRehearsed(judged: Judged): Promise<void> {
+function mustBeRehearsed(judged: Judged): void | Promise<void> {
   const { road, tool, input, touches, call } = judged
   const rehearsal = tool.rehearsal?.(input)
   if (!rehearsal || rehearsal.dry || !road.config.policies.writeRequiresDiff) return
@@ -231,11 +246,15 @@ async function mustBeRehearsed(judged: Judged): Promise<void> {
       details: { policy: 'writeRequiresDiff' },
       hint: 'Call it with dryRun: true and the same path, content and mode, look at the diff, then call it with dryRun: false.',
     })
-  if (seen !== digest(await statesOf(road.ports.world, touches)))
+  const mustBe = (states: States): void => {
+    if (seen === digest(states)) return
     throw new ToolError('E_CONFLICT', 'The file changed since the dry run', {
       details: { paths: touches.flatMap((touch) => ('path' in touch ? [touch.path] : [])) },
       hint: 'Read the file again, make the dry run again, look at the new diff, then write.',
     })
+  }
+  const states = statesOf(road.ports.world, touches)
+  return states instanceof Promise ? states.then(mustBe) : mustBe(states)
 }
 
 /** Names what must be equal between a dry run and the real one, by the fields the tool lists. */

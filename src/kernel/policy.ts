@@ -2,6 +2,7 @@ import { isWebAddress } from '../contracts/address.ts'
 import type { Config } from '../contracts/config.ts'
 import { ToolError } from '../contracts/errors.ts'
 import { secretOn } from '../contracts/secret-files.ts'
+import type { Steps } from '../contracts/steps.ts'
 import { risks, type Risk, type Tool, type Touch } from '../contracts/tool.ts'
 import type { Caller } from '../contracts/call.ts'
 
@@ -10,6 +11,8 @@ export interface Policy {
   offers(tool: Tool): boolean
   /** Throws where the mode, a switch, a host or a command forbids the call. Paths are judged by the world itself. */
   judge(tool: Tool, touches: readonly Touch[]): void
+  /** The same of very many, in steps. */
+  judgeAll(tool: Tool, touches: readonly Touch[]): Steps<void>
   /** The risk in force: the tool's floor, what the arguments imply, and whatever raises it. Nothing lowers it. */
   risk(floor: Risk, touches: readonly Touch[], failures: (path: string) => number, raised?: Risk, marked?: boolean): Risk
   asks(risk: Risk): boolean
@@ -51,7 +54,7 @@ export function openPolicy(config: Config, letThrough: (path: string) => boolean
       })
   }
 
-  return {
+  const policy: Policy = {
     offers: (tool) =>
       !disabled.has(tool.name) &&
       isPicked(tool) &&
@@ -76,6 +79,13 @@ export function openPolicy(config: Config, letThrough: (path: string) => boolean
         })
       for (const touch of touches) judgeTouch(touch)
     },
+    *judgeAll(tool, touches) {
+      policy.judge(tool, [])
+      for (const touch of touches) {
+        judgeTouch(touch)
+        yield
+      }
+    },
     risk(floor, touches, failures, raised = 'R0', marked = false) {
       const implied = touches.some(
         (touch) => 'path' in touch && touch.access === 'write' && failures(touch.path) > policies.maxAutoFix,
@@ -95,6 +105,7 @@ export function openPolicy(config: Config, letThrough: (path: string) => boolean
       )
     },
   }
+  return policy
 }
 
 /** The highest of several; a level nobody knows counts as R2. */

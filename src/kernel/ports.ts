@@ -35,8 +35,8 @@ export interface WorldPort {
   exclusive<T>(act: () => T | Promise<T>, signal?: AbortSignal): Promise<T>
   /** Whether anything stands at a path, without reading it. */
   stands(path: string): boolean
-  /** What stands at each path, in a word; null is nothing. The object has no prototype. */
-  states(paths: readonly string[]): Promise<Record<string, string | null>>
+  /** What stands at each path, in a word; null is nothing. The object has no prototype. A promise only where it takes long. */
+  states(paths: readonly string[]): Record<string, string | null> | Promise<Record<string, string | null>>
   /** Whether the file there may be executed, by its permissions, where those mean anything. */
   mayExecute(path: string): boolean
   /** What the links of the project make of its paths, as they are now and with those that are about to be made. */
@@ -86,7 +86,7 @@ export interface WorldChange {
 
 export interface WorldRecord {
   path: string
-  before: { form: Form; mode: number; content: () => Buffer } | null
+  before: { form: Form; mode: number; sha256: string; bytes: number; content: () => Content } | null
 }
 
 /** Where programs run before anything of theirs is real. */
@@ -98,19 +98,19 @@ export interface StagePort {
     signal?: AbortSignal,
   ): Promise<Staged>
   /** The stage that waits for an answer to exactly this call. */
-  waiting(inputDigest: string, session: string): Staged | undefined
+  waiting(inputDigest: string, session: string): Promise<Staged | undefined>
 }
 
 export interface Staged {
   readonly ran: Ran
   readonly states: Record<string, string | null>
-  changes(): WorldChange[]
+  changes(): Promise<WorldChange[]>
   /** Made already, by a program that could not be confined. */
-  made(): WorldRecord[]
+  made(): readonly WorldRecord[]
   show(sensitive: ReadonlySet<string>): Promise<Pick<Card, 'changes' | 'rest'>>
   readonly sides: Sides
   /** Refused where too many wait for a person already. */
-  mayWait(): void
+  mayWait(): Promise<void>
   keep(approval: string): void
   /** The yes is used: from here on it is this call's alone, and no other that found it can take it away. */
   take(call: string): void
@@ -161,6 +161,8 @@ export interface SessionPort {
   rehearse(session: string, tool: string, same: string, state: string): void
   rehearsed(session: string, tool: string, same: string): string | undefined
   checked(session: string, path: string, passed: boolean): void
+  /** Whether any file of this session was ever checked and failed. */
+  failing(session: string): boolean
   repaired(session: string, path: string): void
   failures(session: string, path: string): number
 }

@@ -1,5 +1,6 @@
 import type { KnownLinks } from '../contracts/links.ts'
 import { foldName, foldPath } from '../contracts/names.ts'
+import type { Steps } from '../contracts/steps.ts'
 import type { WorldPort } from './ports.ts'
 
 type World = Pick<WorldPort, 'stands' | 'read'>
@@ -12,10 +13,15 @@ const parts = new Set([...makes, 'config', 'config.worktree', 'hooks'])
  * Those of the paths that would lie in a bare repository once all of them are written: git takes any folder with HEAD, objects
  * and refs for one, and does what its settings say.
  */
-export function wouldBeRepository(world: World, paths: readonly string[]): string[] {
+export function* wouldBeRepository(world: World, paths: readonly string[]): Steps<string[]> {
   const judged = new Map<string, boolean>()
-  const stands = (path: string): boolean =>
-    paths.some((one) => one === path || one.startsWith(`${path}/`)) || isThere(world, path)
+  const coming = new Set<string>()
+  for (const path of paths) {
+    // With every folder on the way to it.
+    for (let at = path; at !== '' && !coming.has(at); at = at.slice(0, Math.max(0, at.lastIndexOf('/')))) coming.add(at)
+    yield
+  }
+  const stands = (path: string): boolean => coming.has(path) || isThere(world, path)
   const isRepository = (folder: string): boolean => {
     const at = folder === '' ? '' : `${folder}/`
     const known =
@@ -23,10 +29,13 @@ export function wouldBeRepository(world: World, paths: readonly string[]): strin
     judged.set(folder, known)
     return known
   }
-  return paths.filter((path) => {
+  const found: string[] = []
+  for (const path of paths) {
     const names = path.split('/')
-    return names.some((name, index) => parts.has(foldName(name)) && isRepository(names.slice(0, index).join('/')))
-  })
+    if (names.some((name, index) => parts.has(foldName(name)) && isRepository(names.slice(0, index).join('/')))) found.push(path)
+    yield
+  }
+  return found
 }
 
 const hooks = ['pre-commit', 'pre-push', 'commit-msg', 'prepare-commit-msg', 'post-commit', 'post-checkout', 'post-merge']

@@ -2,12 +2,13 @@ import { ToolError } from '../contracts/errors.ts'
 import { oneLine, shownName } from '../contracts/plain.ts'
 import { redactLong } from '../contracts/redact/long.ts'
 import type { Program, Ran } from '../contracts/stage.ts'
+import { each, inTurns } from '../contracts/steps.ts'
 import type { Card, Risk, Touch, Written } from '../contracts/tool.ts'
 import { checkOutput } from './check.ts'
 import { consent, Unanswered, withdraw } from './consent.ts'
 import { deadline } from './deadline.ts'
 import { digestLong } from './digest.ts'
-import { askedAbout, askedOnce, marksAsk, tellMarks } from './marks.ts'
+import { askedAbout, askedOnce, tellMarks } from './marks.ts'
 import { highest } from './policy.ts'
 import type { Staged } from './ports.ts'
 import { powers } from './powers.ts'
@@ -27,7 +28,7 @@ export async function programmed(judged: Judged): Promise<Programmed | undefined
       hint: 'Leave that wish out: it is then run after a person agreed, and what it changed can be undone.',
     })
   road.ports.approvals.lapse()
-  const waiting = stages.waiting(judged.inputDigest(), call.caller.session)
+  const waiting = await stages.waiting(judged.inputDigest(), call.caller.session)
   // A server says by itself that it needs a stage; what ran on one already is committed or thrown away.
   if (!confinement.confined && road.config.stage.unconfined === 'refuse' && !program.serves && !waiting)
     throw new ToolError('E_UNSUPPORTED', `Programs are not run here, since nothing confines them. ${confinement.says}`, {
@@ -151,13 +152,11 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
   const { road, tool, input, light, call, trace } = judged
   const { ports, policy, config } = road
   const { session, role } = call.caller
-  const touches = Object.keys(staged.states).map((path): Touch => ({ path, access: 'write' }))
-  policy.judge(tool, touches)
-  const failures = (path: string): number => ports.sessions.failures(session, path)
-  const mayChange = (path: string): boolean => ports.grants.mayChange(session, path)
+  const touches = await inTurns(each(Object.keys(staged.states), (path): Touch => ({ path, access: 'write' })))
+  await inTurns(policy.judgeAll(tool, touches))
   const marks = await road.marks({ touches, effects: staged.ran.effects })
-  const floor = highest(tool.risk(input), 'R2')
-  const risk = policy.risk(floor, touches, failures, call.options.raisedRisk, marksAsk(marks, mayChange))
+  // What a program changed is asked about whatever it is: nothing about its paths could ask for more.
+  const risk = highest(tool.risk(input), 'R2', call.options.raisedRisk)
   trace.know({ input, light, touches, marks, risk, changes: true })
   const inputDigest = await digestLong(judged.inputDigest(), staged.ran.effects)
   const stateDigest = await digestLong(staged.states)
@@ -191,7 +190,7 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
           throw new Unanswered(held.code, held.message, { ...(held.details && { details: held.details }), hint: held.hint })
       },
     }
-    staged.mayWait()
+    await staged.mayWait()
     const approval = await consent(ports, config.limits, question)
     trace.approved(approval, stateDigest)
     ports.grants.letChange(session, askedOnce(marks), approval)
@@ -199,11 +198,11 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
   }
   return road.scheduler.run({ caller: call.caller, lane: 'files', touches, signal: call.options.signal }, () =>
     ports.world.exclusive(async () => {
-      const changes = staged.changes()
+      const changes = await staged.changes()
       const origin = { call: call.id, session, person: role === 'person', idempotencyKey: null }
       const written = await ports.world.commit(changes, origin, undefined, () => trace.landed(changes.length))
       trace.wrote(written.map((one) => one.snapshotId))
-      for (const touch of touches) if ('path' in touch) ports.sessions.repaired(session, touch.path)
+      if (ports.sessions.failing(session)) await inTurns(each(changes, ({ path }) => ports.sessions.repaired(session, path)))
       return written
     }, call.options.signal),
   )
@@ -229,14 +228,23 @@ async function cardAfter(card: Card, { ran, show }: Staged, sensitive: string[])
   return { title: card.title, ...(await show(new Set(sensitive))), notes }
 }
 
+const mostReasons = 20
+
 /** What is left behind, a sentence for each reason. */
-function leftoverNotes({ leftover }: Ran): string[] {
+function leftoverNotes({ leftover, leftoverMore = 0 }: Ran): string[] {
   const byReason = new Map<string, string[]>()
-  for (const { path, why } of leftover) byReason.set(why, [...(byReason.get(why) ?? []), path])
-  return [...byReason].map(([why, paths]) => {
+  for (const { path, why } of leftover) {
+    const known = byReason.get(why)
+    if (known) known.push(path)
+    else byReason.set(why, [path])
+  }
+  const reasons = [...byReason]
+  const said = reasons.slice(0, mostReasons).map(([why, paths]) => {
     const more = paths.length > 5 ? ` and ${paths.length - 5} more` : ''
     return `Not taken over: ${paths.slice(0, 5).map(shownName).join(', ')}${more} (${why}).`
   })
+  const more = reasons.slice(mostReasons).reduce((sum, [, paths]) => sum + paths.length, leftoverMore)
+  return more > 0 ? [...said, `Not taken over: ${more} more that are not named here.`] : said
 }
 
 function mustHaveEnded(ran: Ran, tool: string): void {

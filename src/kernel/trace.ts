@@ -40,6 +40,8 @@ export interface Trace {
   fail(thrown: unknown): ToolError
 }
 
+/** Paths of one call that its line names; its snapshots name every one that was changed. */
+const mostTouches = 1_000
 /** Files of one call that its line says more about. */
 const mostMarks = 50
 
@@ -65,7 +67,8 @@ export function follow(audit: AuditPort, tool: Tool, raw: unknown, call: Call): 
     if (facts) entry.risk = facts.risk
     if (withInput) {
       entry.input = facts ? recordable(tool, facts.light) : outline(tool, raw)
-      if (facts?.touches.length) entry.touches = scrubTouches(facts.touches)
+      if (facts?.touches.length) entry.touches = scrubTouches(facts.touches.slice(0, mostTouches))
+      if (facts && facts.touches.length > mostTouches) entry.details = { touches: facts.touches.length }
       if (facts?.marks.length) entry.marks = facts.marks.slice(0, mostMarks).map(({ path, says }) => scrub(`${path}: ${says}`))
     }
     return entry
@@ -83,7 +86,7 @@ export function follow(audit: AuditPort, tool: Tool, raw: unknown, call: Call): 
     }
     if (snapshots.length) entry.snapshots = snapshots
     if (approval !== undefined && approval !== told) entry.approval = approval
-    if (program) entry.details = summary(program)
+    if (program) entry.details = { ...(entry.details as object | undefined), ...summary(program) }
     if (evidence.length) entry.evidence = [...evidence]
     entry.ms = Math.round((performance.now() - began) * 100) / 100
     if (started) audit.write(entry)
@@ -145,7 +148,8 @@ export function follow(audit: AuditPort, tool: Tool, raw: unknown, call: Call): 
 }
 
 /** What a program did, in numbers; its output may hold anything and is not written down. */
-function summary({ exitCode, ended, confined, network, effects, leftover, stdout, stderr, ms }: Ran): Record<string, unknown> {
+function summary(ran: Ran): Record<string, unknown> {
+  const { exitCode, ended, confined, network, effects, leftover, leftoverMore = 0, stdout, stderr, ms } = ran
   const kinds = effectKinds.map((kind) => [kind, effects.filter((effect) => effect.kind === kind).length] as const)
   return {
     exitCode,
@@ -153,7 +157,7 @@ function summary({ exitCode, ended, confined, network, effects, leftover, stdout
     confined,
     network,
     changes: Object.fromEntries(kinds.filter(([, count]) => count > 0)),
-    ...(leftover.length && { leftover: leftover.length }),
+    ...(leftover.length && { leftover: leftover.length + leftoverMore }),
     stdoutBytes: stdout.bytes,
     stderrBytes: stderr.bytes,
     ranMs: ms,

@@ -114,10 +114,7 @@ function* inOrder(root: Root, steps: readonly Step[], flush: Flush, run: Run): S
   }
   yield* all(opened, (step) => openUp(root, step))
   yield* all(fromLeaves.filter(makesWay), (step) => remove(root, step, flush))
-  for (const path of foldersAlong(steps)) {
-    yield* run(() => removeAlong(root, path))
-    yield
-  }
+  for (const path of foldersAlong(steps)) yield* run(() => removeAlong(root, path))
   const made = folders.filter((step) => !isFolder(step.before))
   yield* all(made, (step) => make(root, step, flush))
   if (flush.together) {
@@ -170,6 +167,7 @@ function* remove(root: Root, step: Step, flush: Flush): Steps<TakeBack> {
 
 /** A folder that only ever held what goes now; one that holds more stays. */
 function* removeAlong(root: Root, path: string): Steps<TakeBack> {
+  yield
   const went = removeIfEmpty(root, path.split('/'))
   return went ? () => makeFolder(root, path.split('/'), went.mode) : nothingToTakeBack
 }
@@ -202,6 +200,7 @@ function* lay(root: Root, step: Step, flush: Flush): Steps<TakeBack> {
   const { madeFolders, mode } = yield* layBeside(root, step.names, step.content(), step.temporary, how)
   step.mode = mode
   return function* () {
+    yield
     sweepTemporary(root, step.names, step.temporary)
     unmake(root, madeFolders)
   }

@@ -35,7 +35,7 @@ export interface Change {
 /** What somebody else has changed: the state that was there before, null for nothing. */
 export interface Changed {
   path: string
-  before: { form: Form; mode: number; content: () => Buffer } | null
+  before: { form: Form; mode: number; sha256: string; bytes: number; content: () => Content } | null
 }
 
 export interface Origin {
@@ -305,9 +305,8 @@ function stateAfter(change: Change, before: Standing | undefined, content: Conte
   return { form, mode: form === 'link' ? fresh : (change.mode ?? stays) & 0o777, ...weight }
 }
 
-function stateGiven({ form, mode, content }: NonNullable<Changed['before']>): Standing {
-  const own = form === 'folder' ? nothing : content()
-  return { form, mode: form === 'link' ? 0o777 : mode & 0o777, sha256: sha256(own), bytes: own.length }
+function stateGiven({ form, mode, sha256: hash, bytes }: NonNullable<Changed['before']>): Standing {
+  return { form, mode: form === 'link' ? 0o777 : mode & 0o777, sha256: hash, bytes }
 }
 
 /** A state of a path without its place in a story. */

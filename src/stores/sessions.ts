@@ -12,6 +12,8 @@ export interface SessionStore {
   rehearsed(session: string, tool: string, same: string): string | undefined
   /** A check of a file passed or failed. Failing again without a write in between counts once. */
   checked(session: string, path: string, passed: boolean): void
+  /** Whether any file of this session was ever checked and failed: where none was, nothing else about it need be asked. */
+  failing(session: string): boolean
   repaired(session: string, path: string): void
   /** How often the file has failed its check, each time after another try to mend it. */
   failures(session: string, path: string): number
@@ -70,6 +72,7 @@ export function openSessions(db: Database): SessionStore {
             session,
             path,
           ),
+    failing: (session) => db.get('SELECT 1 FROM repairs WHERE session = ? LIMIT 1', session) !== undefined,
     repaired: (session, path) =>
       void db.run('UPDATE repairs SET rounds = rounds + 1 WHERE session = ? AND path = ?', session, path),
     failures: (session, path) =>

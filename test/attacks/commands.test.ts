@@ -23,7 +23,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { headline } from '../../src/contracts/plain.ts'
 import type { Card, CardChange } from '../../src/contracts/tool.ts'
-import type { StageRecord } from '../../src/host/stage/records.ts'
+import type { Difference } from '../../src/host/stage/effects.ts'
 import {
   agreed,
   approve,
@@ -918,17 +918,15 @@ describe('the card cannot lie', () => {
     const evil = Buffer.from('\0other')
     const hash = createHash('sha256').update(evil).digest('hex')
     const edit = (file: string, effectsToo: boolean): void => {
-      const record = JSON.parse(readFileSync(file, 'utf8')) as Required<StageRecord>
-      const after = record.changed[0]?.after as { sha256: string }
-      const shown = after.sha256
-      after.sha256 = hash
-      const text = JSON.stringify(record)
-      writeFileSync(file, effectsToo ? text.replaceAll(shown, hash) : text)
+      const text = readFileSync(file, 'utf8')
+      const line = text.split('\n').find((one) => one.startsWith('{"changed":{"path":"a.dat"')) ?? ''
+      const shown = (JSON.parse(line) as { changed: Required<Difference> }).changed.after?.sha256 ?? ''
+      writeFileSync(file, effectsToo ? text.replaceAll(shown, hash) : text.replace(line, line.replace(shown, hash)))
     }
     for (const effectsToo of [false, true]) {
       const approval = await ask(world, { command })
       const { folder } = theStage(world.base)
-      edit(join(folder, 'stage.json'), effectsToo)
+      edit(join(folder, 'story.jsonl'), effectsToo)
       writeFileSync(join(folder, 'upper', 'a.dat'), evil)
       approve(world, approval)
       const fault = await world.fault('shell', { command }, { approvalWaitMs: 0 })

@@ -227,7 +227,7 @@ function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
       commit: async (...given) => (await journal.commit(...given)).written,
       record: async (...given) => (await journal.record(...given)).written,
     },
-    stages: { confinement: noStage, run: noStage, waiting: () => undefined },
+    stages: { confinement: noStage, run: noStage, waiting: async () => undefined },
     evidence: { keep: noStage },
     diffs: { count: async (before, after) => changedLines(lineDiff(before, after)) },
   })

@@ -27,7 +27,7 @@ import type { Form } from '../../src/contracts/snapshot.ts'
 import type { Acting, FileChange } from '../../src/contracts/tool.ts'
 import { atOnce } from '../../src/contracts/steps.ts'
 import { openDatabase } from '../../src/host/database.ts'
-import { judgedFiles } from '../../src/host/files.ts'
+import { judgedFiles, sha256 } from '../../src/host/files.ts'
 import { pathRules } from '../../src/host/paths.ts'
 import { standingAt, stateWord } from '../../src/host/standing.ts'
 import { openProjectState } from '../../src/host/state-project.ts'
@@ -457,7 +457,11 @@ test('only states of files are listed', async () => {
 test('what somebody changed already is kept on both sides and can be undone', async () => {
   using ground = openGround({ 'a!644': 'a\n', 'gone/x': 'x\n', same: 'same\n', l: '->a' })
   const begin = ground.picture()
-  const content = (text: string) => () => Buffer.from(text)
+  const content = (text: string) => ({
+    sha256: sha256(Buffer.from(text)),
+    bytes: text.length,
+    content: () => Buffer.from(text),
+  })
   const call = nextCall()
   writeFileSync(ground.at('a'), 'A\n')
   chmodSync(ground.at('a'), 0o755)
@@ -469,11 +473,11 @@ test('what somebody changed already is kept on both sides and can be undone', as
   const mode = 0o777 & ~umask
   const { written } = await ground.journal.record(
     [
-      { path: 'a', before: { form: 'file', mode: 0o644, content: content('a\n') } },
-      { path: 'gone', before: { form: 'folder', mode, content: content('') } },
-      { path: 'gone/x', before: { form: 'file', mode: 0o666 & ~umask, content: content('x\n') } },
-      { path: 'same', before: { form: 'file', mode: 0o666 & ~umask, content: content('same\n') } },
-      { path: 'l', before: { form: 'link', mode: 0o777, content: content('a') } },
+      { path: 'a', before: { form: 'file', mode: 0o644, ...content('a\n') } },
+      { path: 'gone', before: { form: 'folder', mode, ...content('') } },
+      { path: 'gone/x', before: { form: 'file', mode: 0o666 & ~umask, ...content('x\n') } },
+      { path: 'same', before: { form: 'file', mode: 0o666 & ~umask, ...content('same\n') } },
+      { path: 'l', before: { form: 'link', mode: 0o777, ...content('a') } },
       { path: 'new', before: null },
       { path: 'new/folder', before: null },
       { path: 'new/folder/n', before: null },

@@ -5,7 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { Approval } from '../../src/contracts/approval.ts'
 import type { CallOptions, Caller } from '../../src/contracts/call.ts'
-import { recordOf, type StageRecord } from '../../src/host/stage/records.ts'
+import { atOnce } from '../../src/contracts/steps.ts'
+import { readStory, recordOf, type StageRecord, type StageStory } from '../../src/host/stage/records.ts'
 import type { World } from './world.ts'
 
 /** The setting without which there is no `shell`. */
@@ -60,12 +61,12 @@ function isBare(folder: string): boolean {
 }
 
 /** What is written down of the one stage there is. */
-export function theStage(base: string): { folder: string; record: StageRecord } {
+export function theStage(base: string): { folder: string; record: StageRecord & Partial<StageStory> } {
   const [folder, ...more] = stagesLeft(base)
   expect(more).toEqual([])
   const record = folder === undefined ? undefined : recordOf(folder)
   if (folder === undefined || !record) throw new Error('there is no stage')
-  return { folder, record }
+  return { folder, record: { ...record, ...atOnce(readStory(folder)) } }
 }
 
 type Given = CallOptions & Partial<Caller>

@@ -1,21 +1,27 @@
 import {
+  closeSync,
   constants,
   copyFileSync,
   existsSync,
   lstatSync,
   mkdirSync,
+  openSync,
   readFileSync,
   readdirSync,
   readlinkSync,
   writeFileSync,
   type BigIntStats,
 } from 'node:fs'
+import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { largestWhole, type Content } from '../../contracts/content.ts'
 import { ToolError } from '../../contracts/errors.ts'
 import type { Form } from '../../contracts/snapshot.ts'
+import { wait, type Steps } from '../../contracts/steps.ts'
 import type { PathRules } from '../paths.ts'
 import { sha256 } from '../files.ts'
-import { standingAt } from '../standing.ts'
+import { weighPieces } from '../pieces.ts'
+import { standingInSteps } from '../standing.ts'
 import type { Root } from '../walk.ts'
 import type { Difference } from './effects.ts'
 
@@ -23,7 +29,15 @@ import type { Difference } from './effects.ts'
 export interface Earlier {
   form: Form
   mode: number
-  content: () => Buffer
+  sha256: string
+  bytes: number
+  content: () => Content
+}
+
+export interface Compared {
+  path: string
+  before: Earlier | null
+  difference: Difference
 }
 
 interface Seen {
@@ -40,15 +54,16 @@ const indexFile = 'index.json'
 /** A copy of the project as it is before a program runs unconfined, so that what it does can be undone. */
 export interface BeforeCopy {
   /** What is different now, and the states before. */
-  compare(): { path: string; before: Earlier | null; difference: Difference }[]
+  compare(): Steps<Compared[]>
 }
 
 /** Makes the copy, and an index of it last: without the index nothing has run yet. */
-export function copyBefore(root: Root, rules: PathRules, folder: string, mostBytes: number): BeforeCopy {
+export function* copyBefore(root: Root, rules: PathRules, folder: string, mostBytes: number): Steps<BeforeCopy> {
   const before = new Map<string, Seen>()
   let bytes = 0
   mkdirSync(folder, { mode: 0o700 })
   for (const [path, stat] of walk(root, rules)) {
+    yield
     bytes += stat.isFile() ? Number(stat.size) : 0
     if (before.size >= mostFiles || bytes > mostBytes)
       throw new ToolError(
@@ -60,43 +75,64 @@ export function copyBefore(root: Root, rules: PathRules, folder: string, mostByt
       )
     const form = formOf(stat)
     const copy = form === 'link' ? readlinkSync(join(root.path, path)) : join(folder, String(before.size))
-    if (form === 'file') copyFileSync(join(root.path, path), copy, constants.COPYFILE_FICLONE)
+    const copying = [join(root.path, path), copy, constants.COPYFILE_FICLONE] as const
+    if (form === 'file')
+      yield* wait(
+        () => copyFileSync(...copying),
+        () => copyFile(...copying),
+      )
     before.set(path, { form, stamp: stampOf(stat), mode: Number(stat.mode) & 0o777, copy })
   }
   writeFileSync(join(folder, indexFile), JSON.stringify([...before]))
-  return { compare: () => compareWith(before, root, rules) }
+  return { compare: () => compareWith(before, walk(root, rules), root) }
 }
 
 /** The copy a killed process left. */
 export function reopenBefore(root: Root, rules: PathRules, folder: string): BeforeCopy {
   const index = join(folder, indexFile)
   const before = new Map(existsSync(index) ? (JSON.parse(readFileSync(index, 'utf8')) as [string, Seen][]) : [])
-  return { compare: () => (before.size ? compareWith(before, root, rules) : []) }
+  return { compare: () => compareWith(before, before.size ? walk(root, rules) : [], root) }
 }
 
-function compareWith(before: ReadonlyMap<string, Seen>, root: Root, rules: PathRules): ReturnType<BeforeCopy['compare']> {
-  const found: ReturnType<BeforeCopy['compare']> = []
+function* compareWith(before: ReadonlyMap<string, Seen>, now: Iterable<[string, BigIntStats]>, root: Root): Steps<Compared[]> {
+  const found: Compared[] = []
   const left = new Map(before)
-  const push = (path: string, was: Seen | undefined): void => {
-    const earlier = was && earlierOf(was)
-    const after = standingAt(root, path.split('/'))
-    const old = earlier && standingOf(earlier)
-    if (old && after && old.form === after.form && old.sha256 === after.sha256 && old.mode === after.mode) return
-    found.push({ path, before: earlier ?? null, difference: { path, before: old, after } })
+  const push = function* (path: string, was: Seen | undefined): Steps<void> {
+    const earlier = was && (yield* earlierOf(path, was))
+    const after = yield* standingInSteps(root, path.split('/'))
+    if (earlier && after && earlier.form === after.form && earlier.sha256 === after.sha256 && earlier.mode === after.mode) return
+    found.push({ path, before: earlier ?? null, difference: { path, before: earlier && standingOf(earlier), after } })
   }
-  for (const [path, stat] of walk(root, rules)) {
+  for (const [path, stat] of now) {
+    yield
     const was = left.get(path)
     left.delete(path)
-    if (was?.stamp !== stampOf(stat)) push(path, was)
+    if (was?.stamp !== stampOf(stat)) yield* push(path, was)
   }
-  for (const [path, was] of left) push(path, was)
+  for (const [path, was] of left) yield* push(path, was)
   return found.sort((a, b) => (a.path < b.path ? -1 : 1))
 }
 
-function earlierOf({ form, mode, copy }: Seen): Earlier {
+function* earlierOf(path: string, { form, mode, copy }: Seen): Steps<Earlier> {
   // A link's copy is its target.
-  return { form, mode, content: () => (form === 'file' ? readFileSync(copy) : Buffer.from(form === 'link' ? copy : '')) }
+  const whole = (): Buffer => (form === 'file' ? readFileSync(copy) : Buffer.from(form === 'link' ? copy : ''))
+  const { sha256: hash, bytes } = form === 'file' ? yield* weighCopy(copy) : weigh(whole())
+  const open = (): number => openSync(copy, constants.O_RDONLY)
+  const changed = (): Error => new Error(`the copy of ${path} is not what it was`)
+  const content = (): Content => (bytes > largestWhole ? { sha256: hash, bytes, open, changed } : whole())
+  return { form, mode, sha256: hash, bytes, content }
 }
+
+function* weighCopy(copy: string): Steps<{ sha256: string; bytes: number }> {
+  const fd = openSync(copy, constants.O_RDONLY)
+  try {
+    return yield* weighPieces(fd)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+const weigh = (bytes: Buffer): { sha256: string; bytes: number } => ({ sha256: sha256(bytes), bytes: bytes.length })
 
 /** Every file, link and folder a tool could name, folders before what is in them. */
 function* walk(root: Root, rules: PathRules, names: readonly string[] = []): Generator<[string, BigIntStats]> {
@@ -119,7 +155,4 @@ function stampOf(stat: BigIntStats): string {
   return stat.isDirectory() ? `folder ${stat.mode}` : `${stat.ino} ${stat.ctimeNs} ${stat.size}`
 }
 
-function standingOf({ form, mode, content }: Earlier): Difference['before'] {
-  const bytes = content()
-  return { form, mode, sha256: sha256(bytes), bytes: bytes.length }
-}
+const standingOf = ({ form, mode, sha256: hash, bytes }: Earlier): Difference['before'] => ({ form, mode, sha256: hash, bytes })

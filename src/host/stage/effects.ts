@@ -1,10 +1,11 @@
 import { isUtf8 } from 'node:buffer'
-import { lstatSync, readdirSync, type Stats } from 'node:fs'
+import { lstatSync, opendirSync, type Stats } from 'node:fs'
 import { ToolError } from '../../contracts/errors.ts'
 import type { Effect, Leftover } from '../../contracts/stage.ts'
+import { sorted, wait, type Steps } from '../../contracts/steps.ts'
 import type { PathRules } from '../paths.ts'
 import { deepest, splitPath } from '../paths.ts'
-import { standingAt, type Standing } from '../standing.ts'
+import { standingInSteps, type Standing } from '../standing.ts'
 import { fileFault, type Root } from '../walk.ts'
 
 /** Both sides of one path: as the project has it, and as the program left it. */
@@ -17,8 +18,14 @@ export interface Difference {
 /** Everything a program changed on its stage, and what no commit takes over. */
 export interface Differences {
   changed: Difference[]
+  /** The first of them. */
   leftover: Leftover[]
+  /** How many there are in all. */
+  left: number
 }
+
+/** What is left behind is named up to here: a program can make any number of names that no commit takes over. */
+const mostLeftover = 1_000
 
 export interface Sides {
   /** The project. */
@@ -26,8 +33,8 @@ export interface Sides {
   /** The overlay's own folder. */
   upper: Root
   rules: PathRules
-  /** The names in some folders as they stand on the stage: `./folder/name`. */
-  look(folders: readonly string[]): Promise<Buffer[]>
+  /** The names in some folders as they stand on the stage: `./folder/name`, each with a zero byte after it. */
+  look(folders: readonly string[]): Promise<Buffer>
   /** When the program started: what changed in the project after that was changed by somebody else. */
   since: bigint
   /** Permission bits of the overlay that had to be changed to read it. */
@@ -44,100 +51,143 @@ export interface Contents {
 const longestPath = 4_000
 
 /** Reads off an overlay what was done on it, exactly: files made, changed, removed, permission bits, links, folders. */
-export async function differences(sides: Sides): Promise<Differences> {
-  const found: Differences = { changed: [], leftover: [] }
-  const both = compareFolder(sides, [], found, true)
+export function* differences(sides: Sides): Steps<Differences> {
+  const found: Differences = { changed: [], leftover: [], left: 0 }
+  const both: string[] = []
+  yield* compareFolder(sides, [], found, true, both)
   if (both.length) {
-    const left = new Set((await sides.look(both)).map((name) => name.toString('utf8').slice(2)))
+    const left = yield* namesOn(sides, both)
     // A folder may have been removed and made anew, which no name in it shows: what is no longer there was removed.
     for (const folder of both)
-      for (const name of namesIn(sides.lower, folder))
-        if (!left.has(`${folder}/${name}`)) removed(sides, [...folder.split('/'), name], found)
+      for (const name of yield* namesIn(sides.lower, folder)) {
+        if (!left.has(`${folder}/${name}`)) yield* removed(sides, [...folder.split('/'), name], found)
+        yield
+      }
   }
-  found.changed.sort((a, b) => (a.path < b.path ? -1 : 1))
+  found.changed = yield* sorted(found.changed, (a, b) => (a.path < b.path ? -1 : 1))
   // Where nothing stood, a look at the path could lead through a link to somewhere else.
-  for (const { path, before } of found.changed) if (before) refuseIfMoved(sides, path)
+  for (const { path, before } of found.changed) {
+    if (before) refuseIfMoved(sides, path)
+    yield
+  }
   return found
 }
 
-/** Compares one folder of the overlay with the project's; returns the folders that stand on both sides, the root left out. */
-function compareFolder(sides: Sides, names: readonly string[], found: Differences, merged: boolean): string[] {
-  const both: string[] = []
-  for (const entry of readdirSync(at(sides.upper, names), { encoding: 'buffer' as never }) as unknown as Buffer[]) {
-    const why = isUtf8(entry) ? refusal(sides.rules, [...names, entry.toString('utf8')]) : 'its name is not UTF-8 text'
+/** What stands in folders of the stage, without the `./` before each. */
+function* namesOn({ look }: Sides, folders: readonly string[]): Steps<Set<string>> {
+  const names = new Set<string>()
+  const bytes = yield* wait<Buffer>(
+    () => {
+      throw new Error('a program’s stage is not looked at on the spot')
+    },
+    () => look(folders),
+  )
+  for (let from = 0, at = bytes.indexOf(0); at >= 0; from = at + 1, at = bytes.indexOf(0, from)) {
+    names.add(bytes.toString('utf8', from + 2, at))
+    yield
+  }
+  return names
+}
+
+function leave(found: Differences, path: string, why: string): false {
+  if (found.left++ < mostLeftover) found.leftover.push({ path, why })
+  return false
+}
+
+/** Compares one folder of the overlay with the project's; adds the folders that stand on both sides, the root left out. */
+function* compareFolder(
+  sides: Sides,
+  names: readonly string[],
+  found: Differences,
+  merged: boolean,
+  both: string[],
+): Steps<void> {
+  for (const entry of entriesOf(at(sides.upper, names))) {
+    yield
     const here = [...names, entry.toString('utf8')]
     const path = here.join('/')
+    const why = isUtf8(entry) ? refusal(sides.rules, here) : 'its name is not UTF-8 text'
     if (why !== undefined) {
-      found.leftover.push({ path, why })
+      leave(found, path, why)
       continue
     }
     if (Buffer.byteLength(at(sides.upper, here)) > longestPath) {
-      found.leftover.push({ path, why: 'its path is longer than the system takes' })
+      leave(found, path, 'its path is longer than the system takes')
       continue
     }
     const stat = lstatSync(at(sides.upper, here))
-    const before = merged ? standing(sides.lower, here) : undefined
+    const before = merged ? yield* standing(sides.lower, here) : undefined
     if (isWhiteout(stat)) {
-      if (names.length === 0) removed(sides, here, found)
+      if (names.length === 0) yield* removed(sides, here, found)
       continue
     }
     if (!stat.isFile() && !stat.isDirectory() && !stat.isSymbolicLink()) {
-      found.leftover.push({ path, why: 'it is a pipe, socket or device' })
+      leave(found, path, 'it is a pipe, socket or device')
       continue
     }
-    const stands = standing(sides.upper, here) as Standing
+    const stands = (yield* standing(sides.upper, here)) as Standing
     const after = { ...stands, mode: sides.were.get(path) ?? stands.mode }
-    if (before?.form === 'folder' && after.form !== 'folder' && !emptied(sides, here, found)) {
-      found.leftover.push({ path, why: 'the folder in its place holds what no commit removes' })
+    if (before?.form === 'folder' && after.form !== 'folder' && !(yield* emptied(sides, here, found))) {
+      leave(found, path, 'the folder in its place holds what no commit removes')
       continue
     }
     if (!isSame(before, after)) found.changed.push({ path, before, after })
     if (after.form !== 'folder') continue
     if (before?.form === 'folder') both.push(path)
-    both.push(...compareFolder(sides, here, found, before?.form === 'folder'))
+    yield* compareFolder(sides, here, found, before?.form === 'folder', both)
   }
-  return both
 }
 
 /** A path that is gone, with all below it. A folder that holds something no commit removes stays. */
-function removed(sides: Sides, names: readonly string[], found: Differences): boolean {
+function* removed(sides: Sides, names: readonly string[], found: Differences): Steps<boolean> {
   const path = names.join('/')
   const why = refusal(sides.rules, names)
-  if (why !== undefined) {
-    found.leftover.push({ path, why })
-    return false
-  }
-  const before = standing(sides.lower, names)
+  if (why !== undefined) return leave(found, path, why)
+  const before = yield* standing(sides.lower, names)
   if (!before) {
     const there = lstatSync(at(sides.lower, names), { throwIfNoEntry: false })
-    if (there) found.leftover.push({ path, why: 'it is a pipe, socket or device' })
-    return !there
+    return there ? leave(found, path, 'it is a pipe, socket or device') : true
   }
-  if (before.form === 'folder' && !emptied(sides, names, found)) return false
+  if (before.form === 'folder' && !(yield* emptied(sides, names, found))) return false
   found.changed.push({ path, before, after: undefined })
   return true
 }
 
 /** Everything in a folder is gone; false where something of it stays. */
-function emptied(sides: Sides, names: readonly string[], found: Differences): boolean {
-  const gone = namesIn(sides.lower, names.join('/')).map((name) => removed(sides, [...names, name], found))
-  return !gone.includes(false)
+function* emptied(sides: Sides, names: readonly string[], found: Differences): Steps<boolean> {
+  let all = true
+  for (const name of yield* namesIn(sides.lower, names.join('/'))) {
+    if (!(yield* removed(sides, [...names, name], found))) all = false
+    yield
+  }
+  return all
 }
 
 /** The differences as a person and an agent read them: what was moved is said once. */
-export function effectsOf(changed: readonly Difference[], contents: Contents): Effect[] {
-  const gone = new Map<string, Difference[]>()
-  for (const one of changed)
-    if (one.before?.form === 'file' && !one.after && one.before.bytes > 0)
-      gone.set(one.before.sha256, [...(gone.get(one.before.sha256) ?? []), one])
+export function* effectsOf(changed: readonly Difference[], contents: Contents): Steps<Effect[]> {
+  const gone = new Map<string, { all: Difference[]; used: number }>()
+  for (const one of changed) {
+    yield
+    if (one.before?.form !== 'file' || one.after || one.before.bytes === 0) continue
+    const known = gone.get(one.before.sha256)
+    if (known) known.all.push(one)
+    else gone.set(one.before.sha256, { all: [one], used: 0 })
+  }
   const moved = new Map<Difference, Difference>()
   for (const one of changed) {
+    yield
     if (one.before || one.after?.form !== 'file') continue
-    const from = gone.get(one.after.sha256)?.shift()
+    const known = gone.get(one.after.sha256)
+    const from = known?.all[known.used++]
     if (from) moved.set(one, from)
   }
   const folded = new Set(moved.values())
-  return changed.filter((one) => !folded.has(one)).map((one) => effectOf(one, moved.get(one), contents))
+  const effects: Effect[] = []
+  for (const one of changed) {
+    if (!folded.has(one)) effects.push(effectOf(one, moved.get(one), contents))
+    yield
+  }
+  return effects
 }
 
 function effectOf(one: Difference, movedFrom: Difference | undefined, contents: Contents): Effect {
@@ -173,18 +223,33 @@ function at(root: Root, names: readonly string[]): string {
   return [root.path, ...names].join('/')
 }
 
-function namesIn(root: Root, path: string): string[] {
+/** One name at a time, however many there are. */
+function* entriesOf(folder: string): Generator<Buffer> {
+  const opened = opendirSync(folder, { encoding: 'buffer' as never })
   try {
-    return readdirSync(`${root.path}/${path}`).sort()
-  } catch (cause) {
-    throw fileFault(path.split('/'), cause)
+    for (let entry = opened.readSync(); entry; entry = opened.readSync()) yield entry.name as unknown as Buffer
+  } finally {
+    opened.closeSync()
   }
 }
 
-/** What stands at a path; nothing for what is neither file, link nor folder. */
-function standing(root: Root, names: readonly string[]): Standing | undefined {
+function* namesIn(root: Root, path: string): Steps<string[]> {
+  const names: string[] = []
   try {
-    return standingAt(root, names)
+    for (const name of entriesOf(`${root.path}/${path}`)) {
+      names.push(name.toString('utf8'))
+      yield
+    }
+  } catch (cause) {
+    throw fileFault(path.split('/'), cause)
+  }
+  return yield* sorted(names, (a, b) => (a < b ? -1 : 1))
+}
+
+/** What stands at a path; nothing for what is neither file, link nor folder. */
+function* standing(root: Root, names: readonly string[]): Steps<Standing | undefined> {
+  try {
+    return yield* standingInSteps(root, names)
   } catch (fault) {
     if (fault instanceof ToolError && (fault.code === 'E_DENY_PATH' || fault.code === 'E_NOT_FOUND')) return undefined
     throw fault

@@ -251,8 +251,8 @@ export function howItEnded(end: ProcessEnd, { timeoutMs }: Program): Pick<Ran, '
   }
 }
 
-/** The names in some folders as they stand on the stage, whatever the overlay did to make them so. */
-export async function lookOnStage(means: Means, layers: Layers, folders: readonly string[]): Promise<Buffer[]> {
+/** The names in some folders as they stand on the stage, whatever the overlay did to make them so; a zero byte after each. */
+export async function lookOnStage(means: Means, layers: Layers, folders: readonly string[]): Promise<Buffer> {
   const chunks: Buffer[] = []
   const end = await runProcess({
     file: means.unshare,
@@ -270,15 +270,5 @@ export async function lookOnStage(means: Means, layers: Layers, folders: readonl
     onOutput: (chunk) => void chunks.push(chunk),
   })
   if (end.code !== 0) throw new Error(`the stage could not be looked at (${end.code}): ${end.errors}`)
-  return splitAtNul(Buffer.concat(chunks))
-}
-
-function splitAtNul(bytes: Buffer): Buffer[] {
-  const parts: Buffer[] = []
-  let from = 0
-  for (let at = bytes.indexOf(0); at >= 0; at = bytes.indexOf(0, from)) {
-    parts.push(bytes.subarray(from, at))
-    from = at + 1
-  }
-  return parts
+  return Buffer.concat(chunks)
 }

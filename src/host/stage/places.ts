@@ -5,7 +5,7 @@ import {
   lstatSync,
   mkdirSync,
   mkdtempSync,
-  readdirSync,
+  opendirSync,
   renameSync,
   rmSync,
   rmdirSync,
@@ -18,8 +18,9 @@ import { rm } from 'node:fs/promises'
 import { createHash } from 'node:crypto'
 import { tmpdir, userInfo } from 'node:os'
 import { basename, dirname, join } from 'node:path'
+import type { Steps } from '../../contracts/steps.ts'
 import { deepest } from '../paths.ts'
-import { runBriefly } from '../process.ts'
+import { runBrieflySoon } from '../process.ts'
 
 /** Where stages may stand: outside the project, since an overlay cannot lie in what it covers. The first that works is used. */
 export function stageHomes(state: string, environment: Record<string, string | undefined>, wanted: string): string[] {
@@ -84,24 +85,34 @@ export function etcFiles(place: string): string {
  * Makes a tree of our own readable whatever its program did to the permissions, and says what they were. Deeper than tools can
  * go, or under a name that is no text, nothing is taken over, so nothing is opened.
  */
-export function openUp(folder: string, within: readonly string[] = []): Map<string, number> {
+export function* openUp(folder: string): Steps<Map<string, number>> {
   const were = new Map<string, number>()
-  if (process.getuid?.() === 0 || within.length > deepest) return were
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    if (!entry.isFile() && !entry.isDirectory()) continue
-    const path = `${folder}/${entry.name}`
-    const stat = lstatIfNameable(path)
-    if (!stat) continue
-    const { mode } = stat
-    const needs = entry.isDirectory() ? 0o700 : 0o400
-    const names = [...within, entry.name]
-    if ((mode & needs) !== needs) {
-      were.set(names.join('/'), mode & 0o777)
-      chmodSync(path, (mode & 0o777) | needs)
-    }
-    if (entry.isDirectory()) for (const [below, was] of openUp(path, names)) were.set(below, was)
-  }
+  if (process.getuid?.() !== 0) yield* openBelow(folder, [], were)
   return were
+}
+
+function* openBelow(folder: string, within: readonly string[], were: Map<string, number>): Steps<void> {
+  if (within.length > deepest) return
+  const opened = opendirSync(folder)
+  try {
+    for (let entry = opened.readSync(); entry; entry = opened.readSync()) {
+      yield
+      if (!entry.isFile() && !entry.isDirectory()) continue
+      const path = `${folder}/${entry.name}`
+      const stat = lstatIfNameable(path)
+      if (!stat) continue
+      const { mode } = stat
+      const needs = entry.isDirectory() ? 0o700 : 0o400
+      const names = [...within, entry.name]
+      if ((mode & needs) !== needs) {
+        were.set(names.join('/'), mode & 0o777)
+        chmodSync(path, (mode & 0o777) | needs)
+      }
+      if (entry.isDirectory()) yield* openBelow(path, names, were)
+    }
+  } finally {
+    opened.closeSync()
+  }
 }
 
 /** Names that are no text are read with a mark in their place, and paths can be too long: neither can be looked at by name. */
@@ -113,17 +124,25 @@ function lstatIfNameable(path: string): Stats | undefined {
   }
 }
 
-/** Takes a stage away, whatever its program did to names, depths and permissions; what even the system's own tools cannot remove stays. */
+/**
+ * Takes a stage away, whatever its program did to names, depths and permissions. It has another name at once, and no record: it is
+ * nobody's from then on. Nobody waits until it is gone, since it may hold very much; what even the system's own tools cannot remove stays.
+ */
 export function removeStage(folder: string): void {
   // The overlay's own, which it lets nobody into.
   for (const name of ['work', 'work/incompat', 'work/incompat/volatile']) openIfThere(join(folder, 'work', name))
-  if (leftBare(folder)) return
+  const bare = isBare(folder)
+  const left = join(dirname(folder), `left-${basename(folder)}`)
   try {
-    rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+    unlinkSync(join(folder, recordFile))
+    renameSync(folder, left)
   } catch {
-    const removing = 'chmod -R u+rwX -- "$1"; rm -rf -- "$1"'
-    runBriefly('/bin/sh', ['-c', removing, 'remove', folder], { timeoutMs: 120_000 })
+    // Nothing ran on it, or it is gone already.
+    if (bare) return rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+    if (existsSync(folder)) leaveBehind(removeMuch(folder))
+    return
   }
+  leaveBehind(bare ? rm(left, { recursive: true, force: true, maxRetries: 3 }) : removeMuch(left))
 }
 
 function openIfThere(folder: string): void {
@@ -134,32 +153,43 @@ function openIfThere(folder: string): void {
   }
 }
 
-const leaving = new Set<Promise<void>>()
-
-/**
- * Most are as they were made, and nobody waits until they are gone: without a record such a stage is nobody's.
- */
-function leftBare(folder: string): boolean {
-  const left = join(dirname(folder), `left-${basename(folder)}`)
+/** Most are as they were made. */
+function isBare(folder: string): boolean {
   try {
-    if (readdirSync(join(folder, 'upper')).length) return false
-    unlinkSync(join(folder, recordFile))
-    renameSync(folder, left)
+    const upper = opendirSync(join(folder, 'upper'))
+    try {
+      return upper.readSync() === null
+    } finally {
+      upper.closeSync()
+    }
   } catch {
     return false
   }
-  const gone = (async () => {
-    await rm(left, { recursive: true, force: true, maxRetries: 3 })
-  })()
-    .catch(() => undefined)
-    .finally(() => leaving.delete(gone))
+}
+
+const removing = 'rm -rf -- "$1" 2>/dev/null || { chmod -R u+rwX -- "$1"; rm -rf -- "$1"; }'
+
+/** By another process: a hundred thousand names are a hundred thousand calls to the system. */
+async function removeMuch(folder: string): Promise<void> {
+  await runBrieflySoon('/bin/sh', ['-c', removing, 'remove', folder], { timeoutMs: 600_000 })
+}
+
+const leaving = new Set<Promise<void>>()
+const mostLeaving = 4
+
+function leaveBehind(going: Promise<void>): void {
+  const gone = going.catch(() => undefined).finally(() => leaving.delete(gone))
   leaving.add(gone)
-  return true
 }
 
 /** Every stage that was left is gone. */
 export async function stagesGone(): Promise<void> {
   await Promise.all(leaving)
+}
+
+/** Where many are on their way out, the next waits for one of them: the disk must not fill faster than it is cleared. */
+export async function roomForStage(): Promise<void> {
+  while (leaving.size > mostLeaving) await Promise.race(leaving)
 }
 
 export function removeIfEmpty(folder: string): void {

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, existsSync, openSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ToolError } from '../../contracts/errors.ts'
-import type { Ran } from '../../contracts/stage.ts'
+import type { Effect, Ran } from '../../contracts/stage.ts'
+import type { Steps } from '../../contracts/steps.ts'
+import { readPieces, writePieces } from '../pieces.ts'
 import { killMarked, processName } from '../running.ts'
 import type { Difference } from './effects.ts'
 import { recordFile, removeStage } from './places.ts'
@@ -15,15 +17,22 @@ export interface StageOrigin {
   inputDigest: string
 }
 
-/** What is written down beside the layers of a stage. With `approval` it has run, and waits for a person. */
+/** What is written down beside the layers of a stage; small, since all are looked at to find one. With `approval` it waits for a person. */
 export interface StageRecord extends StageOrigin {
   confined: boolean
   approval?: string
   /** What it takes on the disk while it waits. */
   bytes?: number
-  ran?: Ran
-  changed?: readonly Difference[]
 }
+
+/** How a program ran that waits for a person, and all it changed: as much as it likes, in a file of its own. */
+export interface StageStory {
+  ran: Ran
+  changed: readonly Difference[]
+}
+
+const storyFile = 'story.jsonl'
+const linesAtOnce = 200
 
 /** Shared by all stages of a place, and no stage themselves. */
 const shared = /^(etc.*|merged|lower)$/
@@ -42,6 +51,66 @@ export function writeRecord(folder: string, record: StageRecord): void {
 export function replaceRecord(folder: string, record: StageRecord): void {
   writeFileSync(join(folder, `${recordFile}.new`), JSON.stringify(record), { mode: 0o600 })
   renameSync(join(folder, `${recordFile}.new`), join(folder, recordFile))
+}
+
+/** A line for the run, one for each change, one for each effect. */
+export function* writeStory(folder: string, { ran, changed }: StageStory): Steps<void> {
+  const { effects, ...rest } = ran
+  const fd = openSync(join(folder, storyFile), constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC, 0o600)
+  let lines: string[] = [JSON.stringify({ ran: rest })]
+  const put = function* (most: number): Steps<void> {
+    if (lines.length < most) return
+    yield* writePieces(fd, Buffer.from(`${lines.join('\n')}\n`))
+    lines = []
+    yield
+  }
+  try {
+    for (const one of changed) {
+      lines.push(JSON.stringify({ changed: one }))
+      yield* put(linesAtOnce)
+    }
+    for (const effect of effects) {
+      lines.push(JSON.stringify({ effect }))
+      yield* put(linesAtOnce)
+    }
+    yield* put(1)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+/** Nothing where there is none, or not a whole one. */
+export function* readStory(folder: string): Steps<StageStory | undefined> {
+  let ran: Omit<Ran, 'effects'> | undefined
+  const changed: Difference[] = []
+  const effects: Effect[] = []
+  const take = (line: Buffer): void => {
+    const found = JSON.parse(line.toString('utf8')) as { ran?: Ran; changed?: Difference; effect?: Effect }
+    if (found.ran) ran = found.ran
+    if (found.changed) changed.push(found.changed)
+    if (found.effect) effects.push(found.effect)
+  }
+  try {
+    const fd = openSync(join(folder, storyFile), constants.O_RDONLY | constants.O_NOFOLLOW)
+    try {
+      let rest = Buffer.alloc(0)
+      yield* readPieces(fd, function* (piece) {
+        const bytes = Buffer.concat([rest, piece])
+        let from = 0
+        for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, from)) {
+          take(bytes.subarray(from, at))
+          from = at + 1
+          yield
+        }
+        rest = bytes.subarray(from)
+      })
+    } finally {
+      closeSync(fd)
+    }
+  } catch {
+    return undefined
+  }
+  return ran && { ran: { ...ran, effects }, changed }
 }
 
 export function recordOf(folder: string): StageRecord | undefined {

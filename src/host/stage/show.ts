@@ -2,6 +2,7 @@ import { setImmediate as breathe } from 'node:timers/promises'
 import type { LineDiff } from '../../contracts/diff.ts'
 import { shownName } from '../../contracts/plain.ts'
 import type { Effect } from '../../contracts/stage.ts'
+import { inTurns, sorted } from '../../contracts/steps.ts'
 import type { Card, CardChange } from '../../contracts/tool.ts'
 import type { Diffs } from '../diffs.ts'
 import { legible } from './legible.ts'
@@ -32,7 +33,8 @@ export async function showEffects(
 ): Promise<Pick<Card, 'changes' | 'rest'>> {
   const rank = ({ kind, path, from }: Effect): number =>
     kind === 'deleted' ? 0 : sensitive.has(path) || (from !== undefined && sensitive.has(from)) ? 1 : 2
-  const ordered = [...effects].sort((a, b) => rank(a) - rank(b) || largest(a) - largest(b) || (a.path < b.path ? -1 : 1))
+  const before = (a: Effect, b: Effect): number => rank(a) - rank(b) || largest(a) - largest(b) || (a.path < b.path ? -1 : 1)
+  const ordered = await inTurns(sorted(effects, before))
   const left = { lines: mostLines, characters: mostCharacters, compared: mostCompared }
   const changes: CardChange[] = []
   let slice = performance.now()
@@ -84,7 +86,7 @@ function oddWords(odd: number): string[] {
   return odd === 0 ? [] : [`${odd} ${odd === 1 ? 'byte that is' : 'bytes that are'} no text written out`]
 }
 
-const largest = ({ sizes }: Effect): number => Math.max(...sizes.map((size) => size ?? 0))
+const largest = ({ sizes: [before, after] }: Effect): number => Math.max(before ?? 0, after ?? 0)
 
 /** Changes counted by the folder at the top that they lie in; past a number of folders, all the others together. */
 function byFolder(effects: readonly Effect[]): NonNullable<Card['rest']> {

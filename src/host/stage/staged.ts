@@ -1,18 +1,20 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, readlinkSync, renameSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { canonical } from '../../contracts/canonical.ts'
+import { largestWhole, type Content } from '../../contracts/content.ts'
 import { ToolError } from '../../contracts/errors.ts'
 import type { Form } from '../../contracts/snapshot.ts'
 import type { Effect, Ran, Sides } from '../../contracts/stage.ts'
+import { each, inTurns, type Steps } from '../../contracts/steps.ts'
 import type { Card } from '../../contracts/tool.ts'
 import type { Diffs } from '../diffs.ts'
 import { sha256 } from '../files.ts'
 import { contentAt, stateWord, type Standing } from '../standing.ts'
 import { ioFault, type Root } from '../walk.ts'
-import type { BeforeCopy, Earlier } from './before.ts'
+import type { Compared, Earlier } from './before.ts'
 import { effectsOf, type Contents, type Difference } from './effects.ts'
 import { removeStage } from './places.ts'
-import { nameStage, replaceRecord, type StageRecord } from './records.ts'
+import { nameStage, replaceRecord, writeStory, type StageRecord, type StageStory } from './records.ts'
 import { showEffects } from './show.ts'
 
 /** One change as the journal takes it. */
@@ -20,7 +22,7 @@ export interface StagedChange {
   path: string
   expect: string | null
   expectMode?: number
-  after: (() => Buffer) | null
+  after: (() => Content) | null
   form: Form
   mode?: number
 }
@@ -31,14 +33,14 @@ export interface Staged {
   /** The project's side of everything it changed. */
   readonly states: Record<string, string | null>
   /** Not real yet: what a commit would do. */
-  changes(): StagedChange[]
+  changes(): Promise<StagedChange[]>
   /** Real already, since it could not be confined: the states before, for undo. */
-  made(): { path: string; before: Earlier | null }[]
+  made(): readonly { path: string; before: Earlier | null }[]
   /** What a card shows of it; `sensitive` are the files that make other programs run something. */
   show(sensitive: ReadonlySet<string>): Promise<Pick<Card, 'changes' | 'rest'>>
   readonly sides: Sides
-  /** Before a person is asked about it: refused where too many wait already. */
-  mayWait(): void
+  /** Before a person is asked about it: refused where too many wait already, else written down whole. */
+  mayWait(): Promise<void>
   /** It waits for a person: the same call finds it again, also after a restart. */
   keep(approval: string): void
   /** It is this call's alone from here on: whoever else had found it finds nothing any more, and where we die that call is told of. */
@@ -48,16 +50,17 @@ export interface Staged {
 }
 
 /** A program that ran on a stage, as the stage lies on the disk. */
-export function onStage(
+export function* onStage(
   project: Root,
   folder: string,
   record: StageRecord,
-  ran: Ran,
-  changed: readonly Difference[],
+  story: StageStory,
   diffs: Diffs,
   room: () => void = () => undefined,
-): Staged {
-  const byPath = new Map(changed.map((one) => [one.path, one]))
+): Steps<Staged> {
+  const { ran, changed } = story
+  const byPath = yield* indexOf(changed)
+  const states = yield* statesBefore(changed)
   let place = folder
   let asked = record.approval !== undefined
   const onDisk = (): Contents => contentsOf(project, join(place, 'upper'))
@@ -66,15 +69,27 @@ export function onStage(
     before: (path) => onDisk().before(path),
     after: (path) => asFound(onDisk().after(path), byPath.get(path)?.after, path),
   }
+  const whole = (one: Difference): Content => {
+    const { path, after } = one
+    if (after?.form !== 'file' || after.bytes <= largestWhole) return contents.after(path)
+    const { sha256: hash, bytes } = after
+    return { sha256: hash, bytes, open: () => openAfter(join(place, 'upper'), path), changed: () => touched(path) }
+  }
   const move = (): void => void (place = renamed(place))
+  const changes = function* (): Steps<StagedChange[]> {
+    // A yes is to the effects, and a record on the disk can be edited: they must follow from what would be committed.
+    const effects = yield* effectsOf(changed, contents)
+    if (effects.length !== ran.effects.length) throw touched('The record of the stage')
+    for (const [index, effect] of effects.entries()) {
+      if (canonical(effect) !== canonical(ran.effects[index])) throw touched('The record of the stage')
+      yield
+    }
+    return yield* each(changed, (one) => asChange(one, () => whole(one)))
+  }
   return {
     ran,
-    states: statesBefore(changed),
-    changes() {
-      // A yes is to the effects, and a record on the disk can be edited: they must follow from what would be committed.
-      if (canonical(effectsOf(changed, contents)) !== canonical(ran.effects)) throw touched('The record of the stage')
-      return changed.map((one) => asChange(one, contents))
-    },
+    states,
+    changes: () => inTurns(changes()),
     made: () => [],
     show(sensitive) {
       const both = ({ path }: Effect): readonly [Buffer, Buffer] => [
@@ -83,10 +98,14 @@ export function onStage(
       ]
       return showEffects(ran.effects, both, sensitive, diffs)
     },
-    sides: sidesOf(changed, contents),
-    mayWait: room,
+    sides: sidesOf(byPath, contents),
+    async mayWait() {
+      if (asked) return
+      room()
+      await inTurns(writeStory(place, story))
+    },
     keep(approval) {
-      replaceRecord(place, { ...record, approval, ran, changed })
+      replaceRecord(place, { ...record, approval })
       asked = true
     },
     take(call) {
@@ -115,24 +134,33 @@ function renamed(folder: string): string {
 }
 
 /** A program that nothing confined: what it did is done. */
-export function madeAlready(
-  ran: Ran,
-  compared: ReturnType<BeforeCopy['compare']>,
-  contents: Contents,
-  discard: () => void,
-): Staged {
+export function* madeAlready(ran: Ran, compared: readonly Compared[], contents: Contents, discard: () => void): Steps<Staged> {
   const changed = compared.map(({ difference }) => difference)
   return {
     ...withoutEffect(ran),
-    states: statesBefore(changed),
+    states: yield* statesBefore(changed),
     made: () => compared,
-    sides: sidesOf(changed, contents),
+    sides: sidesOf(yield* indexOf(changed), contents),
     discard,
   }
 }
 
-function statesBefore(changed: readonly Difference[]): Record<string, string | null> {
-  return Object.fromEntries(changed.map(({ path, before }) => [path, stateWord(before)]))
+function* statesBefore(changed: readonly Difference[]): Steps<Record<string, string | null>> {
+  const states = Object.create(null) as Record<string, string | null>
+  for (const { path, before } of changed) {
+    states[path] = stateWord(before)
+    yield
+  }
+  return states
+}
+
+function* indexOf(changed: readonly Difference[]): Steps<ReadonlyMap<string, Difference>> {
+  const byPath = new Map<string, Difference>()
+  for (const one of changed) {
+    byPath.set(one.path, one)
+    yield
+  }
+  return byPath
 }
 
 /** It changes nothing, so there is nothing to show, to commit or to take away. */
@@ -140,9 +168,9 @@ export function withoutEffect(ran: Ran): Staged {
   return {
     ran,
     states: {},
-    changes: () => [],
+    changes: async () => [],
     made: () => [],
-    mayWait: () => undefined,
+    mayWait: async () => undefined,
     show: async () => ({ changes: [] }),
     sides: () => [undefined, undefined],
     keep: () => undefined,
@@ -151,13 +179,13 @@ export function withoutEffect(ran: Ran): Staged {
   }
 }
 
-function asChange(one: Difference, contents: Contents): StagedChange {
+function asChange(one: Difference, content: () => Content): StagedChange {
   const { path, before, after } = one
   return {
     path,
     expect: stateWord(before),
     ...(before && before.form !== 'link' && { expectMode: before.mode }),
-    after: after ? () => contents.after(path) : null,
+    after: after ? content : null,
     form: after?.form ?? before?.form ?? 'file',
     ...(after && after.form !== 'link' && { mode: after.mode }),
   }
@@ -178,8 +206,7 @@ function touched(path: string, cause?: unknown): ToolError {
 }
 
 /** The content of a file, or the target of a link; a folder has neither. */
-function sidesOf(changed: readonly Difference[], contents: Contents): Sides {
-  const byPath = new Map(changed.map((one) => [one.path, one]))
+function sidesOf(byPath: ReadonlyMap<string, Difference>, contents: Contents): Sides {
   const holds = (standing: Difference['before']): boolean => standing !== undefined && standing.form !== 'folder'
   return ({ path, from = path }) => [
     holds(byPath.get(from)?.before) ? contents.before(from) : undefined,
@@ -192,16 +219,24 @@ export function contentsOf(project: Root, upper: string): Contents {
   return {
     before: (path) => contentAt(project, path.split('/')),
     // Our own folder, and whatever is read of it is held against the hash that was found.
-    after(path) {
-      try {
-        return contentOf(join(upper, path))
-      } catch (cause) {
-        const { code = '' } = cause as NodeJS.ErrnoException
-        throw replaced.has(code) ? touched(path, cause) : ioFault(path.split('/'), cause)
-      }
-    },
+    after: (path) => lookingAfter(path, () => contentOf(join(upper, path))),
   }
 }
+
+/** A large file of a stage, opened to be read piece by piece. */
+const openAfter = (upper: string, path: string): number => lookingAfter(path, () => openSync(join(upper, path), readOnly))
+
+function lookingAfter<T>(path: string, look: () => T): T {
+  try {
+    return look()
+  } catch (cause) {
+    const { code = '' } = cause as NodeJS.ErrnoException
+    throw replaced.has(code) ? touched(path, cause) : ioFault(path.split('/'), cause)
+  }
+}
+
+// A pipe is not waited for: it ends at once.
+const readOnly = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 /** What the system says where something else has taken a file's place. */
 const replaced = new Set(['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP', 'EINVAL', 'ENXIO', 'EACCES'])
@@ -210,8 +245,7 @@ function contentOf(at: string): Buffer {
   const stat = lstatSync(at)
   if (stat.isSymbolicLink()) return readlinkSync(at, 'buffer')
   if (stat.isDirectory()) return Buffer.alloc(0)
-  // A pipe is not waited for: it ends at once.
-  const fd = openSync(at, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  const fd = openSync(at, readOnly)
   try {
     return fstatSync(fd).isFile() ? readFileSync(fd) : Buffer.alloc(0)
   } finally {

@@ -5,6 +5,7 @@ import type { TextPart } from '../../contracts/approval.ts'
 import type { Config } from '../../contracts/config.ts'
 import { ToolError } from '../../contracts/errors.ts'
 import type { Confinement, Leftover, Program, Ran } from '../../contracts/stage.ts'
+import { atOnce, inTurns } from '../../contracts/steps.ts'
 import type { Diffs } from '../diffs.ts'
 import { keepBothEnds } from '../output.ts'
 import type { PathRules } from '../paths.ts'
@@ -17,17 +18,19 @@ import { differences, effectsOf, type Differences } from './effects.ts'
 import { groupsGone } from './group.ts'
 import { guardHidden, seenOf, type Seen } from './guard.ts'
 import { howItEnded, lookOnStage, makeReady, mustHaveStarted, type Layers } from './launch.ts'
-import { makePlace, openUp, placeFor, removeIfEmpty, removeStage, stageHomes, stagesGone } from './places.ts'
+import { makePlace, openUp, placeFor, removeIfEmpty, removeStage, roomForStage, stageHomes, stagesGone } from './places.ts'
 import { probe, type Confined, type Probe } from './probe.ts'
 import {
   forgetStage,
   mustHaveRoom,
   nameStage,
+  readStory,
   stagesBelow,
   sweepStages,
   writeRecord,
   type StageOrigin,
   type StageRecord,
+  type StageStory,
 } from './records.ts'
 import { listOf, partOf } from './part.ts'
 import { openShelf, type Shelf } from './shelf.ts'
@@ -44,9 +47,9 @@ export interface Stages {
   confinement(): Promise<Confinement>
   run(program: Program, origin: StageOrigin, signal?: AbortSignal): Promise<Staged>
   /** The stage that waits for an answer to exactly this call. */
-  waiting(inputDigest: string, session: string): Staged | undefined
+  waiting(inputDigest: string, session: string): Promise<Staged | undefined>
   /** A part of what a file would become, of the stage that waits for the answer to a question; of one that goes away, what it is. */
-  part(approval: string, path: string, from: number): TextPart | undefined
+  part(approval: string, path: string, from: number): Promise<TextPart | undefined>
   /** The question about a stage was answered with no, lapsed or was withdrawn: it is taken away at once. */
   forget(approval: string): void
   /**
@@ -70,7 +73,7 @@ export interface StageParts {
 }
 
 const againMs = 10_000
-const nothing: Differences = { changed: [], leftover: [] }
+const nothing: Differences = { changed: [], leftover: [], left: 0 }
 /** What lies in /tmp lies in memory. */
 const mostTmpBytes = 536_870_912
 
@@ -83,7 +86,7 @@ export function openStages(parts: StageParts): Stages {
   let node: readonly string[] | undefined
   let probing: Promise<Probe> | undefined
   let shelf: Shelf | undefined
-  let looked: ReturnType<typeof stagesBelow>[number] | undefined
+  let looked: { approval: string; folder: string; story: StageStory | undefined } | undefined
   let tried = Number.NEGATIVE_INFINITY
   const tryIt = (): Promise<Probe> => {
     tried = performance.now()
@@ -138,6 +141,7 @@ export function openStages(parts: StageParts): Stages {
     sure = false,
   ): Promise<Staged> => {
     const record = { ...origin, confined: true }
+    await roomForStage()
     const sight = sights.of(readsOf(program))
     const hides = (sure ? undefined : sight.known()) ?? (await sight.look())
     const within = program.alone ? (program.changes ?? '') : ''
@@ -199,20 +203,21 @@ export function openStages(parts: StageParts): Stages {
       // Looked at once more: what is written at the very end counts too. It is not read through only to be thrown away.
       const weight = await weigh([layers.upper], limits, found.means.unshare)
       const over = tooMuch(weight, limits)
-      const { changed, leftover } = over === undefined ? await readStage(found, layers, since) : nothing
+      const { changed, leftover, left } = over === undefined ? await readStage(found, layers, since, signal) : nothing
       const ran: Ran = {
         ...howItEnded(end, program),
         ...(over !== undefined && { exitCode: null, ended: over }),
         stdout: stdout.end(),
         stderr: errors,
         ms,
-        effects: effectsOf(changed, contentsOf(project, layers.upper)),
+        effects: await inTurns(effectsOf(changed, contentsOf(project, layers.upper))),
         leftover: [...top, ...leftover],
+        ...(left > leftover.length && { leftoverMore: left - leftover.length }),
         confined: true,
         network: program.network ?? false,
       }
       const room = (): void => mustHaveRoom(places, weight.bytes, limits.diskBytes)
-      return onStage(project, folder, { ...record, bytes: weight.bytes }, ran, changed, parts.diffs, room)
+      return await inTurns(onStage(project, folder, { ...record, bytes: weight.bytes }, { ran, changed }, parts.diffs, room))
     } catch (fault) {
       await ready.drop()
       removeStage(folder)
@@ -222,12 +227,12 @@ export function openStages(parts: StageParts): Stages {
     }
   }
 
-  const readStage = async ({ means }: Confined, layers: Layers, since: bigint): Promise<Differences> => {
-    const were = openUp(layers.upper)
+  const readStage = async ({ means }: Confined, layers: Layers, since: bigint, signal?: AbortSignal): Promise<Differences> => {
+    const were = await inTurns(openUp(layers.upper), signal)
     const upper = openRoot(layers.upper)
     try {
-      const look = (folders: readonly string[]): Promise<Buffer[]> => lookOnStage(means, layers, folders)
-      return await differences({ lower: project, upper, rules: parts.rules, look, since, were })
+      const look = (folders: readonly string[]): Promise<Buffer> => lookOnStage(means, layers, folders)
+      return await inTurns(differences({ lower: project, upper, rules: parts.rules, look, since, were }), signal)
     } finally {
       closeRoot(upper)
     }
@@ -240,7 +245,7 @@ export function openStages(parts: StageParts): Stages {
       writeRecord(folder, { ...origin, confined: false })
       const asked = { project, rules: parts.rules, diskBytes: limits.diskBytes }
       const { ran, compared, contents } = await runUnconfined(asked, program, programEnv(), folder, signal)
-      return madeAlready(ran, compared, contents, () => removeStage(folder))
+      return await inTurns(madeAlready(ran, compared, contents, () => removeStage(folder)))
     } catch (fault) {
       removeStage(folder)
       throw fault
@@ -262,26 +267,29 @@ export function openStages(parts: StageParts): Stages {
         hint: '`handrail doctor` says what is missing. stage.unconfined "ask" would run it after a person agreed.',
       })
     },
-    waiting(inputDigest, session) {
+    async waiting(inputDigest, session) {
       const found = stagesBelow(places).find(
         ({ record }) => record?.approval !== undefined && record.inputDigest === inputDigest && record.session === session,
       )
-      if (!found?.record?.ran || !found.record.changed) return undefined
-      return onStage(project, found.folder, found.record, found.record.ran, found.record.changed, parts.diffs)
+      const story = found && (await inTurns(readStory(found.folder)))
+      return found?.record && story && inTurns(onStage(project, found.folder, found.record, story, parts.diffs))
     },
-    part(approval, path, from) {
-      // Read part by part, of one stage: its record is read once.
-      if (looked?.record?.approval !== approval || !existsSync(looked.folder))
-        looked = stagesBelow(places).find(({ record }) => record?.approval === approval)
-      const found = looked
-      if (path === '' && found?.record?.ran) return listOf(found.record.ran.effects, from)
-      const change = found?.record?.changed?.find((one) => one.path === path)
-      return found && change && partOf(project, found.folder, change, from)
+    async part(approval, path, from) {
+      // Read part by part, of one stage: what is written down of it is read once.
+      if (looked?.approval !== approval || !existsSync(looked.folder)) {
+        const found = stagesBelow(places).find(({ record }) => record?.approval === approval)
+        looked = found && { approval, folder: found.folder, story: await inTurns(readStory(found.folder)) }
+      }
+      const { folder, story } = looked ?? {}
+      if (folder === undefined || !story) return undefined
+      if (path === '') return listOf(story.ran.effects, from)
+      const change = story.changed.find((one) => one.path === path)
+      return change && partOf(project, folder, change, from)
     },
     forget: (approval) => forgetStage(places, approval),
     sweep: (stands, lost) =>
       sweepStages(places, stands, (record, folder) =>
-        lost(record, record.confined ? [] : reopenBefore(project, parts.rules, join(folder, 'before')).compare()),
+        lost(record, record.confined ? [] : atOnce(reopenBefore(project, parts.rules, join(folder, 'before')).compare())),
       ),
     async close() {
       await probing

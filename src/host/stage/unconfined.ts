@@ -1,19 +1,21 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Program, Ran } from '../../contracts/stage.ts'
+import { isLying, type Content } from '../../contracts/content.ts'
+import { inTurns } from '../../contracts/steps.ts'
 import { keepBothEnds } from '../output.ts'
 import type { PathRules } from '../paths.ts'
 import { runProcess } from '../process.ts'
 import { contentAt } from '../standing.ts'
 import type { Root } from '../walk.ts'
-import { copyBefore, type BeforeCopy } from './before.ts'
+import { copyBefore, type Compared } from './before.ts'
 import { effectsOf, type Contents } from './effects.ts'
 import { howItEnded } from './launch.ts'
 import { lifeline } from './lifeline.ts'
 
 export interface Unconfined {
   ran: Ran
-  compared: ReturnType<BeforeCopy['compare']>
+  compared: readonly Compared[]
   contents: Contents
 }
 
@@ -26,7 +28,7 @@ export async function runUnconfined(
   signal?: AbortSignal,
 ): Promise<Unconfined> {
   const { project, rules } = parts
-  const before = copyBefore(project, rules, join(folder, 'before'), parts.diskBytes)
+  const before = await inTurns(copyBefore(project, rules, join(folder, 'before'), parts.diskBytes), signal)
   const home = join(folder, 'home')
   mkdirSync(home, { mode: 0o700 })
   const [stdout, stderr] = [
@@ -49,10 +51,10 @@ export async function runUnconfined(
     onErrors: (chunk) => stderr.add(chunk),
     onFacts: () => undefined,
   })
-  const compared = before.compare()
+  const compared = await inTurns(before.compare())
   const copies = new Map(compared.map((one) => [one.path, one.before]))
   const contents: Contents = {
-    before: (path) => copies.get(path)?.content() ?? Buffer.alloc(0),
+    before: (path) => wholeOf(copies.get(path)?.content()),
     after: (path) => contentAt(project, path.split('/')),
   }
   return {
@@ -63,9 +65,11 @@ export async function runUnconfined(
       stdout: stdout.end(),
       stderr: stderr.end(),
       ms: Math.round(performance.now() - began),
-      effects: effectsOf(
-        compared.map((one) => one.difference),
-        contents,
+      effects: await inTurns(
+        effectsOf(
+          compared.map((one) => one.difference),
+          contents,
+        ),
       ),
       leftover: [],
       confined: false,
@@ -73,3 +77,7 @@ export async function runUnconfined(
     },
   }
 }
+
+/** What is too large to be held is not looked into. */
+const wholeOf = (content: Content | undefined): Buffer =>
+  content === undefined || isLying(content) ? Buffer.alloc(0) : Buffer.from(content)

@@ -1,4 +1,4 @@
-import { lstat, readdir } from 'node:fs/promises'
+import { lstat, opendir } from 'node:fs/promises'
 import { runProcess } from '../process.ts'
 
 /** What folders hold: bytes as a commit would take them, and names. */
@@ -38,7 +38,8 @@ export async function weigh(
   const over = (): boolean => enough() || tooMuch(sum, most) !== undefined
   for (let at = waiting.pop(); at !== undefined && !over(); at = waiting.pop()) {
     try {
-      for (const entry of await readdir(at, { withFileTypes: true })) {
+      // A few names at a time: those of a folder with a hundred thousand, made known at once, would hold everybody up.
+      for await (const entry of await opendir(at, { bufferSize: 256 })) {
         const path = `${at}/${entry.name}`
         if (entry.name.includes(unreadable)) return await weighShut(folders, most, unshare)
         sum.entries++

@@ -21,7 +21,7 @@ export function approvalPages(runtime: Runtime, doorman: Doorman): Record<string
       methods: ['GET', 'POST'],
       async visit(visitor) {
         const [id = '', part] = visitor.path.slice('/approvals/'.length).split('/', 2)
-        const text = part === 'text' ? textMarkup(runtime, id, visitor.query) : undefined
+        const text = part === 'text' ? await textMarkup(runtime, id, visitor.query) : undefined
         if (text && visitor.request.method === 'GET') return sendPage(visitor.response, 200, 'Text', text)
         const approval = part === undefined ? runtime.approvals.get(id) : undefined
         if (!approval)

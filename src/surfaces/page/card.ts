@@ -28,10 +28,10 @@ export function unreadChoice({ whole }: Pick<Approval, 'whole'>): Markup {
 }
 
 /** One part of the full text of a change, and the way to the next. */
-export function textMarkup(runtime: Runtime, id: string, query: URLSearchParams): Markup | undefined {
+export async function textMarkup(runtime: Runtime, id: string, query: URLSearchParams): Promise<Markup | undefined> {
   const path = query.get('path') ?? ''
   const from = Number(query.get('from') ?? 0)
-  const part = Number.isSafeInteger(from) && from >= 0 ? runtime.approvals.text(id, path, from) : undefined
+  const part = Number.isSafeInteger(from) && from >= 0 ? await runtime.approvals.text(id, path, from) : undefined
   if (!part) return undefined
   const next = `/approvals/${id}/text?path=${encodeURIComponent(path)}&from=${part.next ?? ''}`
   return html`<p><a href="/approvals/${id}">Back to the question</a></p>

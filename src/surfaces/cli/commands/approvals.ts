@@ -61,10 +61,10 @@ stops or twelve hours have passed.`,
       if (what === 'lift') {
         const lifted = runtime.approvals.lift(given, `${userInfo().username}@cli`)
         say(json ? JSON.stringify(lifted) : `The no is taken back: ${oneLine(lifted.card.title, 80)}. The agent may ask again.`)
-      } else if (typeof options['file'] === 'string') printText(runtime, given, options['file'])
+      } else if (typeof options['file'] === 'string') await printText(runtime, given, options['file'])
       else if (what === 'show') {
         say(json ? JSON.stringify(found) : describe(found))
-        if (options['full'] === true) printRest(runtime, found)
+        if (options['full'] === true) await printRest(runtime, found)
       } else {
         const note = typeof options['note'] === 'string' ? options['note'] : undefined
         const decided = runtime.approvals.decide(given, {
@@ -101,8 +101,8 @@ function list(runtime: Runtime, options: Record<string, string | boolean | undef
 const longestLine = 262_144
 
 /** All of one change, a part at a time, however large it is. */
-function printText(runtime: Runtime, id: string, path: string): void {
-  let part = runtime.approvals.text(id, path)
+async function printText(runtime: Runtime, id: string, path: string): Promise<void> {
+  let part = await runtime.approvals.text(id, path)
   const card = part ? undefined : runtime.approvals.get(id)?.card
   const change = card?.changes.find((one) => one.path === path)
   if (change) return say(renderChange(change, Number.POSITIVE_INFINITY))
@@ -113,7 +113,7 @@ function printText(runtime: Runtime, id: string, path: string): void {
   // At a screen every line stands behind a bar; a file or a program gets the text as it is.
   const shown = Number.isFinite(columns())
   let line = ''
-  for (; part; part = part.next === undefined ? undefined : runtime.approvals.text(id, path, part.next)) {
+  for (; part; part = part.next === undefined ? undefined : await runtime.approvals.text(id, path, part.next)) {
     if (!shown) {
       process.stdout.write(block(part.text))
       continue
@@ -128,15 +128,15 @@ function printText(runtime: Runtime, id: string, path: string): void {
   say(shown ? setOff([plain(line)], '| ') : '')
 }
 
-function printRest(runtime: Runtime, { id, card }: Approval): void {
+async function printRest(runtime: Runtime, { id, card }: Approval): Promise<void> {
   for (const { path, unshown } of card.changes)
     if (unshown) {
       say(`\n${bold(folded(shownName(path)))}`)
-      printText(runtime, id, path)
+      await printText(runtime, id, path)
     }
   if (!card.rest?.length) return
   say(`\n${bold('Every change')} (all of one: --file PATH)`)
-  printText(runtime, id, '')
+  await printText(runtime, id, '')
 }
 
 function row(approval: ApprovalHead): string[] {

@@ -1,0 +1,103 @@
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { approve, ask, theStage, withShell } from '../support/stage.ts'
+import { countingTurns } from '../support/turns.ts'
+import { openWorld, type World } from '../support/world.ts'
+
+const many = 2_000
+const making = `mkdir many; i=0; while [ $i -lt ${many} ]; do echo $i > many/f$i; i=$((i+1)); done`
+const person = { role: 'person' as const }
+const large = 100_663_296
+
+/** Far more than what four milliseconds hold, on any machine, and far less than all of it. */
+const few = (all: number): number => all / 4
+
+const filesIn = (world: World, folder: string): number =>
+  existsSync(world.path(folder)) ? readdirSync(world.path(folder)).length : 0
+
+test('what a program did is read, shown, committed and undone in small steps', { timeout: 300_000 }, async () => {
+  await using world = await openWorld({ flags: withShell })
+  const asked = await countingTurns(() => ask(world, { command: making }))
+  expect(asked.calls.all, 'it looked at every file').toBeGreaterThan(many * 3)
+  expect(asked.calls.most).toBeLessThan(few(asked.calls.all))
+  approve(world, asked.result)
+  const committed = await countingTurns(() => world.call('shell', { command: making }, { approvalWaitMs: 0 }))
+  expect(filesIn(world, 'many')).toBe(many)
+  expect(committed.calls.all).toBeGreaterThan(many * 10)
+  expect(committed.calls.most).toBeLessThan(few(committed.calls.all))
+  const undone = await countingTurns(() => world.call('undo', { last: true, dryRun: false }, person))
+  expect(filesIn(world, 'many')).toBe(0)
+  expect(undone.calls.all).toBeGreaterThan(many * 10)
+  expect(undone.calls.most).toBeLessThan(few(undone.calls.all))
+})
+
+test('a large file is hashed, committed and undone piece by piece', { timeout: 300_000 }, async () => {
+  await using world = await openWorld({ flags: withShell })
+  const command = `truncate -s ${large} big`
+  const asked = await countingTurns(() => ask(world, { command }))
+  expect(asked.hashed.all).toBeGreaterThanOrEqual(large)
+  expect(asked.hashed.most).toBeLessThan(few(large))
+  approve(world, asked.result)
+  const committed = await countingTurns(() => world.call('shell', { command }, { approvalWaitMs: 0 }))
+  expect(statSync(world.path('big')).size).toBe(large)
+  expect(committed.hashed.all, 'its bytes are verified again').toBeGreaterThanOrEqual(large)
+  expect(committed.hashed.most).toBeLessThan(few(large))
+  const undone = await countingTurns(() => world.call('undo', { last: true, dryRun: false }, person))
+  expect(existsSync(world.path('big'))).toBe(false)
+  expect(undone.hashed.most).toBeLessThan(few(large))
+  // And back: the content comes from where it is kept.
+  const again = await countingTurns(() => world.call('undo', { last: true, dryRun: false }, person).catch((fault) => fault))
+  expect(again.hashed.most).toBeLessThan(few(large))
+})
+
+test('reads are answered while many files are committed', { timeout: 300_000 }, async () => {
+  await using world = await openWorld({ files: { 'a.txt': 'a\n' }, flags: withShell })
+  let over = false
+  let answered = 0
+  const committing = world.call('shell', { command: making }, person).finally(() => (over = true))
+  // Only from the first file that stands in its place.
+  while (!over) {
+    const begun = filesIn(world, 'many') > 0
+    expect(await world.call('read_file', { path: 'a.txt' })).toMatchObject({ content: 'a\n' })
+    if (begun && !over) answered++
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  await committing
+  expect(answered).toBeGreaterThan(2)
+})
+
+test('a call that is cancelled in the middle of its commit says what became of it', { timeout: 300_000 }, async () => {
+  await using world = await openWorld({ flags: withShell })
+  await world.call('shell', { command: making }, person)
+  const stop = new AbortController()
+  let gone = 0
+  const { result } = await countingTurns(
+    () => world.call('undo', { last: true, dryRun: false }, { ...person, signal: stop.signal }),
+    (name, path) => {
+      if (name === 'unlinkSync' && String(path).endsWith('/f7') && gone++ === 0) stop.abort()
+    },
+  )
+  expect(gone, 'it was cancelled while files went').toBeGreaterThan(0)
+  expect(result).toMatchObject({ applied: true })
+  expect(filesIn(world, 'many')).toBe(0)
+  // The lock is free again, and nothing is left to be put right.
+  await world.put('b.txt', 'b\n')
+  expect([...world.runtime.audit.lines()].filter((line) => line.event === 'recovered')).toEqual([])
+})
+
+test('what no commit takes over is named up to a bound, and counted', { timeout: 120_000 }, async () => {
+  await using world = await openWorld({ flags: withShell })
+  const command = 'echo x > x; mkdir s; seq -f s/p%.0f 3000 | xargs mkfifo'
+  const approval = await ask(world, { command })
+  const { folder, record } = theStage(world.base)
+  expect(record.ran).toMatchObject({ leftoverMore: 2_000 })
+  expect(record.ran?.leftover).toHaveLength(1_000)
+  expect(approval.card.notes?.join('\n')).toContain('Not taken over: 2000 more that are not named here.')
+  // The record that is looked at to find a stage stays small, whatever its program did and printed.
+  expect(readFileSync(join(folder, 'stage.json')).length).toBeLessThan(1_000)
+  approve(world, approval)
+  const { left } = await world.call<{ left: { path: string; why: string }[] }>('shell', { command }, { approvalWaitMs: 0 })
+  expect(left).toHaveLength(1_001)
+  expect(left.at(-1)).toEqual({ path: '…', why: 'and 2000 more, not named here' })
+})
