@@ -136,6 +136,8 @@ export interface ToolForm<I extends object, O extends object, Use, In, Out> {
   forgives?: (raw: Record<string, unknown>) => Record<string, unknown>
   /** Input fields that hold content: only their size and digest are written down. */
   private?: readonly (keyof In & string)[]
+  /** Input fields that carry what stands in files, and so may be as large as those. */
+  contents?: readonly (keyof In & string)[]
   /** For tools that must be rehearsed: whether this is the dry run, and which fields must be equal between it and the real one. */
   rehearsal?: (input: In) => { dry: boolean; same: readonly (keyof In & string)[] }
   /** For tools that check a file: whether it passed, so that `maxAutoFix` can count repairs. */
@@ -176,6 +178,7 @@ export interface Tool {
   readonly errors: readonly ErrorCode[]
   readonly examples: readonly Example[]
   readonly private: readonly string[]
+  readonly contents: readonly string[]
   readonly developer: boolean
   readonly needs: 'enableShell' | undefined
   readonly audience: Audience
@@ -225,6 +228,7 @@ function bindForm<Use>(toolset: string, form: ToolForm<object, object, Use, unkn
     errors: form.errors,
     examples: form.examples,
     private: (form.private ?? []) as readonly string[],
+    contents: (form.contents ?? []) as readonly string[],
     developer: form.developer ?? false,
     needs: form.needs,
     audience: form.audience ?? 'agent',

@@ -1,6 +1,7 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import { ToolError } from '../contracts/errors.ts'
 import type { Tool } from '../contracts/tool.ts'
+import { beyondBounds } from './bounds.ts'
 
 const ajv = new Ajv2020({ allErrors: true, strict: true, strictRequired: false, strictTypes: false, addUsedSchema: false })
 const compiled = new WeakMap<object, ValidateFunction>()
@@ -19,6 +20,8 @@ export function checkInput(tool: Tool, raw: unknown): unknown {
     const { idempotencyKey: key } = input as { idempotencyKey?: unknown }
     if (typeof key === 'string' && (key.length > 256 || key.length === 0))
       throw badArgs(tool, [{ field: 'idempotencyKey', problem: 'must have 1 to 256 characters' }])
+    const beyond = beyondBounds(tool, input)
+    if (beyond.length) throw badArgs(tool, beyond)
     return input
   }
   throw badArgs(tool, describe(validate.errors ?? []))

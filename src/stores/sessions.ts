@@ -21,10 +21,22 @@ export interface SessionStore {
 
 /** A dry run older than this is no longer worth remembering. */
 const rehearsalTtlMs = 7 * 86_400_000
+/** An agent can say, rehearse and fail as often as it likes: what is kept of it has an end, the newest stays. */
+const mostNotes = { session: 200, all: 2_000 }
+const mostRows = { sessions: 10_000, rehearsals: 20_000, repairs: 20_000 }
+/** So many rows are written before the oldest are looked for again. */
+const between = 500
 
 /** What belongs to one caller's visit. */
 export function openSessions(db: Database): SessionStore {
   db.run('DELETE FROM rehearsals WHERE at < ?', Date.now() - rehearsalTtlMs)
+  const order = { sessions: 'last_at', rehearsals: 'at', repairs: 'rowid' } as const
+  const written = { sessions: 0, rehearsals: 0, repairs: 0 }
+  const bound = (table: keyof typeof mostRows): void => {
+    if (written[table]++ % between !== 0) return
+    const beyond = `SELECT rowid FROM ${table} ORDER BY ${order[table]} DESC LIMIT -1 OFFSET ${mostRows[table]}`
+    db.run(`DELETE FROM ${table} WHERE rowid IN (${beyond})`)
+  }
   return {
     open({ id, surface, client }) {
       const now = Date.now()
@@ -37,17 +49,23 @@ export function openSessions(db: Database): SessionStore {
         now,
         now,
       )
+      bound('sessions')
       return made > 0
     },
     list: () =>
       db.all<Session>(
         'SELECT id, surface, client, started_at AS startedAt, last_at AS lastAt FROM sessions ORDER BY last_at DESC LIMIT 200',
       ),
-    note: ({ session, kind, text, at }) =>
-      void db.run('INSERT INTO notes (session, kind, text, at) VALUES (?, ?, ?, ?)', session, kind, text, at),
+    note({ session, kind, text, at }) {
+      db.run('INSERT INTO notes (session, kind, text, at) VALUES (?, ?, ?, ?)', session, kind, text, at)
+      const beyond = 'SELECT rowid FROM notes WHERE session = ? ORDER BY rowid DESC LIMIT -1 OFFSET ?'
+      db.run(`DELETE FROM notes WHERE rowid IN (${beyond})`, session, mostNotes.session)
+      db.run('DELETE FROM notes WHERE rowid IN (SELECT rowid FROM notes ORDER BY rowid DESC LIMIT -1 OFFSET ?)', mostNotes.all)
+    },
     notes: (session) => db.all<SessionNote>('SELECT session, kind, text, at FROM notes WHERE session = ? ORDER BY at', session),
-    rehearse: (session, tool, same, state) =>
-      void db.run(
+    rehearse(session, tool, same, state) {
+      bound('rehearsals')
+      db.run(
         `INSERT INTO rehearsals (session, tool, same_digest, state_digest, at) VALUES (?, ?, ?, ?, ?)
          ON CONFLICT DO UPDATE SET state_digest = excluded.state_digest, at = excluded.at`,
         session,
@@ -55,7 +73,8 @@ export function openSessions(db: Database): SessionStore {
         same,
         state,
         Date.now(),
-      ),
+      )
+    },
     rehearsed: (session, tool, same) =>
       db.get<{ state_digest: string }>(
         'SELECT state_digest FROM rehearsals WHERE session = ? AND tool = ? AND same_digest = ?',
@@ -63,15 +82,17 @@ export function openSessions(db: Database): SessionStore {
         tool,
         same,
       )?.state_digest,
-    checked: (session, path, passed) =>
-      passed
-        ? void db.run('DELETE FROM repairs WHERE session = ? AND path = ?', session, path)
-        : void db.run(
-            `INSERT INTO repairs (session, path, failed, rounds) VALUES (?, ?, 1, 0)
+    checked(session, path, passed) {
+      bound('repairs')
+      if (passed) db.run('DELETE FROM repairs WHERE session = ? AND path = ?', session, path)
+      else
+        db.run(
+          `INSERT INTO repairs (session, path, failed, rounds) VALUES (?, ?, 1, 0)
              ON CONFLICT DO UPDATE SET failed = failed + min(rounds, 1), rounds = 0`,
-            session,
-            path,
-          ),
+          session,
+          path,
+        )
+    },
     failing: (session) => db.get('SELECT 1 FROM repairs WHERE session = ? LIMIT 1', session) !== undefined,
     repaired: (session, path) =>
       void db.run('UPDATE repairs SET rounds = rounds + 1 WHERE session = ? AND path = ?', session, path),

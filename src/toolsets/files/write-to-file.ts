@@ -55,6 +55,7 @@ export const writeToFile = defineTool({
     },
   ],
   private: ['content'],
+  contents: ['content'],
   touches: ({ path, dryRun }) => [{ path, access: dryRun ? 'read' : 'write' }],
   rehearsal: ({ dryRun }) => ({ dry: dryRun, same: ['path', 'content', 'mode'] }),
   // The contract's default, written out, so that leaving it out and naming it are the same call.

@@ -1,6 +1,10 @@
 import Type from 'typebox'
+import { ToolError } from '../../contracts/errors.ts'
 import { Ack, closed, named } from '../../contracts/shapes.ts'
 import { defineTool } from './use.ts'
+
+/** It is kept and shown to the person; what is longer belongs into a file. */
+const longest = 20_000
 
 export const attemptCompletion = defineTool({
   name: 'attempt_completion',
@@ -9,10 +13,14 @@ export const attemptCompletion = defineTool({
   risk: 'R0',
   input: Type.Object({ result: Type.String({ minLength: 1 }) }, { ...named('attempt_completion', 'request'), ...closed }),
   output: Ack,
-  errors: [],
+  errors: ['E_TOO_LARGE'],
   examples: [{ says: 'a finished scene', input: { result: 'Wrote beach_date.txt with two endings.' }, output: { ack: true } }],
   private: ['result'],
   execute({ result }, { note }, call) {
+    if (result.length > longest)
+      throw new ToolError('E_TOO_LARGE', `A result may have ${longest} characters; this one has ${result.length}`, {
+        hint: 'Say what came of it in short; put long text into a file.',
+      })
     note({ session: call.session, kind: 'completion', text: result, at: Date.now() })
     return { ack: true }
   },
