@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
-import { closeSync, readSync, readdirSync, type Dirent } from 'node:fs'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { closeSync, opendirSync, readSync } from 'node:fs'
 import { ToolError } from '../contracts/errors.ts'
 import { longestJudged, secretIn } from '../contracts/secret-content.ts'
 import { isLetThrough } from './let-through.ts'
+import { openPace, sortInSteps, type Pace } from './pace.ts'
 import { deepest, letThroughHint, splitPath, type PathRules } from './paths.ts'
 import { enterFolder, fileFault, ioFault, openFile, openFolder, type Folder, type Root } from './walk.ts'
 
@@ -12,6 +12,14 @@ export interface Entry {
   name: string
   kind: 'file' | 'folder' | 'other'
 }
+
+export interface Listing {
+  entries: Entry[]
+  more: boolean
+}
+
+/** Most entries of one folder that are put in order and looked at. */
+export const mostInFolder = 100_000
 
 /** What tools see of the disk: reading only, every path judged at the moment of use. Writing is a power of the call. */
 export interface Files {
@@ -28,9 +36,17 @@ export interface Files {
   /** Throws where a file of this name with these bytes may not be shown: what is kept of files is judged like files. */
   judge(path: string, bytes: Buffer): void
   isFolder(path: string): boolean
-  list(path: string): Entry[]
-  /** Every file and folder below, depth first, names sorted; links are never followed, forbidden names never entered. */
-  scan(path: string, visit: (relative: string, kind: Entry['kind']) => void | 'stop', signal?: AbortSignal): Promise<void>
+  /** The entries of one folder, names sorted; of an endless one the first that were found, and that there are more. */
+  list(path: string, signal?: AbortSignal, most?: number): Promise<Listing>
+  /**
+   * Every file and folder below, depth first, names sorted; links are never followed, forbidden names never entered. Answers whether a
+   * folder had more entries than are looked at.
+   */
+  scan(
+    path: string,
+    visit: (relative: string, kind: Entry['kind']) => void | 'stop',
+    signal?: AbortSignal,
+  ): Promise<{ more: boolean }>
 }
 
 /** A folder with rules on its names: the only way from a tool to the disk. */
@@ -71,11 +87,11 @@ export function judgedFiles(root: Root, rules: PathRules, maxBytes: number): Fil
         throw fault
       }
     },
-    list(path) {
+    async list(path, signal, most = mostInFolder) {
       const names = splitPath(path, rules)
       const folder = openFolderOnly(root, names)
       try {
-        return entriesOf(folder, names, rules)
+        return await entriesOf(folder, names, rules, openPace(signal), most)
       } finally {
         folder.close()
       }
@@ -84,7 +100,9 @@ export function judgedFiles(root: Root, rules: PathRules, maxBytes: number): Fil
       const names = splitPath(path, rules)
       const folder = openFolderOnly(root, names)
       try {
-        await scanFolder(root, folder, names, '', rules, visit, { signal, since: performance.now() })
+        const walk: Walk = { root, rules, visit, pace: openPace(signal), more: false }
+        await scanFolder(walk, folder, names, '')
+        return { more: walk.more }
       } finally {
         folder.close()
       }
@@ -167,45 +185,52 @@ function isNoFolder(fault: unknown): boolean {
   return fault instanceof ToolError && fault.code === 'E_NOT_FOUND' && (fault.cause as NodeJS.ErrnoException)?.code === 'ENOTDIR'
 }
 
-function entriesOf(folder: Folder, names: readonly string[], rules: PathRules): Entry[] {
-  let found: Dirent[]
+/** Read entry by entry: a folder of a million names neither fills the memory nor keeps anybody waiting. */
+async function entriesOf(folder: Folder, names: readonly string[], rules: PathRules, pace: Pace, most: number): Promise<Listing> {
+  const entries: Entry[] = []
+  let more = false
   try {
-    found = readdirSync(folder.at('.'), { withFileTypes: true })
+    const open = opendirSync(folder.at('.'), { bufferSize: 256 })
+    try {
+      for (let entry = open.readSync(); entry !== null && !more; entry = open.readSync()) {
+        if (pace.due()) await pace.turn()
+        if (rules.refuse([...names, entry.name]) !== undefined) continue
+        if (entries.length === most) more = true
+        else entries.push({ name: entry.name, kind: entry.isFile() ? 'file' : entry.isDirectory() ? 'folder' : 'other' })
+      }
+    } finally {
+      open.closeSync()
+    }
   } catch (cause) {
-    throw ioFault(names, cause)
+    if (cause instanceof Error && 'syscall' in cause) throw ioFault(names, cause)
+    throw cause
   }
-  return found
-    .filter((entry) => rules.refuse([...names, entry.name]) === undefined)
-    .map((entry): Entry => ({ name: entry.name, kind: entry.isFile() ? 'file' : entry.isDirectory() ? 'folder' : 'other' }))
-    .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+  await sortInSteps(entries, (a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0), pace)
+  return { entries, more }
 }
 
-/** Longest stretch one piece of work may keep other calls waiting. */
-export const turnMs = 8
+interface Walk {
+  root: Root
+  rules: PathRules
+  visit: (relative: string, kind: Entry['kind']) => void | 'stop'
+  pace: Pace
+  more: boolean
+}
 
-async function scanFolder(
-  root: Root,
-  folder: Folder,
-  names: readonly string[],
-  prefix: string,
-  rules: PathRules,
-  visit: (relative: string, kind: Entry['kind']) => void | 'stop',
-  pace: { signal: AbortSignal | undefined; since: number },
-): Promise<'stop' | undefined> {
-  for (const entry of entriesOf(folder, names, rules)) {
+async function scanFolder(walk: Walk, folder: Folder, names: readonly string[], prefix: string): Promise<'stop' | undefined> {
+  const { root, rules, visit, pace } = walk
+  const { entries, more } = await entriesOf(folder, names, rules, pace, mostInFolder)
+  if (more) walk.more = true
+  for (const entry of entries) {
     const relative = prefix + entry.name
     if (visit(relative, entry.kind) === 'stop') return 'stop'
-    if (performance.now() - pace.since > turnMs) {
-      await nextTurn()
-      pace.signal?.throwIfAborted()
-      pace.since = performance.now()
-    }
+    if (pace.due()) await pace.turn()
     const path = [...names, entry.name]
     if (entry.kind !== 'folder' || path.length > deepest) continue
     const child = enterIfPossible(root, folder, path)
     if (!child) continue
     try {
-      if ((await scanFolder(root, child, path, `${relative}/`, rules, visit, pace)) === 'stop') return 'stop'
+      if ((await scanFolder(walk, child, path, `${relative}/`)) === 'stop') return 'stop'
     } finally {
       child.close()
     }
@@ -225,21 +250,23 @@ function enterIfPossible(root: Root, parent: Folder, names: readonly string[]): 
 
 /** Strict UTF-8. A byte order mark stays in the text, so that writing it back gives the same bytes. */
 export function decodeText(bytes: Buffer, path: string): string {
-  if (!isUtf8(bytes) || bytes.includes(0))
-    throw new ToolError('E_ENCODING', `Not UTF-8 text: ${path}`, {
-      details: { path, looksLike: guessEncoding(bytes) },
-      hint: `It looks like ${guessEncoding(bytes)}. Convert text to UTF-8 first; binary files cannot be read as text.`,
-    })
-  return bytes.toString('utf8')
+  if (isUtf8(bytes) && !bytes.includes(0)) return bytes.toString('utf8')
+  const looksLike = guessEncoding(bytes)
+  throw new ToolError('E_ENCODING', `Not UTF-8 text: ${path}`, {
+    details: { path, looksLike },
+    hint: `It looks like ${looksLike}. Convert text to UTF-8 first; binary files cannot be read as text.`,
+  })
 }
 
 function guessEncoding(bytes: Buffer): string {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return 'UTF-16 LE'
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return 'UTF-16 BE'
   if (bytes.includes(0)) return 'a binary file'
+  // The beginning tells; a character that is cut at its end does not count.
+  const start = bytes.subarray(0, 65_536)
   for (const label of ['gb18030', 'shift_jis', 'euc-kr']) {
     try {
-      new TextDecoder(label, { fatal: true }).decode(bytes)
+      new TextDecoder(label, { fatal: true }).decode(start, { stream: start.length < bytes.length })
       return label === 'gb18030' ? 'GBK/GB18030' : label === 'shift_jis' ? 'Shift_JIS' : 'EUC-KR'
     } catch {
       continue

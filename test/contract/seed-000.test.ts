@@ -15,7 +15,13 @@ const additions: Record<string, string[]> = {
   'get_runtime_info.response': ['confinement', 'projectSettings', 'unlisted'],
   'execute_command.request': ['stop'],
   'execute_command.response': ['exitCode', 'running', 'urls', 'changes', 'left', 'duration_ms', 'confined'],
-  'validate_script.response': ['severity', 'code', 'column', 'endColumn'].map((name) => `diagnostics.items.${name}`),
+  'validate_script.response': [
+    ...['severity', 'code', 'column', 'endColumn'].map((name) => `diagnostics.items.${name}`),
+    'notShown',
+  ],
+  'list_files.response': ['truncated'],
+  'search_files.response': ['truncated'],
+  'list_project_resources.response': ['leftOut'],
 }
 
 interface Shape {

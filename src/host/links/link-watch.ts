@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, readlinkSync, type Stats } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
-import { turnMs } from '../files.ts'
+import { turnMs } from '../pace.ts'
 import { deepest, type PathRules } from '../paths.ts'
 import { watchFolders } from '../stage/folder-watch.ts'
 import type { Root } from '../walk.ts'

@@ -1,7 +1,7 @@
 import { accessSync, constants, lstatSync, type Stats } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import { ToolError } from '../../contracts/errors.ts'
-import { turnMs } from '../files.ts'
+import { turnMs } from '../pace.ts'
 import { deepest } from '../paths.ts'
 import { below, entriesIn, readable, type Entry, type Place } from './entries.ts'
 import { watchFolders } from './folder-watch.ts'

@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { compileGlobs } from '../../contracts/glob.ts'
+import { answerRoom, firstThatFit } from '../../contracts/fit.ts'
 import { closed, named } from '../../contracts/shapes.ts'
 import { defineTool } from './use.ts'
 
@@ -17,7 +18,18 @@ export const listFiles = defineTool({
     },
     { ...named('list_files', 'request'), ...closed },
   ),
-  output: Type.Object({ entries: Type.Array(Type.String()) }, { ...named('list_files', 'response'), ...closed }),
+  output: Type.Object(
+    {
+      entries: Type.Array(Type.String()),
+      truncated: Type.Optional(
+        Type.Boolean({
+          const: true,
+          description: 'There are more than fit into one answer; name a folder below, or narrow the globs.',
+        }),
+      ),
+    },
+    { ...named('list_files', 'response'), ...closed },
+  ),
   errors: ['E_DENY_PATH', 'E_NOT_FOUND', 'E_IO', 'E_BAD_ARGS'],
   examples: [
     {
@@ -35,21 +47,31 @@ export const listFiles = defineTool({
   ],
   touches: ({ path }) => [{ path, access: 'read' }],
   async execute({ path, globs, dirsOnly = false }, { files }, call) {
+    const room = answerRoom()
     if (!globs?.length) {
-      const entries = files.list(path).filter((entry) => !dirsOnly || entry.kind === 'folder')
-      return { entries: entries.map((entry) => entry.name) }
+      const listed = await files.list(path, call.signal)
+      const names = listed.entries.filter((entry) => !dirsOnly || entry.kind === 'folder').map((entry) => entry.name)
+      const entries = firstThatFit(names, room)
+      return { entries, ...((listed.more || entries.length < names.length) && { truncated: true as const }) }
     }
     const wanted = compileGlobs(globs)
     const entries: string[] = []
     let seen = 0
-    await files.scan(
+    let full = false
+    const { more } = await files.scan(
       path,
       (relative, kind) => {
         if (++seen % 5_000 === 0) call.progress(seen, undefined, `${seen} entries looked at`)
-        if ((!dirsOnly || kind === 'folder') && wanted(relative)) entries.push(relative)
+        if ((dirsOnly && kind !== 'folder') || !wanted(relative)) return undefined
+        if (firstThatFit([relative], room).length === 0) {
+          full = true
+          return 'stop'
+        }
+        entries.push(relative)
+        return undefined
       },
       call.signal,
     )
-    return { entries }
+    return { entries, ...((more || full) && { truncated: true as const }) }
   },
 })

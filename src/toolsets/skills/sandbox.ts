@@ -35,6 +35,13 @@ export function wasFromSandbox(files: Files, args: readonly string[], { effects 
 
 const inner = `${sandbox}/${sandbox}`
 
+/** Asked by name: sandbox/ may hold any number of things. A link or a file of that name is none. */
 function hasInner(files: Files): boolean {
-  return hasFolder(files, sandbox) && files.list(sandbox).some(({ name, kind }) => name === sandbox && kind === 'folder')
+  if (!hasFolder(files, sandbox)) return false
+  try {
+    return files.isFolder(inner)
+  } catch (fault) {
+    if (fault instanceof ToolError) return false
+    throw fault
+  }
 }

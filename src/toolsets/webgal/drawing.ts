@@ -1,6 +1,29 @@
 import { plain } from '../../contracts/plain.ts'
+import type { Pace } from '../../host/pace.ts'
+import { short } from './finding.ts'
 import type { SceneGraph, Way } from './graph.ts'
 import { box, layOut } from './layout.ts'
+
+/** More than can be told apart in a picture. */
+const mostScenes = 2_000
+const mostWays = 5_000
+
+/** The part of a map that is drawn, and what is not, in words. */
+export function drawable(graph: SceneGraph): { graph: SceneGraph; leftOut: string[] } {
+  const scenes = graph.scenes.slice(0, mostScenes)
+  const start = graph.scenes.find(({ name }) => name === graph.start)
+  if (start && !scenes.includes(start)) scenes[scenes.length - 1] = start
+  const names = new Set(scenes.map(({ name }) => name))
+  const between = graph.ways.filter(({ from, to }) => names.has(from) && names.has(to) && from !== to)
+  const ways = between.slice(0, mostWays)
+  const leftOut = [
+    ...(scenes.length < graph.scenes.length
+      ? [`drawing: only ${scenes.length} of ${graph.scenes.length} scenes are drawn.`]
+      : []),
+    ...(ways.length < between.length ? [`drawing: only ${ways.length} of ${between.length} ways are drawn.`] : []),
+  ]
+  return { graph: { ...graph, scenes, ways, unreachable: graph.unreachable.filter((name) => names.has(name)) }, leftOut }
+}
 
 /** Ways between scenes, each pair and word once: what is worth drawing. */
 function drawn({ ways }: SceneGraph): Way[] {
@@ -37,12 +60,13 @@ export function toMermaid(graph: SceneGraph): string {
 }
 
 /** The map as a picture: every scene below those that lead to it, ways as curves with their words. */
-export function toSvg(graph: SceneGraph): string {
+export async function toSvg(graph: SceneGraph, pace: Pace): Promise<string> {
   const ways = drawn(graph)
   const names = [graph.start, ...graph.scenes.map(({ name }) => name).filter((name) => name !== graph.start)]
-  const { width, height, boxes, lines } = layOut(
+  const { width, height, boxes, lines } = await layOut(
     names,
     ways.map(({ from, to }) => [from, to] as const),
+    pace,
   )
   const shapes = graph.scenes.map(({ name, ends, reachable, deadEnd }) => {
     const { x, y } = boxes.get(name) as { x: number; y: number }
@@ -91,10 +115,6 @@ function curve(way: Way, points: readonly Point[], index: number): string {
       ? ''
       : `<text class="words" x="${first.x + (next.x - first.x) * share}" y="${first.y + (next.y - first.y) * share + 4}">${escape(caption)}</text>`
   return `<g class="${way.by === 'callScene' ? 'call' : 'way'}"><path d="${d}" marker-end="url(#tip)"/>${words}</g>`
-}
-
-function short(text: string, most: number): string {
-  return text.length > most ? `${text.slice(0, most - 1)}…` : text
 }
 
 function escape(text: string): string {

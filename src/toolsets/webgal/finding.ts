@@ -21,6 +21,29 @@ export interface Diagnostic {
   endColumn?: number
 }
 
+export type Counts = Record<Message['severity'], number>
+
+export interface Findings<T> {
+  add(finding: T): void
+  readonly counts: Readonly<Counts>
+  /** The gravest that are kept, in the order they came within one severity. */
+  kept(): T[]
+}
+
+/** Findings as they come: all are counted, and of each severity the first are kept, so that a game full of them fills nothing. */
+export function openFindings<T>(codeOf: (finding: T) => Code, most: number): Findings<T> {
+  const kept: Record<Message['severity'], T[]> = { error: [], warning: [], info: [] }
+  const counts: Counts = { error: 0, warning: 0, info: 0 }
+  return {
+    add(finding) {
+      const { severity }: Message = messages[codeOf(finding)]
+      if (counts[severity]++ < most) kept[severity].push(finding)
+    },
+    counts,
+    kept: () => [...kept.error, ...kept.warning, ...kept.info].slice(0, most),
+  }
+}
+
 export function inWords({ line, code, about = {}, at }: Finding, lang: 'ZH' | 'EN'): Diagnostic {
   const { kind, severity, fix, ...words }: Message = messages[code]
   return {
@@ -39,5 +62,10 @@ function fill(text: string, about: Readonly<Record<string, string | number>>): s
 }
 
 function shown(text: string): string {
-  return text.length > 120 ? `${text.slice(0, 119)}…` : text
+  return short(text, 120)
+}
+
+/** What others wrote, no longer than is worth showing. */
+export function short(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text
 }

@@ -1,7 +1,8 @@
 import { ToolError } from '../../contracts/errors.ts'
-import type { Files } from '../../host/files.ts'
+import type { Files, Listing } from '../../host/files.ts'
+import { sortInSteps, type Pace } from '../../host/pace.ts'
 import { folders, type Folder } from './grammar/commands.ts'
-import { nearest } from './nearest.ts'
+import { nearest, patience, type Patience } from './nearest.ts'
 
 /** Where a name in a script leads. */
 export type Whereabouts =
@@ -10,7 +11,7 @@ export type Whereabouts =
   | { is: 'missing'; file: string; nearest?: string }
   | { is: 'wrong-case' | 'wrong-extension' | 'wrong-folder'; file: string; nearest: string }
 
-/** One game on the disk, looked at only as far as needed and only once. */
+/** One game on the disk, its folders looked at once. */
 export interface Game {
   /** The folder that holds `scene`, `background` and the others, below the project; '' where it is the project itself. */
   readonly root: string
@@ -25,47 +26,51 @@ export interface Game {
   filesOf(folder: Folder): readonly string[]
   /** The text of a scene; undefined where it cannot be read. */
   sceneText(name: string): string | undefined
-  /** The text of `config.txt`. */
+  /** The beginning of `config.txt`: it is a few lines. */
   config(): string
+  /** How much is still compared to find names that are nearly right. */
+  readonly patience: Patience
+  /** What was too much to look at, in words; empty where everything was. */
+  readonly leftOut: readonly string[]
 }
+
+/** Most files of a game that are looked at, and most text of its scenes. */
+const mostFiles = 100_000
+export const mostText = 64 << 20
+const deepest = 20
+const longestConfig = 16_384
 
 /** Games stand in `game/`; exports and forks put something in front of it. */
 const usualRoots = ['game', 'public/game', 'packages/webgal/public/game', 'dist/game', '']
 
-/** The game a scene belongs to, or the one of the project. */
-export function openGame(files: Files, scenePath?: string): Game {
+/** The folder of the game a scene belongs to, or of the one of the project. */
+export function rootOf(files: Files, scenePath?: string): string {
+  const at = scenePath === undefined ? -1 : `/${scenePath}`.lastIndexOf('/scene/')
+  if (at >= 0) return `/${scenePath}`.slice(1, at)
+  const isGame = (root: string): boolean =>
+    folders.some((folder) => quietly(() => files.isFolder(root === '' ? folder : `${root}/${folder}`)))
+  return usualRoots.find(isGame) ?? 'game'
+}
+
+/** The game a scene belongs to, or the one of the project, with what lies in its folders. */
+export async function openGame(files: Files, pace: Pace, scenePath?: string): Promise<Game> {
   const root = rootOf(files, scenePath)
   const below = (name: string): string => (root === '' ? name : `${root}/${name}`)
-  const listings = new Map<string, ReadonlySet<string>>()
-  const all = new Map<Folder, string[]>()
-
-  /** Names in one folder; empty where there is none. */
-  const namesIn = (path: string): ReadonlySet<string> => {
-    const known = listings.get(path)
-    if (known) return known
-    const names = new Set(
-      listing(() => files.list(path).map((entry) => (entry.kind === 'folder' ? `${entry.name}/` : entry.name))) ?? [],
-    )
-    listings.set(path, names)
-    return names
-  }
+  const shelf = await lookThrough(files, below, pace)
+  /** What the look at the folders does not tell is asked of the disk. */
   const exists = (path: string): boolean => {
-    const cut = path.lastIndexOf('/')
-    return namesIn(cut < 0 ? '.' : path.slice(0, cut)).has(path.slice(cut + 1))
+    if (shelf.paths.has(path)) return true
+    const known = folders.some((folder) => path.startsWith(below(`${folder}/`)))
+    if (known && shelf.leftOut.length === 0 && path.split('/').length < deepest) return false
+    return quietly(() => files.readPart(path, () => ({ start: 0, end: 0 }))) !== undefined
   }
-  const filesOf = (folder: Folder): string[] => {
-    const known = all.get(folder)
-    if (known) return known
-    const found: string[] = []
-    const walk = (prefix: string, depth: number): void => {
-      for (const name of namesIn(below(`${folder}${prefix === '' ? '' : `/${prefix.slice(0, -1)}`}`)))
-        if (!name.endsWith('/')) found.push(prefix + name)
-        else if (depth < 20) walk(prefix + name, depth + 1)
-    }
-    walk('', 0)
-    all.set(folder, found.toSorted())
-    return all.get(folder) as string[]
+  const filesOf = (folder: Folder): readonly string[] => {
+    const fault = shelf.faults.get(folder)
+    if (fault) throw fault
+    return shelf.files.get(folder) ?? []
   }
+  const lookup = lookupIn(filesOf)
+  const near = patience()
 
   const found = new Map<Folder, Map<string, Whereabouts>>()
   const there = new Set<string>()
@@ -73,18 +78,23 @@ export function openGame(files: Files, scenePath?: string): Game {
     if (!isLocal(name)) return { is: 'unknown' }
     const clean = cleanName(folder, name)
     if (clean === undefined) return { is: 'unknown' }
+    filesOf(folder)
     const path = below(clean)
     if (exists(path)) return { is: 'there', path }
     const decoded = decode(path)
     if (decoded !== path && exists(decoded)) return { is: 'there', path: decoded }
-    return whereElse(folder, clean, path, filesOf)
+    return whereElse(folder, clean, path, lookup, near)
   }
 
+  let config: string | undefined
+  let scenes: readonly string[] | undefined
   let animations: ReadonlySet<string> | undefined | 'unread' = 'unread'
   return {
     root,
     filesOf,
-    scenes: () => filesOf('scene').filter((name) => name.endsWith('.txt')),
+    patience: near,
+    leftOut: shelf.leftOut,
+    scenes: () => (scenes ??= filesOf('scene').filter((name) => name.endsWith('.txt'))),
     find(folder, name) {
       const known = found.get(folder)?.get(name)
       if (known) return known
@@ -100,16 +110,50 @@ export function openGame(files: Files, scenePath?: string): Game {
       return animations.has(name) || exists(below(`animation/${name}.json`))
     },
     sceneText: (name) => quietly(() => files.readText(below(`scene/${name}`))),
-    config: () => quietly(() => files.readText(below('config.txt'))) ?? '',
+    config: () => (config ??= (quietly(() => files.readText(below('config.txt'))) ?? '').slice(0, longestConfig)),
   }
 }
 
-function rootOf(files: Files, scenePath: string | undefined): string {
-  const at = scenePath === undefined ? -1 : `/${scenePath}`.lastIndexOf('/scene/')
-  if (at >= 0) return `/${scenePath}`.slice(1, at)
-  const isGame = (root: string): boolean =>
-    folders.some((folder) => quietly(() => files.isFolder(root === '' ? folder : `${root}/${folder}`)))
-  return usualRoots.find(isGame) ?? 'game'
+interface Shelf {
+  /** Every name below the project. */
+  paths: Set<string>
+  files: Map<Folder, string[]>
+  /** Folders that are there and cannot be looked at. */
+  faults: Map<Folder, ToolError>
+  leftOut: string[]
+}
+
+async function lookThrough(files: Files, below: (name: string) => string, pace: Pace): Promise<Shelf> {
+  const shelf: Shelf = { paths: new Set(), files: new Map(), faults: new Map(), leftOut: [] }
+  let left = mostFiles
+  for (const folder of folders) {
+    const found: string[] = []
+    const walk = async (prefix: string, depth: number): Promise<void> => {
+      const path = below(`${folder}/${prefix}`.replace(/\/$/, ''))
+      const listed = await listing(files, path, left)
+      if (!listed) return
+      if (listed.more && left >= 0)
+        shelf.leftOut.push(`Of ${path} only the first ${listed.entries.length} entries were looked at.`)
+      left -= listed.entries.length
+      for (const { name, kind } of listed.entries) {
+        if (pace.due()) await pace.turn()
+        if (kind !== 'folder') {
+          found.push(prefix + name)
+          shelf.paths.add(`${path}/${name}`)
+        } else if (depth < deepest && left > 0) await walk(`${prefix}${name}/`, depth + 1)
+      }
+    }
+    try {
+      await walk('', 0)
+    } catch (fault) {
+      if (!(fault instanceof ToolError) || fault.code !== 'E_LINT_FAIL') throw fault
+      shelf.faults.set(folder, fault)
+    }
+    await sortInSteps(found, (one, other) => (one < other ? -1 : one > other ? 1 : 0), pace)
+    shelf.files.set(folder, found)
+  }
+  if (left <= 0) shelf.leftOut.splice(0, shelf.leftOut.length, `Of the game's files only the first ${mostFiles} were looked at.`)
+  return shelf
 }
 
 /** Addresses, `{variables}` and nothing at all are not looked for. */
@@ -138,23 +182,52 @@ function decode(path: string): string {
   }
 }
 
+interface Lookup {
+  files(folder: Folder): readonly string[]
+  /** The first file of a folder that has this name in other letters, or with another ending. */
+  lowered(folder: Folder): ReadonlyMap<string, string>
+  stems(folder: Folder): ReadonlyMap<string, string>
+  /** The first file of any folder with this last name in whatever letters, with its folder. */
+  bases(): ReadonlyMap<string, string>
+}
+
+/** Tables of all names, made when the first name is not where it should be: looking through every file for each would take squares. */
+function lookupIn(files: (folder: Folder) => readonly string[]): Lookup {
+  const tables = new Map<string, ReadonlyMap<string, string>>()
+  const table = (name: string, entries: () => Iterable<readonly [string, string]>): ReadonlyMap<string, string> => {
+    const known = tables.get(name)
+    if (known) return known
+    const made = new Map<string, string>()
+    for (const [key, value] of entries()) if (!made.has(key)) made.set(key, value)
+    tables.set(name, made)
+    return made
+  }
+  return {
+    files,
+    lowered: (folder) => table(`lowered ${folder}`, () => files(folder).map((one) => [one.toLowerCase(), one] as const)),
+    stems: (folder) => table(`stems ${folder}`, () => files(folder).map((one) => [stemOf(one.toLowerCase()), one] as const)),
+    bases: () =>
+      table('bases', () =>
+        folders.flatMap((folder) => files(folder).map((one) => [baseOf(one.toLowerCase()), `${folder}/${one}`] as const)),
+      ),
+  }
+}
+
+const stemOf = (name: string): string => name.replace(/\.[^./]*$/, '')
+const baseOf = (name: string): string => name.slice(name.lastIndexOf('/') + 1)
+
 /** A file that is not where it should be: in other letters, with another ending, in another folder, or nowhere. */
-function whereElse(folder: Folder, clean: string, file: string, filesOf: (folder: Folder) => string[]): Whereabouts {
+function whereElse(folder: Folder, clean: string, file: string, lookup: Lookup, patience: Patience): Whereabouts {
   const name = clean.slice(folder.length + 1)
   const lower = name.toLowerCase()
-  const here = filesOf(folder)
-  const same = here.find((one) => one.toLowerCase() === lower)
+  const same = lookup.lowered(folder).get(lower)
   if (same !== undefined) return { is: 'wrong-case', file, nearest: same }
-  const stem = lower.replace(/\.[^./]*$/, '')
-  const ending = here.find((one) => one.toLowerCase().replace(/\.[^./]*$/, '') === stem)
+  const stem = stemOf(lower)
+  const ending = lookup.stems(folder).get(stem)
   if (ending !== undefined) return { is: 'wrong-extension', file, nearest: ending }
-  const base = lower.slice(lower.lastIndexOf('/') + 1)
-  for (const other of folders)
-    for (const one of filesOf(other)) {
-      const found = one.toLowerCase()
-      if (found === base || found.endsWith(`/${base}`)) return { is: 'wrong-folder', file, nearest: `${other}/${one}` }
-    }
-  const near = nearest(name, here, Math.min(4, Math.floor(stem.length / 2)))
+  const elsewhere = lookup.bases().get(baseOf(lower))
+  if (elsewhere !== undefined) return { is: 'wrong-folder', file, nearest: elsewhere }
+  const near = nearest(name, lookup.files(folder), Math.min(4, Math.floor(stem.length / 2)), patience)
   return { is: 'missing', file, ...(near !== undefined && { nearest: near }) }
 }
 
@@ -164,9 +237,9 @@ function readAnimations(files: Files, path: string): ReadonlySet<string> | undef
 }
 
 /** A folder that is not there is empty; one that is there and cannot be read leaves nothing to check against. */
-function listing<T>(look: () => T): T | undefined {
+async function listing(files: Files, path: string, most: number): Promise<Listing | undefined> {
   try {
-    return look()
+    return await files.list(path, undefined, Math.max(0, most))
   } catch (fault) {
     if (fault instanceof ToolError && fault.code === 'E_IO')
       throw new ToolError('E_LINT_FAIL', `The resources of the game cannot be looked at: ${fault.message}`, {

@@ -1,9 +1,11 @@
 import Type from 'typebox'
 import { ToolError } from '../../contracts/errors.ts'
 import { closed, named } from '../../contracts/shapes.ts'
+import { openPace } from '../../host/pace.ts'
 import { textChange } from '../../host/text-change.ts'
 import type { Files } from '../../host/files.ts'
-import { openGame } from './game.ts'
+import { short } from './finding.ts'
+import { openGame, rootOf } from './game.ts'
 import { defineTool } from './use.ts'
 
 interface Character {
@@ -13,7 +15,7 @@ interface Character {
 }
 
 /** Where a project keeps its characters: a list, one object each, in the order they came. */
-const fileOf = (files: Files): string => `${openGame(files).root || '.'}/characters.json`
+const fileOf = (files: Files): string => `${rootOf(files) || '.'}/characters.json`
 
 export const generateCharacterProfile = defineTool({
   name: 'generate_character_profile',
@@ -47,7 +49,7 @@ export const generateCharacterProfile = defineTool({
     return { title: `Write ${input.name} down`, changes: [change] }
   },
   async execute(input, { files }, call) {
-    const game = openGame(files)
+    const game = await openGame(files, openPace(call.signal))
     const at = game.find('figure', input.imageFile)
     if (at.is !== 'there')
       throw new ToolError('E_NOT_FOUND', `No such picture in game/figure: ${input.imageFile}`, {
@@ -69,13 +71,22 @@ function textOf(files: Files, path: string): string {
 function withCharacter(text: string, path: string, { name, imageFile, defaultExpression }: Character): string {
   const characters = parse(text, path)
   const wanted = { name, imageFile, ...(defaultExpression !== undefined && { defaultExpression }) }
-  const known = characters.find((one) => one.name === name)
+  const known = characters.find((one) => one?.name === name)
   if (known && (known.imageFile !== imageFile || known.defaultExpression !== defaultExpression))
     throw new ToolError('E_CONFLICT', `${name} is already written down with other data`, {
-      details: { path, known },
+      details: { path, known: { imageFile: short(String(known.imageFile), 200) } },
       hint: `Change ${path} by hand, or use another name.`,
     })
-  return known ? text : `${JSON.stringify([...characters, wanted], null, 2)}\n`
+  return known ? text : written([...characters, wanted], path)
+}
+
+/** Lists within lists without end can be read and not be written. */
+function written(characters: readonly Character[], path: string): string {
+  try {
+    return `${JSON.stringify(characters, null, 2)}\n`
+  } catch (cause) {
+    throw noList(path, cause)
+  }
 }
 
 function parse(text: string, path: string): Character[] {
@@ -86,8 +97,13 @@ function parse(text: string, path: string): Character[] {
   } catch {
     // Said below.
   }
-  throw new ToolError('E_PARSE_FAIL', `${path} does not hold a list of characters`, {
+  throw noList(path)
+}
+
+function noList(path: string, cause?: unknown): ToolError {
+  return new ToolError('E_PARSE_FAIL', `${path} does not hold a list of characters`, {
     details: { path },
     hint: 'Correct the file, or move it away.',
+    cause,
   })
 }

@@ -1,6 +1,9 @@
-import type { Game } from './game.ts'
+import type { Pace } from '../../host/pace.ts'
 import { isOpen, variablesIn } from './checks/expressions.ts'
-import { parseChoices, parseScene, type Statement } from './grammar/parse.ts'
+import { short } from './finding.ts'
+import { mostText, type Game } from './game.ts'
+import { firstLines } from './grammar/fold.ts'
+import { parseChoices, statementsOf, type Statement } from './grammar/parse.ts'
 
 export interface Way {
   from: string
@@ -34,72 +37,126 @@ export interface SceneGraph {
   deadEnds: string[]
   /** Which variables decide which branch. */
   gates: { variable: string; scene: string; line: number; condition: string }[]
+  /** What was too much to look at, in words. */
+  leftOut: string[]
 }
 
-/** The route map of a whole game. */
-export function graphOf(game: Game): SceneGraph {
+/** Most of each kind that is kept of a whole game; which scenes are reached is found out with all of them. */
+const mostKept = 20_000
+/** Longest words and conditions that are kept: an answer repeats them. */
+const longestWords = 200
+
+/** The route map of a whole game, in steps. */
+export async function graphOf(game: Game, pace: Pace): Promise<SceneGraph> {
   const names = game.scenes()
-  const start = names.includes('start.txt') ? 'start.txt' : (names[0] ?? 'start.txt')
   const known = new Set(names)
-  const ways: Way[] = []
-  const missing: SceneGraph['missing'] = []
-  const gates: SceneGraph['gates'] = []
-  const scenes = names.map((name): SceneNode => {
-    const statements = parseScene((game.sceneText(name) ?? '').replace(/^\uFEFF/, ''))
-    for (const way of waysOf(name, statements)) {
-      if (known.has(way.to)) ways.push(way)
-      else if (!isOpen(way.to)) missing.push({ from: name, line: way.line, target: way.to })
-      for (const variable of new Set(variablesIn(way.when ?? '')))
-        gates.push({ variable, scene: name, line: way.line, condition: way.when ?? '' })
-    }
-    const ends = statements.some(({ command }) => command === 'end')
-    const labels = statements.filter(({ command }) => command === 'label').map(({ content }) => content)
-    return { name, labels, ends, reachable: false, deadEnd: false }
-  })
-  const reached = reach(start, ways)
-  const called = new Set(ways.filter(({ by }) => by === 'callScene').map(({ to }) => to))
-  for (const scene of scenes) {
-    scene.reachable = reached.has(scene.name)
-    const leads = ways.some((way) => way.from === scene.name && way.to !== scene.name && way.by !== 'callScene')
-    scene.deadEnd = !scene.ends && !leads && !called.has(scene.name)
-  }
-  return {
+  const start = known.has('start.txt') ? 'start.txt' : (names[0] ?? 'start.txt')
+  const graph: SceneGraph = {
     start,
-    scenes,
-    ways,
-    missing,
-    unreachable: scenes.filter(({ reachable }) => !reachable).map(({ name }) => name),
-    deadEnds: scenes.filter(({ deadEnd }) => deadEnd).map(({ name }) => name),
-    gates,
+    scenes: [],
+    ways: [],
+    missing: [],
+    unreachable: [],
+    deadEnds: [],
+    gates: [],
+    leftOut: [...game.leftOut],
+  }
+  const next = new Map<string, Set<string>>()
+  const called = new Set<string>()
+  const leading = new Set<string>()
+  const dropped = { labels: 0, ways: 0, missing: 0, gates: 0 }
+  const keep = <T>(list: T[], kind: keyof typeof dropped, item: T): void => {
+    if (list.length < mostKept) list.push(item)
+    else dropped[kind]++
+  }
+  const take = (way: Way): void => {
+    const { from, to, by, line, when } = way
+    if (known.has(to)) {
+      keep(graph.ways, 'ways', shortened(way))
+      next.set(from, (next.get(from) ?? new Set<string>()).add(to))
+      if (by === 'callScene') called.add(to)
+      else if (to !== from) leading.add(from)
+    } else if (!isOpen(to)) keep(graph.missing, 'missing', { from, line, target: short(to, longestWords) })
+    if (when === undefined) return
+    for (const variable of new Set(variablesIn(when)))
+      keep(graph.gates, 'gates', {
+        variable: short(variable, longestWords),
+        scene: from,
+        line,
+        condition: short(when, longestWords),
+      })
+  }
+  let read = 0
+  let labelsKept = 0
+  const cut: string[] = []
+  for (const [index, name] of names.entries()) {
+    if (read > mostText) {
+      graph.leftOut.push(`Only the first ${index} of ${names.length} scenes were read.`)
+      break
+    }
+    const text = (game.sceneText(name) ?? '').replace(/^\uFEFF/, '')
+    read += text.length
+    const scene: SceneNode = { name, labels: [], ends: false, reachable: false, deadEnd: false }
+    graph.scenes.push(scene)
+    let whole = !firstLines(text).cut
+    for (const statement of statementsOf(text)) {
+      for (const way of waysOf(name, statement)) take(way)
+      if (statement.command === 'end') scene.ends = true
+      if (statement.command === 'label') {
+        if (labelsKept++ < mostKept) scene.labels.push(short(statement.content, longestWords))
+        else dropped.labels++
+      }
+      if (statement.cut) whole = false
+      if (pace.due()) await pace.turn()
+    }
+    if (!whole) cut.push(name)
+  }
+  const reached = reach(start, next)
+  for (const scene of graph.scenes) {
+    scene.reachable = reached.has(scene.name)
+    scene.deadEnd = !scene.ends && !leading.has(scene.name) && !called.has(scene.name)
+    if (!scene.reachable) graph.unreachable.push(scene.name)
+    if (scene.deadEnd) graph.deadEnds.push(scene.name)
+  }
+  if (cut.length)
+    graph.leftOut.push(
+      `${cut.length} scenes have too many lines or endless statements and were read in part: ${cut.slice(0, 5).join(', ')}`,
+    )
+  for (const [kind, count] of Object.entries(dropped)) if (count > 0) graph.leftOut.push(`${kind}: ${count} more are not listed.`)
+  return graph
+}
+
+function shortened(way: Way): Way {
+  const { label, words, when } = way
+  return {
+    ...way,
+    ...(label !== undefined && { label: short(label, longestWords) }),
+    ...(words !== undefined && { words: short(words, longestWords) }),
+    ...(when !== undefined && { when: short(when, longestWords) }),
   }
 }
 
-function waysOf(from: string, statements: readonly Statement[]): Way[] {
-  return statements.flatMap((statement): Way[] => {
-    const { command, content, line, args } = statement
-    const when = args.find(({ key }) => key === 'when')?.value
-    const condition = typeof when === 'string' ? { when } : {}
-    if (command === 'changeScene' || command === 'callScene')
-      return content === '' ? [] : [{ from, to: clean(content), by: command, line, ...condition }]
-    if (command === 'jumpLabel') return [{ from, to: from, by: command, line, label: content, ...condition }]
-    if (command !== 'choose') return []
-    return parseChoices(content)
-      .filter(({ target }) => target !== '')
-      .map(({ words, target, show, enable }) => {
-        const both = [show, enable].filter((text) => text !== undefined && text !== '').join(' && ')
-        const place = target.includes('.') ? { to: clean(target) } : { to: from, label: target }
-        return { from, by: command, line, words, ...place, ...(both === '' ? condition : { when: both }) }
-      })
-  })
+function waysOf(from: string, { command, content, line, args }: Statement): Way[] {
+  const when = args.find(({ key }) => key === 'when')?.value
+  const condition = typeof when === 'string' ? { when } : {}
+  if (command === 'changeScene' || command === 'callScene')
+    return content === '' ? [] : [{ from, to: clean(content), by: command, line, ...condition }]
+  if (command === 'jumpLabel') return [{ from, to: from, by: command, line, label: content, ...condition }]
+  if (command !== 'choose') return []
+  return parseChoices(content)
+    .filter(({ target }) => target !== '')
+    .map(({ words, target, show, enable }) => {
+      const both = [show, enable].filter((text) => text !== undefined && text !== '').join(' && ')
+      const place = target.includes('.') ? { to: clean(target) } : { to: from, label: target }
+      return { from, by: command, line, words, ...place, ...(both === '' ? condition : { when: both }) }
+    })
 }
 
 function clean(name: string): string {
   return name.replaceAll('\\', '/').replace(/^\.?\//, '')
 }
 
-function reach(start: string, ways: readonly Way[]): Set<string> {
-  const next = new Map<string, string[]>()
-  for (const { from, to } of ways) next.set(from, [...(next.get(from) ?? []), to])
+function reach(start: string, next: ReadonlyMap<string, ReadonlySet<string>>): Set<string> {
   const reached = new Set([start])
   for (const name of reached) for (const to of next.get(name) ?? []) reached.add(to)
   return reached

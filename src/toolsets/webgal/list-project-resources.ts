@@ -1,6 +1,9 @@
 import Type from 'typebox'
+import { answerRoom, firstThatFit } from '../../contracts/fit.ts'
 import { closed, named } from '../../contracts/shapes.ts'
+import { openPace } from '../../host/pace.ts'
 import { openGame } from './game.ts'
+import { leftOut, notListed } from './shapes.ts'
 import { defineTool } from './use.ts'
 
 const names = Type.Array(Type.String())
@@ -13,7 +16,7 @@ export const listProjectResources = defineTool({
   risk: 'R0',
   input: Type.Object({}, { ...named('list_project_resources', 'request'), ...closed }),
   output: Type.Object(
-    { backgrounds: names, figures: names, bgm: names, vocals: names, scenes: names },
+    { backgrounds: names, figures: names, bgm: names, vocals: names, scenes: names, leftOut },
     { ...named('list_project_resources', 'response'), ...closed },
   ),
   errors: ['E_IO'],
@@ -25,14 +28,23 @@ export const listProjectResources = defineTool({
       output: { backgrounds: ['night/sea.png'], figures: [], bgm: [], vocals: [], scenes: ['start.txt'] },
     },
   ],
-  execute(_, { files }) {
-    const game = openGame(files)
-    return {
-      backgrounds: [...game.filesOf('background')],
-      figures: [...game.filesOf('figure')],
-      bgm: [...game.filesOf('bgm')],
-      vocals: [...game.filesOf('vocal')],
-      scenes: [...game.scenes()],
+  async execute(_, { files }, call) {
+    const game = await openGame(files, openPace(call.signal))
+    const room = answerRoom()
+    const left = [...game.leftOut]
+    const some = (name: string, all: readonly string[]): string[] => {
+      const listed = firstThatFit(all, room)
+      left.push(...notListed(name, all, listed))
+      return listed
     }
+    // Scenes first: they are the few, and what follows may fill the answer.
+    const scenes = some('scenes', game.scenes())
+    const found = {
+      backgrounds: some('backgrounds', game.filesOf('background')),
+      figures: some('figures', game.filesOf('figure')),
+      bgm: some('bgm', game.filesOf('bgm')),
+      vocals: some('vocals', game.filesOf('vocal')),
+    }
+    return { ...found, scenes, ...(left.length && { leftOut: left }) }
   },
 })

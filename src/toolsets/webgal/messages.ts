@@ -180,6 +180,20 @@ export const messages = {
     EN: 'A space and a hyphen inside the JSON start an argument and cut it off',
     fix: { ZH: '负数前不要空格："x":-50', EN: 'No space before a minus: "x":-50' },
   },
+  'statement-too-long': {
+    kind: 'syntax',
+    severity: 'error',
+    ZH: '这条语句超过 {most} 个字符，未检查',
+    EN: 'The statement has more than {most} characters and was not checked',
+    fix: { ZH: '把它拆成几条', EN: 'Split it' },
+  },
+  'too-many-lines': {
+    kind: 'syntax',
+    severity: 'error',
+    ZH: '场景超过 {most} 行，从这里起未检查',
+    EN: 'The scene has more than {most} lines; from here on nothing was checked',
+    fix: { ZH: '把场景拆成几个文件', EN: 'Split the scene into several' },
+  },
   'broken-json': {
     kind: 'syntax',
     severity: 'error',

@@ -1,9 +1,10 @@
 import Type from 'typebox'
 import { ToolError } from '../../contracts/errors.ts'
 import { closed, named } from '../../contracts/shapes.ts'
+import { openPace, type Pace } from '../../host/pace.ts'
 import { referencesOf } from './checks/resources.ts'
-import { openGame, type Game } from './game.ts'
-import { parseScene } from './grammar/parse.ts'
+import { openGame, rootOf, type Game } from './game.ts'
+import { statementsOf } from './grammar/parse.ts'
 import { nearest } from './nearest.ts'
 import { defineTool } from './use.ts'
 
@@ -31,25 +32,26 @@ export const previewScene = defineTool({
   ),
   errors: ['E_PREVIEW_FAIL', 'E_TIMEOUT', 'E_POLICY_VIOLATION', 'E_DENY_PATH', 'E_BAD_ARGS'],
   examples: [],
-  touches: ({ scenePath }, { files }) => [{ path: sceneOf(scenePath, openGame(files)).path, access: 'read' }],
+  touches: ({ scenePath }, { files }) => [{ path: sceneOf(scenePath, rootOf(files)).path, access: 'read' }],
   async execute({ scenePath, line = 1 }, { files, preview }, call) {
-    const game = openGame(files)
-    const { name, path } = sceneOf(scenePath, game)
+    const pace = openPace(call.signal)
+    const game = await openGame(files, pace)
+    const { name, path } = sceneOf(scenePath, game.root)
     const text = game.sceneText(name)
     if (text === undefined) throw noScene(name, path, game)
-    const lines = text.split('\n').length
+    const lines = linesIn(text)
     if (line > lines)
       throw new ToolError('E_BAD_ARGS', `${path} has ${lines} lines, so there is no line ${line}`, {
         hint: 'Lines are counted from 1.',
       })
     const { url, logs, missing } = await preview.show({ game: game.root, scene: name, line, signal: call.signal })
-    const failed = firstNaming(text, new Set(missing))
+    const failed = await firstNaming(text, new Set(missing), pace)
     return { url, logs, ...(failed !== undefined && { firstErrorLine: failed }) }
   },
 })
 
 /** The scene that is meant: `game/scene/x.txt`, `scene/x.txt`, `x.txt` and `x` are the same. */
-function sceneOf(given: string | undefined, { root }: Game): { name: string; path: string } {
+function sceneOf(given: string | undefined, root: string): { name: string; path: string } {
   const asked = (given ?? 'start').replace(/^(\.\/)+/, '')
   if (/^[a-z][a-z0-9+.-]*:/i.test(asked) || asked.startsWith('//'))
     throw new ToolError('E_POLICY_VIOLATION', `Only scenes of this project can be previewed: ${asked.slice(0, 200)}`, {
@@ -63,7 +65,7 @@ function sceneOf(given: string | undefined, { root }: Game): { name: string; pat
 
 function noScene(name: string, path: string, game: Game): ToolError {
   const scenes = game.scenes()
-  const near = nearest(name, scenes, Math.max(2, Math.floor(name.length / 3)))
+  const near = nearest(name, scenes, Math.max(2, Math.floor(name.length / 3)), game.patience)
   const shown = scenes.slice(0, 10).join(', ')
   return new ToolError('E_PREVIEW_FAIL', `There is no scene ${path}`, {
     details: { path, ...(near !== undefined && { nearest: near }) },
@@ -72,11 +74,19 @@ function noScene(name: string, path: string, game: Game): ToolError {
 }
 
 /** The first line that names one of the files, as the engine would ask for it. A comment names nothing. */
-function firstNaming(text: string, missing: ReadonlySet<string>): number | undefined {
+async function firstNaming(text: string, missing: ReadonlySet<string>, pace: Pace): Promise<number | undefined> {
   if (missing.size === 0) return undefined
-  return parseScene(text).find((statement) =>
-    referencesOf(statement).some(({ folder, name }) => missing.has(asAsked(folder, name))),
-  )?.line
+  for (const statement of statementsOf(text)) {
+    if (referencesOf(statement).some(({ folder, name }) => missing.has(asAsked(folder, name)))) return statement.line
+    if (pace.due()) await pace.turn()
+  }
+  return undefined
+}
+
+function linesIn(text: string): number {
+  let lines = 1
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++
+  return lines
 }
 
 /** What the engine asks for, in the way the preview writes it down. */

@@ -1,10 +1,11 @@
 import Type from 'typebox'
+import { answerRoom, firstThatFit } from '../../contracts/fit.ts'
 import { closed } from '../../contracts/shapes.ts'
-import { inWords } from './finding.ts'
+import { openPace } from '../../host/pace.ts'
+import { inWords, short } from './finding.ts'
 import { openGame } from './game.ts'
-import { messages } from './messages.ts'
 import { reportOn } from './report.ts'
-import { Diagnostic } from './shapes.ts'
+import { Diagnostic, leftOut, notListed } from './shapes.ts'
 import { defineTool } from './use.ts'
 import { languageWith } from './validate.ts'
 
@@ -32,6 +33,7 @@ export const projectReport = defineTool({
       unreadable: Type.Array(text),
       unused: Type.Array(text),
       characters: Type.Array(Type.Object({ name: text, lines: number, words: number }, closed)),
+      leftOut,
     },
     closed,
   ),
@@ -44,27 +46,44 @@ export const projectReport = defineTool({
       output: { valid: true, scenes: 1, errors: 0, characters: [{ name: 'Mara', lines: 1, words: 4 }] },
     },
   ],
-  execute({ limit = 200 }, { files, lang, extraCommands }, call) {
-    const report = reportOn(openGame(files), languageWith(extraCommands), (done, total) => call.progress(done, total))
-    const order = { error: 0, warning: 1, info: 2 }
-    const sorted = report.findings.toSorted(
-      (one, other) => order[messages[one.finding.code].severity] - order[messages[other.finding.code].severity],
+  async execute({ limit = 200 }, { files, lang, extraCommands }, call) {
+    const pace = openPace(call.signal)
+    const game = await openGame(files, pace)
+    const report = await reportOn(game, languageWith(extraCommands), {
+      limit,
+      pace,
+      step: (done, total) => call.progress(done, total),
+    })
+    const { error, warning, info } = report.counts
+    const room = answerRoom()
+    const words = report.findings.map(({ scene, finding }) => ({ scene, ...inWords(finding, lang) }))
+    const diagnostics = firstThatFit(words, room)
+    const unreadable = firstThatFit(report.unreadable, room)
+    const characters = firstThatFit(
+      report.characters.map(({ name, ...counts }) => ({ name: short(name, 200), ...counts })),
+      room,
     )
-    const count = (severity: keyof typeof order): number =>
-      report.findings.filter(({ finding }) => messages[finding.code].severity === severity).length
+    const unused = firstThatFit(report.unused, room)
+    const left = [
+      ...report.leftOut,
+      ...notListed('unreadable', report.unreadable, unreadable),
+      ...notListed('characters', report.characters, characters),
+      ...notListed('unused', report.unused, unused),
+    ]
     return {
-      valid: count('error') === 0 && report.unreadable.length === 0,
+      valid: error === 0 && report.unreadable.length === 0 && report.leftOut.length === 0,
       scenes: report.scenes,
       lines: report.lines,
       words: report.words,
-      errors: count('error'),
-      warnings: count('warning'),
-      notes: count('info'),
-      diagnostics: sorted.slice(0, limit).map(({ scene, finding }) => ({ scene, ...inWords(finding, lang) })),
-      truncated: sorted.length > limit,
-      unreadable: report.unreadable,
-      unused: report.unused,
-      characters: report.characters,
+      errors: error,
+      warnings: warning,
+      notes: info,
+      diagnostics,
+      truncated: error + warning + info > diagnostics.length,
+      unreadable,
+      unused,
+      characters,
+      ...(left.length && { leftOut: left }),
     }
   },
 })

@@ -1,6 +1,6 @@
-import { misread } from './checks/heads.ts'
-import type { Finding } from './finding.ts'
-import type { Game } from './game.ts'
+import type { Pace } from '../../host/pace.ts'
+import { openFindings, type Counts, type Finding } from './finding.ts'
+import { mostText, type Game } from './game.ts'
 import { folders } from './grammar/commands.ts'
 import type { Statement } from './grammar/parse.ts'
 import { validateScene, type Language } from './validate.ts'
@@ -9,42 +9,76 @@ export interface Report {
   scenes: number
   lines: number
   words: number
-  findings: { scene: string; finding: Finding }[]
+  /** The gravest, at most as many as were asked for. */
+  findings: SceneFinding[]
+  /** Of all that were found. */
+  counts: Counts
   /** Scenes that could not be read as text. */
   unreadable: string[]
   /** Files no scene names. */
   unused: string[]
   characters: { name: string; lines: number; words: number }[]
+  /** What was too much to look at, in words. */
+  leftOut: string[]
 }
 
+export interface SceneFinding {
+  scene: string
+  finding: Finding
+}
+
+/** More people than a story has. */
+const mostSpeakers = 10_000
+
 /** One look at every scene. `step` is told how far it is. */
-export function reportOn(game: Game, language: Language, step: (done: number, total: number) => void): Report {
-  const report: Report = { scenes: 0, lines: 0, words: 0, findings: [], unreadable: [], unused: [], characters: [] }
+export async function reportOn(
+  game: Game,
+  language: Language,
+  { limit, pace, step }: { limit: number; pace: Pace; step: (done: number, total: number) => void },
+): Promise<Report> {
+  const report: Report = {
+    scenes: 0,
+    lines: 0,
+    words: 0,
+    findings: [],
+    counts: { error: 0, warning: 0, info: 0 },
+    unreadable: [],
+    unused: [],
+    characters: [],
+    leftOut: [...game.leftOut],
+  }
+  const found = openFindings<SceneFinding>(({ finding }) => finding.code, limit)
+  let read = 0
   const spoken = new Map<string, { lines: number; words: number }>()
   const scenes = game.scenes()
   for (const [index, name] of scenes.entries()) {
+    if (read > mostText) {
+      report.leftOut.push(`Only the first ${index} of ${scenes.length} scenes were read.`)
+      break
+    }
     const text = game.sceneText(name)
+    read += text?.length ?? 0
     if (text === undefined) report.unreadable.push(name)
     else {
-      const { findings, statements } = validateScene(text, game, language)
+      const { findings, counts, statements, misread } = await validateScene(text, game, language, pace)
       report.scenes++
-      for (const finding of findings) report.findings.push({ scene: name, finding })
-      const other = new Set(findings.filter(({ code }) => misread.has(code)).map(({ line }) => line))
-      count(
-        statements.filter(({ line }) => !other.has(line)),
-        report,
-        spoken,
-      )
+      for (const finding of findings) found.add({ scene: name, finding })
+      for (const severity of ['error', 'warning', 'info'] as const) report.counts[severity] += counts[severity]
+      await count(statements, misread, report, spoken, pace)
     }
     if (index % 50 === 0) step(index, scenes.length)
   }
+  report.findings = found.kept()
   const below = game.root === '' ? '' : `${game.root}/`
   const config = game.config()
   for (const folder of folders)
     if (folder !== 'scene' && folder !== 'animation')
-      for (const file of game.filesOf(folder))
+      for (const file of game.filesOf(folder)) {
+        if (pace.due()) await pace.turn()
         if (!game.wasFound(`${below}${folder}/${file}`) && !config.includes(file) && !isPart(file))
           report.unused.push(`${folder}/${file}`)
+      }
+  if (spoken.size >= mostSpeakers) report.leftOut.push(`Only the first ${mostSpeakers} speakers were counted.`)
   report.characters = [...spoken]
     .map(([name, { lines, words }]) => ({ name, lines, words }))
     .toSorted((one, other) => other.lines - one.lines || (one.name < other.name ? -1 : 1))
@@ -56,9 +90,17 @@ function isPart(file: string): boolean {
   return /\.(?:moc3?|mtn|motion3?\.json|exp3?\.json|physics3?\.json|atlas|skel|md|txt|gitkeep)$/i.test(file) || file.includes('/')
 }
 
-function count(statements: readonly Statement[], report: Report, spoken: Map<string, { lines: number; words: number }>): void {
+async function count(
+  statements: readonly Statement[],
+  misread: ReadonlySet<number>,
+  report: Report,
+  spoken: Map<string, { lines: number; words: number }>,
+  pace: Pace,
+): Promise<void> {
   let speaker = ''
-  for (const { command, speaker: named, content, args } of statements) {
+  for (const { command, speaker: named, content, args, line } of statements) {
+    if (pace.due()) await pace.turn()
+    if (misread.has(line)) continue
     if (command !== 'comment') report.lines++
     if (command !== 'say') continue
     const given = args.find(({ key }) => key === 'speaker')?.value
@@ -66,7 +108,7 @@ function count(statements: readonly Statement[], report: Report, spoken: Map<str
     else if (typeof given === 'string') speaker = given
     const words = wordsIn(content)
     report.words += words
-    if (speaker === '') continue
+    if (speaker === '' || (spoken.size >= mostSpeakers && !spoken.has(speaker))) continue
     const sum = spoken.get(speaker) ?? { lines: 0, words: 0 }
     spoken.set(speaker, { lines: sum.lines + 1, words: sum.words + words })
   }

@@ -1,8 +1,11 @@
 import Type from 'typebox'
+import { answerRoom, firstThatFit } from '../../contracts/fit.ts'
 import { closed } from '../../contracts/shapes.ts'
-import { toMermaid, toSvg } from './drawing.ts'
+import { openPace } from '../../host/pace.ts'
+import { drawable, toMermaid, toSvg } from './drawing.ts'
 import { openGame } from './game.ts'
 import { graphOf } from './graph.ts'
+import { leftOut, notListed } from './shapes.ts'
 import { defineTool } from './use.ts'
 
 const text = Type.String()
@@ -47,6 +50,7 @@ export const sceneGraph = defineTool({
       deadEnds: texts,
       gates: Type.Array(Type.Object({ variable: text, scene: text, line, condition: text }, closed)),
       drawing: Type.Optional(text),
+      leftOut,
     },
     closed,
   ),
@@ -63,9 +67,28 @@ export const sceneGraph = defineTool({
       output: { start: 'start.txt', missing: [], unreachable: [], deadEnds: [] },
     },
   ],
-  execute({ format = 'json' }, { files }) {
-    const graph = graphOf(openGame(files))
-    if (format === 'json') return graph
-    return { ...graph, drawing: format === 'svg' ? toSvg(graph) : toMermaid(graph) }
+  async execute({ format = 'json' }, { files }, call) {
+    const pace = openPace(call.signal)
+    const graph = await graphOf(await openGame(files, pace), pace)
+    const left = [...graph.leftOut]
+    const room = answerRoom()
+    const some = <T>(name: string, all: readonly T[]): T[] => {
+      const listed = firstThatFit(all, room)
+      left.push(...notListed(name, all, listed))
+      return listed
+    }
+    const drawn = format === 'json' ? undefined : drawable(graph)
+    if (drawn) left.push(...drawn.leftOut)
+    const drawing = drawn && (format === 'svg' ? await toSvg(drawn.graph, pace) : toMermaid(drawn.graph))
+    const answer = {
+      start: graph.start,
+      missing: some('missing', graph.missing),
+      deadEnds: some('deadEnds', graph.deadEnds),
+      unreachable: some('unreachable', graph.unreachable),
+      scenes: some('scenes', graph.scenes),
+      ways: some('ways', graph.ways),
+      gates: some('gates', graph.gates),
+    }
+    return { ...answer, ...(drawing !== undefined && { drawing }), ...(left.length && { leftOut: left }) }
   },
 })

@@ -15,3 +15,13 @@ export const Diagnostic = Type.Object(
   },
   closed,
 )
+
+/** Beside every answer about a whole game. */
+export const leftOut = Type.Optional(
+  Type.Array(Type.String(), { description: 'What was too much to look at or to list, in words. Absent where everything was.' }),
+)
+
+/** Says how much of a list did not fit into the answer. */
+export function notListed(name: string, all: readonly unknown[], listed: readonly unknown[]): string[] {
+  return all.length === listed.length ? [] : [`${name}: only the first ${listed.length} of ${all.length} are listed.`]
+}

@@ -1,6 +1,8 @@
 import Type from 'typebox'
 import { ToolError } from '../../contracts/errors.ts'
+import { answerRoom, firstThatFit } from '../../contracts/fit.ts'
 import { closed, named } from '../../contracts/shapes.ts'
+import { openPace } from '../../host/pace.ts'
 import { scriptText } from './encoding.ts'
 import { inWords } from './finding.ts'
 import { openGame } from './game.ts'
@@ -19,7 +21,11 @@ export const validateScript = defineTool({
     { ...named('validate_script', 'request'), ...closed, oneOf: [{ required: ['path'] }, { required: ['content'] }] },
   ),
   output: Type.Object(
-    { valid: Type.Boolean(), diagnostics: Type.Array(Diagnostic) },
+    {
+      valid: Type.Boolean(),
+      diagnostics: Type.Array(Diagnostic),
+      notShown: Type.Optional(Type.Integer({ minimum: 1, description: 'How many more there are; the gravest are in the list.' })),
+    },
     { ...named('validate_script', 'response'), ...closed },
   ),
   errors: ['E_PARSE_FAIL', 'E_LINT_FAIL', 'E_NOT_FOUND', 'E_DENY_PATH', 'E_ENCODING', 'E_TOO_LARGE', 'E_IO'],
@@ -31,14 +37,21 @@ export const validateScript = defineTool({
     },
   ],
   private: ['content'],
+  contents: ['content'],
   touches: ({ path }) => (path === undefined ? [] : [{ path, access: 'read' }]),
   verdict: ({ path }, { valid }) => (path === undefined ? undefined : { path, passed: valid }),
-  execute({ path, content }, { files, lang, extraCommands }) {
+  async execute({ path, content }, { files, lang, extraCommands }, call) {
     if (content !== undefined && Buffer.byteLength(content) > files.maxBytes)
       throw new ToolError('E_TOO_LARGE', `The script has more than ${files.maxBytes} bytes`, { hint: 'Split the scene.' })
     const text = path === undefined ? (content ?? '') : scriptText(files.read(path), path)
-    const game = openGame(files, path === undefined ? undefined : files.normal(path))
-    const { valid, findings } = validateScene(text, game, languageWith(extraCommands))
-    return { valid, diagnostics: findings.map((finding) => inWords(finding, lang)) }
+    const pace = openPace(call.signal)
+    const game = await openGame(files, pace, path === undefined ? undefined : files.normal(path))
+    const { valid, findings, counts } = await validateScene(text, game, languageWith(extraCommands), pace)
+    const diagnostics = firstThatFit(
+      findings.map((finding) => inWords(finding, lang)),
+      answerRoom(),
+    )
+    const notShown = counts.error + counts.warning + counts.info - diagnostics.length
+    return { valid, diagnostics, ...(notShown > 0 && { notShown }) }
   },
 })

@@ -24,6 +24,7 @@ interface Report {
   unreadable: string[]
   unused: string[]
   characters: { name: string; lines: number; words: number }[]
+  leftOut?: string[]
 }
 
 interface Graph {
@@ -34,6 +35,7 @@ interface Graph {
   unreachable: string[]
   deadEnds: string[]
   drawing?: string
+  leftOut?: string[]
 }
 
 export const webgal: Command = {
@@ -108,6 +110,7 @@ function validate(report: Report, options: Record<string, string | boolean | und
       say(`  ${String(line).padStart(4)}  ${paint[severity](severity.padEnd(7))}  ${oneLine(message, 160)}`)
       if (fixHint !== undefined) say(`        ${dim(`→ ${oneLine(fixHint, 150)}`)}`)
     }
+    for (const left of report.leftOut ?? []) say(yellow(oneLine(left, 160)))
     for (const name of report.unreadable) say(`${bold(oneLine(name, 120))}\n        ${red('error')}    not UTF-8 text`)
     if (shown.length > 0 || report.unreadable.length > 0) say()
     const verdict = failed ? red('Not fine') : green('Fine')
@@ -131,6 +134,7 @@ function summary(report: Report, json: boolean): number {
           report.characters.map(({ name, lines, words }) => [name, String(lines), String(words)]),
         )}`,
       )
+    for (const left of report.leftOut ?? []) say(yellow(oneLine(left, 160)))
     say(report.unused.length ? `\n${bold('No scene names these files')}` : '\nEvery resource is used.')
     for (const file of report.unused.slice(0, 200)) say(`  ${oneLine(file, 150)}`)
     if (report.unused.length > 200) say(dim(`  … ${report.unused.length - 200} more; --json shows them all`))
@@ -144,6 +148,7 @@ async function graph(runtime: Runtime, options: Record<string, string | boolean 
   if (json) say(JSON.stringify(found))
   else if (found.drawing !== undefined) process.stdout.write(found.drawing)
   else {
+    for (const left of found.leftOut ?? []) say(yellow(oneLine(left, 160)))
     const rows = found.ways.map(({ from, to, by, line, label, words, when }) => [
       `${from}:${line}`,
       by,

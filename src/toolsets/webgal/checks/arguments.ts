@@ -1,13 +1,13 @@
 import type { Finding } from '../finding.ts'
 import { commands, everywhere, type CommandRow, type ValueKind } from '../grammar/commands.ts'
 import type { Argument, Statement } from '../grammar/parse.ts'
-import { nearest } from '../nearest.ts'
+import { nearest, type Patience } from '../nearest.ts'
 import { checkExpression, isOpen } from './expressions.ts'
 
 const none: Finding[] = []
 
 /** The arguments of a statement against the table. */
-export function checkArguments(statement: Statement): Finding[] {
+export function checkArguments(statement: Statement, patience: Patience): Finding[] {
   const { command, args, line } = statement
   const row = commands[command]
   if (!row || args.length === 0) return none
@@ -18,7 +18,7 @@ export function checkArguments(statement: Statement): Finding[] {
     // What was cut off a JSON is not an argument of anybody's.
     if (cut && /["{}[\],]/.test(arg.raw)) continue
     const kind = own(everywhere, arg.key) ?? own(row.args, arg.key)
-    const finding = kind ? checkValue(arg, kind, line) : row.openArgs ? undefined : checkUnknown(arg, row, statement)
+    const finding = kind ? checkValue(arg, kind, line) : row.openArgs ? undefined : checkUnknown(arg, row, statement, patience)
     if (finding) found.push(finding)
   }
   return found
@@ -28,8 +28,16 @@ function own<T>(table: Readonly<Record<string, T>>, name: string): T | undefined
   return Object.hasOwn(table, name) ? table[name] : undefined
 }
 
-function checkUnknown({ key, raw }: Argument, row: CommandRow, { command, line }: Statement): Finding | undefined {
-  const known = new Set([...Object.keys(row.args), ...Object.keys(everywhere)])
+const knownOf = new Map<CommandRow, ReadonlySet<string>>()
+
+function checkUnknown(
+  { key, raw }: Argument,
+  row: CommandRow,
+  { command, line }: Statement,
+  patience: Patience,
+): Finding | undefined {
+  const known = knownOf.get(row) ?? new Set([...Object.keys(row.args), ...Object.keys(everywhere)])
+  knownOf.set(row, known)
   const parts = key.split('-')
   if (parts.length > 1 && parts.every((part) => known.has(part.split('=', 1)[0] as string)))
     return {
@@ -47,7 +55,7 @@ function checkUnknown({ key, raw }: Argument, row: CommandRow, { command, line }
   // An argument follows its hyphen at once and has a name; anything else was text.
   if (command === 'say' && (raw.startsWith(' ') || !/^[A-Za-z][\w-]*$/.test(key)))
     return { line, code: 'swallowed-text', about: { text: `-${raw}` } }
-  const near = nearest(key, known, 2) ?? [...known].find((name) => name.toLowerCase() === key.toLowerCase())
+  const near = nearest(key, known, 2, patience) ?? [...known].find((name) => name.toLowerCase() === key.toLowerCase())
   return near === undefined
     ? { line, code: 'unknown-argument', about: { command, key } }
     : { line, code: 'misspelt-argument', about: { command, key, nearest: near } }
@@ -87,6 +95,15 @@ export function isJson(text: string): boolean {
 
 function isBalanced(text: string): boolean {
   let depth = 0
-  for (const sign of text.replace(/"(?:[^"\\]|\\.)*"/g, '')) depth += '{['.includes(sign) ? 1 : '}]'.includes(sign) ? -1 : 0
+  let quote = -1
+  const weigh = (sign: string): number => ('{['.includes(sign) ? 1 : '}]'.includes(sign) ? -1 : 0)
+  for (let at = 0; at < text.length; at++) {
+    const sign = text[at] as string
+    if (quote >= 0 && sign === '\\') at++
+    else if (sign === '"') quote = quote < 0 ? at : -1
+    else if (quote < 0) depth += weigh(sign)
+  }
+  // What follows a quote that is never closed is no string.
+  if (quote >= 0) for (const sign of text.slice(quote)) depth += weigh(sign)
   return depth === 0
 }

@@ -1,14 +1,14 @@
 import type { Finding } from '../finding.ts'
 import { commands, everywhere, placeholders, type CommandRow } from '../grammar/commands.ts'
 import { parseChoices, type Statement } from '../grammar/parse.ts'
-import { nearest } from '../nearest.ts'
+import { nearest, type Patience } from '../nearest.ts'
 import { cutJson, isJson } from './arguments.ts'
 import { checkExpression, isOpen } from './expressions.ts'
 
 const none: Finding[] = []
 
 /** What stands after the colon, against the table. Files are looked at elsewhere. */
-export function checkContent(statement: Statement, labels: ReadonlyMap<string, number>): Finding[] {
+export function checkContent(statement: Statement, labels: ReadonlyMap<string, number>, patience: Patience): Finding[] {
   const { command, content, line } = statement
   const row = commands[command]
   if (!row) return []
@@ -36,7 +36,7 @@ export function checkContent(statement: Statement, labels: ReadonlyMap<string, n
       return checkAssignment(content, line)
     case 'target label': {
       if (isOpen(content) || labels.has(content)) return []
-      const near = nearest(content, labels.keys(), 2)
+      const near = nearest(content, labels.keys(), 2, patience)
       return near === undefined
         ? one('missing-label', { label: content })
         : one('missing-label-near', { label: content, nearest: near })

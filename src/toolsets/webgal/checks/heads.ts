@@ -1,10 +1,13 @@
 import type { Finding } from '../finding.ts'
 import { commands, mistaken } from '../grammar/commands.ts'
 import type { CommandNames, Statement } from '../grammar/parse.ts'
-import { nearest } from '../nearest.ts'
+import { nearest, type Patience } from '../nearest.ts'
 
 /** A file the engine could load, by its name. */
-export const fileName = /\.(?:png|jpe?g|webp|avif|gif|bmp|svg|mp4|webm|mkv|mp3|ogg|wav|m4a|flac|json|jsonl|skel|txt)(?:\?.*)?$/i
+const fileName = /\.(?:png|jpe?g|webp|avif|gif|bmp|svg|mp4|webm|mkv|mp3|ogg|wav|m4a|flac|json|jsonl|skel|txt)(?:\?.*)?$/i
+/** A longer text is no name of a file, and no line of another language. */
+const longestName = 1_024
+const isFileName = (text: string): boolean => text.length <= longestName && fileName.test(text)
 const word = /^[A-Za-z]+$/
 const camel = /^[a-z]+[A-Z]/
 /** Commands that are also words a person may speak, or names somebody may have. */
@@ -27,11 +30,21 @@ export const misread: ReadonlySet<Finding['code']> = new Set([
 ])
 
 /** Dialogue that was surely, or perhaps, meant as a command: the engine never says so. */
-export function checkHead(statement: Statement, names: CommandNames, lowered: ReadonlyMap<string, string>): Finding | undefined {
-  return statement.hasColon ? checkNamed(statement, names, lowered) : checkBare(statement, names, lowered)
+export function checkHead(
+  statement: Statement,
+  names: CommandNames,
+  lowered: ReadonlyMap<string, string>,
+  patience: Patience,
+): Finding | undefined {
+  return statement.hasColon ? checkNamed(statement, names, lowered, patience) : checkBare(statement, names, lowered)
 }
 
-function checkNamed(statement: Statement, names: CommandNames, lowered: ReadonlyMap<string, string>): Finding | undefined {
+function checkNamed(
+  statement: Statement,
+  names: CommandNames,
+  lowered: ReadonlyMap<string, string>,
+  patience: Patience,
+): Finding | undefined {
   const { head, line, content } = statement
   // Most speakers have names that no command could have.
   if (head === '' || head === 'say' || head.charCodeAt(0) > 0x2e7f) return undefined
@@ -44,7 +57,7 @@ function checkNamed(statement: Statement, names: CommandNames, lowered: Readonly
   if (names.has(trimmed)) return found('spaced-command', { head, command: trimmed })
   if (Object.hasOwn(mistaken, trimmed) && !names.has(trimmed)) {
     const { instead, obsolete } = mistaken[trimmed] as (typeof mistaken)[string]
-    if (trimmed === 'background' && !fileName.test(content)) return undefined
+    if (trimmed === 'background' && !isFileName(content)) return undefined
     return found(obsolete ? 'obsolete-command' : 'invented-command', { instead })
   }
   if (/^(?:\/\/|#\s)/.test(trimmed)) return { line, code: 'not-a-comment', about: { sign: trimmed.slice(0, 2).trim() } }
@@ -54,7 +67,7 @@ function checkNamed(statement: Statement, names: CommandNames, lowered: Readonly
     return found(words.has(command) && !fitsCommand(command, statement) ? 'like-a-command' : 'miscased-command', { command })
   const used = looksUsed(statement)
   if (!used && !camel.test(trimmed)) return undefined
-  const near = trimmed.length >= 4 ? nearest(trimmed, names, trimmed.length > 6 ? 2 : 1) : undefined
+  const near = trimmed.length >= 4 ? nearest(trimmed, names, trimmed.length > 6 ? 2 : 1, patience) : undefined
   if (near !== undefined) return found('misspelt-command', { command: near })
   return found(used ? 'unknown-command' : 'perhaps-a-command', {})
 }
@@ -72,7 +85,7 @@ function checkBare(
   })
   if (names.has(trimmed)) return found('spaced-command', { head: body, command: trimmed })
   if (trimmed.startsWith('//') || /^#\s/.test(trimmed)) return found('not-a-comment', { sign: trimmed.slice(0, 2).trim() })
-  if (control.test(trimmed)) return found('not-webgal', {})
+  if (trimmed.length <= longestName && control.test(trimmed)) return found('not-webgal', {})
   const first = /^[A-Za-z]+/.exec(trimmed)?.[0]
   if (first === undefined) return undefined
   const rest = trimmed.slice(first.length)
@@ -88,14 +101,14 @@ function checkBare(
   if (commands[command]?.content.is === 'nothing')
     return /^\s+-/.test(rest) ? found('bare-command-with-more', { command }) : undefined
   const sure =
-    camel.test(command) || fileName.test(rest.split(' -', 1)[0]?.trim() ?? '') || (command === 'wait' && /^\s+\d+$/.test(rest))
+    camel.test(command) || isFileName(rest.split(' -', 1)[0]?.trim() ?? '') || (command === 'wait' && /^\s+\d+$/.test(rest))
   return sure ? found('missing-colon', { command }) : undefined
 }
 
 /** What follows is what this command takes, and not what a person would say. */
 function fitsCommand(command: string, { content }: Statement): boolean {
   const { is } = commands[command]?.content ?? { is: 'text' }
-  if (is === 'file') return fileName.test(content) || content === 'none'
+  if (is === 'file') return isFileName(content) || content === 'none'
   if (is === 'number') return /^\d+$/.test(content)
   if (is === 'choices') return content.includes('|') || content.includes(':')
   return is === 'nothing' ? content === '' : command === 'say' || (is === 'label' && /^\w+$/.test(content))
@@ -104,5 +117,5 @@ function fitsCommand(command: string, { content }: Statement): boolean {
 /** A file or JSON where words should be. */
 function looksUsed({ content }: Statement): boolean {
   if (content.includes(' ')) return /^[{[]".*[}\]]$/.test(content)
-  return fileName.test(content) || /^[{[]".*[}\]]$/.test(content)
+  return isFileName(content) || /^[{[]".*[}\]]$/.test(content)
 }

@@ -4,15 +4,32 @@ export interface Folded {
   /** 1-based, of the first physical line. */
   line: number
   endLine: number
+  /** It went on beyond what is read of one statement. */
+  cut: boolean
+}
+
+/** More than anybody writes in one statement; what comes after is not looked at, and that is told. */
+export const longestStatement = 32_768
+/** More lines than a scene has; those that follow are not looked at, and that is told. */
+export const mostLines = 100_000
+
+/** The lines of a scene that are looked at. */
+export function firstLines(text: string): { text: string; cut: boolean } {
+  let at = 0
+  for (let line = 0; line < mostLines; line++) {
+    const end = text.indexOf('\n', at)
+    if (end < 0) return { text, cut: false }
+    at = end + 1
+  }
+  return at === text.length ? { text, cut: false } : { text: text.slice(0, at - 1), cut: true }
 }
 
 /**
  * Puts together what belongs together: a line that starts with a blank and then `|` or `-` continues the one above, unless it says
  * `-concat`; a line that ends in `\` is continued by the next, whatever that is.
  */
-export function foldLines(text: string): Folded[] {
+export function* foldLines(text: string): Generator<Folded> {
   const lines = text.includes('\r') ? text.replaceAll('\r', '').split('\n') : text.split('\n')
-  const folded: Folded[] = []
   for (let index = 0; index < lines.length; index++) {
     const first = lines[index] as string
     let whole = first
@@ -23,13 +40,14 @@ export function foldLines(text: string): Folded[] {
       last++
       const line = lines[last] as string
       open = goesOn(line, lines[last + 1])
+      if (whole.length > longestStatement) continue
       const piece = (open === 'escaped' ? line.slice(0, -1) : line).trim()
       whole += piece.startsWith('-') ? ` ${piece}` : piece
     }
-    folded.push({ text: whole, line: index + 1, endLine: last + 1 })
+    const cut = whole.length > longestStatement
+    yield { text: cut ? whole.slice(0, longestStatement) : whole, line: index + 1, endLine: last + 1, cut }
     index = last
   }
-  return folded
 }
 
 function goesOn(line: string, next: string | undefined): 'escaped' | 'continued' | false {

@@ -182,7 +182,7 @@ test('folding agrees with the other implementation of it', () => {
           .sceneTextPreProcess(text)
           .split('\n')
           .filter((one: string) => !one.startsWith(';_WEBGAL_LINE_BREAK_'))
-        expect(foldLines(text).map((one) => one.text)).toEqual(other)
+        expect([...foldLines(text)].map((one) => one.text)).toEqual(other)
       }),
       { numRuns: 500 },
     )

@@ -1,5 +1,5 @@
 import { commands } from './commands.ts'
-import { foldLines } from './fold.ts'
+import { firstLines, foldLines } from './fold.ts'
 
 export interface Argument {
   key: string
@@ -25,6 +25,8 @@ export interface Statement {
   hasSemicolon: boolean
   /** The statement as one text. */
   text: string
+  /** Only its beginning was read: it is longer than anybody writes one. */
+  cut?: true
 }
 
 /** Which heads are commands. */
@@ -33,9 +35,16 @@ export type CommandNames = ReadonlySet<string>
 /** What the engine knows. */
 export const engineCommands: CommandNames = new Set(Object.keys(commands).filter((name) => !commands[name]?.parserOnly))
 
-/** Statements of a scene, one a line unless folded, as the engine reads them. Linear in the length of the text. */
+/** Statements of a scene, one a line unless folded, as the engine reads them. Linear in the length of the text, and none of them endless. */
+export function* statementsOf(text: string, names: CommandNames = engineCommands): Generator<Statement> {
+  for (const { text: body, line, endLine, cut } of foldLines(firstLines(text).text)) {
+    const statement = parseStatement(body, line, endLine, names)
+    yield cut ? { ...statement, cut } : statement
+  }
+}
+
 export function parseScene(text: string, names: CommandNames = engineCommands): Statement[] {
-  return foldLines(text).map(({ text: body, line, endLine }) => parseStatement(body, line, endLine, names))
+  return [...statementsOf(text, names)]
 }
 
 export function parseStatement(text: string, line: number, endLine: number, names: CommandNames): Statement {
@@ -138,8 +147,18 @@ export function parseChoices(content: string): Choice[] {
     return {
       words: words.trim(),
       target: target.trim(),
-      show: /\((.*)\)/.exec(conditions)?.[1],
-      enable: /\[(.*)\]/.exec(conditions)?.[1],
+      show: between(conditions, '(', ')'),
+      enable: between(conditions, '[', ']'),
     }
   })
+}
+
+/** What `/\((.*)\)/` finds, without trying every bracket again: from the first one to the last. */
+function between(text: string, open: string, close: string): string | undefined {
+  for (const line of text.split(/[\n\r\u2028\u2029]/)) {
+    const from = line.indexOf(open)
+    const to = line.lastIndexOf(close)
+    if (from >= 0 && to > from) return line.slice(from + 1, to)
+  }
+  return undefined
 }
