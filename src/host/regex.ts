@@ -3,7 +3,7 @@ import { openWorkerPool } from './worker-pool.ts'
 
 type Job =
   | { kind: 'find'; source: string; flags: string; texts: string[]; most: number }
-  | { kind: 'replace'; source: string; flags: string; text: string; by: string }
+  | { kind: 'replace'; source: string; flags: string; text: string; by: string; most: number }
 
 type Answer = { lines: number[][] } | { text: string; count: number } | { invalid: string } | { tooLarge: true }
 
@@ -21,7 +21,8 @@ export interface RegexCall {
 export interface RegexEngine {
   /** For each text, the numbers of the lines that match. */
   find(pattern: Pattern, texts: string[], most: number, call: RegexCall): Promise<number[][]>
-  replace(pattern: Pattern, text: string, by: string, call: RegexCall): Promise<{ text: string; count: number }>
+  /** A text of more than `most` characters is refused before it comes back. */
+  replace(pattern: Pattern, text: string, by: string, most: number, call: RegexCall): Promise<{ text: string; count: number }>
   close(): void
 }
 
@@ -44,32 +45,58 @@ function program(): void {
     if (job.kind === 'replace') {
       const { text, by } = job
       let count = 0
-      if (pattern.global) for (const _ of text.matchAll(pattern)) count++
-      else count = pattern.test(text) ? 1 : 0
-      pattern.lastIndex = 0
-      let replaced: string
-      try {
-        replaced = count ? text.replace(pattern, by) : text
-      } catch {
-        return parentPort.postMessage({ tooLarge: true } satisfies Answer)
+      let size = text.length
+      // Measured before it is made: a replacement of gigabytes ends the whole process, not only this thread.
+      // What `replace` puts in the place of each sign: GetSubstitution in the language's specification.
+      const signs = [...by.matchAll(/\$(?:[$&`']|\d\d?|<[^>]*>)/g)].map(([sign]) => sign)
+      const rest = by.length - signs.reduce((sum, sign) => sum + sign.length, 0)
+      const grow = (match: RegExpExecArray): void => {
+        const [whole] = match
+        count++
+        size += rest - whole.length
+        for (const sign of signs) {
+          const kind = sign[1] as string
+          if (kind === '$') size += 1
+          else if (kind === '&') size += whole.length
+          else if (kind === '`') size += match.index
+          else if (kind === "'") size += text.length - match.index - whole.length
+          else if (kind === '<') size += match.groups ? (match.groups[sign.slice(2, -1)]?.length ?? 0) : sign.length
+          else {
+            const named = match[Number(sign.slice(1))] ?? match[Number(kind)]
+            size += named === undefined ? sign.length : named.length + 1
+          }
+          if (size > job.most) return
+        }
       }
-      parentPort.postMessage({ text: replaced, count } satisfies Answer)
+      pattern.lastIndex = 0
+      if (pattern.global) {
+        for (const match of text.matchAll(pattern)) {
+          grow(match as RegExpExecArray)
+          if (size > job.most) break
+        }
+      } else {
+        const match = pattern.exec(text)
+        if (match) grow(match)
+      }
+      if (size > job.most) return parentPort.postMessage({ tooLarge: true } satisfies Answer)
+      pattern.lastIndex = 0
+      parentPort.postMessage({ text: count ? text.replace(pattern, by) : text, count } satisfies Answer)
       return
     }
     let left = job.most
     const lines = job.texts.map((text) => {
       const found: number[] = []
-      const split = text.split('\n')
       // What comes after the last newline is a line only if there is something.
-      if (split.at(-1) === '') split.pop()
-      let number = 0
-      for (const line of split) {
-        number++
+      for (let at = 0, number = 1; at < text.length && left > 0; number++) {
+        const newline = text.indexOf('\n', at)
+        const end = newline < 0 ? text.length : newline
+        const line = text.slice(at, end > at && text[end - 1] === '\r' ? end - 1 : end)
         pattern.lastIndex = 0
-        if (left > 0 && pattern.test(line.endsWith('\r') ? line.slice(0, -1) : line)) {
+        if (pattern.test(line)) {
           found.push(number)
           left--
         }
+        at = end + 1
       }
       return found
     })
@@ -90,7 +117,10 @@ export function openRegexEngine(): RegexEngine {
           details: { timeoutMs },
           hint: 'Avoid nested repetition such as (a+)+, or use literal text.',
         }),
-      broken: (cause) => ((cause as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY' ? tooMuch() : cause),
+      broken(cause) {
+        if ((cause as NodeJS.ErrnoException).code !== 'ERR_WORKER_OUT_OF_MEMORY') return cause
+        return job.kind === 'replace' ? tooMuch() : tooMuchText()
+      },
     })
   return {
     async find({ source, flags }, texts, most, call) {
@@ -98,14 +128,20 @@ export function openRegexEngine(): RegexEngine {
       if ('invalid' in answer) throw invalid(source, answer.invalid)
       return (answer as { lines: number[][] }).lines
     },
-    async replace({ source, flags }, text, by, call) {
-      const answer = await ask({ kind: 'replace', source, flags, text, by }, call)
+    async replace({ source, flags }, text, by, most, call) {
+      const answer = await ask({ kind: 'replace', source, flags, text, by, most }, call)
       if ('invalid' in answer) throw invalid(source, answer.invalid)
       if ('tooLarge' in answer) throw tooMuch()
       return answer as { text: string; count: number }
     },
     close: pool.close,
   }
+}
+
+function tooMuchText(): ToolError {
+  return new ToolError('E_TOO_LARGE', 'The pattern needs more memory than it gets', {
+    hint: 'Use a simpler pattern, or search less at once.',
+  })
 }
 
 function tooMuch(): ToolError {

@@ -1,9 +1,8 @@
 import { createRequire } from 'node:module'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { ToolError } from '../contracts/errors.ts'
 import { compileGlobs } from '../contracts/glob.ts'
 import { decodeText, type Files } from './files.ts'
-import { turnMs } from './pace.ts'
+import { openPace, sortInSteps } from './pace.ts'
 import type { PathRules } from './paths.ts'
 import { splitPath } from './paths.ts'
 import { runProcess } from './process.ts'
@@ -30,14 +29,28 @@ export interface Searching {
 
 export interface Search {
   readonly engine: 'ripgrep' | 'node'
-  find(asked: Searching): Promise<Match[]>
+  find(asked: Searching): Promise<Found>
+}
+
+export interface Found {
+  matches: Match[]
+  /** Something that may hold more was not looked at: too many hits, files or names, or one too large. */
+  cut: boolean
 }
 
 const longestPreview = 400
 /** Larger files are no text anybody searches; our own reads pass them over, whatever is proposed. */
-const largestFile = 64 << 20
-/** How many hits are collected to be put in order before the first `most` are taken. */
+const largestFile = 16 << 20
+/** How many hits are collected to be put in order before the first `most` are taken, and how long their paths may be together. */
 const hitsInOrder = 100_000
+const charactersOfPaths = 32 << 20
+/** More than anybody reads; and how long what is kept of them may be together. */
+const mostMatches = 1_000_000
+const charactersKept = 32 << 20
+/** How many files are searched one by one without ripgrep. */
+const mostFiles = 200_000
+/** Lines that are held at once until they are confirmed. Of a confirmed one only its beginning is kept. */
+const charactersAtOnce = 4 << 20
 
 /**
  * Content search. ripgrep proposes files and lines; what is answered comes only from our own judged reads, so that
@@ -51,17 +64,25 @@ export function openSearch(parts: Parts): Search {
       const pattern = readPattern(asked.regex)
       const names = splitPath(asked.path, rules)
       const { filePattern } = asked
+      const state: State = {
+        asked: { ...asked, most: Math.min(asked.most, mostMatches) },
+        pattern,
+        cut: false,
+        left: charactersKept,
+      }
       const wanted =
         filePattern === undefined ? () => true : compileGlobs([filePattern], { matchBase: !filePattern.includes('/') })
       const base = names.length ? `${names.join('/')}/` : ''
       if (!files.isFolder(asked.path)) {
         // A file that is named must be one that may be read.
         files.read(asked.path, largestFile)
-        return scanInNode(parts, asked, pattern, '', () => true)
+        return { matches: await scanInNode(parts, state, '', () => true), cut: state.cut }
       }
-      const hits = ripgrep === undefined ? undefined : await propose(parts, ripgrep, names, asked, pattern)
-      if (!hits) return scanInNode(parts, asked, pattern, base, wanted)
-      return readHits(parts, ripgrep as string, hits, base, wanted, asked, pattern)
+      const hits = ripgrep === undefined ? undefined : await propose(parts, ripgrep, names, state)
+      const matches = hits
+        ? await readHits(parts, ripgrep as string, hits, base, wanted, state)
+        : await scanInNode(parts, state, base, wanted)
+      return { matches, cut: state.cut }
     },
   }
 }
@@ -81,6 +102,15 @@ export function findRipgrep(): string | undefined {
 
 type Hits = Map<string, number[]>
 
+/** One search under way. */
+interface State {
+  readonly asked: Searching
+  readonly pattern: SearchPattern
+  cut: boolean
+  /** Characters that may still be kept. */
+  left: number
+}
+
 interface Parts {
   root: Root
   rules: PathRules
@@ -91,17 +121,13 @@ interface Parts {
   ripgrep?: string | undefined
 }
 
-async function propose(
-  parts: Parts,
-  ripgrep: string,
-  names: readonly string[],
-  asked: Searching,
-  pattern: SearchPattern,
-): Promise<Hits | undefined> {
+async function propose(parts: Parts, ripgrep: string, names: readonly string[], state: State): Promise<Hits | undefined> {
+  const { asked, pattern } = state
   if (pattern.ripgrep === undefined) return undefined
   const folder = openFolder(parts.root, names)
   const hits: Hits = new Map()
   let count = 0
+  let length = 0
   let rest: Buffer = Buffer.alloc(0)
   try {
     const end = await runProcess({
@@ -143,12 +169,17 @@ async function propose(
           const line = Number.parseInt(data.toString('latin1', zero + 1, zero + 12), 10)
           const lines = hits.get(path)
           if (lines) lines.push(line)
-          else hits.set(path, [line])
+          else {
+            hits.set(path, [line])
+            length += path.length
+          }
           count++
           from = newline + 1
         }
         rest = data.subarray(from)
-        return count > Math.max(hitsInOrder, asked.most) ? 'stop' : undefined
+        if (count <= Math.max(hitsInOrder, asked.most) && length <= charactersOfPaths) return undefined
+        state.cut = true
+        return 'stop'
       },
     })
     if (end.timedOut) throw tooSlow(parts.timeoutMs)
@@ -170,45 +201,46 @@ async function readHits(
   hits: Hits,
   base: string,
   wanted: (path: string) => boolean,
-  asked: Searching,
-  pattern: SearchPattern,
+  state: State,
 ): Promise<Match[]> {
-  let matches: Match[] = []
-  let checked = 0
-  let since = performance.now()
+  const { most, signal } = state.asked
+  const matches: Match[] = []
+  const pace = openPace(signal)
+  let lines: Match[] = []
+  let held = 0
   const settle = async (): Promise<void> => {
-    const fresh = await confirmed(parts, ripgrep, matches.slice(checked), asked, pattern)
-    matches = [...matches.slice(0, checked), ...fresh]
-    checked = matches.length
+    const fresh = await confirmed(parts, ripgrep, lines, state)
+    for (const one of fresh) keep(matches, one, state)
+    lines = []
+    held = 0
   }
-  for (const relative of [...hits.keys()].sort()) {
-    if (matches.length >= asked.most) await settle()
-    if (matches.length >= asked.most) break
+  const paths = [...hits.keys()]
+  await sortInSteps(paths, (one, other) => (one < other ? -1 : one > other ? 1 : 0), pace)
+  for (const relative of paths) {
+    if (matches.length >= most || state.left < 0) break
     if (!wanted(relative)) continue
-    if (performance.now() - since > turnMs) {
-      await nextTurn()
-      asked.signal.throwIfAborted()
-      since = performance.now()
+    if (pace.due()) await pace.turn()
+    const text = textOf(parts.files, base + relative, state)
+    if (text === undefined) continue
+    for (const { line, preview } of linesAt(text, hits.get(relative) as number[])) {
+      lines.push({ path: base + relative, line, preview })
+      held += preview.length
+      if (held < charactersAtOnce && matches.length + lines.length < most) continue
+      await settle()
+      if (matches.length >= most) break
     }
-    const path = base + relative
-    const text = textOf(parts.files, path)
-    if (text !== undefined) addLines(matches, path, text, hits.get(relative) as number[], asked.most)
+    // A line holds on to the whole text it was cut from.
+    if (held > charactersAtOnce / 4 || text.length > charactersAtOnce) await settle()
   }
   await settle()
-  return matches.map(shown)
+  return matches
 }
 
 /**
  * What ripgrep proposed was found under a name, which may have led outside for a moment; so the lines that were read by us
  * must match themselves. It is asked once more, about these lines on its stdin, without their CR.
  */
-async function confirmed(
-  parts: Parts,
-  ripgrep: string,
-  matches: Match[],
-  asked: Searching,
-  pattern: SearchPattern,
-): Promise<Match[]> {
+async function confirmed(parts: Parts, ripgrep: string, matches: Match[], { asked, pattern }: State): Promise<Match[]> {
   if (matches.length === 0) return []
   const input = matches.map((match) => `${match.preview.endsWith('\r') ? match.preview.slice(0, -1) : match.preview}\n`).join('')
   let output = ''
@@ -238,12 +270,11 @@ async function confirmed(
   return matches.filter((_, index) => lines.has(index + 1))
 }
 
-/** Adds the given lines of a text, walking from line to line without splitting the whole. */
-function addLines(matches: Match[], path: string, text: string, lines: number[], most: number): void {
+/** The given lines of a text, walking from line to line without splitting the whole. */
+function* linesAt(text: string, lines: number[]): Generator<{ line: number; preview: string }> {
   let number = 1
   let at = 0
   for (const line of lines) {
-    if (matches.length >= most) return
     while (number < line) {
       const newline = text.indexOf('\n', at)
       if (newline < 0) return
@@ -251,38 +282,40 @@ function addLines(matches: Match[], path: string, text: string, lines: number[],
       number++
     }
     const end = text.indexOf('\n', at)
-    matches.push({ path, line, preview: text.slice(at, end < 0 ? undefined : end) })
+    yield { line, preview: text.slice(at, end < 0 ? undefined : end) }
   }
 }
 
 /** Without ripgrep, or for patterns only JavaScript knows: our own walk, the bounded engine for the pattern. */
-async function scanInNode(
-  parts: Parts,
-  asked: Searching,
-  pattern: SearchPattern,
-  base: string,
-  wanted: (path: string) => boolean,
-): Promise<Match[]> {
+async function scanInNode(parts: Parts, state: State, base: string, wanted: (path: string) => boolean): Promise<Match[]> {
   const { files, regex } = parts
+  const { asked, pattern } = state
   const until = performance.now() + parts.timeoutMs
   const found: string[] = []
   if (!files.isFolder(asked.path)) found.push(files.normal(asked.path))
-  else
-    await files.scan(
+  else {
+    const { more } = await files.scan(
       asked.path,
       (path, kind) => {
         if (performance.now() > until) throw tooSlow(parts.timeoutMs)
-        if (kind === 'file' && wanted(path)) found.push(path)
+        if (kind !== 'file' || !wanted(path)) return undefined
+        if (found.length < mostFiles) return void found.push(path)
+        state.cut = true
+        return 'stop'
       },
       asked.signal,
     )
-  found.sort()
+    if (more) state.cut = true
+  }
+  const pace = openPace(asked.signal)
+  await sortInSteps(found, (one, other) => (one < other ? -1 : one > other ? 1 : 0), pace)
   const matches: Match[] = []
-  for (let from = 0; from < found.length && matches.length < asked.most;) {
+  for (let from = 0; from < found.length && matches.length < asked.most && state.left >= 0;) {
     const batch: { path: string; text: string }[] = []
-    for (let size = 0; from < found.length && batch.length < 500 && size < 4 << 20; from++) {
+    for (let size = 0; from < found.length && batch.length < 500 && size < charactersAtOnce; from++) {
+      if (pace.due()) await pace.turn()
       const path = base + (found[from] as string)
-      const text = textOf(files, path)
+      const text = textOf(files, path, state)
       if (text === undefined) continue
       size += text.length
       batch.push({ path, text })
@@ -296,25 +329,36 @@ async function scanInNode(
       timeoutMs,
       signal: asked.signal,
     })
-    batch.forEach((one, index) => addLines(matches, one.path, one.text, lines[index] ?? [], asked.most))
+    batch.forEach(({ path, text }, index) => {
+      for (const one of linesAt(text, lines[index] ?? [])) if (matches.length < asked.most) keep(matches, { path, ...one }, state)
+    })
   }
-  return matches.map(shown)
+  return matches
 }
 
 /** The text of a file that may be read; binary, unreadable and vanished ones are passed over. */
-function textOf(files: Files, path: string): string | undefined {
+function textOf(files: Files, path: string, state: State): string | undefined {
   try {
     return decodeText(files.read(path, largestFile), path)
   } catch (fault) {
-    if (fault instanceof ToolError) return undefined
-    throw fault
+    if (!(fault instanceof ToolError)) throw fault
+    if (fault.code === 'E_TOO_LARGE') state.cut = true
+    return undefined
   }
 }
 
-/** The line as it is answered: without its CR, and not endless. */
+function keep(matches: Match[], match: Match, state: State): void {
+  const kept = shown(match)
+  state.left -= kept.preview.length
+  if (state.left >= 0) matches.push(kept)
+  else state.cut = true
+}
+
+/** The line as it is answered: without its CR, not endless, and on its own: a slice would hold on to the whole file. */
 function shown(match: Match): Match {
   const line = match.preview.endsWith('\r') ? match.preview.slice(0, -1) : match.preview
-  return { ...match, preview: line.length > longestPreview ? `${line.slice(0, longestPreview)}…` : line }
+  const start = Buffer.from(line.slice(0, longestPreview), 'utf16le').toString('utf16le')
+  return { ...match, preview: line.length > longestPreview ? `${start}…` : start }
 }
 
 /** Patterns both glob dialects read alike; others are only applied by ours. */

@@ -336,8 +336,11 @@ function openEngines(files: Record<string, string | Buffer>): Engines {
   }
 }
 
-const find = (search: Search, asked: { path?: string; regex: string; filePattern?: string; most?: number }): Promise<Match[]> =>
-  search.find({
+const find = async (
+  search: Search,
+  asked: { path?: string; regex: string; filePattern?: string; most?: number },
+): Promise<Match[]> => {
+  const { matches } = await search.find({
     path: asked.path ?? '.',
     regex: asked.regex,
     filePattern: asked.filePattern,
@@ -345,6 +348,8 @@ const find = (search: Search, asked: { path?: string; regex: string; filePattern
     client: 'c',
     signal: new AbortController().signal,
   })
+  return matches
+}
 
 interface Asked {
   path?: string

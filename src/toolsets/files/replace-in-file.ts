@@ -62,6 +62,7 @@ export const replaceInFile = defineTool({
   ],
   private: ['find', 'replace'],
   waits: ({ find, flags }) => flags !== undefined || /^(\/|\(\?)/.test(find),
+  contents: ['find', 'replace'],
   touches: ({ path, dryRun }) => [{ path, access: dryRun ? 'read' : 'write' }],
   async card(input, use) {
     const { before, after } = await replaced(input, use)
@@ -110,7 +111,11 @@ async function replaced(
         hint: 'Use a shorter pattern, or literal text.',
       })
     if (pattern)
-      return use.regex.replace(pattern, text, toPlain(input.replace), { client, signal, timeoutMs: use.regexTimeoutMs })
+      return use.regex.replace(pattern, text, toPlain(input.replace), use.files.maxBytes * 4, {
+        client,
+        signal,
+        timeoutMs: use.regexTimeoutMs,
+      })
     const parts = text.split(find)
     const size = Buffer.byteLength(text) + (parts.length - 1) * Buffer.byteLength(input.replace)
     if (size > use.files.maxBytes * 4) throw tooLarge(input.path, size, use.files.maxBytes)

@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { answerRoom, firstThatFit } from '../../contracts/fit.ts'
 import { closed, named } from '../../contracts/shapes.ts'
 import { defineTool } from './use.ts'
 
@@ -23,6 +24,13 @@ export const searchFiles = defineTool({
       matches: Type.Array(
         Type.Object({ path: Type.String(), line: Type.Integer({ minimum: 1 }), preview: Type.String() }, closed),
       ),
+      truncated: Type.Optional(
+        Type.Boolean({
+          const: true,
+          description:
+            'There is more than was looked at or fits into one answer; search a smaller folder, or give a filePattern.',
+        }),
+      ),
     },
     { ...named('search_files', 'response'), ...closed },
   ),
@@ -37,7 +45,7 @@ export const searchFiles = defineTool({
   ],
   touches: ({ path }) => [{ path: path === '' ? '.' : path, access: 'read' }],
   async execute({ path, regex, filePattern, maxMatches = 2000 }, { search }, call) {
-    const matches = await search.find({
+    const { matches: found, cut } = await search.find({
       path,
       regex,
       filePattern,
@@ -46,6 +54,7 @@ export const searchFiles = defineTool({
       signal: call.signal,
       onProgress: (done) => call.progress(done, undefined, `${done} files searched`),
     })
-    return { matches }
+    const matches = firstThatFit(found, answerRoom())
+    return { matches, ...((cut || matches.length < found.length) && { truncated: true as const }) }
   },
 })
