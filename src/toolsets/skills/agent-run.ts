@@ -68,7 +68,7 @@ export const agentRun = defineTool({
   ),
   errors: ['E_DENY_PATH', 'E_NOT_FOUND', 'E_IO', 'E_TIMEOUT', 'E_POLICY_VIOLATION', 'E_CONFLICT', 'E_UNSUPPORTED'],
   examples: [],
-  card({ agent, workspace_path, task_prompt, output_mode = 'diff' }, use) {
+  card({ agent, workspace_path, task_prompt, timeout_seconds = 300, output_mode = 'diff', additional_args = [] }, use) {
     const profile: AgentProfile = agents[agent]
     const means = [...filesOf(profile, use).map((name) => `~/${name}`), ...Object.keys(keysOf(profile, use))]
     return {
@@ -76,7 +76,8 @@ export const agentRun = defineTool({
       changes: [],
       notes: [
         `Task: ${task_prompt}`,
-        `It works in ${workspace_path} and sees nothing else of the project.`,
+        ...(additional_args.length ? [`Arguments: ${JSON.stringify(additional_args)}`] : []),
+        `It works in ${workspace_path} for ${timeout_seconds} s at most, and sees nothing else of the project.`,
         means.length ? `It gets ${means.join(', ')}, and could send them anywhere.` : 'It gets no sign-in of yours.',
         'It spends on the account it is signed in with.',
         ...(output_mode === 'report' ? ['Its changes are thrown away; only what it says counts.'] : []),

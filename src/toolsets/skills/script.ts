@@ -124,7 +124,7 @@ export function scriptTool({ name, title, description, endings }: ScriptTool): B
       changes: [],
       notes: [
         ...(args.length ? [`Arguments: ${JSON.stringify(args)}`] : []),
-        ...(Object.keys(env).length ? [`Variables: ${Object.keys(env).join(', ')}`] : []),
+        ...(Object.keys(env).length ? [`Variables: ${JSON.stringify(env)}`] : []),
       ],
     }),
     async program({ script_path, args = [], timeout_seconds = 60, env = {} }, use) {
