@@ -15,7 +15,7 @@ import { largestWhole, type Content } from '../contracts/content.ts'
 import { ToolError } from '../contracts/errors.ts'
 import type { Form } from '../contracts/snapshot.ts'
 import type { Steps } from '../contracts/steps.ts'
-import { sha256 } from './files.ts'
+import { sha256, tooLarge } from './files.ts'
 import { lendingBits } from './owner-bits.ts'
 import { weighPieces } from './pieces.ts'
 import { fileFault, judgeFile, openFile, openFolder, type Folder, type Root } from './walk.ts'
@@ -133,6 +133,9 @@ export function contentAt(root: Root, names: readonly string[]): Buffer {
 const nothingThere = (names: readonly string[]): ToolError =>
   fileFault(names, Object.assign(new Error('nothing there'), { code: 'ENOENT' }))
 
+/** A file of a terabyte costs nothing to make and days to weigh; nothing that large can be changed or kept anyway. */
+const heaviest = 1 << 30
+
 /** The states of many paths, in a word each. */
 export function* statesAt(
   root: Root,
@@ -142,7 +145,10 @@ export function* statesAt(
   // No prototype: `__proto__` is a file name like any other.
   const states = Object.create(null) as Record<string, string | null>
   for (const path of paths) {
-    states[path] = stateWord(yield* standingInSteps(root, split(path)))
+    const mayBeWeighed = ({ size }: Stats): void => {
+      if (size > heaviest) throw tooLarge(path, size, heaviest)
+    }
+    states[path] = stateWord(yield* standingInSteps(root, split(path), mayBeWeighed))
     yield
   }
   return states

@@ -77,6 +77,8 @@ const mostBodyBytes = 128 << 20
 /** What may wait for a client that does not read, and for all of them together. */
 const mostUnread = 8 << 20
 const mostUnreadTogether = 64 << 20
+/** So long a large answer may stand still: one that is being read moves, however large it is. */
+const standsStillMs = 2_000
 /**
  * How long nothing at all may move on a connection while an answer waits on it; Node looks twice, so it takes up to double.
  * The system takes more of an answer only once a third of what it holds (megabytes) is read: a slow reader moves in leaps.
@@ -228,7 +230,8 @@ export function listen(options: ListenOptions): Promise<Listening> {
       const sent = seen.socket.bytesWritten
       if (response.writableLength === 0 || sent !== seen.sent) Object.assign(seen, { sent, since: now })
       together += response.writableLength
-      if (response.writableLength > mostUnread || together > mostUnreadTogether) seen.socket.destroy()
+      const still = response.writableLength > mostUnread && now - seen.since > standsStillMs
+      if (still || together > mostUnreadTogether) seen.socket.destroy()
     }
   }, 250).unref()
 

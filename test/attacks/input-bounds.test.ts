@@ -84,7 +84,9 @@ test('B30 every text and every list of every tool has a bound, and what is beyon
         ? (one.schema.maxItems ?? mostItems)
         : (one.schema.maxLength ?? (tool.contents.includes(one.way[0] ?? '') ? longestContent : longestText))
       if (!isList && most > longestText) large.push(field)
-      const value = isList ? Array.from({ length: most + 1 }, () => fitting(one.schema.items ?? {})) : 'a'.repeat(most + 1)
+      const value = isList
+        ? Array.from({ length: most + 1 }, () => fitting(one.schema.items ?? {}))
+        : `${one.schema.pattern?.startsWith('^http') ? 'http://localhost/' : ''}${'a'.repeat(most + 1)}`
       expect([field, codeOf(tool, withAt(chosen, one.way, value))]).toEqual([field, 'E_BAD_ARGS'])
       tried++
     }
