@@ -74,7 +74,7 @@ function withCharacter(text: string, path: string, { name, imageFile, defaultExp
   const known = characters.find((one) => one?.name === name)
   if (known && (known.imageFile !== imageFile || known.defaultExpression !== defaultExpression))
     throw new ToolError('E_CONFLICT', `${name} is already written down with other data`, {
-      details: { path, known: { imageFile: short(String(known.imageFile), 200) } },
+      details: { path, known: { imageFile: short(JSON.stringify([known.imageFile]).slice(1, -1), 200) } },
       hint: `Change ${path} by hand, or use another name.`,
     })
   return known ? text : written([...characters, wanted], path)
