@@ -20,12 +20,23 @@ const sliceMs = 4
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** For loops that wait for promises already: gives the event loop back where it is time to. */
-export function openPace(): () => Promise<void> | undefined {
+/** For loops that wait for promises already: between their stretches everybody else has a turn. */
+export interface Pace {
+  /** Whether this stretch was long enough; cheap enough to be asked for every line. */
+  due(): boolean
+  /** Throws where the call was ended or ran out of time: it goes no further. */
+  turn(): Promise<void>
+}
+
+export function openPace(signal?: AbortSignal): Pace {
   let since = performance.now()
-  return () => {
-    if (performance.now() - since < sliceMs) return undefined
-    return turn().then(() => void (since = performance.now()))
+  return {
+    due: () => performance.now() - since > sliceMs,
+    async turn() {
+      await turn()
+      signal?.throwIfAborted()
+      since = performance.now()
+    },
   }
 }
 
@@ -103,6 +114,9 @@ export function* each<T, U>(items: Iterable<T>, act: (item: T, index: number) =>
   }
   return made
 }
+
+/** The order of texts, by their characters' numbers. */
+export const byText = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
 
 /** So many are sorted in one go. */
 const run = 1_000

@@ -4,7 +4,7 @@ import { closeSync, opendirSync, readSync } from 'node:fs'
 import { ToolError } from '../contracts/errors.ts'
 import { longestJudged, secretIn } from '../contracts/secret-content.ts'
 import { isLetThrough } from './let-through.ts'
-import { openPace, sortInSteps, type Pace } from './pace.ts'
+import { byText, inTurns, openPace, sorted, type Pace } from '../contracts/steps.ts'
 import { deepest, letThroughHint, splitPath, type PathRules } from './paths.ts'
 import { enterFolder, fileFault, ioFault, openFile, openFolder, type Folder, type Root } from './walk.ts'
 
@@ -205,8 +205,7 @@ async function entriesOf(folder: Folder, names: readonly string[], rules: PathRu
     if (cause instanceof Error && 'syscall' in cause) throw ioFault(names, cause)
     throw cause
   }
-  await sortInSteps(entries, (a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0), pace)
-  return { entries, more }
+  return { entries: await inTurns(sorted(entries, (a, b) => byText(a.name, b.name))), more }
 }
 
 interface Walk {

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { ToolError } from '../contracts/errors.ts'
 import { compileGlobs } from '../contracts/glob.ts'
 import { decodeText, type Files } from './files.ts'
-import { openPace, sortInSteps } from './pace.ts'
+import { byText, inTurns, openPace, sorted } from '../contracts/steps.ts'
 import type { PathRules } from './paths.ts'
 import { splitPath } from './paths.ts'
 import { runProcess } from './process.ts'
@@ -214,8 +214,7 @@ async function readHits(
     lines = []
     held = 0
   }
-  const paths = [...hits.keys()]
-  await sortInSteps(paths, (one, other) => (one < other ? -1 : one > other ? 1 : 0), pace)
+  const paths = await inTurns(sorted([...hits.keys()], byText), signal)
   for (const relative of paths) {
     if (matches.length >= most || state.left < 0) break
     if (!wanted(relative)) continue
@@ -308,13 +307,13 @@ async function scanInNode(parts: Parts, state: State, base: string, wanted: (pat
     if (more) state.cut = true
   }
   const pace = openPace(asked.signal)
-  await sortInSteps(found, (one, other) => (one < other ? -1 : one > other ? 1 : 0), pace)
+  const ordered = await inTurns(sorted(found, byText), asked.signal)
   const matches: Match[] = []
-  for (let from = 0; from < found.length && matches.length < asked.most && state.left >= 0;) {
+  for (let from = 0; from < ordered.length && matches.length < asked.most && state.left >= 0;) {
     const batch: { path: string; text: string }[] = []
-    for (let size = 0; from < found.length && batch.length < 500 && size < charactersAtOnce; from++) {
+    for (let size = 0; from < ordered.length && batch.length < 500 && size < charactersAtOnce; from++) {
       if (pace.due()) await pace.turn()
-      const path = base + (found[from] as string)
+      const path = base + (ordered[from] as string)
       const text = textOf(files, path, state)
       if (text === undefined) continue
       size += text.length

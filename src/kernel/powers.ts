@@ -61,7 +61,7 @@ export function powers(
     const pace = openPace()
     for (const change of changes) {
       planned.push(await plan(change))
-      await pace()
+      if (pace.due()) await pace.turn()
     }
     limit.signal().throwIfAborted()
     policy.judgeSize(lines, call.caller)
@@ -76,7 +76,7 @@ export function powers(
     trace.wrote(written.map((one) => one.snapshotId))
     for (const { path, content, form = 'file' } of changes) {
       states[ports.world.normal(path)] = stateAfter(content, form)
-      await pace()
+      if (pace.due()) await pace.turn()
     }
     return written
   }

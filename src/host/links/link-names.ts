@@ -1,8 +1,7 @@
 import { lstatSync, readlinkSync, realpathSync } from 'node:fs'
-import { setImmediate as turn } from 'node:timers/promises'
 import type { KnownLinks, MadeLink } from '../../contracts/links.ts'
 import { foldName } from '../../contracts/names.ts'
-import { turnMs } from '../pace.ts'
+import { openPace } from '../../contracts/steps.ts'
 import type { PathRules } from '../paths.ts'
 import type { Root } from '../walk.ts'
 import { gitLinks } from './git-links.ts'
@@ -47,12 +46,10 @@ export function openLinkNames(root: Root, rules: PathRules): LinkNames {
     linkAt: LinkAt,
     each: (link: MadeLink, way: Way) => void,
   ): Promise<void> => {
-    let since = performance.now()
+    const pace = openPace()
     for (const link of links) {
       each(link, follow(link, linkAt))
-      if (performance.now() - since < turnMs) continue
-      await turn()
-      since = performance.now()
+      if (pace.due()) await pace.turn()
     }
   }
 

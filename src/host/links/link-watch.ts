@@ -1,6 +1,5 @@
 import { lstatSync, readdirSync, readlinkSync, type Stats } from 'node:fs'
-import { setImmediate as turn } from 'node:timers/promises'
-import { turnMs } from '../pace.ts'
+import { openPace } from '../../contracts/steps.ts'
 import { deepest, type PathRules } from '../paths.ts'
 import { watchFolders } from '../stage/folder-watch.ts'
 import type { Root } from '../walk.ts'
@@ -175,15 +174,13 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
     const stale = now - lookedAt > freshMs
     if (stale) lookedAt = now
     const waiting: Folder[] = perhapsAll ? everyFolder(top) : [...heard.keys(), ...(stale ? untold : [])]
-    let since = now
+    const pace = openPace()
     // The nearest first: where there are too many, it is the farthest that are left out.
     for (let at = 0; at < waiting.length; at++) {
       const folder = waiting[at] as Folder
       waiting.push(...update(folder, !heard.has(folder) ? 'none' : perhapsAll ? undefined : heard.get(folder)))
       heard.delete(folder)
-      if (performance.now() - since < turnMs) continue
-      await turn()
-      since = performance.now()
+      if (pace.due()) await pace.turn()
     }
     return { targets, version, all: !left, top: untold.has(top) ? undefined : atTop }
   }

@@ -1,7 +1,6 @@
 import { accessSync, constants, lstatSync, type Stats } from 'node:fs'
-import { setImmediate as turn } from 'node:timers/promises'
 import { ToolError } from '../../contracts/errors.ts'
-import { turnMs } from '../pace.ts'
+import { openPace } from '../../contracts/steps.ts'
 import { deepest } from '../paths.ts'
 import { below, entriesIn, readable, type Entry, type Place } from './entries.ts'
 import { watchFolders } from './folder-watch.ts'
@@ -195,13 +194,11 @@ export function watchHidden(root: string, sorting: Sorting, kind: Kind = 'plain'
 
   const lookOnce = async (): Promise<Hidden[]> => {
     const { folders: changed, perhapsAll } = await told.changed()
-    let since = performance.now()
+    const pace = openPace()
     const waiting: Folder[] = perhapsAll ? everyFolder(top) : [...looked, ...changed]
     for (let folder = waiting.pop(); folder; folder = waiting.pop()) {
       waiting.push(...update(folder, changed.has(folder)))
-      if (performance.now() - since < turnMs) continue
-      await turn()
-      since = performance.now()
+      if (pace.due()) await pace.turn()
     }
     const found = [...holding].flatMap((folder) => [
       ...folder.hidden.map((one) => ({ ...one, is: identity(one) })),

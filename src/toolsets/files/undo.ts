@@ -59,7 +59,7 @@ export const undo = defineTool({
       const pace = openPace()
       for (const step of await inTurns(plan(input, use))) {
         found.push(await prepare(step, use, root, call))
-        await pace()
+        if (pace.due()) await pace.turn()
       }
       return found
     })

@@ -1,5 +1,5 @@
 import { plain } from '../../contracts/plain.ts'
-import type { Pace } from '../../host/pace.ts'
+import type { Pace } from '../../contracts/steps.ts'
 import { short } from './finding.ts'
 import type { SceneGraph, Way } from './graph.ts'
 import { box, layOut } from './layout.ts'

@@ -1,6 +1,6 @@
 import { ToolError } from '../../contracts/errors.ts'
 import type { Files, Listing } from '../../host/files.ts'
-import { sortInSteps, type Pace } from '../../host/pace.ts'
+import { byText, inTurns, sorted, type Pace } from '../../contracts/steps.ts'
 import { folders, type Folder } from './grammar/commands.ts'
 import { nearest, patience, type Patience } from './nearest.ts'
 
@@ -149,8 +149,7 @@ async function lookThrough(files: Files, below: (name: string) => string, pace: 
       if (!(fault instanceof ToolError) || fault.code !== 'E_LINT_FAIL') throw fault
       shelf.faults.set(folder, fault)
     }
-    await sortInSteps(found, (one, other) => (one < other ? -1 : one > other ? 1 : 0), pace)
-    shelf.files.set(folder, found)
+    shelf.files.set(folder, await inTurns(sorted(found, byText)))
   }
   if (left <= 0) shelf.leftOut.splice(0, shelf.leftOut.length, `Of the game's files only the first ${mostFiles} were looked at.`)
   return shelf

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { ToolError } from '../../contracts/errors.ts'
 import { closed, named } from '../../contracts/shapes.ts'
-import { openPace } from '../../host/pace.ts'
+import { openPace } from '../../contracts/steps.ts'
 import { textChange } from '../../host/text-change.ts'
 import type { Files } from '../../host/files.ts'
 import { short } from './finding.ts'

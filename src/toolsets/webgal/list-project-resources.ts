@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { answerRoom, firstThatFit } from '../../contracts/fit.ts'
 import { closed, named } from '../../contracts/shapes.ts'
-import { openPace } from '../../host/pace.ts'
+import { openPace } from '../../contracts/steps.ts'
 import { openGame } from './game.ts'
 import { leftOut, notListed } from './shapes.ts'
 import { defineTool } from './use.ts'

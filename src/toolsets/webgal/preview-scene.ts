@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { ToolError } from '../../contracts/errors.ts'
 import { closed, named } from '../../contracts/shapes.ts'
-import { openPace, type Pace } from '../../host/pace.ts'
+import { openPace, type Pace } from '../../contracts/steps.ts'
 import { referencesOf } from './checks/resources.ts'
 import { openGame, rootOf, type Game } from './game.ts'
 import { statementsOf } from './grammar/parse.ts'

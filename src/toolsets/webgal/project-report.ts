@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { answerRoom, firstThatFit } from '../../contracts/fit.ts'
 import { closed } from '../../contracts/shapes.ts'
-import { openPace } from '../../host/pace.ts'
+import { openPace } from '../../contracts/steps.ts'
 import { inWords, short } from './finding.ts'
 import { openGame } from './game.ts'
 import { reportOn } from './report.ts'
