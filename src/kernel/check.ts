@@ -1,5 +1,5 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
-import { ToolError } from '../contracts/errors.ts'
+import { ToolError, type ErrorCode } from '../contracts/errors.ts'
 import type { Tool } from '../contracts/tool.ts'
 import { beyondBounds } from './bounds.ts'
 
@@ -21,7 +21,7 @@ export function checkInput(tool: Tool, raw: unknown): unknown {
     if (typeof key === 'string' && (key.length > 256 || key.length === 0))
       throw badArgs(tool, [{ field: 'idempotencyKey', problem: 'must have 1 to 256 characters' }])
     const beyond = beyondBounds(tool, input)
-    if (beyond.length) throw badArgs(tool, beyond)
+    if (beyond.length) throw badArgs(tool, beyond, tool.errors.includes('E_TOO_LARGE') ? 'E_TOO_LARGE' : 'E_BAD_ARGS')
     return input
   }
   throw badArgs(tool, describe(validate.errors ?? []))
@@ -37,9 +37,9 @@ export function checkOutput(tool: Tool, output: unknown): unknown {
   })
 }
 
-function badArgs(tool: Tool, fields: { field: string; problem: string }[]): ToolError {
+function badArgs(tool: Tool, fields: { field: string; problem: string }[], code: ErrorCode = 'E_BAD_ARGS'): ToolError {
   const words = fields.map(({ field, problem }) => `${field} ${problem}`).join('; ')
-  return new ToolError('E_BAD_ARGS', `Bad arguments for ${tool.name}: ${words}`, {
+  return new ToolError(code, `Bad arguments for ${tool.name}: ${words}`, {
     details: { fields },
     hint: `Fields of ${tool.name}: ${fieldsOf(tool)}.`,
   })
