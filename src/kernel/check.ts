@@ -21,7 +21,7 @@ export function checkInput(tool: Tool, raw: unknown): unknown {
     if (typeof key === 'string' && (key.length > 256 || key.length === 0))
       throw badArgs(tool, [{ field: 'idempotencyKey', problem: 'must have 1 to 256 characters' }])
     const beyond = beyondBounds(tool, input)
-    if (beyond.length) throw badArgs(tool, beyond, tool.errors.includes('E_TOO_LARGE') ? 'E_TOO_LARGE' : 'E_BAD_ARGS')
+    if (beyond.length) throw badArgs(tool, beyond, beyond.some(({ field }) => field === 'path') ? 'E_DENY_PATH' : 'E_BAD_ARGS')
     return input
   }
   throw badArgs(tool, describe(validate.errors ?? []))

@@ -135,7 +135,7 @@ describe('a dev server', () => {
     expect(stopped.logs.join('\n')).toContain('listening on')
     await expect(get(url)).rejects.toThrow()
     expect(left(world)).toEqual([])
-    expect(stageFolders(world.base)).toEqual([])
+    await until(() => stageFolders(world.base).length === 0, 'its stage is gone')
     expect(await dev(world, { stop: true })).toMatchObject({ ok: true, running: false, logs: [] })
   })
 
@@ -324,7 +324,7 @@ describe('a dev server', () => {
     const crashed = await dev(world)
     expect(crashed).toMatchObject({ ok: false, running: false, urls: [], exitCode: 3 })
     expect(crashed.logs.join('\n')).toContain('no such thing')
-    expect(stageFolders(world.base)).toEqual([])
+    await until(() => stageFolders(world.base).length === 0, 'its stage is gone')
     world.write('dev.js', serving(`return 'mended'`))
     const mended = await dev(world)
     expect(told(mended)[0]).toBe('[handrail] the server that ran before is gone: exit code 3')
@@ -417,7 +417,7 @@ describe('a dev server', () => {
     const url = first(await dev(world))
     await world.runtime.close()
     expect(left(world)).toEqual([])
-    expect(stageFolders(world.base)).toEqual([])
+    await until(() => stageFolders(world.base).length === 0, 'its stage is gone')
     await expect(get(url)).rejects.toThrow()
     await world.reopen()
     expect(await get(first(await dev(world)))).toBe('up')
@@ -473,7 +473,7 @@ describe('the built program', () => {
     expect(await get(first(started))).toBe('up')
     process.kill(peer.pid, 'SIGTERM')
     await until(() => left(world).length === 0, 'all of it is gone')
-    expect(stageFolders(world.base)).toEqual([])
+    await until(() => stageFolders(world.base).length === 0, 'its stage is gone')
   })
 
   test('two of them on one project: a server each', async () => {

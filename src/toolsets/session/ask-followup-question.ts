@@ -26,6 +26,7 @@ export const askFollowupQuestion = defineTool({
     },
   ],
   private: ['question'],
+  contents: ['question'],
   asks: ({ question }) => question,
   execute({ question }, { note }, call) {
     if (question.length > longest)

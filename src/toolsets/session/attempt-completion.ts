@@ -16,6 +16,7 @@ export const attemptCompletion = defineTool({
   errors: ['E_TOO_LARGE'],
   examples: [{ says: 'a finished scene', input: { result: 'Wrote beach_date.txt with two endings.' }, output: { ack: true } }],
   private: ['result'],
+  contents: ['result'],
   execute({ result }, { note }, call) {
     if (result.length > longest)
       throw new ToolError('E_TOO_LARGE', `A result may have ${longest} characters; this one has ${result.length}`, {
