@@ -60,14 +60,16 @@ export function openMarks({ policies }: Config, world: WorldPort): Marks {
     ]
   }
 
-  /** What can be executed, and will be another. What cannot be drafted cannot be written: the call itself says why. */
-  const byContent = async (paths: readonly string[], drafts: Written['drafts']): Promise<Mark[]> => {
-    const executable = paths.filter(mayExecute)
-    return [
-      ...executable.map((path): Mark => ({ path, says: 'can be executed, and is another from now on', asks: 'once' })),
-      ...(drafts && executable.length < paths.length ? await scriptsIn(drafts) : []),
-    ]
-  }
+  /**
+   * What could be executed before is an ordinary change, and said; what can be from now on is asked about. What cannot be drafted cannot
+   * be written: the call itself says why.
+   */
+  const byContent = async (paths: readonly string[], drafts: Written['drafts']): Promise<Mark[]> => [
+    ...paths
+      .filter(mayExecute)
+      .map((path): Mark => ({ path, says: 'can be executed, and is another from now on', asks: 'never' })),
+    ...(drafts ? await scriptsIn(drafts) : []),
+  ]
   const mayExecute = (path: string): boolean => {
     try {
       return world.mayExecute(path)
@@ -184,7 +186,7 @@ function byEffect(effect: Effect): Mark[] {
       ? [{ path, says: 'can be executed from now on', asks: 'always' } as const]
       : []),
     ...(form === 'file' && (after ?? 0) & (before ?? 0) & 0o111 && hashes[0] !== hashes[1]
-      ? [{ path, says: 'can be executed, and is another from now on', asks: 'once' } as const]
+      ? [{ path, says: 'can be executed, and is another from now on', asks: 'never' } as const]
       : []),
   ]
 }

@@ -1007,10 +1007,9 @@ attack('W09 mode is kept by every way to write, also by undo', async (trap) => {
   const mode = (): number => statSync(trap.at('run.sh')).mode & 0o7777
   for (const wanted of [0o755, 0o600, 0o444, 0o4755]) {
     chmodSync(trap.at('run.sh'), wanted)
-    // As the person: an agent is asked about what can be executed.
-    expect(await trap.ask('write_to_file', write('run.sh', `#!/bin/sh\necho ${wanted}\n`), 'person')).toBe('ok')
+    expect(await trap.ask('write_to_file', write('run.sh', `#!/bin/sh\necho ${wanted}\n`))).toBe('ok')
     expect(mode()).toBe(wanted)
-    expect(await trap.ask('replace_in_file', { path: 'run.sh', find: 'echo', replace: 'printf' }, 'person')).toBe('ok')
+    expect(await trap.ask('replace_in_file', { path: 'run.sh', find: 'echo', replace: 'printf' })).toBe('ok')
     expect(mode()).toBe(wanted)
     expect(await trap.ask('undo', { last: true, dryRun: false }, 'person')).toBe('ok')
     expect(mode()).toBe(wanted)

@@ -376,10 +376,10 @@ test('undo refuses where bits, a link or a folder changed since, and touches not
 test('binary content is undone without lines to show', async () => {
   using ground = openGround({ b: binary })
   const call = nextCall()
-  await ground.commit([ground.change('b', Buffer.from([0, 1]))], call)
-  writeFileSync(ground.at('b'), Buffer.from([0, 2]))
+  await ground.commit([ground.change('b', Buffer.from([0, 1, 2, 3, 4]))], call)
+  writeFileSync(ground.at('b'), Buffer.from([0, 2, 3, 4, 5]))
   await expect(ground.undo({ call })).rejects.toMatchObject({ code: 'E_CONFLICT', details: { changedSince: { hunks: [] } } })
-  writeFileSync(ground.at('b'), Buffer.from([0, 1]))
+  writeFileSync(ground.at('b'), Buffer.from([0, 1, 2, 3, 4]))
   await ground.undo({ call })
   expect(readFileSync(ground.at('b'))).toEqual(binary)
 })

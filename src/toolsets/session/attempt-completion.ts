@@ -4,7 +4,7 @@ import { Ack, closed, named } from '../../contracts/shapes.ts'
 import { defineTool } from './use.ts'
 
 /** It is kept and shown to the person; what is longer belongs into a file. */
-const longest = 20_000
+const longest = 200_000
 
 export const attemptCompletion = defineTool({
   name: 'attempt_completion',
