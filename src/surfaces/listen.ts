@@ -224,14 +224,20 @@ export function listen(options: ListenOptions): Promise<Listening> {
   const sweep = setInterval(() => {
     const now = Date.now()
     let together = 0
-    // Those that moved last come first, so that it is the ones that stand still who go.
-    for (const [response, seen] of [...open].toSorted(([, one], [, other]) => other.since - one.since)) {
+    for (const [response, seen] of open) {
       // An answer that waits behind another on its connection has no socket of its own yet, and keeps what it holds until that goes.
       const sent = seen.socket.bytesWritten
       if (response.writableLength === 0 || sent !== seen.sent) Object.assign(seen, { sent, since: now })
       together += response.writableLength
-      const still = response.writableLength > mostUnread && now - seen.since > standsStillMs
-      if (still || together > mostUnreadTogether) seen.socket.destroy()
+      if (response.writableLength > mostUnread && now - seen.since > standsStillMs) seen.socket.destroy()
+    }
+    if (together <= mostUnreadTogether) return
+    // Whoever leaves the most unread goes first, and of those alike whoever has stood still the longest; nobody who has nothing unread.
+    const heaviest = [...open].toSorted(([one, a], [other, b]) => other.writableLength - one.writableLength || a.since - b.since)
+    for (const [response, { socket }] of heaviest) {
+      if (together <= mostUnreadTogether) break
+      together -= response.writableLength
+      socket.destroy()
     }
   }, 250).unref()
 

@@ -7,6 +7,8 @@ import { createServer, openDesk, type House } from './server.ts'
 
 const mostStreams = 64
 const heartbeatMs = 15_000
+/** More than this unread, and its client's next requests wait. */
+const mostUnread = 1 << 20
 
 /** MCP as it was first spoken over HTTP (2024-11-05): a stream at `/sse`, messages posted to the address it names. */
 export function mcpSse(house: House, page: () => string | undefined, peers: Peers): { '/sse': Route; '/messages': Route } {
@@ -36,6 +38,8 @@ export function mcpSse(house: House, page: () => string | undefined, peers: Peer
         if (!stream) throw new Refusal(404, 'No such stream; open /sse first.')
         const message = await readMessage(visitor)
         if (!isSpecType.JSONRPCMessage(message)) throw new Refusal(400, 'Not a JSON-RPC 2.0 message.')
+        // What nobody reads is not made; answers and cancellations go through.
+        if ('id' in message && 'method' in message) await stream.hasRoom()
         stream.onmessage?.(message)
         answer(visitor.response, 202, { ok: true })
       },
@@ -64,6 +68,18 @@ class EventStream implements Transport {
     })
     this.response.writeHead(200, { 'Content-Type': 'text/event-stream' })
     this.response.write(`event: endpoint\ndata: ${this.endpoint}\n\n`)
+  }
+
+  /** Waits until the client has read what was sent to it, or is gone. */
+  async hasRoom(): Promise<void> {
+    while (this.response.writableLength > mostUnread && !this.response.destroyed)
+      await new Promise<void>((resolve) => {
+        const over = (): void => {
+          this.response.off('drain', over).off('close', over)
+          resolve()
+        }
+        this.response.on('drain', over).on('close', over)
+      })
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
