@@ -15,20 +15,37 @@ export interface Lock {
 }
 
 const patienceMs = 30_000
+/** For what waits on the spot. */
+const briefMs = 10_000
+/** A process that has held it so long, one call after the other, lets others have it, who look every few milliseconds. */
+const turnMs = 100
+const gapMs = 15
 
 export function openLock(path: string): Lock {
   const connection = openConnection(path)
-  let patient = false
-  /** Set once by whoever uses it; both kinds of waiting on one lock are rare. */
-  const wait = (long: boolean): void => {
-    if (long === patient) return
-    connection.exec(`PRAGMA busy_timeout = ${long ? 10_000 : 0}`)
-    patient = long
+  connection.exec('PRAGMA busy_timeout = 0')
+  let isQuiet = false
+  /**
+   * Nothing is ever written to it, so the journal that taking the lock would create on disk can stay in memory. To say so takes a lock
+   * too, so it is said with the first one: where others hold it one after the other, opening must not wait for a gap.
+   */
+  const begin = (): void => {
+    if (!isQuiet) connection.exec('PRAGMA journal_mode = MEMORY')
+    isQuiet = true
+    connection.exec('BEGIN EXCLUSIVE')
   }
-  // Nothing is ever written to it, so the journal that taking the lock would create on disk can stay in memory.
-  connection.exec('PRAGMA busy_timeout = 10000; PRAGMA journal_mode = MEMORY; PRAGMA busy_timeout = 0')
   let line: Promise<unknown> = Promise.resolve()
+  let turnSince = Number.NEGATIVE_INFINITY
+  let releasedAt = Number.NEGATIVE_INFINITY
+  const giveWay = async (): Promise<void> => {
+    const now = performance.now()
+    if (now - releasedAt > gapMs) turnSince = now
+    if (now - turnSince < turnMs) return
+    await pause(gapMs + Math.random() * gapMs)
+    turnSince = performance.now()
+  }
   const take = async (signal: AbortSignal | undefined): Promise<void> => {
+    await giveWay()
     const until = performance.now() + patienceMs
     for (let wait = 1; ; wait = Math.min(wait * 1.5, 8)) {
       if (tryTake()) return
@@ -41,16 +58,18 @@ export function openLock(path: string): Lock {
     }
   }
   const tryTake = (): boolean => {
-    wait(false)
     try {
-      connection.exec('BEGIN EXCLUSIVE')
+      begin()
       return true
     } catch (cause) {
       if (/locked|busy/i.test((cause as Error).message)) return false
       throw lockFault(cause)
     }
   }
-  const release = (): void => connection.exec('ROLLBACK')
+  const release = (): void => {
+    connection.exec('ROLLBACK')
+    releasedAt = performance.now()
+  }
   return {
     hold(act, signal) {
       const turn = line.then(async () => {
@@ -66,11 +85,10 @@ export function openLock(path: string): Lock {
       return turn
     },
     holdNow(act) {
-      wait(true)
-      try {
-        connection.exec('BEGIN EXCLUSIVE')
-      } catch (cause) {
-        throw lockFault(cause)
+      const until = performance.now() + briefMs
+      for (let wait = 1; !tryTake(); wait = Math.min(wait * 1.5, 4)) {
+        if (performance.now() > until) throw lockFault(new Error('others hold it'))
+        Atomics.wait(sleeper, 0, 0, wait + Math.random() * wait)
       }
       try {
         return act()
@@ -81,6 +99,8 @@ export function openLock(path: string): Lock {
     close: () => connection.close(),
   }
 }
+
+const sleeper = new Int32Array(new SharedArrayBuffer(4))
 
 function lockFault(cause: unknown): ToolError {
   return new ToolError('E_IO', `The project cannot be locked: ${(cause as Error).message}`, {

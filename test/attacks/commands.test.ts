@@ -39,6 +39,7 @@ import {
   withShell,
 } from '../support/stage.ts'
 import { cleanEnv, openWorld, program, stateOf, type CliEnd, type World } from '../support/world.ts'
+import { sweep } from '../support/soak.ts'
 
 const developer = { mode: 'developer' }
 
@@ -711,22 +712,23 @@ describe.each(users)('out of reach for %s', (who, uid) => {
     for (const stage of stagesLeft(ground.base)) expect(existsSync(join(stage, 'stage.json'))).toBe(true)
   })
 
-  test('ten thousand files: two thousand are listed, all can be read, agreed to unread, committed and taken back', async () => {
+  test('many files (soak: 10,000): two thousand are listed, all can be read, agreed to unread, committed and taken back', async () => {
     using ground = await openGround(who, uid)
-    const command = 'mkdir many; for i in $(seq 10000); do echo $i > many/$i; done'
+    const all = sweep(10_000, 2_300)
+    const command = `mkdir many; for i in $(seq ${all}); do echo $i > many/$i; done`
     const id = await ground.asks(command)
     const { out } = await cli(uid, ground.base, ['approvals', 'show', id, '--json', '--project', ground.project])
     const { card } = JSON.parse(out) as { card: Card }
     expect(card.changes).toHaveLength(2_000)
-    expect(card.rest).toEqual([{ folder: 'many', changes: 8_001, bytes: expect.any(Number) as number }])
+    expect(card.rest).toEqual([{ folder: 'many', changes: all - 1_999, bytes: expect.any(Number) as number }])
     const full = await cli(uid, ground.base, ['approvals', 'show', id, '--full', '--project', ground.project])
-    for (let file = 1; file <= 10_000; file++)
+    for (let file = 1; file <= all; file++)
       if (!full.out.includes(`many/${file}: created`)) throw new Error(`not listed: ${file}`)
     const plainly = await cli(uid, ground.base, ['approvals', 'approve', id, '--project', ground.project])
     expect(plainly).toMatchObject({ code: 1, err: expect.stringContaining('--unread') as string })
     await ground.approve(id, '--unread')
     expect((await ground.call({ command })).code).toBe(0)
-    expect(readdirSync(join(ground.project, 'many'))).toHaveLength(10_000)
+    expect(readdirSync(join(ground.project, 'many'))).toHaveLength(all)
     expect(await cli(uid, ground.base, ['undo', '--last', '--yes', '--json', '--project', ground.project])).toMatchObject({
       code: 0,
     })

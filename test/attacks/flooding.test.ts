@@ -7,13 +7,14 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openMcp, openServe, type Served } from '../support/serve.ts'
 import { cleanEnv, openWorld, program, type World } from '../support/world.ts'
+import { sweep } from '../support/soak.ts'
 
 // One client pipelines ten thousand calls and reads nothing. What it costs is bounded, and another client is answered meanwhile.
 
 /** Answered with six megabytes: the text, and the same as structured content. */
 const large = `${'x'.repeat(79)}\n`.repeat(37_500)
 const files = { 'a.txt': 'a0\n', 'large.txt': large }
-const most = 10_000
+const most = sweep(10_000, 4_000)
 
 const peak = (pid: number): number => Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 const cpu = (pid: number): number => {

@@ -24,6 +24,7 @@ import { pathRules } from '../../src/host/paths.ts'
 import { placeFile, removeFile } from '../../src/host/place.ts'
 import { closeRoot, openRoot } from '../../src/host/walk.ts'
 import { openStdio, openWorld, type World } from '../support/world.ts'
+import { sweep } from '../support/soak.ts'
 
 // Memory instead of a disk where there is some: the races are the same, and flushing ten thousand writes is not what is tested.
 try {
@@ -188,17 +189,21 @@ test('T01 3,000 reads while a file turns into a link and back: 0 leaks', async (
   arena.held()
 })
 
-test('T02 10,000 writes while a folder turns into a link and back: 0 escapes', { timeout: 120_000 }, async () => {
-  await using arena = await openArena('folder')
-  for (let round = 0; round < 2_500; round++) {
-    await arena.ask('write_to_file', { path: 'd/x.txt', content: `write ${round}\n`, dryRun: false })
-    await arena.ask('write_to_file', { path: `d/new-${round % 50}.txt`, content: `new ${round}\n`, dryRun: false })
-    await arena.ask('write_to_file', { path: `d/fold-${round % 20}/in/er.txt`, content: `${round}\n`, dryRun: false })
-    await arena.ask('replace_in_file', { path: 'd/sub/y.txt', find: 'p', replace: 'P' })
-  }
-  metBoth(arena.counts)
-  arena.held()
-})
+test(
+  'T02 many writes while a folder turns into a link and back: 0 escapes (soak: 10,000)',
+  { timeout: sweep(600_000, 120_000) },
+  async () => {
+    await using arena = await openArena('folder')
+    for (let round = 0; round < sweep(2_500, 400); round++) {
+      await arena.ask('write_to_file', { path: 'd/x.txt', content: `write ${round}\n`, dryRun: false })
+      await arena.ask('write_to_file', { path: `d/new-${round % 50}.txt`, content: `new ${round}\n`, dryRun: false })
+      await arena.ask('write_to_file', { path: `d/fold-${round % 20}/in/er.txt`, content: `${round}\n`, dryRun: false })
+      await arena.ask('replace_in_file', { path: 'd/sub/y.txt', find: 'p', replace: 'P' })
+    }
+    metBoth(arena.counts)
+    arena.held()
+  },
+)
 
 test('T02 1,000 writes while a file turns into a link and back: 0 escapes', async () => {
   await using arena = await openArena('file')

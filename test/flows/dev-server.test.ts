@@ -10,6 +10,7 @@ import {
   renameSync,
   statSync,
   writeFileSync,
+  type Dirent,
 } from 'node:fs'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -71,11 +72,20 @@ function left({ base }: World, word = ''): string[] {
     })
 }
 
+/** A stage is taken away in the background: one that is gone by now has no entries. */
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+  } catch {
+    return []
+  }
+}
+
 /** What lies where stages are kept and is one. */
 function stageFolders(base: string): string[] {
   const found: string[] = []
   const look = (folder: string): void => {
-    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    for (const entry of entriesOf(folder)) {
       if (/^\d+-\d+-/.test(entry.name)) found.push(entry.name)
       else if (entry.isDirectory()) look(join(folder, entry.name))
     }

@@ -39,6 +39,7 @@ import { openDiffs } from '../../src/host/diffs.ts'
 import { undo as undoForm } from '../../src/toolsets/files/undo.ts'
 import type { FileUse } from '../../src/toolsets/files/use.ts'
 import { cleanEnv, program, runCli, stateOf } from '../support/world.ts'
+import { sweep } from '../support/soak.ts'
 
 const { DatabaseSync } = createRequire(import.meta.url)('@photostructure/sqlite') as {
   DatabaseSync: new (path: string) => { exec(sql: string): void; close(): void }
@@ -415,9 +416,9 @@ test('one path twice in a commit, or a path that climbs, is a mistake of the cal
   expect(readFileSync(ground.at('a'), 'utf8')).toBe('a\n')
 })
 
-test('rm -rf of five thousand files and its undo', { timeout: 120_000 }, async () => {
+test('rm -rf of many files and its undo (soak: 5,000)', { timeout: 120_000 }, async () => {
   const tree: Tree = {}
-  for (let n = 0; n < 5_000; n++) tree[`tree/d${n % 50}/f${n}`] = `${n % 7}\n`
+  for (let n = 0; n < sweep(5_000, 600); n++) tree[`tree/d${n % 50}/f${n}`] = `${n % 7}\n`
   using ground = openGround(tree)
   const begin = ground.picture()
   const call = nextCall()
