@@ -11,7 +11,7 @@ const { DatabaseSync } = createRequire(import.meta.url)('@photostructure/sqlite'
 const genesis = '0'.repeat(64)
 
 /** `paths` is a list of [path, number of states]; states of all paths alternate in time, in the order of the list. */
-export async function projectWithPast(bench, name, { lines, timelines }) {
+export async function projectWithPast(bench, name, { lines, timelines, onlyReads = false }) {
   const project = join(bench.temp, name)
   mkdirSync(project, { recursive: true })
   // One real command makes the folder, the schema and the first lines of state.
@@ -20,20 +20,20 @@ export async function projectWithPast(bench, name, { lines, timelines }) {
   await ours('sessions')
   const { text } = await ours('state', '--json')
   const state = JSON.parse(text).folder
-  writeAudit(state, lines)
+  writeAudit(state, lines, onlyReads)
   writeSnapshots(project, state, timelines)
   return project
 }
 
 /** The chain: each line's hash covers its bytes up to the hash; the head file seals the last one (src/stores/audit.ts). */
-function writeAudit(state, lines) {
+function writeAudit(state, lines, onlyReads) {
   const file = openSync(join(state, 'audit.jsonl'), 'w', 0o600)
   const began = Date.now() - lines * 20
   let prev = genesis
   let end = 0
   let batch = []
   for (let seq = 1; seq <= lines; seq++) {
-    const body = JSON.stringify({ seq, at: new Date(began + seq * 20).toISOString(), ...entry(seq), prev })
+    const body = JSON.stringify({ seq, ...entry(onlyReads ? 0 : seq), at: new Date(began + seq * 20).toISOString(), prev })
     prev = sha256(body)
     batch.push(`${body.slice(0, -1)},"hash":"${prev}"}\n`)
     if (batch.length < 5_000 && seq < lines) continue

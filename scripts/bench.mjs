@@ -20,6 +20,7 @@ const names = [
   'commit',
   'parallel',
   'beside',
+  'events',
 ]
 const words = process.argv.slice(2)
 const against = words.includes('--against') ? words.splice(words.indexOf('--against'), 2)[1] : undefined

@@ -1,3 +1,4 @@
+import type { AuditListener, Subscription } from './contracts/audit.ts'
 import { asToolError } from './contracts/errors.ts'
 import { plain } from './contracts/plain.ts'
 import type { Runtime, RuntimeOptions } from './contracts/runtime.ts'
@@ -8,6 +9,15 @@ interface Inner {
   runtime: Runtime
   /** Calls under way. */
   calls: number
+}
+
+/** Somebody who follows the log, whichever runtime is in force. */
+interface Follower {
+  wanted: Subscription
+  listener: AuditListener
+  /** The line it has yet to hear. */
+  next?: number
+  stop(): void
 }
 
 /**
@@ -23,6 +33,14 @@ export function openLiveRuntime(options: RuntimeOptions): Runtime {
   /** The newest text of the project's own file that could be used. */
   let usable = now.runtime.projectSettings?.text
   const listeners = new Set<() => void>()
+  const followers = new Set<Follower>()
+  const follow = (follower: Follower): void => {
+    const { wanted, listener, next } = follower
+    follower.stop = now.runtime.audit.subscribe({ ...wanted, ...(next && { from: next }) }, (lines, upTo) => {
+      follower.next = upTo + 1
+      return listener(lines, upTo)
+    })
+  }
   const leave = (inner: Inner): void => {
     if (inner !== now && inner.calls === 0) void inner.runtime.close()
   }
@@ -43,6 +61,12 @@ export function openLiveRuntime(options: RuntimeOptions): Runtime {
       if (projectSettings?.says !== undefined && projectSettings.says !== before.runtime.projectSettings?.says)
         console.error(`handrail: ${plain(projectSettings.says)}`)
     }
+    for (const follower of followers) {
+      follower.stop()
+      follow(follower)
+      // Where it has heard nothing yet, nobody knows what it missed.
+      if (follower.next === undefined) follower.wanted.onLost?.('the settings changed')
+    }
     noteChange(before.runtime, now.runtime)
     leave(before)
     if (toolNames(before.runtime) !== toolNames(now.runtime)) for (const listener of listeners) listener()
@@ -59,7 +83,20 @@ export function openLiveRuntime(options: RuntimeOptions): Runtime {
     if (loosenings.length > ignored.length) look()
   }
 
-  const own: Pick<Runtime, 'call' | 'close' | 'onToolsChanged'> = {
+  const subscribe: Runtime['audit']['subscribe'] = (wanted, listener) => {
+    const follower: Follower = { wanted, listener, stop: () => undefined }
+    follow(follower)
+    followers.add(follower)
+    return () => {
+      followers.delete(follower)
+      follower.stop()
+    }
+  }
+
+  const own: Pick<Runtime, 'audit' | 'call' | 'close' | 'onToolsChanged'> = {
+    get audit() {
+      return { ...now.runtime.audit, subscribe }
+    },
     onToolsChanged: (listener) => void listeners.add(listener),
     async call(...call) {
       lookAgain()

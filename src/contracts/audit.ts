@@ -65,6 +65,27 @@ export interface AuditLine extends AuditEntry {
   hash: string
 }
 
+export interface Subscription {
+  /** The number of the first line that is wanted; without it, what comes from now on. */
+  from?: number
+  /** Which kinds of lines are wanted: the others are not even taken apart. */
+  events?: (event: string) => boolean
+  /** The place in the log is lost: it was renewed, cut or swapped. What comes after is told again; look at everything anew. */
+  onLost?: (why: string) => void
+}
+
+/**
+ * Hears the lines that were asked for, in order, some at a time, and the number up to which the log was read for it; no lines where all
+ * that came were others. Whoever returns a promise is told nothing more until it is settled: the log itself is the buffer.
+ */
+export type AuditListener = (lines: AuditLine[], upTo: number) => void | Promise<void>
+
+/** The one stream of what happens in a project, whichever process does it. Its cursor is the number of a line. */
+export interface AuditStream {
+  /** Returns how to unsubscribe. Nothing runs while nobody is subscribed. */
+  subscribe(wanted: Subscription, listener: AuditListener): () => void
+}
+
 /** Where a log stood at a time: to be kept where nobody who can reach the log can reach it. */
 export interface Anchor {
   project: string

@@ -1,5 +1,5 @@
 import type { Approval, ApprovalHead, ApprovalState, Decision, Page, TextPart } from './approval.ts'
-import type { Anchor, AuditEntry, AuditLine, AuditVerdict } from './audit.ts'
+import type { Anchor, AuditEntry, AuditLine, AuditStream, AuditVerdict } from './audit.ts'
 import type { CallOptions, Caller } from './call.ts'
 import type { Config, Setting } from './config.ts'
 import type { Grant } from './grant.ts'
@@ -72,9 +72,19 @@ export interface Runtime {
   }
   audit: {
     note(entry: AuditEntry): void
-    /** Also whether the log still holds every line that was anchored. */
+    /** What happens from now on, or happened from a line on. */
+    subscribe: AuditStream['subscribe']
+    /** Every line, on the spot; also whether the log still holds every line that was anchored. */
     verify(onProgress?: (done: number, total: number) => void, anchors?: readonly Pick<Anchor, 'hash'>[]): AuditVerdict
-    last(count: number, fits?: (line: AuditLine) => boolean): AuditLine[]
+    /** The same in small steps; what was found whole before is compared byte by byte and not taken apart again, unless `full`. */
+    check(asked?: {
+      full?: boolean
+      anchors?: readonly Pick<Anchor, 'hash'>[]
+      onProgress?: (done: number, total: number) => void
+    }): Promise<AuditVerdict>
+    /** The newest that fit, oldest first; of those only that hold these words, byte for byte as they stand there. */
+    last(count: number, fits?: (line: AuditLine) => boolean, holding?: readonly string[]): AuditLine[]
+    line(seq: number): AuditLine | undefined
     lines(from?: number): Iterable<AuditLine>
     head(): { seq: number; hash: string; at: string }
     /** A person's word after a break: what is left is kept aside, and a new log begins with saying so. Returns the names kept. */

@@ -3,6 +3,7 @@ import {
   constants,
   existsSync,
   fchmodSync,
+  fdatasync,
   fdatasyncSync,
   fstatSync,
   ftruncateSync,
@@ -10,6 +11,7 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  read,
   readFileSync,
   readSync,
   readdirSync,
@@ -19,7 +21,11 @@ import {
   fsyncSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { ToolError } from '../contracts/errors.ts'
+import { watchFile } from './watch-file.ts'
+
+const [readSoon, flushSoon] = [promisify(read), promisify(fdatasync)]
 
 const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL, O_WRONLY, O_NOFOLLOW, O_DIRECTORY, O_APPEND, O_NONBLOCK } = constants
 
@@ -60,8 +66,12 @@ export interface LogFile {
   append(bytes: Uint8Array): void
   writeAt(bytes: Uint8Array, position: number): void
   readAt(position: number, length: number): Buffer
+  readSoon(position: number, length: number): Promise<Buffer>
   truncate(size: number): void
   flush(): void
+  flushSoon(): Promise<void>
+  /** Tells of every change to the file at this name, whichever process makes it, and now and then of none. Returns how to stop. */
+  watch(tell: () => void): () => void
   close(): void
 }
 
@@ -222,6 +232,10 @@ function logAt(path: string, shown: string): LogFile {
       throw stateFault(shown, cause)
     }
   }
+  const soon = <T>(act: () => Promise<T>): Promise<T> =>
+    act().catch((cause: unknown) => {
+      throw stateFault(shown, cause)
+    })
   return {
     size: () => guarded(() => fstatSync(place).size),
     astray: () =>
@@ -244,8 +258,16 @@ function logAt(path: string, shown: string): LogFile {
         const count = readSync(place, buffer, 0, length, position)
         return buffer.subarray(0, count)
       }),
+    readSoon: (position, length) =>
+      soon(async () => {
+        const buffer = Buffer.allocUnsafe(length)
+        const { bytesRead } = await readSoon(place, buffer, 0, length, position)
+        return buffer.subarray(0, bytesRead)
+      }),
     truncate: (size) => guarded(() => ftruncateSync(place, size)),
     flush: () => guarded(() => fdatasyncSync(place)),
+    flushSoon: () => soon(() => flushSoon(place)),
+    watch: (tell) => watchFile(path, tell),
     close() {
       closeSync(grow)
       closeSync(place)

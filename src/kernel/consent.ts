@@ -1,10 +1,10 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { ApprovalHead } from '../contracts/approval.ts'
 import type { Call } from '../contracts/call.ts'
 import type { Config } from '../contracts/config.ts'
 import { ToolError } from '../contracts/errors.ts'
 import { isWhole } from '../contracts/plain.ts'
 import type { Card, Risk, Tool } from '../contracts/tool.ts'
+import { answered } from './answered.ts'
 import { fitted } from './card.ts'
 import type { Ports } from './ports.ts'
 import { recordable } from './record.ts'
@@ -33,8 +33,6 @@ export interface Question extends Call {
 /** Nobody has answered yet, or the yes cannot be used yet; the question stands. */
 export class Unanswered extends ToolError {}
 
-const pollMs = 100
-
 /**
  * A person's yes to exactly this call on exactly this state of the world, or an error that says how to get one.
  * A yes counts for the session that asked and is used up here; a no holds for every session of the same client, and carries the
@@ -43,15 +41,14 @@ const pollMs = 100
 export async function consent(ports: Ports, limits: Config['limits'], question: Question): Promise<string> {
   const asked = await standing(ports, limits, question)
   question.onAsked?.(asked.id)
+  const { signal } = question.options
   const wait = Math.min(question.options.approvalWaitMs ?? limits.approvalWaitMs, limits.approvalWaitMs)
   const until = Math.min(Date.now() + wait, question.options.answerBy ?? Number.POSITIVE_INFINITY)
   let approval = asked
-  if (approval.state === 'pending') question.options.onApproval?.(approval.id)
-  while (approval.state === 'pending' && Date.now() < until) {
-    await pause(Math.min(pollMs, Math.max(1, until - Date.now())), undefined, {
-      ...(question.options.signal && { signal: question.options.signal }),
-    })
-    approval = ports.approvals.head(asked.id) ?? approval
+  if (approval.state === 'pending') {
+    question.options.onApproval?.(approval.id)
+    const look = (): ApprovalHead => (approval = ports.approvals.head(asked.id) ?? approval)
+    await answered(ports.audit, () => look().state, { id: asked.id, until: Math.min(until, asked.expiresAt) }, signal)
   }
   if (approval.state === 'approved') return use(ports, approval, question)
   if (approval.state === 'denied') throw declined(approval)

@@ -1,5 +1,5 @@
 import type { Approval, ApprovalHead, ApprovalState } from '../contracts/approval.ts'
-import type { AuditEntry } from '../contracts/audit.ts'
+import type { AuditEntry, AuditStream } from '../contracts/audit.ts'
 import type { Content } from '../contracts/content.ts'
 import type { ToolError } from '../contracts/errors.ts'
 import type { KnownLinks, MadeLink } from '../contracts/links.ts'
@@ -122,7 +122,7 @@ export interface EvidencePort {
   keep(call: string, kind: string, text: string): string
 }
 
-export interface AuditPort {
+export interface AuditPort extends AuditStream {
   note(entry: AuditEntry): void
   write(entry: AuditEntry, durable?: boolean): void
 }

@@ -52,6 +52,22 @@ export function readApart(file: LogFile): Apart | undefined {
   return isLine(apart?.last) && isLine(apart?.durable) && Number.isSafeInteger(apart?.log) ? (apart as Apart) : undefined
 }
 
+/** Up to where a log was verified: line `seq` ends at byte `end`, and all bytes before that have this digest. */
+export interface Checked extends End {
+  log: number
+  digest: string
+}
+
+/** It lies behind the head kept apart, in a block of its own: who can change the log cannot change what it is compared with. */
+export function writeChecked(file: LogFile, checked: Checked): void {
+  writePadded(file, checked, headBytes)
+}
+
+export function readChecked(file: LogFile): Checked | undefined {
+  const checked = readPadded(file, headBytes) as Partial<Checked> | undefined
+  return isEnd(checked) && Number.isSafeInteger(checked?.log) && isHash(checked?.digest) ? (checked as Checked) : undefined
+}
+
 export function writeHead(file: LogFile, head: Head): void {
   writePadded(file, head)
 }
@@ -66,17 +82,21 @@ function isEnd(end: Partial<End> | null | undefined): boolean {
 }
 
 function isLine(line: Partial<Line> | null | undefined): boolean {
-  return Number.isSafeInteger(line?.seq) && /^[0-9a-f]{64}$/.test(line?.hash ?? '')
+  return Number.isSafeInteger(line?.seq) && isHash(line?.hash)
+}
+
+function isHash(hash: string | undefined): boolean {
+  return /^[0-9a-f]{64}$/.test(hash ?? '')
 }
 
 /** Always the same number of bytes in one write, so that no half of it is ever read. */
-function writePadded(file: LogFile, value: object): void {
-  file.writeAt(Buffer.from(JSON.stringify(value).padEnd(headBytes - 1) + '\n'), 0)
+function writePadded(file: LogFile, value: object, at = 0): void {
+  file.writeAt(Buffer.from(JSON.stringify(value).padEnd(headBytes - 1) + '\n'), at)
 }
 
-function readPadded(file: LogFile): unknown {
+function readPadded(file: LogFile, at = 0): unknown {
   try {
-    return JSON.parse(file.readAt(0, headBytes).toString('utf8')) ?? undefined
+    return JSON.parse(file.readAt(at, headBytes).toString('utf8')) ?? undefined
   } catch {
     return undefined
   }

@@ -1,23 +1,45 @@
 import { createHash } from 'node:crypto'
-import type { Anchor, AuditEntry, AuditLine, AuditVerdict } from '../contracts/audit.ts'
+import type { Anchor, AuditEntry, AuditLine, AuditStream, AuditVerdict } from '../contracts/audit.ts'
 import { ToolError } from '../contracts/errors.ts'
+import { atOnce, inTurns, wait, type Steps } from '../contracts/steps.ts'
 import type { Lock } from '../host/lock.ts'
 import type { LogFile, StateFolder } from '../host/state-folder.ts'
-import { genesis, lost, readApart, readHead, start, writeApart, writeHead, type Apart, type End } from './audit-heads.ts'
-import { lastLines, linesOf, parse, verifyLog } from './audit-lines.ts'
+import { lineOf, placeOf } from './audit-find.ts'
+import {
+  genesis,
+  lost,
+  readApart,
+  readChecked,
+  readHead,
+  start,
+  writeApart,
+  writeChecked,
+  writeHead,
+  type Apart,
+  type Checked,
+  type End,
+} from './audit-heads.ts'
+import { lastLines, linesOf, parse } from './audit-lines.ts'
+import { openStream } from './audit-stream.ts'
+import { copyOf, verifyLog, type Asked, type LogCopy } from './audit-verify.ts'
 
 /** Reads are written down together; this is the most that kill -9 can take of them. */
 const groupMs = 20
 
-export interface AuditStore {
+export interface AuditStore extends AuditStream {
   /** For reads: written with its neighbours within a few milliseconds. */
   note(entry: AuditEntry): void
   /** In the log when it returns; with `durable` on the disk itself. */
   write(entry: AuditEntry, durable?: boolean): void
   flush(): void
+  /** Every line, on the spot. */
   verify(onProgress?: (done: number, total: number) => void, anchors?: readonly Pick<Anchor, 'hash'>[]): AuditVerdict
-  /** The newest lines that fit, oldest first. */
-  last(count: number, fits?: (line: AuditLine) => boolean): AuditLine[]
+  /** The same in small steps; what was found whole before is compared byte by byte and not taken apart again, unless `full`. */
+  check(asked?: Asked): Promise<AuditVerdict>
+  /** The newest lines that fit, oldest first; of those only that hold these words, byte for byte as they stand there. */
+  last(count: number, fits?: (line: AuditLine) => boolean, holding?: readonly string[]): AuditLine[]
+  /** The line with this number. */
+  line(seq: number): AuditLine | undefined
   /** Lines in order from a sequence number on. */
   lines(from?: number): Iterable<AuditLine>
   head(): { seq: number; hash: string; at: string }
@@ -69,6 +91,7 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace): A
       waiting = []
       stuck = false
     })
+    stream.look()
   }
 
   const write = (entry: AuditEntry, durable = false): void => {
@@ -98,12 +121,7 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace): A
   /** The files must be those at their names. Where a person has started a new log meanwhile, it is taken up. */
   function mustStand(): void {
     let why = astray()
-    const found = why === undefined ? undefined : readApart(apartFile)
-    if (found && found.log !== apart.log) {
-      reopen()
-      apart = found
-      why = astray()
-    }
+    if (why !== undefined && takeUp()) why = astray()
     if (why !== undefined) throw broken(`The audit log was swapped under Handrail: ${why}`)
     const other = folder.swapped()
     if (other !== undefined)
@@ -111,6 +129,21 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace): A
         hint: 'Nothing is done on a state that others replace. Stop every Handrail on this project, look what stands there, and start again.',
       })
   }
+
+  /** Takes up the log that a person has started meanwhile; false where nobody has. */
+  function takeUp(): boolean {
+    const found = readApart(apartFile)
+    if (!found || found.log === apart.log) return false
+    reopen()
+    apart = found
+    return true
+  }
+
+  const stream = openStream(() => {
+    let away = log.astray() !== undefined
+    if (away && takeUp()) away = log.astray() !== undefined
+    return { log, astray: away }
+  })
 
   function reopen(): void {
     log.close()
@@ -148,6 +181,39 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace): A
     if (hash !== last.hash) throw broken(`The audit log is not the one that was written: line ${last.seq} is another one`)
   }
 
+  /** The lock is held for a copy of the heads only: others write on while the lines are read. */
+  function* verifying(asked: Asked): Steps<AuditVerdict> {
+    let fault: unknown
+    try {
+      flush()
+    } catch (cause) {
+      fault = cause
+    }
+    const copy = lock.holdNow((): LogCopy | string => {
+      const why = astray()
+      return why ?? copyOf(log, readHead(headFile), readApart(apartFile), readChecked(apartFile))
+    })
+    if (typeof copy === 'string') return { whole: false, lines: 0, line: 0, why: `the log was swapped: ${copy}` }
+    const { verdict, checked } = yield* verifyLog(copy, asked)
+    if (verdict.whole && fault) throw fault
+    if (checked) yield* keepChecked(checked)
+    return verdict
+  }
+
+  /** What counts as verified must be on the disk: a halt of the system must not take back what the next one is compared with. */
+  function* keepChecked(checked: Checked): Steps<void> {
+    try {
+      for (const file of [headFile, log])
+        yield* wait(
+          () => file.flush(),
+          () => file.flushSoon(),
+        )
+      writeChecked(apartFile, checked)
+    } catch {
+      // It costs the next one more time, no more.
+    }
+  }
+
   return {
     note(entry) {
       // After a failed flush nobody may go on unrecorded: the next reader meets the same fault and is told.
@@ -163,28 +229,20 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace): A
     },
     write,
     flush: () => flush(),
-    verify: (onProgress, anchors) => {
-      let fault: unknown
-      try {
-        flush()
-      } catch (cause) {
-        fault = cause
-      }
-      return lock.holdNow(() => {
-        const why = astray()
-        if (why !== undefined) return { whole: false, lines: 0, line: 0, why: `the log was swapped: ${why}` }
-        const verdict = verifyLog(log, readHead(headFile), readApart(apartFile), anchors, onProgress)
-        if (verdict.whole && fault) throw fault
-        return verdict
-      })
-    },
-    last: (count, fits) => {
+    verify: (onProgress, anchors) => atOnce(verifying({ full: true, anchors, onProgress })),
+    check: (asked = {}) => inTurns(verifying(asked)),
+    subscribe: stream.subscribe,
+    line: (seq) => {
       flush()
-      return lastLines(log, count, fits)
+      return lineOf(log, seq)
+    },
+    last: (count, fits, holding) => {
+      flush()
+      return lastLines(log, count, fits, holding)
     },
     *lines(from = 1) {
       flush()
-      for (const { bytes } of linesOf(log)) {
+      for (const { bytes } of linesOf(log, from > 1 ? placeOf(log, from) : 0)) {
         const line = parse(bytes.toString('utf8'))
         if (line && line.seq >= from) yield line
       }
@@ -221,6 +279,7 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace): A
       return kept
     },
     close() {
+      stream.close()
       try {
         flush()
       } finally {
@@ -251,7 +310,9 @@ function stamp(entry: AuditEntry): Stamped {
 
 /** The hash covers the exact bytes of the line up to the hash itself, so that any changed byte shows. */
 function compose(entry: AuditEntry, seq: number, prev: string): { text: string; hash: string } {
-  const body = JSON.stringify({ seq, ...entry, prev })
+  // Number and event first: who looks for either need not take the line apart.
+  const { event, ...rest } = entry
+  const body = JSON.stringify({ seq, event, ...rest, prev })
   const hash = createHash('sha256').update(body).digest('hex')
   return { text: `${body.slice(0, -1)},"hash":"${hash}"}\n`, hash }
 }

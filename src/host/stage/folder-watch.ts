@@ -1,6 +1,7 @@
-import { lstatSync, statfsSync, watch, type FSWatcher } from 'node:fs'
+import { lstatSync, watch, type FSWatcher } from 'node:fs'
 import { basename } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
+import { isOnLocalDisk } from '../local-disk.ts'
 import type { Place } from './entries.ts'
 
 /** Tells which folders have changed since they were last read, without a look at each of them. */
@@ -17,8 +18,6 @@ export interface FolderWatch<Folder extends { at: Place }> {
 const mostWatched = 16_384
 /** The system drops what it has to say after 16,384 words. */
 const mostHeard = 1_000
-/** File systems that are changed by nobody but this machine: others cannot tell. ext, xfs, btrfs, tmpfs, overlay, zfs, f2fs, bcachefs. */
-const local = new Set([0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630, 0x2fc12fc1, 0xf2f52010, 0xca451a4e])
 
 /** A name came or went in a folder; or, `renamed` being false, what one of its files holds changed. */
 export type OnChanged<Folder> = (folder: Folder, name: string | undefined, renamed: boolean) => void
@@ -78,9 +77,5 @@ export function watchFolders<Folder extends { at: Place }>(root: string, onChang
 }
 
 function isLocal(root: string): boolean {
-  try {
-    return local.has(statfsSync(root).type >>> 0) && lstatSync(root).isDirectory()
-  } catch {
-    return false
-  }
+  return isOnLocalDisk(root) && lstatSync(root, { throwIfNoEntry: false })?.isDirectory() === true
 }

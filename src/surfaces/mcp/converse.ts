@@ -1,5 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Runtime } from '../../contracts/runtime.ts'
+import { answered } from '../../kernel/answered.ts'
 import { waitingForPerson, type Answerer, type Reply, type ToolCall } from './answer.ts'
 import type { Answered, Question } from './asking.ts'
 
@@ -9,7 +9,6 @@ type Said = Pick<Answered, 'action' | 'content'>
 /** Puts a question to the client on a live connection; rejects when the signal says to take it back. */
 export type Put = (params: Question['params'], signal: AbortSignal) => Promise<Said>
 
-const lookMs = 200
 /** How long a form stays open at most; as long as the sealed state of a 2026 client counts. */
 const readingMs = 15 * 60_000
 /** Forms that stay open after their calls were answered, for one client. */
@@ -55,7 +54,7 @@ interface Form {
 function openForm(runtime: Runtime, { params, state }: Question, put: Put): Form {
   const closed = new AbortController()
   const stop = AbortSignal.any([closed.signal, AbortSignal.timeout(readingMs)])
-  if (state.approval !== undefined) void watch(runtime, state.approval, closed, stop)
+  if (state.approval !== undefined) watch(runtime, state.approval, closed, stop)
   const said = put(params, stop)
     .catch(() => ({ action: 'none' }) as const)
     .finally(() => closed.abort())
@@ -88,9 +87,9 @@ async function within<T>(ms: number, doing: Promise<T>): Promise<T | undefined> 
 }
 
 /** Ends the waiting when the approval is answered from elsewhere. */
-async function watch(runtime: Runtime, id: string, closed: AbortController, stop: AbortSignal): Promise<void> {
-  while (!stop.aborted) {
-    if (runtime.approvals.state(id) !== 'pending') return closed.abort()
-    await pause(lookMs, undefined, { signal: stop }).catch(() => undefined)
-  }
+function watch(runtime: Runtime, id: string, closed: AbortController, stop: AbortSignal): void {
+  void answered(runtime.audit, () => runtime.approvals.state(id), { id }, stop).then(
+    () => closed.abort(),
+    () => undefined,
+  )
 }

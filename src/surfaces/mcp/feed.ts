@@ -9,59 +9,66 @@ export interface Feed {
   tell(news: News): void
 }
 
-const lookMs = 500
+/** Reads are frequent: after one of them the list of tools is looked at again this seldom. */
+const listMs = 500
 
-/** Looks only while somebody listens. */
+/** Follows the log while somebody listens. */
 export function openFeed(runtime: Runtime): Feed {
   const listeners = new Set<(news: News) => void>()
-  let timer: NodeJS.Timeout | undefined
-  let seen = { line: 0, snapshot: '' }
-  let listed = ''
+  let stop: (() => void) | undefined
+  let snapshot = ''
+  let list = { names: '', at: 0 }
 
   const tell = (news: News): void => {
     for (const listener of listeners) listener(news)
   }
   const look = (): void => {
-    const now = present(runtime, seen)
-    if (now.line !== seen.line) tell({ kind: 'resource', uri: 'handrail://audit' })
-    if (now.snapshot !== seen.snapshot) tell({ kind: 'resource', uri: 'handrail://snapshots' })
-    seen = now
-    // A project becomes a game when its first scene is written.
-    const list = listOf(runtime)
-    if (list !== listed) tell({ kind: 'tools' })
-    listed = list
+    tell({ kind: 'resource', uri: 'handrail://audit' })
+    const newest = newestSnapshot(runtime) ?? snapshot
+    if (newest !== snapshot) tell({ kind: 'resource', uri: 'handrail://snapshots' })
+    snapshot = newest
+    lookAtList()
+  }
+  // A project becomes a game when its first scene is written, by hand too: that is seen when somebody next does something.
+  const lookAtList = (): void => {
+    const before = list.names
+    list = { names: listOf(runtime), at: performance.now() }
+    if (list.names !== before) tell({ kind: 'tools' })
   }
   runtime.onToolsChanged(() => {
-    listed = listOf(runtime)
+    list = { names: listOf(runtime), at: performance.now() }
     tell({ kind: 'tools' })
   })
+  // Reads are written down too, but are no news, or a reader who follows the log would never come to rest.
+  const news = { events: (event: string) => event !== 'call.read', onLost: look }
 
   return {
     tell,
     follow(listener) {
       listeners.add(listener)
-      if (!timer) {
-        seen = present(runtime, seen)
-        listed = listOf(runtime)
-        timer = setInterval(look, lookMs).unref()
+      if (!stop) {
+        stop = runtime.audit.subscribe(news, (lines) => {
+          if (lines.length > 0) look()
+          else if (performance.now() - list.at > listMs) lookAtList()
+        })
+        snapshot = newestSnapshot(runtime) ?? ''
+        list = { names: listOf(runtime), at: performance.now() }
       }
       return () => {
         listeners.delete(listener)
         if (listeners.size > 0) return
-        clearInterval(timer)
-        timer = undefined
+        stop?.()
+        stop = undefined
       }
     },
   }
 }
 
-/** Reads are written down too, but are no news, or a reader who follows the log would never come to rest. */
-function present(runtime: Runtime, seen: { line: number; snapshot: string }): { line: number; snapshot: string } {
+function newestSnapshot(runtime: Runtime): string | undefined {
   try {
-    const line = runtime.audit.last(1, ({ event }) => event !== 'call.read')[0]?.seq ?? 0
-    return { line, snapshot: runtime.snapshots(1, '')[0]?.id ?? '' }
+    return runtime.snapshots(1, '')[0]?.id ?? ''
   } catch {
-    return seen
+    return undefined
   }
 }
 

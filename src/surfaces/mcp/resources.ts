@@ -44,11 +44,7 @@ const kinds: readonly Kind[] = [
     },
     input: (seq) => ({ seq: Number(seq) }),
     text: ({ lines }) => json((lines as unknown[])[0]),
-    fill: (runtime, typed) =>
-      runtime.audit
-        .last(100, ({ seq }) => String(seq).startsWith(typed))
-        .map(({ seq }) => String(seq))
-        .reverse(),
+    fill: (runtime, typed) => numbersLike(typed, runtime.audit.head().seq, 100),
   },
   {
     tool: 'list_snapshots',
@@ -95,6 +91,18 @@ const kinds: readonly Kind[] = [
     text: ({ text }) => text as string,
   },
 ]
+
+/** The highest numbers from 1 to `last` that begin with these digits, highest first: reckoned, because a log may be long. */
+function numbersLike(typed: string, last: number, most: number): string[] {
+  if (!/^([1-9]\d{0,14})?$/.test(typed)) return []
+  const found: string[] = []
+  for (let size = String(last).length - typed.length; size >= 0 && found.length < most; size--) {
+    const first = typed === '' ? 10 ** (size - 1) : Number(typed) * 10 ** size
+    const end = typed === '' ? 10 ** size - 1 : first + 10 ** size - 1
+    for (let seq = Math.min(end, last); seq >= Math.max(1, first) && found.length < most; seq--) found.push(String(seq))
+  }
+  return found
+}
 
 const offered = (runtime: Runtime): Kind[] => kinds.filter(({ tool }) => runtime.offers(tool))
 

@@ -21,9 +21,9 @@ export const readAudit = defineTool({
   examples: [],
   execute({ last = 50, seq }, { audit }) {
     if (seq === undefined) return { lines: audit.last(last) }
-    const lines = audit.last(1, (line) => line.seq === seq)
-    if (lines.length === 0)
+    const line = audit.line(seq)
+    if (!line)
       throw new ToolError('E_NOT_FOUND', `The log has no line ${seq}`, { hint: 'handrail://audit shows the newest lines.' })
-    return { lines }
+    return { lines: [line] }
   },
 })

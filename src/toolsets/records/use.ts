@@ -4,7 +4,8 @@ import { toolsUsing } from '../../contracts/tool.ts'
 /** Looking at the log, and nothing else. */
 export interface RecordsUse {
   audit: {
-    last(count: number, fits?: (line: AuditLine) => boolean): AuditLine[]
+    last(count: number): AuditLine[]
+    line(seq: number): AuditLine | undefined
   }
 }
 

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { AuditLine } from '../../../contracts/audit.ts'
 import { ToolError } from '../../../contracts/errors.ts'
 import type { Command, Invocation } from '../command.ts'
@@ -9,7 +8,8 @@ export const audit: Command = {
   name: 'audit',
   summary: 'Read the log of everything that was done, and check that nobody changed it',
   usage: 'handrail audit verify|show|tail|export|anchor|renew --project DIR [options]',
-  about: `verify  checks the chain of hashes, and that nothing is missing. Exit 0: intact. Exit 1: names the first bad line.
+  about: `verify  checks the chain of hashes, and that nothing is missing. Exit 0: intact. Exit 1: names the first bad line. What an earlier
+        verify found intact is compared with it byte for byte, and only what came since line by line; --full takes every line.
 show    the newest events (--limit N, --call ID, --session ID, --tool NAME).
 tail    follows the log as it grows.
 export  the whole log as JSON Lines on stdout, its head on stderr.
@@ -26,6 +26,7 @@ the line before.`,
     { name: 'session', value: 'ID', says: 'Only this session.' },
     { name: 'tool', value: 'NAME', says: 'Only this tool.' },
     { name: 'anchor', value: 'FILE|HASH', says: 'verify: the log must still hold what was anchored.' },
+    { name: 'full', says: 'verify: every line by itself, whatever was verified before.' },
     { name: 'to', value: 'FILE', says: 'anchor: add it to this file.' },
     { name: 'yes', says: 'renew: do not ask again.' },
   ],
@@ -43,7 +44,7 @@ the line before.`,
     try {
       switch (what) {
         case 'verify':
-          return verify(invocation, runtime)
+          return await verify(invocation, runtime)
         case 'show':
           return show(invocation, runtime)
         case 'tail':
@@ -67,7 +68,7 @@ the line before.`,
 
 type Runtime = ReturnType<Invocation['open']>
 
-function verify({ json, options }: Invocation, runtime: Runtime): number {
+async function verify({ json, options }: Invocation, runtime: Runtime): Promise<number> {
   const wanted = options['anchor']
   const anchors =
     typeof wanted !== 'string'
@@ -76,7 +77,7 @@ function verify({ json, options }: Invocation, runtime: Runtime): number {
         ? [{ hash: wanted.toLowerCase() }]
         : runtime.audit.anchorsIn(wanted)
   const bar = progressBar('Checking')
-  const verdict = runtime.audit.verify(bar.show, anchors)
+  const verdict = await runtime.audit.check({ full: options['full'] === true, anchors, onProgress: bar.show })
   bar.end()
   if (json) say(JSON.stringify(verdict))
   else if (verdict.whole)
@@ -101,7 +102,7 @@ function anchor({ json, options }: Invocation, runtime: Runtime): number {
 }
 
 async function renew({ json, options }: Invocation, runtime: Runtime): Promise<number> {
-  const verdict = runtime.audit.verify()
+  const verdict = await runtime.audit.check()
   if (verdict.whole)
     throw new ToolError('E_CONFLICT', 'The log is intact; there is nothing to renew', {
       hint: '`handrail audit verify` shows it.',
@@ -119,18 +120,30 @@ async function renew({ json, options }: Invocation, runtime: Runtime): Promise<n
   return 0
 }
 
-function filterOf({ options }: Invocation): (line: AuditLine) => boolean {
+interface Wanted {
+  fits: (line: AuditLine) => boolean
+  /** As they stand in a line that fits. */
+  holding: string[]
+}
+
+function wantedBy({ options }: Invocation): Wanted {
   const { call, session, tool } = options
-  return (line) =>
-    (call === undefined || line.call === call) &&
-    (session === undefined || line.session === session) &&
-    (tool === undefined || line.tool === tool)
+  return {
+    fits: (line) =>
+      (call === undefined || line.call === call) &&
+      (session === undefined || line.session === session) &&
+      (tool === undefined || line.tool === tool),
+    holding: Object.entries({ call, session, tool }).flatMap(([name, value]) =>
+      value === undefined ? [] : [`"${name}":${JSON.stringify(value)}`],
+    ),
+  }
 }
 
 function show(invocation: Invocation, runtime: Runtime): number {
   const limit = Number(invocation.options['limit'] ?? 30)
   if (!Number.isInteger(limit) || limit < 1) throw new ToolError('E_BAD_ARGS', '--limit must be a whole number above 0', {})
-  const lines = runtime.audit.last(limit, filterOf(invocation))
+  const { fits, holding } = wantedBy(invocation)
+  const lines = runtime.audit.last(limit, fits, holding)
   if (invocation.json) for (const line of lines) say(JSON.stringify(line))
   else if (lines.length === 0) say('Nothing yet.')
   else say(table(['line', 'time', 'event', 'what', 'outcome', 'by', 'id'], lines.map(row)))
@@ -159,23 +172,28 @@ function pathsOf(line: AuditLine): string {
     .join(', ')
 }
 
+/** Follows until it is told to stop. Whoever reads slowly is not written ahead of: the log is read on from where it stands. */
 async function tail(invocation: Invocation, runtime: Runtime): Promise<number> {
-  const fits = filterOf(invocation)
-  let seen = Math.max(0, runtime.audit.head().seq - 10)
-  let open = true
-  process.once('SIGINT', () => (open = false))
-  while (open) {
-    const fresh = runtime.audit.last(1_000, (line) => line.seq > seen && fits(line)).filter((line) => line.seq > seen)
-    for (const line of fresh) say(invocation.json ? JSON.stringify(line) : row(line).map(plain).join('  '))
-    seen = Math.max(seen, runtime.audit.head().seq)
-    await pause(300)
+  const { fits } = wantedBy(invocation)
+  const from = Math.max(1, runtime.audit.head().seq - 9)
+  const show = async (lines: AuditLine[]): Promise<void> => {
+    for (const line of lines.filter(fits)) await print(invocation.json ? JSON.stringify(line) : row(line).map(plain).join('  '))
   }
+  const stop = runtime.audit.subscribe({ from, onLost: (why) => process.stderr.write(`${yellow(why)}\n`) }, show)
+  // Following alone keeps no process alive.
+  const staying = setInterval(() => undefined, 2 ** 31 - 1)
+  await new Promise<void>((resolve) => process.once('SIGINT', resolve))
+  clearInterval(staying)
+  stop()
   return 0
 }
 
+async function print(text: string): Promise<void> {
+  if (!process.stdout.write(`${text}\n`)) await new Promise((resolve) => process.stdout.once('drain', resolve))
+}
+
 async function exportAll(runtime: Runtime): Promise<number> {
-  for (const line of runtime.audit.lines())
-    if (!process.stdout.write(`${JSON.stringify(line)}\n`)) await new Promise((resolve) => process.stdout.once('drain', resolve))
+  for (const line of runtime.audit.lines()) await print(JSON.stringify(line))
   const head = runtime.audit.head()
   process.stderr.write(`${dim(`head: line ${head.seq}, ${head.hash}`)}\n`)
   return 0

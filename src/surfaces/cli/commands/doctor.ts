@@ -76,7 +76,7 @@ export const doctor: Command = {
       else if (own?.says !== undefined) add('trust', 'note', own.says)
       const trusted = own?.loosenings.filter((one) => !ignored.includes(one)) ?? []
       if (own && trusted.length) add('trust', 'good', `you trusted ${own.file}; it ${inWords(trusted)}`)
-      const verdict = runtime.audit.verify()
+      const verdict = await runtime.audit.check()
       add(
         'audit',
         verdict.whole ? 'good' : 'bad',

@@ -1,0 +1,73 @@
+import type { ApprovalState } from '../contracts/approval.ts'
+import type { AuditStream } from '../contracts/audit.ts'
+
+/** A line about a decision is in the log just before the decision is in the store: so long it is looked for at most. */
+const storeMs = 20_000
+const longestMs = 2 ** 31 - 1
+
+/**
+ * Waits until a question no longer stands, whoever answers it in whichever process, or until a time. Every line of the log that is no read
+ * may be about it, so each of them is a reason to look; nothing runs in between.
+ */
+export function answered(
+  audit: AuditStream,
+  state: () => ApprovalState | undefined,
+  { id, until = Number.POSITIVE_INFINITY }: { id: string; until?: number },
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  if (until <= Date.now()) return Promise.resolve()
+  return new Promise((resolve, reject) => {
+    let over = false
+    let timer: NodeJS.Timeout | undefined
+    let again: NodeJS.Timeout | undefined
+    const end = (): void => {
+      over = true
+      stop()
+      clearTimeout(timer)
+      clearTimeout(again)
+      signal?.removeEventListener('abort', aborted)
+    }
+    const fail = (fault: unknown): void => {
+      end()
+      reject(fault as Error)
+    }
+    const aborted = (): void => fail(signal?.reason)
+    const look = (): void => {
+      if (over) return
+      try {
+        if (state() === 'pending' && Date.now() < until) return
+      } catch (fault) {
+        return fail(fault)
+      }
+      end()
+      resolve()
+    }
+    const lookAgain = (ms: number, before: number): void => {
+      clearTimeout(again)
+      again = setTimeout(() => {
+        look()
+        if (!over && Date.now() < before) lookAgain(ms * 2, before)
+      }, ms).unref()
+    }
+    const wait = (): void => {
+      if (until === Number.POSITIVE_INFINITY) return
+      timer = setTimeout(
+        () => {
+          look()
+          if (!over) wait()
+        },
+        Math.min(longestMs, Math.max(1, until - Date.now())),
+      )
+    }
+    const stop = audit.subscribe({ events: (event) => event !== 'call.read', onLost: look }, (lines) => {
+      if (lines.length > 0) look()
+      if (!over && lines.some((line) => line.approval === id && line.event === 'approval.decided'))
+        lookAgain(1, Date.now() + storeMs)
+    })
+    signal?.addEventListener('abort', aborted)
+    if (signal?.aborted) return aborted()
+    wait()
+    // What was answered before anybody listened.
+    look()
+  })
+}
