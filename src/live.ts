@@ -3,6 +3,7 @@ import { asToolError } from './contracts/errors.ts'
 import { plain } from './contracts/plain.ts'
 import type { Runtime, RuntimeOptions } from './contracts/runtime.ts'
 import { stampOf } from './host/settings-file.ts'
+import { watchNames } from './host/watch-names.ts'
 import { openRuntime } from './main.ts'
 
 interface Inner {
@@ -74,8 +75,7 @@ export function openLiveRuntime(options: RuntimeOptions): Runtime {
   const look = (): void => {
     if (stampOf(files) !== seen) reload()
   }
-  // By their names: editors replace files rather than write to them, which a watched descriptor would miss.
-  const looking = setInterval(look, 1_000).unref()
+  const stopLooking = watchNames(files, look)
 
   /** Trust is in bytes: while some is in force, no call goes out on a file that has been replaced since it was read. */
   const lookAgain = (): void => {
@@ -110,7 +110,7 @@ export function openLiveRuntime(options: RuntimeOptions): Runtime {
       }
     },
     async close() {
-      clearInterval(looking)
+      stopLooking()
       await now.runtime.close()
     },
   }

@@ -72,6 +72,8 @@ export interface Subscription {
   events?: (event: string) => boolean
   /** The place in the log is lost: it was renewed, cut or swapped. What comes after is told again; look at everything anew. */
   onLost?: (why: string) => void
+  /** Handrail is closed here: nothing more comes. */
+  onEnd?: () => void
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { ApprovalState } from '../contracts/approval.ts'
 import type { AuditStream } from '../contracts/audit.ts'
+import { ToolError } from '../contracts/errors.ts'
 
 /** A line about a decision is in the log just before the decision is in the store: so long it is looked for at most. */
 const storeMs = 20_000
@@ -42,12 +43,15 @@ export function answered(
       end()
       resolve()
     }
-    const lookAgain = (ms: number, before: number): void => {
-      clearTimeout(again)
-      again = setTimeout(() => {
+    /** Now and after 1, 2, 4… ms: a decision whose line is there may still be on its way into the store. */
+    const lookOften = (): void => {
+      const before = Date.now() + storeMs
+      const next = (ms: number): void => {
+        clearTimeout(again)
         look()
-        if (!over && Date.now() < before) lookAgain(ms * 2, before)
-      }, ms).unref()
+        if (!over && Date.now() < before) again = setTimeout(next, ms, ms * 2).unref()
+      }
+      next(1)
     }
     const wait = (): void => {
       if (until === Number.POSITIVE_INFINITY) return
@@ -59,15 +63,21 @@ export function answered(
         Math.min(longestMs, Math.max(1, until - Date.now())),
       )
     }
-    const stop = audit.subscribe({ events: (event) => event !== 'call.read', onLost: look }, (lines) => {
-      if (lines.length > 0) look()
-      if (!over && lines.some((line) => line.approval === id && line.event === 'approval.decided'))
-        lookAgain(1, Date.now() + storeMs)
+    const changes = (event: string): boolean => event !== 'call.read'
+    const stop = audit.subscribe({ events: changes, onLost: lookOften, onEnd: () => fail(closed()) }, (lines) => {
+      if (lines.some((line) => line.approval === id && line.event === 'approval.decided')) lookOften()
+      else if (lines.length > 0) look()
     })
     signal?.addEventListener('abort', aborted)
     if (signal?.aborted) return aborted()
     wait()
-    // What was answered before anybody listened.
-    look()
+    // What was answered just before anybody listened.
+    lookOften()
+  })
+}
+
+function closed(): ToolError {
+  return new ToolError('E_IO', 'Handrail was closed here while this call waited for an answer', {
+    hint: 'The question stands, and an answer to it is kept: make the same call again.',
   })
 }

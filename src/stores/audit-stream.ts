@@ -139,8 +139,10 @@ export function openStream(current: () => { log: LogFile; astray: boolean }): Op
       }
     },
     close() {
+      const all = [...followers]
       followers.clear()
       rest()
+      for (const { onEnd } of all) onEnd?.()
     },
   }
 }
