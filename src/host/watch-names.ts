@@ -13,7 +13,7 @@ const restMs = 50
  * the files: editors replace files rather than write to them. Where the system cannot tell, it tells every second. It keeps no
  * process alive.
  */
-export function watchNames(paths: readonly string[], tell: () => void): () => void {
+export function watchNames(paths: readonly string[], tell: () => void, seldom = seldomMs): () => void {
   let due: NodeJS.Timeout | undefined
   const soon = (): void => {
     clearTimeout(due)
@@ -21,7 +21,7 @@ export function watchNames(paths: readonly string[], tell: () => void): () => vo
   }
   const watches = paths.map((path) => watchName(path, soon))
   const told = watches.every(({ tells }) => tells)
-  const timer = setInterval(tell, told ? seldomMs : lookMs).unref()
+  const timer = setInterval(tell, told ? seldom : lookMs).unref()
   return () => {
     clearInterval(timer)
     clearTimeout(due)

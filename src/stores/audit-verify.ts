@@ -17,6 +17,8 @@ export interface LogCopy {
 
 const mostTail = 1 << 24
 const pieceBytes = 1 << 20
+/** What is only hashed costs less than a turn. */
+const comparedBytes = 1 << 22
 
 /** Taken while the lock is held. Only what lies behind the seal can still be cut off by others: that is copied, the rest never changes. */
 export function copyOf(log: LogFile, head: Head | undefined, apart: Apart | undefined, checked: Checked | undefined): LogCopy {
@@ -69,7 +71,7 @@ export function* verifyLog(copy: LogCopy, { full = false, anchors = [], onProgre
 function* readsAsBefore(copy: LogCopy, checked: Checked, onProgress: Asked['onProgress']): Steps<Digest | undefined> {
   const digest = createHash('sha256')
   for (let position = 0; position < checked.end;) {
-    const piece = yield* copy.read(position, Math.min(pieceBytes, checked.end - position))
+    const piece = yield* copy.read(position, Math.min(comparedBytes, checked.end - position))
     if (piece.length === 0) return undefined
     digest.update(piece)
     position += piece.length

@@ -1,3 +1,4 @@
+import type { AuditLine } from '../../contracts/audit.ts'
 import type { Runtime } from '../../contracts/runtime.ts'
 
 export type News = { kind: 'tools' } | { kind: 'prompts' } | { kind: 'resource'; uri: string }
@@ -9,66 +10,61 @@ export interface Feed {
   tell(news: News): void
 }
 
-/** Reads are frequent: after one of them the list of tools is looked at again this seldom. */
-const listMs = 500
+/** Changes come in bursts, and reads by the thousand: what is told of them is told together. */
+const burstMs = 100
+const readsMs = 500
 
 /** Follows the log while somebody listens. */
 export function openFeed(runtime: Runtime): Feed {
   const listeners = new Set<(news: News) => void>()
+  const updated = new Set<string>()
   let stop: (() => void) | undefined
-  let snapshot = ''
-  let list = { names: '', at: 0 }
+  let due: NodeJS.Timeout | undefined
+  let listed = ''
 
   const tell = (news: News): void => {
     for (const listener of listeners) listener(news)
   }
-  const look = (): void => {
-    tell({ kind: 'resource', uri: 'handrail://audit' })
-    const newest = newestSnapshot(runtime) ?? snapshot
-    if (newest !== snapshot) tell({ kind: 'resource', uri: 'handrail://snapshots' })
-    snapshot = newest
-    lookAtList()
+  const tellAll = (): void => {
+    due = undefined
+    for (const uri of updated) tell({ kind: 'resource', uri })
+    updated.clear()
+    // A project becomes a game when its first scene is written, by hand too: that is seen when somebody next does something.
+    const before = listed
+    listed = listOf(runtime)
+    if (listed !== before) tell({ kind: 'tools' })
   }
-  // A project becomes a game when its first scene is written, by hand too: that is seen when somebody next does something.
-  const lookAtList = (): void => {
-    const before = list.names
-    list = { names: listOf(runtime), at: performance.now() }
-    if (list.names !== before) tell({ kind: 'tools' })
+  /** Reads are written down too, but are no news, or a reader who follows the log would never come to rest. */
+  const hear = (lines: readonly AuditLine[]): void => {
+    if (lines.length > 0) updated.add('handrail://audit')
+    if (lines.some(({ snapshots, event }) => snapshots?.length || event === 'state.imported')) updated.add('handrail://snapshots')
+    due ??= setTimeout(tellAll, lines.length > 0 ? burstMs : readsMs).unref()
+  }
+  const lost = (): void => {
+    updated.add('handrail://audit').add('handrail://snapshots')
+    due ??= setTimeout(tellAll, burstMs).unref()
   }
   runtime.onToolsChanged(() => {
-    list = { names: listOf(runtime), at: performance.now() }
+    listed = listOf(runtime)
     tell({ kind: 'tools' })
   })
-  // Reads are written down too, but are no news, or a reader who follows the log would never come to rest.
-  const news = { events: (event: string) => event !== 'call.read', onLost: look }
 
   return {
     tell,
     follow(listener) {
       listeners.add(listener)
       if (!stop) {
-        stop = runtime.audit.subscribe(news, (lines) => {
-          if (lines.length > 0) look()
-          else if (performance.now() - list.at > listMs) lookAtList()
-        })
-        snapshot = newestSnapshot(runtime) ?? ''
-        list = { names: listOf(runtime), at: performance.now() }
+        stop = runtime.audit.subscribe({ events: (event) => event !== 'call.read', onLost: lost }, hear)
+        listed = listOf(runtime)
       }
       return () => {
         listeners.delete(listener)
         if (listeners.size > 0) return
         stop?.()
-        stop = undefined
+        clearTimeout(due)
+        stop = due = undefined
       }
     },
-  }
-}
-
-function newestSnapshot(runtime: Runtime): string | undefined {
-  try {
-    return runtime.snapshots(1, '')[0]?.id ?? ''
-  } catch {
-    return undefined
   }
 }
 
