@@ -34,6 +34,8 @@ export function openWorkerPool<Job, Answer>(source: string, memoryMb: number): W
   const take = (): { worker: Worker; fresh: boolean } => {
     const rested = idle.pop()
     const worker = rested ?? new Worker(source, { eval: true, resourceLimits: { maxOldGenerationSizeMb: memoryMb } })
+    // One that breaks while nobody waits for it any more must not end the process.
+    if (!rested) worker.on('error', () => undefined)
     all.add(worker)
     worker.ref()
     return { worker, fresh: rested === undefined }

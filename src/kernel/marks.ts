@@ -1,5 +1,6 @@
 import type { Config } from '../contracts/config.ts'
 import { whatRuns, whatRunsBelow } from '../contracts/files-that-run/index.ts'
+import { ToolError } from '../contracts/errors.ts'
 import { compileGlobs } from '../contracts/glob.ts'
 import { hiddenTextNotes } from '../contracts/hidden-text.ts'
 import type { KnownLinks, MadeLink } from '../contracts/links.ts'
@@ -34,6 +35,9 @@ export interface Written {
 
 /** At once where nothing is written and nobody who writes there is ahead. */
 export type Marks = (written: Written) => Mark[] | Promise<Mark[]>
+
+/** Faults of a draft that its write has too, whenever it is made. */
+const unwritable = new Set<string>(['E_NOT_FOUND', 'E_ENCODING', 'E_BAD_ARGS', 'E_TOO_LARGE', 'E_DENY_PATH'])
 
 /** `PACKAG~1.JSO`: on some systems another name of a file whose name we would know. */
 const shortName = /(^|\/)[^/.~]{1,6}~\d+(\.[^/.]{0,3})?(\/|$)/
@@ -86,8 +90,10 @@ export function openMarks({ policies }: Config, world: WorldPort): Marks {
         const before = world.read(path)?.subarray(0, 4).toString('latin1') ?? ''
         return isScript(before) ? [] : [{ path, says: 'can be executed by its first bytes from now on', asks: 'once' }]
       })
-    } catch {
-      return []
+    } catch (fault) {
+      // What the write itself must meet as well needs no judging; a draft that had no place or no time must not count as harmless.
+      if (fault instanceof ToolError && unwritable.has(fault.code)) return []
+      throw fault
     }
   }
 

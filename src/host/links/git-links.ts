@@ -1,6 +1,7 @@
-import { lstatSync, readFileSync, readdirSync, readlinkSync } from 'node:fs'
+import { lstatSync, readdirSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import type { MadeLink } from '../../contracts/links.ts'
+import { readSmall } from '../small-file.ts'
 
 const longestConfig = 65_536
 const mostHooks = 1_000
@@ -39,8 +40,7 @@ const naming =
 
 function namedByConfig(config: string): MadeLink[] {
   try {
-    if (lstatSync(config).size > longestConfig) return []
-    return readFileSync(config, 'utf8')
+    return (readSmall(config, longestConfig) ?? '')
       .split('\n')
       .flatMap((line) => linksOf(line))
       .slice(0, mostHooks)

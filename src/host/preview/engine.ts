@@ -1,9 +1,12 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, realpathSync, statSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { closeSync, constants, existsSync, fstatSync, openSync, readSync, realpathSync, statSync } from 'node:fs'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { ToolError } from '../../contracts/errors.ts'
 import { secretOn } from '../../contracts/secret-files.ts'
 import type { Files } from '../files.ts'
+import { readSmall } from '../small-file.ts'
+
+const largestAbout = 65_536
 
 /** The program that plays a game: `index.html` and what it loads. */
 export interface Engine {
@@ -24,7 +27,7 @@ export function findEngine(files: Files, game: string, setting: string): Engine 
     if (isEngine(folder)) return folderEngine(folder, `the setting preview.engine (${setting})`)
     throw noEngine(`preview.engine names no WebGAL engine: ${setting}`)
   }
-  const found = packaged(join(files.root, 'package.json')) ?? packaged(import.meta.url)
+  const found = packaged(join(files.root, 'package.json')) ?? packaged(fileURLToPath(import.meta.url))
   if (found !== undefined) return folderEngine(found, 'the package webgal-engine')
   throw noEngine('There is no WebGAL engine to show the game with')
 }
@@ -53,8 +56,8 @@ function ownEngine(files: Files, beside: string): Engine {
 /** The folder of the package, where it is what it says it is: a link to some other folder is not. */
 function packaged(from: string): string | undefined {
   try {
-    const about = realpathSync(createRequire(from).resolve('webgal-engine/package.json'))
-    const { name } = JSON.parse(readFileSync(about, 'utf8')) as { name?: unknown }
+    const about = realpathSync(installedAt(from))
+    const { name } = JSON.parse(readSmall(about, largestAbout) ?? '') as { name?: unknown }
     const folder = join(dirname(about), 'dist')
     const isOwn = realpathSync(folder) === folder
     // A project that calls itself so would be resolved as well.
@@ -62,6 +65,14 @@ function packaged(from: string): string | undefined {
     return name === 'webgal-engine' && isInstalled && isOwn && isEngine(folder) ? folder : undefined
   } catch {
     return undefined
+  }
+}
+
+/** As Node would look for it, save that nothing on the way is read: what stands there may have been put there to be read for ever. */
+function installedAt(from: string): string {
+  for (let folder = dirname(from); ; folder = dirname(folder)) {
+    const at = join(folder, 'node_modules', 'webgal-engine', 'package.json')
+    if (existsSync(at) || dirname(folder) === folder) return at
   }
 }
 

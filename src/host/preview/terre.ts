@@ -84,8 +84,15 @@ async function get(port: number, path: string): Promise<Buffer | undefined> {
       redirect: 'error',
       signal: AbortSignal.timeout(askMs),
     })
-    if (!answer.ok || Number(answer.headers.get('content-length') ?? 0) > largestAnswer) return undefined
-    return Buffer.from(await answer.arrayBuffer())
+    if (!answer.ok || !answer.body) return undefined
+    // Counted as it comes: what is sent packed says nothing of what it holds.
+    const pieces: Uint8Array[] = []
+    let bytes = 0
+    for await (const piece of answer.body) {
+      if ((bytes += piece.length) > largestAnswer) return undefined
+      pieces.push(piece)
+    }
+    return Buffer.concat(pieces)
   } catch {
     return undefined
   }
