@@ -33,6 +33,8 @@ export interface How {
   /** Links and files with a second name may be replaced or removed too; the other name keeps its content. */
   anyName?: boolean
   flush?: Flush
+  /** Asked with what stands there, right before it goes or is replaced; throws where it may not. */
+  still?: (now: Stats | undefined) => void
 }
 
 /** What came of it: folders made on the way, and the permission bits the file system really gave. */
@@ -86,11 +88,12 @@ export function makeFolder(root: Root, names: readonly string[], mode: number, f
 export function removeFile(
   root: Root,
   names: readonly string[],
-  { anyName = false, flush = eachByItself }: How = {},
+  { anyName = false, flush = eachByItself, still }: How = {},
 ): Steps<void> {
   return within(root, names, function* (folder) {
     const stat = lstatSync(folder.at(lastOf(names)))
     judge(stat, names, anyName)
+    still?.(stat)
     yield* releasing(stat, unlinkSync, unlink, folder.at(lastOf(names)))
     yield* flush.one(folder.fd)
   })
@@ -257,12 +260,13 @@ function* moveIn(
   folder: Folder,
   names: readonly string[],
   temporary: string,
-  { anyName, flush = eachByItself }: How,
+  { anyName, flush = eachByItself, still }: How,
 ): Steps<void> {
   const name = lastOf(names)
   try {
     const before = statIfThere(folder.at(name))
     if (before) judge(before, names, anyName)
+    still?.(before)
     yield* releasing(before, renameSync, rename, folder.at(temporary), folder.at(name))
   } catch (cause) {
     unlinkSync(folder.at(temporary))

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Stats } from 'node:fs'
 import type { Content } from '../contracts/content.ts'
 import { ToolError } from '../contracts/errors.ts'
 import { formOf, sameContent, sameState, type State } from '../contracts/snapshot.ts'
@@ -17,7 +18,7 @@ import {
   sweepTemporary,
   type How,
 } from '../host/place.ts'
-import { standingAt } from '../host/standing.ts'
+import { standingAt, standingInSteps } from '../host/standing.ts'
 import type { Root } from '../host/walk.ts'
 
 /** One path on its way from one state to another. */
@@ -34,6 +35,8 @@ export interface Step {
   keepsBits: boolean
   /** Folders that go with it where they are empty. */
   folders: readonly string[]
+  /** Asked with what stands there, right before it goes or is replaced: throws where that is no longer what was looked at. */
+  still?: (now: Stats | undefined) => void
   /** Filled in on the way: the permission bits it really got. */
   mode?: number
 }
@@ -133,6 +136,9 @@ const isFolder = (state: State | undefined): boolean => state !== undefined && f
 export const makesWay = ({ before, after }: Step): boolean =>
   before !== undefined && (!after || isFolder(before) !== isFolder(after))
 
+/** Where the old one has made way already, nothing stands there any more. */
+const guarded = (step: Step): Step => (makesWay(step) ? { ...step, still: () => undefined } : step)
+
 /** A file or link that keeps its content and changes its bits at most. */
 const staysItself = ({ before, after }: Step): boolean =>
   before !== undefined && after !== undefined && !isFolder(after) && sameContent(before, after)
@@ -161,7 +167,7 @@ function* remove(root: Root, step: Step, flush: Flush): Steps<TakeBack> {
     yield* removeFolder(root, names, flush)
     return () => makeFolder(root, names, mode)
   }
-  yield* removeFile(root, names, { anyName: step.anyName, flush })
+  yield* removeFile(root, names, { anyName: step.anyName, flush, ...(step.still && { still: step.still }) })
   return () => bringBack(root, step)
 }
 
@@ -186,7 +192,7 @@ function unmake(root: Root, folders: readonly string[]): void {
 }
 
 function* place(root: Root, step: Step, flush: Flush): Steps<TakeBack> {
-  const how = howOf(step, step.after, flush)
+  const how = howOf(guarded(step), step.after, flush)
   const { madeFolders, mode } = yield* placeFile(root, step.names, step.content(), step.temporary, how)
   step.mode = mode
   return function* () {
@@ -196,7 +202,7 @@ function* place(root: Root, step: Step, flush: Flush): Steps<TakeBack> {
 }
 
 function* lay(root: Root, step: Step, flush: Flush): Steps<TakeBack> {
-  const how = howOf(step, step.after, flush)
+  const how = howOf(guarded(step), step.after, flush)
   const { madeFolders, mode } = yield* layBeside(root, step.names, step.content(), step.temporary, how)
   step.mode = mode
   return function* () {
@@ -207,7 +213,7 @@ function* lay(root: Root, step: Step, flush: Flush): Steps<TakeBack> {
 }
 
 function* move(root: Root, step: Step, flush: Flush): Steps<TakeBack> {
-  yield* moveInto(root, step.names, step.temporary, howOf(step, step.after, flush))
+  yield* moveInto(root, step.names, step.temporary, howOf(guarded(step), step.after, flush))
   return () => bringBack(root, step)
 }
 
@@ -230,17 +236,26 @@ function* dressFolder(root: Root, step: Step, flush: Flush): Steps<TakeBack> {
 
 /** The file or link that stood there before, or nothing where nothing did or where a folder follows. */
 function* bringBack(root: Root, step: Step): Steps<void> {
-  const { names, before } = step
+  const { names, before, after } = step
+  const now = yield* standingInSteps(root, names)
+  // What somebody has saved there meanwhile is theirs.
+  if (now && !(after && now.form === formOf(after) && now.sha256 === after.sha256))
+    throw new Error(`${names.join('/')} was changed while it was being taken back`)
   if (before && !isFolder(before))
-    yield* placeFile(root, names, step.former(), temporaryName(), howOf({ ...step, anyName: true }, before))
+    yield* placeFile(root, names, step.former(), temporaryName(), howOf({ anyName: true, keepsBits: step.keepsBits }, before))
   else yield* removeFile(root, names, { anyName: true })
 }
 
-function howOf({ anyName, keepsBits }: Pick<Step, 'anyName' | 'keepsBits'>, state: State | undefined, flush?: Flush): How {
+function howOf(
+  { anyName, keepsBits, still }: Pick<Step, 'anyName' | 'keepsBits' | 'still'>,
+  state: State | undefined,
+  flush?: Flush,
+): How {
   return {
     anyName,
     form: state?.form === 'link' ? 'link' : 'file',
     ...(typeof state?.mode === 'number' && !keepsBits && { mode: state.mode }),
     ...(flush && { flush }),
+    ...(still && { still }),
   }
 }

@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs'
 import { isLying, type Content } from '../contracts/content.ts'
 import { ToolError } from '../contracts/errors.ts'
 import { sameState, type Form, type Snapshot } from '../contracts/snapshot.ts'
@@ -66,6 +67,8 @@ export interface Journal {
 /** What was found where a change is to be made. */
 interface Look {
   standing: Standing | undefined
+  /** Which file it was, and when it was written last. */
+  seen: string
   /** Folders that come into being with it. */
   madeFolders: string[]
 }
@@ -90,15 +93,19 @@ export function openJournal(parts: {
   const umask = process.umask()
 
   /** What stands there, which must be what the change was made for. */
-  const look = function* (change: Change): Steps<Standing | undefined> {
+  const look = function* (change: Change): Steps<Pick<Look, 'standing' | 'seen'>> {
     const names = namesOf(change.path)
     if (isPlain(change)) files.normal(change.path)
-    const standing = yield* standingInSteps(root, names, isPlain(change) ? (stat) => judgeFile(stat, names) : undefined)
+    let seen = stampOf(undefined)
+    const standing = yield* standingInSteps(root, names, (stat) => {
+      if (isPlain(change)) judgeFile(stat, names)
+      seen = stampOf(stat)
+    })
     const found = stateWord(standing)
     if (found !== change.expect) throw moved(change.path, change.expect, found)
     if (change.expectMode !== undefined && standing?.mode !== change.expectMode)
       throw moved(change.path, modeWord(change.expectMode), modeWord(standing?.mode))
-    return standing
+    return { standing, seen }
   }
 
   /** Folders that will have to be made for a path, from the root down; those that are changes themselves are not among them. */
@@ -136,7 +143,12 @@ export function openJournal(parts: {
     contentStanding(root, namesOf(path), standing, (found) => moved(path, standing.sha256, found))
 
   /** Both states on their way in; nothing of it counts before the rows are there. */
-  const prepare = function* (intake: Intake, change: Change, { standing, madeFolders }: Look, origin: Origin): Steps<Prepared> {
+  const prepare = function* (
+    intake: Intake,
+    change: Change,
+    { standing, seen, madeFolders }: Look,
+    origin: Origin,
+  ): Steps<Prepared> {
     const { path } = change
     const { id: before, added } = yield* baselineOf(intake, path, standing, () => standingContent(path, standing as Standing))
     const content = typeof change.after === 'function' ? change.after() : change.after
@@ -156,6 +168,10 @@ export function openJournal(parts: {
       content: contentOf(change.after, snapshot),
       former: () => snapshots.contentLying(before ?? ''),
       temporary: temporaryName(),
+      // It took a while to come here: what somebody saved meanwhile is in no snapshot.
+      still: (now) => {
+        if (stampOf(now) !== seen) throw movedMeanwhile(path)
+      },
       anyName: !isPlain(change),
       keepsBits: change.mode === undefined && standing?.form === 'file' && after?.form === 'file',
       folders: !after && before && undoes.length ? snapshots.madeWith(before) : [],
@@ -215,8 +231,8 @@ export function openJournal(parts: {
     const own = new Set(changes.map((change) => change.path))
     const looks: Look[] = []
     for (const change of changes) {
-      const standing = yield* look(change)
-      looks.push({ standing, madeFolders: standing || change.after === null ? [] : missingFolders(change.path, own) })
+      const { standing, seen } = yield* look(change)
+      looks.push({ standing, seen, madeFolders: standing || change.after === null ? [] : missingFolders(change.path, own) })
       yield
     }
     const prepared = yield* takeIn<Prepared>(
@@ -292,6 +308,18 @@ export function openJournal(parts: {
 }
 
 const nothing = Buffer.alloc(0)
+
+/** Reading may lend a file bits for a moment, which changes its ctime: when it was written is what counts here. */
+function stampOf(stat: Stats | undefined): string {
+  return stat && !stat.isDirectory() ? `${stat.dev} ${stat.ino} ${stat.size} ${stat.mtimeMs}` : stat ? 'folder' : 'nothing'
+}
+
+function movedMeanwhile(path: string): ToolError {
+  return new ToolError('E_CONFLICT', `${path} was changed by somebody else while this change was being made`, {
+    details: { path },
+    hint: 'Nothing of it was done. Look at the file again and make the call again.',
+  })
+}
 
 const isPlain = ({ form, mode, expectMode }: Change): boolean =>
   form === undefined && mode === undefined && expectMode === undefined

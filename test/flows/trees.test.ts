@@ -571,3 +571,28 @@ test(
     expect(ends.finished, JSON.stringify(ends)).toBeGreaterThan(2)
   },
 )
+
+test('what a person saves while a change is being made stays, and nothing of the change does', async () => {
+  for (const count of [1, 20]) {
+    using ground = openGround({ a: 'old\n', b: 'old\n', gone: 'old\n' })
+    const many = Array.from({ length: count }, (_, n) => ground.change(`new/f${n}`, `${n}\n`))
+    const saving = (path: string, content: string): Change => ({
+      ...ground.change(path, content),
+      after: () => {
+        writeFileSync(ground.at('b'), 'saved by a person\n')
+        writeFileSync(ground.at('gone'), 'saved by a person, too\n')
+        return Buffer.from(content)
+      },
+    })
+    await expect(ground.commit([ground.change('b', 'agent\n'), saving('a', 'agent\n'), ...many])).rejects.toMatchObject({
+      code: 'E_CONFLICT',
+    })
+    await expect(
+      ground.commit([ground.change('a', 'other\n'), saving('c', 'agent\n'), ground.change('gone', null)]),
+    ).rejects.toThrow()
+    expect(readFileSync(ground.at('b'), 'utf8')).toBe('saved by a person\n')
+    expect(readFileSync(ground.at('gone'), 'utf8')).toBe('saved by a person, too\n')
+    expect(readFileSync(ground.at('a'), 'utf8')).toBe('old\n')
+    expect(existsSync(ground.at('new'))).toBe(false)
+  }
+})
