@@ -38,6 +38,8 @@ export interface Client {
   answerWithinMs?: number
   /** What a new entry gets besides; from then on these fields are the user's. */
   extras?: Entry
+  /** What may stay in an entry that came with a project, and which values are harmless. Whatever else stands there is refused. */
+  keeps?: Record<string, (value: unknown) => boolean>
   /** What the client would replace inside a text, so that a path holding it would become another path. */
   expands?: RegExp
   /** What to do once the file is written. */
@@ -50,6 +52,17 @@ export const tokenVariable = 'HANDRAIL_TOKEN'
 const onEverySystem = (...files: string[]): Client['files'] => ({ darwin: files, linux: files, win32: files })
 const bearer = (token: string): Record<string, string> => ({ Authorization: `Bearer ${token}` })
 const braces = /\$\{/
+
+const isEmpty = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0
+/** A limit too short for any answer is a way to switch a server off. */
+const isPatience = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 1_000
+const isShortText = (value: unknown): boolean => typeof value === 'string' && value.length <= 200
+const gemini: Client['keeps'] = {
+  timeout: isPatience,
+  description: isShortText,
+  trust: (value) => value === false,
+  env: isEmpty,
+}
 
 export const clients: readonly Client[] = [
   {
@@ -76,6 +89,7 @@ export const clients: readonly Client[] = [
     stdio: ({ command, args }) => ({ type: 'stdio', command, args }),
     http: (url) => ({ type: 'http', url, headers: bearer(`\${${tokenVariable}}`) }),
     expands: braces,
+    keeps: { timeout: isPatience, env: isEmpty },
     next: 'Start `claude` in the project and let it use the server when it asks.',
   },
   {
@@ -88,6 +102,7 @@ export const clients: readonly Client[] = [
     stdio: ({ command, args }) => ({ type: 'stdio', command, args }),
     http: (url) => ({ url, headers: bearer(`\${env:${tokenVariable}}`) }),
     expands: braces,
+    keeps: { env: isEmpty, disabled: (value) => value === false },
     next: 'Switch the server on in Cursor: Settings, MCP.',
   },
   {
@@ -100,6 +115,7 @@ export const clients: readonly Client[] = [
     stdio: ({ command, args }) => ({ type: 'stdio', command, args }),
     http: (url) => ({ type: 'http', url, headers: bearer(`\${env:${tokenVariable}}`) }),
     expands: braces,
+    keeps: { env: isEmpty },
     next: 'Open .vscode/mcp.json in VS Code, press Start above the entry and trust it.',
   },
   {
@@ -130,6 +146,7 @@ export const clients: readonly Client[] = [
     stdio: ({ command, args }) => ({ command, args }),
     http: (url) => ({ httpUrl: url, headers: bearer(`\${${tokenVariable}}`) }),
     expands: /\$[\w{]/,
+    keeps: gemini,
     next: 'Start `gemini` in the project; `/mcp` shows the server. A folder it does not trust keeps its settings off.',
   },
   {
@@ -167,6 +184,7 @@ export const clients: readonly Client[] = [
     http: (url) => ({ type: 'remote', url, headers: bearer(`{env:${tokenVariable}}`) }),
     extras: { enabled: true },
     expands: /\{(env|file):/,
+    keeps: { enabled: (value) => value === true, timeout: isPatience, environment: isEmpty },
     next: 'Start `opencode` in the project; `opencode mcp list` shows the server.',
   },
   {
@@ -179,6 +197,7 @@ export const clients: readonly Client[] = [
     stdio: ({ command, args }) => ({ command, args }),
     http: (url) => ({ httpUrl: url, headers: bearer(`\${${tokenVariable}}`) }),
     expands: /\$[\w{]/,
+    keeps: gemini,
     next: 'Start `qwen` in the project; `/mcp` shows the server.',
   },
   {
@@ -190,14 +209,18 @@ export const clients: readonly Client[] = [
     key: 'mcpServers',
     stdio: ({ command, args }) => ({ command, args }),
     expands: /\$\{/,
+    keeps: { env: isEmpty },
     next: 'Start `cn` in the project, or look at Tools in the editor; tools work in agent mode.',
   },
 ]
 
-/** Every field that stands for how the server is reached; the others of an entry are left as they are. */
+/** Other ways to say where a server is. Some clients take one of these before the command, so none stays beside ours. */
+const otherWays = ['type', 'transport', 'transportType', 'url', 'httpUrl', 'serverUrl', 'tcp', 'command', 'args', 'headers']
+
+/** Every field that stands for how the server is reached: ours is put in its place, or it goes. */
 export function ownFields(client: Client): string[] {
   const fields = { ...client.stdio({ command: '', args: [] }), ...client.http?.('') }
-  return Object.keys(fields)
+  return [...new Set([...Object.keys(fields), ...otherWays])]
 }
 
 /** What `cmd /c` would not pass on as it stands. */
@@ -232,6 +255,8 @@ export interface ConfigChange {
   /** Nothing where there is no file yet. */
   before: string | undefined
   after: string
+  /** All of an entry that was there before and is renewed, as it will stand: the lines of a change do not show what stays. */
+  whole?: string
 }
 
 /** The settings files of clients on this machine. Nothing is written but by `write`. */
@@ -239,8 +264,8 @@ export interface ClientConfigs {
   locate(client: Client, project: string): string
   /** A whole settings file with this entry and nothing else. */
   snippet(client: Client, name: string, entry: Entry): string
-  /** With the entry put in, or taken out where none is given. `within` is the folder a link must not lead out of. */
-  propose(request: { client: Client; file: string; name: string; entry?: Entry; within?: string }): ConfigChange
+  /** With the entry put in, or taken out where none is given. `within` is the folder a link must not lead out of. A file in `project` came with it. */
+  propose(request: { client: Client; file: string; name: string; project: string; entry?: Entry; within?: string }): ConfigChange
   /** All or nothing. Refuses where the file changed since it was read. */
   write(change: ConfigChange): void
   mustBeFolder(path: string): void

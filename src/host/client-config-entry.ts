@@ -8,27 +8,42 @@ export interface EntryPlace {
   name: string
   /** For messages. */
   file: string
+  /** The file came with a project, so nothing in it was put there by the person. */
+  shipped: boolean
 }
 
-/** Fields that decide how a server is started. In an entry that came with a project they would loosen every rule, unseen. */
-const startFields = ['env', 'envFile', 'env_file', 'env_vars', 'environment', 'cwd']
-
-/** Our fields as they are wanted, the others of the entry as they are; refused where one of those would change what is started. */
-export function renewed(old: Record<string, unknown>, entry: Entry, client: Client): Record<string, unknown> {
+/** Our fields as they are wanted, the others of the entry as they are; refused where the file came with a project and one of those may do harm. */
+export function renewed(old: Record<string, unknown>, entry: Entry, { client, shipped }: EntryPlace): Record<string, unknown> {
   const own = ownFields(client)
+  const others = Object.entries(old).filter(([field]) => !own.includes(field))
   // What stands in a file of their own is the person's.
-  const judged = client.scope === 'project' ? startFields : []
-  const odd = judged.filter((field) => !own.includes(field) && !(field in (client.extras ?? {})) && !isEmpty(old[field]))
+  const odd = shipped ? others.filter(([field, value]) => !isHarmless(client, field, value)).map(([field]) => field) : []
   if (odd.length)
-    throw new ToolError('E_POLICY_VIOLATION', `There is an entry already that says how Handrail is started: ${odd.join(', ')}`, {
-      details: { fields: odd },
-      hint: 'Nothing was written. Variables there can switch the rules off. Take them out, or the whole entry with --remove, and run this again.',
-    })
-  return { ...Object.fromEntries(Object.entries(old).filter(([field]) => !own.includes(field))), ...entry }
+    throw new ToolError(
+      'E_POLICY_VIOLATION',
+      `The project brings an entry of this name that says more than how Handrail is started: ${named(odd)}`,
+      {
+        details: { fields: odd.slice(0, mostNamed) },
+        hint:
+          'Nothing was written. Such fields can switch Handrail or its rules off, agree in your place, or start something else. ' +
+          'Take them out, or the whole entry with --remove, and run this again.',
+      },
+    )
+  return { ...Object.fromEntries(others), ...entry }
 }
 
-function isEmpty(value: unknown): boolean {
-  return value === undefined || (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
+function isHarmless({ keeps = {} }: Client, field: string, value: unknown): boolean {
+  return Object.hasOwn(keeps, field) && keeps[field]?.(value) === true
+}
+
+const mostNamed = 40
+
+function named(fields: readonly string[]): string {
+  const more = fields.length > mostNamed ? ` and ${fields.length - mostNamed} more` : ''
+  return `${fields
+    .slice(0, mostNamed)
+    .map((field) => field.slice(0, 80))
+    .join(', ')}${more}`
 }
 
 export function broken(file: string, why: string, cause?: unknown): ToolError {

@@ -14,7 +14,7 @@ export function putJson(place: EntryPlace, entry: Entry): string {
   const { tree, settings } = readSettings(place, body)
   const servers = settings[client.key] ?? {}
   const old = Object.hasOwn(servers, name) ? servers[name] : undefined
-  const wanted = old ? renewed(old, entry, client) : { ...entry, ...client.extras }
+  const wanted = old ? renewed(old, entry, place) : { ...entry, ...client.extras }
   if (isDeepStrictEqual(old, wanted)) return place.text
   const after = old ? renewEntry(place, body, old, entry) : addEntry(place, body, tree, wanted)
   return mark + checked(place, after, { ...settings, [client.key]: { ...servers, [name]: wanted } })
@@ -29,6 +29,13 @@ export function takeJson(place: EntryPlace): string {
   if (!property) return place.text
   const { [name]: _, ...others } = settings[client.key] as Servers
   return mark + checked(place, removeProperty(body, property), { ...settings, [client.key]: others })
+}
+
+/** The entry as it stands, without what is between its lines; nothing where there is none. */
+export function showJson(place: EntryPlace): string | undefined {
+  const { settings } = readSettings(place, splitMark(place.text).body)
+  const servers = settings[place.client.key] ?? {}
+  return Object.hasOwn(servers, place.name) ? JSON.stringify({ [place.name]: servers[place.name] }, undefined, 2) : undefined
 }
 
 function addEntry({ client, name }: EntryPlace, body: string, tree: Node | undefined, entry: Record<string, unknown>): string {

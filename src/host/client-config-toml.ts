@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { parse, TomlError } from 'smol-toml'
+import { parse, stringify, TomlError } from 'smol-toml'
 import { ownFields, type Client, type Entry, type EntryValue } from '../contracts/clients.ts'
 import { broken, renewed, unsafe, type EntryPlace } from './client-config-entry.ts'
 import { readStatements, type Statement } from './toml-statements.ts'
@@ -12,7 +12,7 @@ export function putToml(place: EntryPlace, entry: Entry): string {
   const settings = readSettings(place, text)
   const servers = tableAt(settings, client.key)
   const old = tableAt(servers, name)
-  const wanted = old ? renewed(old, entry, client) : { ...entry, ...client.extras }
+  const wanted = old ? renewed(old, entry, place) : { ...entry, ...client.extras }
   if (isDeepStrictEqual(old, wanted)) return text
   const eol = text.includes('\r\n') ? '\r\n' : '\n'
   const fields = fieldsOf(readStatements(text), [client.key, name])
@@ -35,6 +35,13 @@ export function takeToml(place: EntryPlace): string {
   // The table around it is gone with it where it had no header of its own.
   const gone = Object.keys(others).length === 0 ? [rest] : []
   return checked(place, after, [{ ...rest, [client.key]: others }, ...gone])
+}
+
+/** The entry as it stands, without what is between its lines; nothing where there is none. */
+export function showToml(place: EntryPlace): string | undefined {
+  const { client, name } = place
+  const entry = tableAt(tableAt(readSettings(place, place.text), client.key), name)
+  return entry && stringify({ [client.key]: { [name]: entry } }).trimEnd()
 }
 
 const isInside = (table: string[], path: string[]): boolean => path.every((name, index) => table[index] === name)

@@ -36,7 +36,7 @@ test('a file that changed after it was shown is not overwritten, and nothing is 
   const file = join(base, 'moved.json')
   writeFileSync(file, '{}\n')
   const configs = openClientConfigs({ platform: 'linux', home: base, environment: {} })
-  const change = configs.propose({ client: client('cursor'), file, name: 'handrail', entry })
+  const change = configs.propose({ client: client('cursor'), file, name: 'handrail', project: base, entry })
   writeFileSync(file, '{"mcpServers": {"theirs": {}}}\n')
   expect(() => configs.write(change)).toThrow(expect.objectContaining({ code: 'E_CONFLICT' }))
   expect(readFileSync(file, 'utf8')).toBe('{"mcpServers": {"theirs": {}}}\n')
@@ -46,7 +46,7 @@ test('a file that changed after it was shown is not overwritten, and nothing is 
 test('a file that came to be after it was missing is not overwritten', () => {
   const file = join(base, 'new', 'deep', 'mcp.json')
   const configs = openClientConfigs({ platform: 'linux', home: base, environment: {} })
-  const change = configs.propose({ client: client('cursor'), file, name: 'handrail', entry })
+  const change = configs.propose({ client: client('cursor'), file, name: 'handrail', project: base, entry })
   expect(existsSync(join(base, 'new'))).toBe(false)
   configs.write(change)
   expect(() => configs.write(change)).toThrow(expect.objectContaining({ code: 'E_CONFLICT' }))
@@ -84,7 +84,7 @@ test('JSON: whatever stands there stays, comments too, and taking the entry out 
     fc.property(jsonc, jsonc, gap, fc.boolean(), (servers, others, top, windows) => {
       const written = `${top}{"x": ${others},${top}"mcpServers":${servers}${top}}\n`
       const text = windows ? written.replaceAll('\n', '\r\n') : written
-      const place = { text, client: client('claude-code'), name: 'handrail', file: 'f' }
+      const place = { text, client: client('claude-code'), name: 'handrail', file: 'f', shipped: false }
       const put = putJson(place, entry)
       expect(comments(put)).toEqual(comments(text))
       expect(putJson({ ...place, text: put }, entry)).toBe(put)
@@ -99,7 +99,7 @@ test('JSON: whatever stands there stays, comments too, and taking the entry out 
 
 test('JSON: a key that stands twice is refused rather than guessed', () => {
   const text = '{"mcpServers": {"a": {}}, "mcpServers": {"b": {}}}'
-  expect(() => putJson({ text, client: client('cursor'), name: 'handrail', file: 'f' }, entry)).toThrow(
+  expect(() => putJson({ text, client: client('cursor'), name: 'handrail', file: 'f', shipped: false }, entry)).toThrow(
     expect.objectContaining({ code: 'E_UNSUPPORTED' }),
   )
 })
@@ -136,7 +136,7 @@ test('TOML: whatever stands there stays, and taking the entry out gives back wha
       (top, tables, windows) => {
         const written = top.join('') + tables.map(([header, pieces]) => `${header}\n${pieces.join('')}`).join('')
         const text = windows ? written.replaceAll('\n', '\r\n') : written
-        const place = { text, client: client('codex'), name: 'handrail', file: 'f' }
+        const place = { text, client: client('codex'), name: 'handrail', file: 'f', shipped: false }
         const put = putToml(place, { command: 'npx', args: ['-y', 'a"b\\c\u007f\u0000é'] })
         expect(put.startsWith(text)).toBe(true)
         const again = putToml({ ...place, text: put }, { url: 'http://127.0.0.1:1', bearer_token_env_var: 'T' })
@@ -166,7 +166,7 @@ test('TOML: only our fields of our table change; what a person added, and its co
     '[tui]',
     '',
   ].join('\n')
-  const place = { text, client: client('codex'), name: 'handrail', file: 'f' }
+  const place = { text, client: client('codex'), name: 'handrail', file: 'f', shipped: false }
   const put = putToml(place, { command: 'npx', args: ['x'] })
   expect(put).toBe(
     text.replace('"old"', '"npx"').replace('startup_timeout_sec = 20\n', 'startup_timeout_sec = 20\nargs = ["x"]\n'),
@@ -180,7 +180,7 @@ test('TOML: an entry in another form is refused rather than doubled', () => {
     'mcp_servers.handrail.command = "x"\n',
     'mcp_servers = { a = {} }\n',
   ]) {
-    const place = { text, client: client('codex'), name: 'handrail', file: 'f' }
+    const place = { text, client: client('codex'), name: 'handrail', file: 'f', shipped: false }
     expect(() => putToml(place, { command: 'npx', args: [] })).toThrow(expect.objectContaining({ code: 'E_UNSUPPORTED' }))
   }
 })

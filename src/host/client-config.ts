@@ -22,8 +22,8 @@ import {
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import type { Client, ClientConfigs, ConfigChange, Platform } from '../contracts/clients.ts'
 import { ToolError } from '../contracts/errors.ts'
-import { putJson, takeJson } from './client-config-json.ts'
-import { putToml, takeToml } from './client-config-toml.ts'
+import { putJson, showJson, takeJson } from './client-config-json.ts'
+import { putToml, showToml, takeToml } from './client-config-toml.ts'
 import { decodeText, encodeText, tooLarge } from './files.ts'
 
 const largest = 8 << 20
@@ -34,16 +34,30 @@ export function openClientConfigs(machine: {
   home: string
   environment: Record<string, string | undefined>
 }): ClientConfigs {
-  const edit = { json: { put: putJson, take: takeJson }, toml: { put: putToml, take: takeToml } }
+  const edit = {
+    json: { put: putJson, take: takeJson, show: showJson },
+    toml: { put: putToml, take: takeToml, show: showToml },
+  }
   return {
     locate: (client, project) => locate(client, project, machine),
-    snippet: (client, name, entry) => edit[client.format].put({ text: '', client, name, file: 'a new file' }, entry),
-    propose({ client, file, name, entry, within }) {
+    snippet: (client, name, entry) =>
+      edit[client.format].put({ text: '', client, name, file: 'a new file', shipped: false }, entry),
+    propose({ client, file, name, project, entry, within }) {
       const realFile = followLink(file, within)
       const found = readConfig(realFile, file)
-      const place = { text: found ?? '', client, name, file }
-      const after = entry ? edit[client.format].put(place, entry) : edit[client.format].take(place)
-      return { file, realFile, before: found, after: found === undefined && !entry ? '' : after }
+      const { put, take, show } = edit[client.format]
+      const usual = client.scope === 'user' && file === locate(client, project, machine)
+      const shipped = client.scope === 'project' || (!usual && isBelow(realPathOf(project), realFile))
+      const place = { text: found ?? '', client, name, file, shipped }
+      const after = entry ? put(place, entry) : take(place)
+      const whole = entry && show(place) !== undefined ? show({ ...place, text: after }) : undefined
+      return {
+        file,
+        realFile,
+        before: found,
+        after: found === undefined && !entry ? '' : after,
+        ...(whole !== undefined && { whole }),
+      }
     },
     write,
     mustBeFolder(path) {
@@ -76,13 +90,17 @@ function locate(client: Client, project: string, machine: Parameters<typeof open
 /** Where the bytes are or will be. A file that is no regular one is refused, as is a link that leads out of `within` or nowhere. */
 function followLink(file: string, within: string | undefined): string {
   const real = realPathOf(file)
-  const outside = within === undefined ? '' : relative(realPathOf(within), real)
-  if (outside === '..' || outside.startsWith(`..${sep}`) || isAbsolute(outside))
+  if (within !== undefined && !isBelow(realPathOf(within), real))
     throw new ToolError('E_DENY_PATH', `A link leads out of the project: ${file} is ${real}`, {
       details: { file, realFile: real },
       hint: 'Where that is what you want, name the real file with --config.',
     })
   return real
+}
+
+function isBelow(folder: string, path: string): boolean {
+  const way = relative(folder, path)
+  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)
 }
 
 /** Like `realpath`, also for a file whose last names do not exist yet. */

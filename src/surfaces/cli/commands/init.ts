@@ -69,13 +69,16 @@ ${tokenVariable}; it is never written. Where the file is yours and not the proje
       client,
       file,
       name,
+      project,
       ...(request.entry && { entry: request.entry }),
       ...(within !== undefined && { within }),
     })
     const changed = change.before === undefined ? change.after !== '' : change.before !== change.after
     const diff = changed ? unifiedDiff(change.realFile, change.before, change.after) : ''
+    const { whole } = change
+    const said = { client: client.name, file, name, changed, diff, ...(whole !== undefined && { whole }) }
     const report = (written: boolean, hint?: string): void =>
-      say(JSON.stringify({ client: client.name, file, name, changed, written, diff, ...(hint !== undefined && { hint }) }))
+      say(JSON.stringify({ ...said, written, ...(hint !== undefined && { hint }) }))
     if (!changed) {
       if (invocation.json) report(false)
       else say(request.entry ? `Already there: ${plain(name)} in ${plain(file)}` : `Not there: ${plain(name)} in ${plain(file)}`)
@@ -196,7 +199,7 @@ function entryFor(
   return client.http(url)
 }
 
-function show({ file, realFile, before }: ConfigChange, diff: string): void {
+function show({ file, realFile, before, whole }: ConfigChange, diff: string): void {
   if (file !== realFile) say(dim(`${plain(file)} is a link to ${plain(realFile)}`))
   else if (before === undefined) say(dim('A new file:'))
   const paint = { '+': green, '-': red, '@': dim } as Record<string, (text: string) => string>
@@ -204,6 +207,9 @@ function show({ file, realFile, before }: ConfigChange, diff: string): void {
     const colour = /^(---|\+\+\+) /.test(line) ? bold : (paint[line[0] ?? ''] ?? String)
     say(colour(plain(line.replace(/\r$/, ''))))
   }
+  if (whole === undefined) return
+  say(bold('The whole entry from now on:'))
+  for (const line of whole.split('\n')) say(`  ${plain(line)}`)
 }
 
 function conclude({ client, name, project, entry, config }: Request, file: string): void {
