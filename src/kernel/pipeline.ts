@@ -232,6 +232,12 @@ function recall({ road, tool, input, inputDigest }: Judged): { output: unknown }
       details: { idempotencyKey: scrub(key) },
       hint: 'A key belongs to one exact input. Use a new key for a new change.',
     })
+  // The old answer would claim what no longer stands, and a second write would set a person's undo aside.
+  if (known?.undone)
+    throw new ToolError('E_CONFLICT', 'The change this idempotency key stands for was made, and undone since', {
+      details: { idempotencyKey: scrub(key) },
+      hint: 'Nothing was written. Read the file as it is now; if the change is still wanted, make it under a new key.',
+    })
   return known
 }
 

@@ -168,6 +168,6 @@ export interface SessionPort {
 }
 
 export interface IdempotencyPort {
-  recall(tool: string, key: string): { inputDigest: string; output: unknown } | undefined
+  recall(tool: string, key: string): { inputDigest: string; output: unknown; undone: boolean } | undefined
   remember(tool: string, key: string, inputDigest: string, output: unknown, call: string): void
 }

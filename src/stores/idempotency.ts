@@ -3,6 +3,8 @@ import type { Database } from '../host/database.ts'
 export interface Remembered {
   inputDigest: string
   output: unknown
+  /** What it speaks of was taken back since, all of it or a part. */
+  undone: boolean
 }
 
 export interface IdempotencyStore {
@@ -18,15 +20,17 @@ export function openIdempotency(db: Database, ttlMs: number): IdempotencyStore {
   db.run('DELETE FROM idempotency WHERE at < ?', Date.now() - ttlMs)
   return {
     recall(tool, key) {
-      const row = db.get<{ input_digest: string; output: string }>(
+      const row = db.get<{ input_digest: string; output: string; undone: number }>(
         // An answer counts once its change has landed; one that is still pending is for recovery to decide.
-        `SELECT input_digest, output FROM idempotency i WHERE tool = ? AND key = ? AND at >= ?
+        `SELECT input_digest, output,
+           EXISTS (SELECT 1 FROM snapshots u WHERE u.call = i.call AND u.undone_by IS NOT NULL) AS undone
+         FROM idempotency i WHERE tool = ? AND key = ? AND at >= ?
          AND NOT EXISTS (SELECT 1 FROM snapshots s WHERE s.call = i.call AND s.state = 'pending')`,
         tool,
         key,
         Date.now() - ttlMs,
       )
-      return row && { inputDigest: row.input_digest, output: JSON.parse(row.output) as unknown }
+      return row && { inputDigest: row.input_digest, output: JSON.parse(row.output) as unknown, undone: row.undone === 1 }
     },
     remember: (tool, key, inputDigest, output, call) =>
       void db.run(
