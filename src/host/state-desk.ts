@@ -15,6 +15,7 @@ import {
   projectsFolder,
   readManifest,
   type Manifest,
+  type Seen,
 } from './state-project.ts'
 import { bytesBelow } from './state-size.ts'
 import type { Root } from './walk.ts'
@@ -36,7 +37,8 @@ export function openDesk(root: Root, asked: StateAsked): Desk {
   const base = openStateBase(stateBase(asked), root)
   const projects = base.sub(projectsFolder)
   const name = projectFolderName(root.path)
-  const now = identityOf(root)
+  const now = identityOf(root, [projects.at(name), projects.path, base.path])
+  const { unsure: _, ...identity } = now
   const heads = base.sub(headsFolder)
   /** The log's head goes where its log goes. */
   const moveHead = (project: string, to: string): void => {
@@ -133,7 +135,7 @@ export function openDesk(root: Root, asked: StateAsked): Desk {
       if (folder !== name) renameSync(projects.at(folder), projects.at(name))
       moveHead(manifest.path, heads.at(headName(root.path)))
       within(projects.at(name), (own) =>
-        own.replace(manifestFile, encode({ version: 1, path: root.path, ...now, createdAt: manifest.createdAt })),
+        own.replace(manifestFile, encode({ version: 1, path: root.path, ...identity, createdAt: manifest.createdAt })),
       )
     },
     reset() {
@@ -148,11 +150,7 @@ export function openDesk(root: Root, asked: StateAsked): Desk {
   }
 }
 
-function fitOf(
-  own: Manifest | string | undefined,
-  path: string,
-  now: ReturnType<typeof identityOf>,
-): Pick<StateView, 'fits' | 'why'> {
+function fitOf(own: Manifest | string | undefined, path: string, now: Seen): Pick<StateView, 'fits' | 'why'> {
   if (own === undefined) return { fits: 'none yet' }
   if (typeof own === 'string') return { fits: 'unknown', why: own }
   if (own.path !== path) return { fits: 'unknown', why: `it was made for ${own.path}` }

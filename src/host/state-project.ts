@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, fstatSync, type BigIntStats } from 'node:fs'
+import { existsSync, fstatSync, statSync, type BigIntStats } from 'node:fs'
 import { ToolError } from '../contracts/errors.ts'
 import type { StateFolder } from './state-folder.ts'
 import { openStateBase, projectFolderName, stateBase, type StateAsked } from './state-place.ts'
@@ -11,6 +11,12 @@ export interface Identity {
   inode: string
   /** When it was made, in nanoseconds; nothing where the file system does not say. An inode number is given again after a removal. */
   bornAt?: string
+}
+
+/** A folder as it is found now. */
+export interface Seen extends Identity {
+  /** Its time of birth may be that of its last change, which older systems give in its place. Never written down. */
+  unsure: boolean
 }
 
 export interface Manifest extends Identity {
@@ -38,12 +44,13 @@ export function openProjectState(root: Root, asked: StateAsked): ProjectState {
   const base = openStateBase(stateBase(asked), root)
   try {
     const folder = base.sub(projectsFolder).sub(projectFolderName(root.path), '')
-    const now = identityOf(root)
+    const { unsure, ...now } = identityOf(root, [folder.path, base.path])
     const found = readManifest(folder) ?? firstManifest(folder, root.path, now)
-    mustFit(found, root.path, now, folder.path)
+    mustFit(found, root.path, { ...now, unsure }, folder.path)
     const remounted = found.device === now.device ? undefined : { from: found.device, to: now.device }
-    const manifest = remounted ? { ...found, ...now } : found
-    if (remounted) folder.replace(manifestFile, encode(manifest))
+    const learnt = found.bornAt === undefined && now.bornAt !== undefined
+    const manifest = remounted || learnt ? { ...found, ...now } : found
+    if (manifest !== found) folder.replace(manifestFile, encode(manifest))
     return { base, folder, manifest, remounted, close: () => base.close() }
   } catch (fault) {
     base.close()
@@ -51,19 +58,30 @@ export function openProjectState(root: Root, asked: StateAsked): ProjectState {
   }
 }
 
-export function identityOf({ fd }: Pick<Root, 'fd'>): Identity {
-  return identify(fstatSync(fd, { bigint: true }))
+/** `witnesses`: folders that have surely changed since they were made, by which it shows whether this system keeps births at all. */
+export function identityOf({ fd }: Pick<Root, 'fd'>, witnesses: readonly string[] = []): Seen {
+  const stat = fstatSync(fd, { bigint: true })
+  return identify(stat, () => witnesses.some((path) => keepsBirths(path, stat.dev)))
 }
 
-export function identify(stat: BigIntStats): Identity {
-  // Where a file system keeps no time of birth, Node gives nothing or the time of the last change.
-  const born = stat.birthtimeNs > 0n && stat.birthtimeNs !== stat.ctimeNs ? { bornAt: String(stat.birthtimeNs) } : {}
-  return { device: String(stat.dev), inode: String(stat.ino), ...born }
+export function identify(stat: BigIntStats, keepsBirths: () => boolean = () => false): Seen {
+  const { birthtimeNs: born, ctimeNs: changed, dev, ino } = stat
+  // Of a folder that is new both are the same, too.
+  const unsure = born === changed && !keepsBirths()
+  return { device: String(dev), inode: String(ino), ...(born > 0n && { bornAt: String(born) }), unsure }
 }
 
-/** Whether two identities are of the same folder, its device left aside. */
-export function isSameFolder(a: Identity, b: Identity): boolean {
-  return a.inode === b.inode && (a.bornAt === undefined || b.bornAt === undefined || a.bornAt === b.bornAt)
+function keepsBirths(path: string, device: bigint): boolean {
+  const stat = statSync(path, { bigint: true, throwIfNoEntry: false })
+  if (!stat || stat.birthtimeNs <= 0n || stat.birthtimeNs === stat.ctimeNs) return false
+  // Linux says so for each file, and gives nothing where there is none; elsewhere it may be another on the next disk.
+  return process.platform === 'linux' || stat.dev === device
+}
+
+/** Whether a folder is the one that was known, its device left aside. */
+export function isSameFolder(known: Identity, now: Seen): boolean {
+  if (known.inode !== now.inode) return false
+  return known.bornAt === undefined || now.bornAt === undefined || known.bornAt === now.bornAt || now.unsure
 }
 
 /** What a folder says of its project; nothing where it says nothing yet. */
@@ -107,7 +125,7 @@ function parse(text: string): Manifest | undefined {
   }
 }
 
-function mustFit(found: Manifest, path: string, now: Identity, folder: string): void {
+function mustFit(found: Manifest, path: string, now: Seen, folder: string): void {
   if (found.path !== path) throw unknown(folder, `it was made for another project (${found.path})`)
   if (isSameFolder(found, now)) return
   throw new ToolError('E_CONFLICT', `${path} is another folder than the one Handrail knows by that name`, {
