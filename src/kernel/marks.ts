@@ -102,14 +102,17 @@ export function openMarks({ policies }: Config, world: WorldPort): Marks {
     const { effects = [] } = written
     const made = (await inTurns(each(effects, linkOf))).flat()
     const links = await world.links(made)
-    const named = namedByOthers(world, links)
+    const namedBy = namedByOthers(world, links)
     /** What a program, or a call under that name, would be told, for a path and for each name that links give it. */
     const byWord = (path: string): Mark[] => {
-      const by = named.get(foldPath(path))
+      const by = namedBy(foldPath(path))
       if (by === undefined) return byName(path)
-      const row = whatRuns(by)
-      const asks = row?.class === '2' || by === 'package.json' ? 'once' : 'always'
-      return [...byName(path), { path, says: `is started by ${shownName(by)}, which ${row?.when}`, asks }]
+      const { starter, how } = by
+      const row = whatRuns(starter)
+      const asks = row?.class === '2' || starter === 'package.json' || how !== 'whole' ? 'once' : 'always'
+      const why = how === 'unread' ? 'is too large to be looked at whole and ' : ''
+      const says = `${how === 'whole' ? 'is' : 'may be'} started by ${shownName(starter)}, which ${why}${row?.when}`
+      return [...byName(path), { path, says, asks }]
     }
     const repositories = (found: readonly string[]): Mark[] =>
       found.map((path) => ({

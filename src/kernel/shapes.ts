@@ -1,3 +1,4 @@
+import { ToolError } from '../contracts/errors.ts'
 import type { KnownLinks } from '../contracts/links.ts'
 import { foldName, foldPath } from '../contracts/names.ts'
 import type { Steps } from '../contracts/steps.ts'
@@ -72,9 +73,21 @@ const starters: Record<string, readonly string[]> = {
 }
 const longestStarter = 65_536
 
-/** Every path that one of these names, and which one does; a bounded look at a few files. */
-export function namedByOthers(world: World, { leadsTo, mayStand }: KnownLinks): ReadonlyMap<string, string> {
-  const named = new Map<string, string>()
+/** Words after which a name may be one in another folder: `cd tools && sh x.sh`. */
+const goesElsewhere = /\b(cd|pushd|chdir|cwd|work(ing)?[_-]?dir(ectory)?)\b/i
+const goesByOption = /["'\s]-C["'\s]/
+
+export interface NamedBy {
+  starter: string
+  /** How it is known: the path stands there, its end does in a file that goes to other folders, or nobody can say. */
+  how: 'whole' | 'end' | 'unread'
+}
+
+/** Tells of a path, folded, which of these names it; a bounded look at a few files. One that is too large may name anything. */
+export function namedByOthers(world: World, { leadsTo, mayStand }: KnownLinks): (path: string) => NamedBy | undefined {
+  const whole = new Map<string, string>()
+  const ends = new Map<string, string>()
+  let unread: string | undefined
   for (const [folder, files] of Object.entries(starters)) {
     if (folder !== '' && !mayStand(folder)) continue
     for (const file of files) {
@@ -82,11 +95,31 @@ export function namedByOthers(world: World, { leadsTo, mayStand }: KnownLinks): 
       if (folder === '' && !mayStand(file)) continue
       const at = leadsTo(path)
       if (!isThere(world, at)) continue
-      const text = textAt(world, at)
-      for (const word of wordsOf(path === 'package.json' ? byItself(text) : text)) if (!named.has(word)) named.set(word, path)
+      const held = textAt(world, at)
+      const text = path === 'package.json' && held !== undefined ? byItself(held) : held
+      if (text === undefined || text.length > longestStarter) unread ??= path
+      if (text === undefined) continue
+      const moves = goesElsewhere.test(text) || goesByOption.test(text)
+      for (const word of wordsOf(text)) {
+        if (!whole.has(word)) whole.set(word, path)
+        const end = moves ? word.replace(/^(\.{0,2}\/)+/, '') : ''
+        if (end !== '' && !ends.has(end)) ends.set(end, path)
+      }
     }
   }
-  return named
+  const byEnd = (path: string): string | undefined => {
+    for (let from = 0; ; from = path.indexOf('/', from) + 1) {
+      const found = ends.get(path.slice(from))
+      if (found !== undefined || !path.includes('/', from)) return found
+    }
+  }
+  return (path) => {
+    const named = whole.get(path)
+    if (named !== undefined) return { starter: named, how: 'whole' }
+    const ended = ends.size > 0 ? byEnd(path) : undefined
+    if (ended !== undefined) return { starter: ended, how: 'end' }
+    return unread === undefined ? undefined : { starter: unread, how: 'unread' }
+  }
 }
 
 /** Of a package only the scripts that run without being asked for: what the others start is everyday code. */
@@ -103,12 +136,27 @@ function byItself(text: string): string {
 }
 
 /** What could be a path in a settings file: `"./x.sh"`, `${workspaceFolder}/x.sh`, `$DIR/x.sh`, `sh x.sh`. */
-function wordsOf(text: string): string[] {
-  return text
+function wordsOf(whole: string): string[] {
+  const text = whole
     .slice(0, longestStarter)
-    .replaceAll(/\\\\|\\/g, '/')
+    .replaceAll(/\\u([0-9a-f]{4})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+  // A `\n` ends a line in JSON, and begins a name in a path of Windows.
+  return text.includes('\\') ? [...wordsIn(text), ...wordsIn(text.replaceAll(/\\[nrt]/g, ' '))] : wordsIn(text)
+}
+
+function wordsIn(text: string): string[] {
+  return text
+    .replaceAll(/\\"/g, '"')
+    .replaceAll(/[\\/]+/g, '/')
     .split(/[\s"'`,;:()[\]{}=|&<>]+/)
-    .map((word) => foldPath(word.replace(/^\$\w*/, '').replace(/^(\.?\/)+/, '')))
+    .map((word) =>
+      foldPath(
+        word
+          .replace(/^\$\w*/, '')
+          .replace(/^(\.?\/)+/, '')
+          .replace(/\/$/, ''),
+      ),
+    )
     .filter((word) => word !== '')
 }
 
@@ -120,10 +168,11 @@ function isThere(world: World, path: string): boolean {
   }
 }
 
-function textAt(world: World, path: string): string {
+/** Nothing where it is too large to be read. */
+function textAt(world: World, path: string): string | undefined {
   try {
     return world.read(path)?.toString('utf8') ?? ''
-  } catch {
-    return ''
+  } catch (fault) {
+    return fault instanceof ToolError && fault.code === 'E_TOO_LARGE' ? undefined : ''
   }
 }
