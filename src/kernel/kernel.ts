@@ -4,6 +4,7 @@ import type { Config } from '../contracts/config.ts'
 import { ToolError } from '../contracts/errors.ts'
 import type { Tool } from '../contracts/tool.ts'
 import { checkInput } from './check.ts'
+import { judgedInOrder } from './judged-in-order.ts'
 import { openMarks } from './marks.ts'
 import { openPathScheduler } from './path-scheduler.ts'
 import { perform, type Performed } from './pipeline.ts'
@@ -35,8 +36,9 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
     })
   const offered = tools.filter((tool) => tool.audience === 'agent' && policy.offers(tool))
   const scheduler = openPathScheduler(config.limits)
-  const marks = openMarks(config, ports.world)
-  const road: Road = { ports, policy, marks, scheduler, config, offered: offered.map((tool) => tool.name) }
+  const marksNow = openMarks(config, ports.world)
+  const marks = judgedInOrder(marksNow)
+  const road: Road = { ports, policy, marks, marksNow, scheduler, config, offered: offered.map((tool) => tool.name) }
   // Ids name calls, they guard nothing: a random start and a count are unique and cost no randomness per call.
   const start = randomBytes(8).toString('hex')
   let count = 0

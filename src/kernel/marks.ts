@@ -11,7 +11,6 @@ import type { Effect } from '../contracts/stage.ts'
 import { atOnce, each, inTurns, type Steps } from '../contracts/steps.ts'
 import type { Card, Draft, Touch } from '../contracts/tool.ts'
 import { posix } from 'node:path'
-import { judgedInOrder } from './judged-in-order.ts'
 import type { WorldPort } from './ports.ts'
 import { namedByOthers, wouldBeRepository } from './shapes.ts'
 
@@ -36,6 +35,9 @@ export interface Written {
 /** At once where nothing is written and nobody who writes there is ahead. */
 export type Marks = (written: Written) => Mark[] | Promise<Mark[]>
 
+/** On the files as they are at this moment, whoever is ahead. */
+export type MarksNow = (written: Written) => Promise<Mark[]>
+
 /** Faults of a draft that its write has too, whenever it is made. */
 const unwritable = new Set<string>(['E_NOT_FOUND', 'E_ENCODING', 'E_BAD_ARGS', 'E_TOO_LARGE', 'E_DENY_PATH'])
 
@@ -45,7 +47,7 @@ const shortName = /(^|\/)[^/.~]{1,6}~\d+(\.[^/.]{0,3})?(\/|$)/
 const isScript = (text: string): boolean => text.startsWith('#!') || text.startsWith('\x7fELF')
 
 /** Judges files that are written by their names, by what they are next to, and by what they hold. */
-export function openMarks({ policies }: Config, world: WorldPort): Marks {
+export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
   const sensitive = policies.sensitiveFiles.map((glob) => compileGlobs([glob, `**/${glob}`], { nocase: true }))
 
   const byName = (path: string): Mark[] => {
@@ -97,7 +99,7 @@ export function openMarks({ policies }: Config, world: WorldPort): Marks {
     }
   }
 
-  return judgedInOrder(async (written) => {
+  return async (written) => {
     const paths = written.touches.flatMap((touch) => ('path' in touch && touch.access === 'write' ? [touch.path] : []))
     const { effects = [] } = written
     const made = (await inTurns(each(effects, linkOf))).flat()
@@ -133,7 +135,7 @@ export function openMarks({ policies }: Config, world: WorldPort): Marks {
       ...(await inTurns(each(effects, byEffect))).flat(),
       ...(written.effects ? [] : await byContent(paths, written.drafts)),
     ]
-  })
+  }
 }
 
 /** Names one call is looked at by, all its files together. */
@@ -204,6 +206,19 @@ function byEffect(effect: Effect): Mark[] {
 export function marksAsk(marks: readonly Mark[], mayChange: (path: string) => boolean): boolean {
   return marks.some(({ path, asks }) => asks === 'always' || (asks === 'once' && !mayChange(path)))
 }
+
+/** Those a person is asked about who agreed to the others only. */
+export function newAmong(marks: readonly Mark[], agreed: readonly Mark[], mayChange: (path: string) => boolean): Mark[] {
+  const known = new Set(agreed.map(sentence))
+  return marks.filter((mark) => marksAsk([mark], mayChange) && !known.has(sentence(mark)))
+}
+
+/** What a yes is bound to besides the files themselves: why it was asked for. */
+export function reasons(marks: readonly Mark[]): string[] {
+  return marks.filter(({ asks }) => asks !== 'never').map(sentence)
+}
+
+const sentence = ({ path, says }: Mark): string => `${path}: ${says}`
 
 /** Those a person is to look at first. */
 export function askedAbout(marks: readonly Mark[]): string[] {

@@ -7,10 +7,11 @@ import { checkInput, checkOutput } from './check.ts'
 import { consent } from './consent.ts'
 import { deadline } from './deadline.ts'
 import { digest } from './digest.ts'
-import { askedAbout, askedOnce, marksAsk, tellMarks } from './marks.ts'
+import { Unforeseen } from './judged-at-commit.ts'
+import { askedAbout, askedOnce, marksAsk, reasons, tellMarks } from './marks.ts'
 import { atOnce, powers, type Commits } from './powers.ts'
 import { scrub, weighed } from './record.ts'
-import type { Judged, Road } from './road.ts'
+import type { Judged, Programmed, Road } from './road.ts'
 import { cardBefore, programmed, riskBefore, scopeOf, stage } from './staging.ts'
 import { statesOf, type States } from './states.ts'
 import { follow, keyOf } from './trace.ts'
@@ -23,7 +24,7 @@ export interface Performed {
 
 /** The one road every act takes. Read it top to bottom; there is no other. */
 export async function perform(road: Road, tool: Tool, raw: unknown, call: Call): Promise<Performed> {
-  const { ports, policy, config } = road
+  const { ports, policy } = road
   const trace = follow(ports.audit, tool, raw, call)
   try {
     call.options.signal?.throwIfAborted()
@@ -40,76 +41,102 @@ export async function perform(road: Road, tool: Tool, raw: unknown, call: Call):
     const light = weighed(tool, input)
     const judged: Judged = { road, tool, input, light, touches, call, trace, inputDigest: () => digest(tool.name, light) }
     const program = await programmed(judged)
-    // 3. risk
-    const { session } = call.caller
-    const failures = (path: string): number => ports.sessions.failures(session, path)
-    const floor = program ? riskBefore(program, tool.risk(input)) : tool.risk(input)
-    const mayChange = (path: string): boolean => ports.grants.mayChange(call.caller.session, path)
-    const found = road.marks({ touches, ...(tool.drafts && { drafts: () => tool.drafts?.(input) ?? [] }) })
-    const marks = found instanceof Promise ? await found : found
-    const risk = policy.risk(
-      floor,
-      ports.sessions.failing(session) ? touches : [],
-      failures,
-      call.options.raisedRisk,
-      marksAsk(marks, mayChange),
-    )
-    const changes = touches.some((touch) => 'path' in touch && touch.access === 'write')
-    trace.know({ input, light, touches, marks, risk, changes: changes || risk !== 'R0' || program !== undefined })
-    const known = changes ? recall(judged) : undefined
-    if (known) {
-      trace.replayed()
-      trace.end()
-      return { callId: call.id, output: known.output, snapshots: [] }
-    }
-    const looking = mustBeRehearsed(judged)
-    if (looking) await looking
-    // A dry run is remembered with the state it was made on; fixed before it runs, so that a change in between shows.
-    const rehearsal = tool.rehearsal?.(input)
-    const now = rehearsal?.dry ? statesOf(ports.world, touches) : undefined
-    const rehearsedOn = now && digest(now instanceof Promise ? await now : now)
-    // 4. consent
-    if (policy.asks(risk) && call.caller.role !== 'person' && !program?.waiting) {
-      const stateOf = async (): Promise<string> => digest(await statesOf(ports.world, touches))
-      if (program) program.seen = await ports.world.fingerprint(scopeOf(program), call.options.signal)
-      const stateDigest = program ? digest(await stateOf(), program.seen) : await stateOf()
-      const card = async (): Promise<Card> => {
-        const made = await tool.card(input)
-        if (program) return tellMarks(cardBefore(made, program), marks)
-        // Nobody is asked about what is refused anyway.
-        policy.judgeSize(
-          made.changes.reduce((sum, { diff }) => sum + changedLines(diff), 0),
-          call.caller,
-        )
-        return tellMarks(made, marks)
+    for (let round = 1; ; round++) {
+      try {
+        return await settle(judged, program)
+      } catch (fault) {
+        if (!(fault instanceof Unforeseen) || round === mostRounds || trace.snapshots.length > 0) throw fault
       }
-      const asked = { tool, input, light, inputDigest: judged.inputDigest(), stateDigest, risk, card }
-      const sensitive = askedAbout(marks)
-      const question = { ...call, ...asked, sensitive, beforeRun: program !== undefined, ...(!program && { stillOn: stateOf }) }
-      const approval = await consent(ports, config.limits, question)
-      trace.approved(approval, stateDigest)
-      ports.grants.letChange(call.caller.session, askedOnce(marks), approval)
     }
-    // 5. audit: the start line, on disk before anything is done; nothing a confined program does is real before its commit
-    trace.start(judged.inputDigest, !program?.confined || program.program.network === true)
-    const act = (): Promise<unknown> => (changes ? change(judged) : run(judged, {}, { within: config.limits.callTimeoutMs }))
-    const scheduled = {
-      caller: call.caller,
-      lane: tool.waits(input) ? ('waits' as const) : ('files' as const),
-      touches,
-      signal: call.options.signal,
-    }
-    const output = program ? await stage(judged, program) : await road.scheduler.run(scheduled, act)
-    if (rehearsal && rehearsedOn !== undefined)
-      ports.sessions.rehearse(call.caller.session, tool.name, rehearsalDigest(judged, rehearsal.same), rehearsedOn)
-    const verdict = tool.verdict?.(input, output)
-    if (verdict) ports.sessions.checked(call.caller.session, ports.world.normal(verdict.path), verdict.passed)
-    // 9. audit: the end line
-    trace.end()
-    return { callId: call.id, output, snapshots: trace.snapshots }
   } catch (thrown) {
     throw trace.fail(thrown)
   }
+}
+
+/** How often one call is judged anew because others made something else of it meanwhile. */
+const mostRounds = 3
+
+/** Judged, agreed to, done: from here on it begins again where what it was judged by did not last until its commit. */
+async function settle(judged: Judged, program: Programmed | undefined): Promise<Performed> {
+  const { road, tool, input, light, touches, call, trace } = judged
+  const { ports, policy, config } = road
+  // 3. risk
+  const { session } = call.caller
+  const failures = (path: string): number => ports.sessions.failures(session, path)
+  const floor = program ? riskBefore(program, tool.risk(input)) : tool.risk(input)
+  const mayChange = (path: string): boolean => ports.grants.mayChange(call.caller.session, path)
+  const found = road.marks({ touches, ...(tool.drafts && { drafts: () => tool.drafts?.(input) ?? [] }) })
+  const marks = found instanceof Promise ? await found : found
+  const risk = policy.risk(
+    floor,
+    ports.sessions.failing(session) ? touches : [],
+    failures,
+    call.options.raisedRisk,
+    marksAsk(marks, mayChange),
+  )
+  const changes = touches.some((touch) => 'path' in touch && touch.access === 'write')
+  trace.know({ input, light, touches, marks, risk, changes: changes || risk !== 'R0' || program !== undefined })
+  const known = changes ? recall(judged) : undefined
+  if (known) {
+    trace.replayed()
+    trace.end()
+    return { callId: call.id, output: known.output, snapshots: [] }
+  }
+  const looking = mustBeRehearsed(judged)
+  if (looking) await looking
+  // A dry run is remembered with the state it was made on; fixed before it runs, so that a change in between shows.
+  const rehearsal = tool.rehearsal?.(input)
+  const now = rehearsal?.dry ? statesOf(ports.world, touches) : undefined
+  const rehearsedOn = now && digest(now instanceof Promise ? await now : now)
+  // 4. consent
+  if (policy.asks(risk) && call.caller.role !== 'person' && !program?.waiting) {
+    const stateOf = async (): Promise<string> => digest(await statesOf(ports.world, touches))
+    if (program) program.seen = await ports.world.fingerprint(scopeOf(program), call.options.signal)
+    const state = await stateOf()
+    // A yes to a change is none to what else the change has come to be by the time it is made.
+    const bound = (on: string): string => digest(on, program?.seen ?? null, reasons(marks))
+    const stateDigest = bound(state)
+    const card = async (): Promise<Card> => {
+      const made = await tool.card(input)
+      if (program) return tellMarks(cardBefore(made, program), marks)
+      // Nobody is asked about what is refused anyway.
+      policy.judgeSize(
+        made.changes.reduce((sum, { diff }) => sum + changedLines(diff), 0),
+        call.caller,
+      )
+      return tellMarks(made, marks)
+    }
+    const asked = { tool, input, light, inputDigest: judged.inputDigest(), stateDigest, risk, card }
+    const sensitive = askedAbout(marks)
+    const question = {
+      ...call,
+      ...asked,
+      sensitive,
+      beforeRun: program !== undefined,
+      ...(!program && { stillOn: async () => bound(await stateOf()) }),
+    }
+    const approval = await consent(ports, config.limits, question)
+    trace.approved(approval, state)
+    judged.agreed = marks
+    ports.grants.letChange(call.caller.session, askedOnce(marks), approval)
+  }
+  // 5. audit: the start line, on disk before anything is done; nothing a confined program does is real before its commit
+  trace.start(judged.inputDigest, !program?.confined || program.program.network === true)
+  const act = (): Promise<unknown> => (changes ? change(judged) : run(judged, {}, { within: config.limits.callTimeoutMs }))
+  const scheduled = {
+    caller: call.caller,
+    lane: tool.waits(input) ? ('waits' as const) : ('files' as const),
+    touches,
+    signal: call.options.signal,
+  }
+  const output = program ? await stage(judged, program) : await road.scheduler.run(scheduled, act)
+  if (rehearsal && rehearsedOn !== undefined)
+    ports.sessions.rehearse(call.caller.session, tool.name, rehearsalDigest(judged, rehearsal.same), rehearsedOn)
+  const verdict = tool.verdict?.(input, output)
+  if (verdict) ports.sessions.checked(call.caller.session, ports.world.normal(verdict.path), verdict.passed)
+  // 9. audit: the end line
+  trace.end()
+  return { callId: call.id, output, snapshots: trace.snapshots }
 }
 
 /** How long a change may be thought about with the project's lock in hand, where others were faster before. */

@@ -4,6 +4,7 @@ import { isLying, type Content } from '../contracts/content.ts'
 import type { Form } from '../contracts/snapshot.ts'
 import { openPace } from '../contracts/steps.ts'
 import { contentHash } from './digest.ts'
+import { judgeAtCommit } from './judged-at-commit.ts'
 import type { WorldChange } from './ports.ts'
 import type { Judged } from './road.ts'
 import type { States } from './states.ts'
@@ -15,12 +16,8 @@ export type Commits = <T>(act: () => Promise<T>, signal: AbortSignal) => Promise
 export const atOnce: Commits = (act) => act()
 
 /** What the tool may do in this call, and nothing more. */
-export function powers(
-  { road, tool, touches, call, trace, inputDigest }: Judged,
-  states: States,
-  limit: Deadline,
-  commits: Commits = atOnce,
-): Acting {
+export function powers(judged: Judged, states: States, limit: Deadline, commits: Commits = atOnce): Acting {
+  const { road, tool, touches, call, trace, inputDigest } = judged
   const { ports, policy } = road
   const client = call.caller.peer ?? call.caller.session
   let lines = 0
@@ -71,7 +68,11 @@ export function powers(
       person: call.caller.role === 'person',
       idempotencyKey: trace.key,
     }
-    const committing = (): Promise<Written[]> => limit.finishing(ports.world.commit(planned, origin, together))
+    const committing = async (): Promise<Written[]> => {
+      await judgeAtCommit(judged, planned)
+      limit.signal().throwIfAborted()
+      return limit.finishing(ports.world.commit(planned, origin, together))
+    }
     const written = await commits(committing, limit.signal())
     trace.wrote(written.map((one) => one.snapshotId))
     for (const { path, content, form = 'file' } of changes) {

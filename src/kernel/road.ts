@@ -2,7 +2,7 @@ import type { Call } from '../contracts/call.ts'
 import type { Config } from '../contracts/config.ts'
 import type { Program } from '../contracts/stage.ts'
 import type { Tool, Touch } from '../contracts/tool.ts'
-import type { Marks } from './marks.ts'
+import type { Mark, Marks, MarksNow } from './marks.ts'
 import type { PathScheduler } from './path-scheduler.ts'
 import type { Policy } from './policy.ts'
 import type { Ports, Staged } from './ports.ts'
@@ -14,6 +14,7 @@ export interface Road {
   policy: Policy
   /** Which of the files a call writes are not like any other. */
   marks: Marks
+  marksNow: MarksNow
   scheduler: PathScheduler
   config: Config
   offered: readonly string[]
@@ -31,6 +32,8 @@ export interface Judged {
   trace: Trace
   /** Names the tool and its exact input; made only where it is needed. */
   inputDigest: () => string
+  /** What a person was told of its files when they agreed to it. */
+  agreed?: readonly Mark[]
 }
 
 /** A call that runs a program: whether it can be confined, and the stage it ran on already where it waits for a person. */

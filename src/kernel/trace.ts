@@ -108,7 +108,8 @@ export function follow(audit: AuditPort, tool: Tool, raw: unknown, call: Call): 
       approvedState = state
     },
     start(inputDigest, durable) {
-      if (!facts?.changes) return
+      // A call that is judged anew has begun already.
+      if (started || !facts?.changes) return
       const entry = line('call.start', true)
       entry.inputDigest = inputDigest()
       if (approval !== undefined) entry.approval = told = approval
