@@ -7,13 +7,14 @@ import type { Card, Risk, Touch, Written } from '../contracts/tool.ts'
 import { checkOutput } from './check.ts'
 import { consent, Unanswered, withdraw } from './consent.ts'
 import { deadline } from './deadline.ts'
-import { digestLong } from './digest.ts'
-import { askedAbout, askedOnce, tellMarks } from './marks.ts'
+import { digest, digestLong } from './digest.ts'
+import { behindLinks } from './behind-links.ts'
+import { askedAbout, askedOnce, newAmong, reasons, tellMarks, type Mark } from './marks.ts'
 import { highest } from './policy.ts'
 import type { Staged } from './ports.ts'
 import { powers } from './powers.ts'
 import type { Judged, Programmed } from './road.ts'
-import { statesOf } from './states.ts'
+import { statesOf, type States } from './states.ts'
 
 /** What is known of a program before it runs. */
 export async function programmed(judged: Judged): Promise<Programmed | undefined> {
@@ -159,22 +160,28 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
   const risk = highest(tool.risk(input), 'R2', call.options.raisedRisk)
   trace.know({ input, light, touches, marks, risk, changes: true })
   const inputDigest = await digestLong(judged.inputDigest(), staged.ran.effects)
-  const stateDigest = await digestLong(staged.states)
-  if ((await digestLong(await statesOf(ports.world, touches))) !== stateDigest) {
+  const state = await digestLong(staged.states)
+  const stateNow = async (): Promise<string> => digestLong(await statesOf(ports.world, touches))
+  if ((await stateNow()) !== state) {
     withdraw(ports, inputDigest, session)
     throw new ToolError('E_CONFLICT', 'Files this program changed were changed by somebody else since it ran', {
       details: { paths: touches.slice(0, 20).map((touch) => ('path' in touch ? touch.path : '')) },
       hint: 'Nothing of it was taken over. Make the call again to run it on the files as they are now.',
     })
   }
-  if (policy.asks(risk) && role !== 'person') {
+  const asks = policy.asks(risk) && role !== 'person'
+  const behind = (): Promise<States> => behindLinks(ports.world, staged.ran.effects, marks, call.options.signal)
+  const led = asks ? digest(await behind()) : ''
+  if (asks) {
+    const bound = (on: string, behind: string): Promise<string> => digestLong(on, behind, reasons(marks))
+    const stateDigest = await bound(state, led)
     const sensitive = askedAbout(marks)
     const card = async (): Promise<Card> => tellMarks(await cardAfter(await tool.card(input), staged, sensitive), marks)
     const question = {
       ...call,
       sensitive,
       beforeRun: false,
-      stillOn: async () => digestLong(await statesOf(ports.world, touches)),
+      stillOn: async () => bound(await stateNow(), digest(await behind())),
       tool,
       input,
       light,
@@ -198,6 +205,10 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
   }
   return road.scheduler.run({ caller: call.caller, lane: 'files', touches, signal: call.options.signal }, () =>
     ports.world.exclusive(async () => {
+      if (asks) {
+        const news = newAmong(await road.marksNow({ touches, effects: staged.ran.effects }), marks, () => false)
+        if (news.length > 0 || digest(await behind()) !== led) throw movedAround(news)
+      }
       const changes = await staged.changes()
       const origin = { call: call.id, session, person: role === 'person', idempotencyKey: null }
       const written = await ports.world.commit(changes, origin, undefined, () => trace.landed(changes.length))
@@ -206,6 +217,13 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
       return written
     }, call.options.signal),
   )
+}
+
+function movedAround(news: readonly Mark[]): ToolError {
+  return new ToolError('E_CONFLICT', 'What lies around the files this program changed is not what the person saw', {
+    details: { paths: news.slice(0, 20).map(({ path }) => path) },
+    hint: 'Nothing of it was taken over. Make the call again; a new card will be shown.',
+  })
 }
 
 /** The effect, not the words: every change, and what a person should know of the run. */

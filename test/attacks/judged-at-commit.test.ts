@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { ToolError } from '../../src/contracts/errors.ts'
 import { approve, ask, withShell } from '../support/stage.ts'
@@ -92,4 +92,30 @@ test('a yes is a yes to what the card said: what else a file has become by then 
   expect((await world.fault('write_to_file', head)).code).toBe('E_CONFLICT')
   expect((await ask(world, head, 'write_to_file')).card.notes?.join('')).toContain('git repository')
   expect(existsSync(world.path('d/HEAD'))).toBe(false)
+})
+
+test('nor does what a program made, where the files around it changed after the yes', async () => {
+  await using world = await openWorld({ flags })
+  mkdirSync(world.path('d'))
+  const input = { command: 'echo x > d/HEAD' }
+  const question = await ask(world, input)
+  expect(question.card.notes?.join('') ?? '').not.toContain('git repository')
+  approve(world, question)
+  expect(await together(world, [writing('d/objects/x'), writing('d/refs/x')])).toEqual(['done', 'done'])
+  expect((await world.fault('shell', input)).code).toBe('E_CONFLICT')
+  expect(existsSync(world.path('d/HEAD'))).toBe(false)
+})
+
+test('a yes to a link is one to what it leads to, a file or a folder', async () => {
+  for (const command of ['mkdir .vscode && ln -s ../docs/tasks.json .vscode/tasks.json', 'ln -s docs .vscode']) {
+    await using world = await openWorld({ flags, files: { 'docs/tasks.json': '{"tasks":[]}\n' } })
+    approve(world, await ask(world, { command }))
+    expect(await together(world, [replacing('docs/tasks.json', '[]', '["evil"]')])).toEqual(['done'])
+    expect([command, (await world.fault('shell', { command })).code]).toEqual([command, 'E_CONFLICT'])
+    expect(existsSync(world.path('.vscode/tasks.json'))).toBe(false)
+    // Left alone, it counts.
+    approve(world, await ask(world, { command }))
+    await world.call('shell', { command })
+    expect(world.read('.vscode/tasks.json')).toContain('evil')
+  }
 })
