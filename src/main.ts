@@ -32,9 +32,10 @@ import { openCredentials } from './stores/credentials.ts'
 import { openEvidence } from './stores/evidence.ts'
 import { openGrants } from './stores/grants.ts'
 import { openIdempotency } from './stores/idempotency.ts'
-import { openJournal } from './stores/journal.ts'
+import { openJournal, type Kept } from './stores/journal.ts'
 import { openPins } from './stores/pins.ts'
 import { schema, schemaVersion } from './stores/schema.ts'
+import { others } from './stores/retention.ts'
 import { openSessions } from './stores/sessions.ts'
 import { openSnapshots } from './stores/snapshots.ts'
 import { decisions, granting, trusting } from './operator.ts'
@@ -178,9 +179,14 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
   )
   const recover = recoverFrom({ audit, snapshots, journal, approvals, stages, lock: projectLock })
 
-  const keptBoth = ({ written, pruned }: { written: Written[]; pruned: string[] }, call: string): Written[] => {
-    if (pruned.length)
-      audit.note({ event: 'snapshot.pruned', snapshots: pruned, call, message: 'older than limits.snapshotRetention' })
+  const keptBoth = ({ written, pruned }: Kept, call: string): Written[] => {
+    const tell = (snapshots: string[], message: string): void =>
+      void (snapshots.length && audit.note({ event: 'snapshot.pruned', snapshots, call, message }))
+    tell(pruned.written, 'older than limits.snapshotRetention')
+    tell(
+      pruned.others,
+      `states Handrail did not write: beyond the newest ${others.stay} of their file and older than ${others.days} days, or beyond the newest ${others.ever}`,
+    )
     return written
   }
   let changing: Promise<unknown> | undefined

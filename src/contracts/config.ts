@@ -149,7 +149,8 @@ export const Config = Type.Object(
           tighter: 'trust',
           loosens: 'keeps {} states per file for undo',
           default: 200,
-          description: 'States kept per file. The original, the present state and the one before it are never dropped.',
+          description:
+            'States kept per file of those written through Handrail. The original, the present state and the one before it are never dropped. States that Handrail did not write are kept besides: the newest 200, and older ones for 30 days.',
         }),
         callTimeoutMs: Type.Integer({
           minimum: 100,

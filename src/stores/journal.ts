@@ -11,6 +11,7 @@ import { contentStanding, standingInSteps, standsAt, stateWord, type Standing } 
 import { judgeFile, type Root } from '../host/walk.ts'
 import { carryOut, namesOf, temporaryName, type Step } from './carry-out.ts'
 import { recover, type Recovered } from './recover.ts'
+import type { Beyond } from './retention.ts'
 import { openRows, type Taken } from './rows.ts'
 import type { Intake, Plan, SnapshotStore } from './snapshots.ts'
 
@@ -48,7 +49,7 @@ export interface Origin {
 /** What was kept, and what went for it. */
 export interface Kept {
   written: Written[]
-  pruned: string[]
+  pruned: Beyond
 }
 
 /** In small steps, so that nobody else waits; the caller holds the project's lock until they are done. */
@@ -211,13 +212,15 @@ export function openJournal(parts: {
     return yield* flushFor(count, root.means === 'descriptors' ? `/proc/self/fd/${root.fd}` : root.path)
   }
 
-  const pruned = function* (taken: readonly Taken[]): Steps<string[]> {
-    const ids: string[] = []
+  const pruned = function* (taken: readonly Taken[]): Steps<Beyond> {
+    const all: Beyond = { written: [], others: [] }
     for (const { snapshot } of taken) {
-      ids.push(...snapshots.prune(snapshot.path, parts.retention))
+      const { written, others } = snapshots.prune(snapshot.path, parts.retention)
+      all.written.push(...written)
+      all.others.push(...others)
       yield
     }
-    return ids
+    return all
   }
 
   const commit = function* (

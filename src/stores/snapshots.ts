@@ -9,6 +9,7 @@ import { flushFor, type Flush } from '../host/flush.ts'
 import { writeNew } from '../host/place.ts'
 import { stateFault, type StateFolder } from '../host/state-folder.ts'
 import { ioFault } from '../host/walk.ts'
+import { beyond, type Beyond } from './retention.ts'
 
 const idForm = new RegExp(snapshotIdPattern)
 
@@ -66,10 +67,14 @@ export interface SnapshotStore {
   /** What a call, or a session, changed, oldest first. */
   ofCall(call: string): Steps<Snapshot[]>
   ofSession(session: string): Steps<Snapshot[]>
+  /** What was written at a path after a time, oldest first. */
+  after(path: string, timestamp: number): Steps<Snapshot[]>
   /** When the newest state was kept, of one file or of any. */
   newest(path?: string): number
-  /** The newest change that was not taken back and is not itself a taking back. */
-  lastChange(): Snapshot | undefined
+  /** The newest change that was not taken back and is not itself a taking back; up to a time, where one is given. */
+  lastChange(upTo?: number): Snapshot | undefined
+  /** False where its content was dropped, and only its place in the timeline is left. */
+  isKept(id: string): boolean
   madeFolders(id: string): string[]
   /** Folders that came into being with the file whose state this is, looked up back to its creation. */
   madeWith(id: string): string[]
@@ -88,8 +93,8 @@ export interface SnapshotStore {
   phase(call: string): Phase | undefined
   /** The change has landed: its state counts, with the mode it really got, and what it takes back is taken back. */
   settle(id: string, mode?: number): void
-  /** Drops the oldest states of a file beyond the limit, never its original; returns the ids dropped. */
-  prune(path: string, most: number): string[]
+  /** Drops states of a path beyond the limit (`beyond`), never its original. */
+  prune(path: string, most: number): Beyond
 }
 
 /** A timeline of states per file: `<id>.txt` holds the content (one copy however many states share it), `<id>.meta.json` describes it. */
@@ -154,6 +159,7 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
     // Rows of one call are put in as their states are minted.
     ofCall: (call) => changesOf(db, 'call = ?', call, 'rowid'),
     ofSession: (session) => changesOf(db, 'session = ?', session, 'ts'),
+    after: (path, timestamp) => changesOf(db, 'path = ?', path, 'ts', timestamp),
     newest: (path) =>
       (path === undefined
         ? db.get<{ ts: number }>(
@@ -161,10 +167,12 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
           )
         : db.get<{ ts: number }>(`SELECT ts FROM snapshots WHERE path = ? AND state = 'kept' ORDER BY ts DESC LIMIT 1`, path)
       )?.ts ?? 0,
-    lastChange: () =>
+    isKept: (id) => db.get(`SELECT 1 FROM snapshots WHERE id = ? AND state = 'kept'`, id) !== undefined,
+    lastChange: (upTo = Number.MAX_SAFE_INTEGER) =>
       rows(
         `SELECT * FROM snapshots s INDEXED BY snapshots_newest WHERE state = 'kept' AND kind != 'baseline' AND undone_by IS NULL
-         AND ${settled} AND NOT EXISTS (SELECT 1 FROM snapshots u WHERE u.undone_by = s.call) ORDER BY ts DESC LIMIT 1`,
+         AND ts <= ? AND ${settled} AND NOT EXISTS (SELECT 1 FROM snapshots u WHERE u.undone_by = s.call) ORDER BY ts DESC LIMIT 1`,
+        upTo,
       )[0],
     madeFolders: (id) => JSON.parse(db.get<Row>('SELECT * FROM snapshots WHERE id = ?', id)?.made_folders ?? '[]') as string[],
     madeWith(id) {
@@ -211,28 +219,21 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
       }
     },
     prune(path, most) {
-      const beyond = db.all<Row>(
-        `SELECT * FROM snapshots WHERE path = ? AND state = 'kept' ORDER BY ts DESC LIMIT -1 OFFSET ?`,
-        path,
-        most - 1,
-      )
-      if (beyond.length < 2) return []
-      const original = db.get<Row>('SELECT * FROM snapshots WHERE path = ? AND sha256 IS NOT NULL ORDER BY ts LIMIT 1', path)
-      const dropped = beyond.map((row) => row.id).filter((id) => id !== original?.id)
-      for (const id of dropped) {
+      const { written, others } = beyond(db, path, most)
+      for (const id of [...written, ...others]) {
         db.run(`UPDATE snapshots SET state = 'dropped' WHERE id = ?`, id)
         store.discard(id)
       }
-      return dropped
+      return { written, others }
     },
   }
   return store
 }
 
 /** Page by page along an index: ten thousand rows at once would keep everybody waiting. */
-function* changesOf(db: Database, where: string, value: string, along: 'rowid' | 'ts'): Steps<Snapshot[]> {
+function* changesOf(db: Database, where: string, value: string, along: 'rowid' | 'ts', from = 0): Steps<Snapshot[]> {
   const found: Snapshot[] = []
-  for (let after = 0; ;) {
+  for (let after = from; ;) {
     const rows = db.all<Row & { at: number }>(
       `SELECT *, ${along} AS at FROM snapshots WHERE ${where} AND ${along} > ? AND state != 'pending' AND kind != 'baseline'
        AND ${settled} ORDER BY ${along} LIMIT ${page}`,

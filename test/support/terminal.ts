@@ -6,10 +6,12 @@ import { cleanEnv, program } from './world.ts'
 const terminal = `
 import fcntl, os, pty, struct, sys, termios
 columns, until, answer = int(sys.argv[1]), sys.argv[2].encode(), sys.argv[3].encode()
+into, waits, args = sys.argv[4], sys.argv[5] == 'waits', sys.argv[6:]
 pid, fd = pty.fork()
 if pid == 0:
     fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
-    os.execv(sys.argv[4], sys.argv[4:])
+    if into: os.dup2(os.open(into, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 1)
+    os.execv(args[0], args)
 seen = b''
 answered = False
 while True:
@@ -20,25 +22,37 @@ while True:
     os.write(1, piece)
     if not answered and until in seen:
         answered = True
+        if waits: os.read(0, 1)
         os.write(fd, answer + b'\\n')
 os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 `
 
-/** The real command line at a terminal of some width; `answer` is typed when `until` has been seen. */
+/**
+ * The real command line at a terminal of some width; `answer` is typed when `until` has been seen, and `meanwhile` is done. With `into`
+ * its stdout goes into that file.
+ */
 export function atTerminal(
   project: string,
   args: string[],
-  given: { columns: number; until?: string; answer?: string },
+  given: { columns: number; until?: string; answer?: string; into?: string; meanwhile?: () => Promise<unknown> },
 ): Promise<{ code: number | null; out: string }> {
-  const { columns, until = '[y/N]', answer = 'n' } = given
+  const { columns, until = '[y/N]', answer = 'n', into = '', meanwhile } = given
+  const waits = meanwhile ? 'waits' : ''
   const child = spawn(
     'python3',
-    ['-c', terminal, String(columns), until, answer, process.execPath, program, ...args, '--project', project],
-    { env: { ...cleanEnv(dirname(project)), NO_COLOR: '1', TERM: 'dumb' }, stdio: ['ignore', 'pipe', 'inherit'] },
+    ['-c', terminal, String(columns), until, answer, into, waits, process.execPath, program, ...args, '--project', project],
+    { env: { ...cleanEnv(dirname(project)), NO_COLOR: '1', TERM: 'dumb' }, stdio: ['pipe', 'pipe', 'inherit'] },
   )
   return new Promise((resolve, reject) => {
     let out = ''
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text))
+    let asked = false
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      out += text
+      if (asked || !meanwhile || !out.includes(until)) return
+      asked = true
+      meanwhile().then(() => child.stdin.end('.'), reject)
+    })
+    child.stdin.on('error', reject)
     child.once('error', reject)
     child.once('close', (code) => resolve({ code, out: out.replaceAll('\r\n', '\n') }))
   })

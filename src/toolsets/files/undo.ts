@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { createHash } from 'node:crypto'
 import Type, { type Static } from 'typebox'
 import { largestWhole, type Content } from '../../contracts/content.ts'
 import type { LineDiff } from '../../contracts/diff.ts'
@@ -13,7 +14,10 @@ import { contentAt, standingInSteps, type Standing } from '../../host/standing.t
 import { closeRoot, openRoot, type Root } from '../../host/walk.ts'
 import { defineTool, type FileUse } from './use.ts'
 
-type Target = Pick<Static<typeof Wanted>, 'snapshot' | 'call' | 'session' | 'last'>
+type Target = Omit<Static<typeof Wanted>, 'dryRun'>
+
+/** What a dry run showed, so that a yes is to that and nothing else: what was written later is not touched, what differs is refused. */
+const Shown = Type.Object({ upTo: Type.Integer(), digest: Type.String() }, closed)
 
 const Wanted = Type.Object(
   {
@@ -21,6 +25,8 @@ const Wanted = Type.Object(
     call: Type.Optional(Type.String()),
     session: Type.Optional(Type.String()),
     last: Type.Optional(Type.Boolean()),
+    to: Type.Optional(Type.String()),
+    shown: Type.Optional(Shown),
     dryRun: Type.Boolean(),
   },
   closed,
@@ -30,13 +36,14 @@ export const undo = defineTool({
   name: 'undo',
   title: 'Undo',
   description:
-    'Take back one write, all writes of a call, or all of a session. Refuses where a file changed since, and shows how.',
+    'Take back one write, all writes of a call, all of a session, or all of a file since a state. Refuses where a file changed since, and shows how.',
   audience: 'person',
   risk: ({ dryRun }) => (dryRun ? 'R0' : 'R1'),
   input: Wanted,
   output: Type.Object(
     {
       applied: Type.Boolean(),
+      shown: Type.Optional(Shown),
       changes: Type.Array(
         Type.Object(
           { path: Type.String(), becomes: Type.Enum(['restored', 'removed'], { type: 'string' }), diff: DiffShape },
@@ -49,15 +56,16 @@ export const undo = defineTool({
   errors: ['E_NOT_FOUND', 'E_CONFLICT', 'E_DENY_PATH', 'E_IO', 'E_PARSE_FAIL'],
   examples: [],
   touches: async (input, use) =>
-    (await inTurns(plan(input, use))).map(({ path }) => ({
+    (await inTurns(plan(input, use))).steps.map(({ path }) => ({
       path,
       access: input.dryRun ? ('read' as const) : ('write' as const),
     })),
   async execute(input, use, call) {
+    const { steps, shown } = await inTurns(plan(input, use))
     const backs = await lookingAtProject(use, async (root) => {
       const found: Back[] = []
       const pace = openPace()
-      for (const step of await inTurns(plan(input, use))) {
+      for (const step of steps) {
         found.push(await prepare(step, use, root, call))
         if (pace.due()) await pace.turn()
       }
@@ -66,6 +74,7 @@ export const undo = defineTool({
     if (!input.dryRun) await call.change(backs.map((back) => back.change))
     return {
       applied: !input.dryRun,
+      shown,
       changes: backs.map(({ change, diff }) => ({
         path: change.path,
         becomes: change.content === null ? ('removed' as const) : ('restored' as const),
@@ -84,21 +93,48 @@ interface Step {
   takesBack: string[]
 }
 
+interface Plan {
+  steps: Step[]
+  shown: Static<typeof Shown>
+}
+
+/** What is taken back, which must be what was shown where something was. */
+function* plan(input: Target, { kept }: FileUse): Steps<Plan> {
+  const steps = input.to === undefined ? yield* stepsBack(input, kept) : [yield* stepTo(input.to, input.shown, kept)]
+  const digest = createHash('sha256')
+  for (const { path, from, to, takesBack } of steps) digest.update(JSON.stringify([path, from.id, to?.id ?? null, takesBack]))
+  const upTo = steps.reduce((newest, { from }) => Math.max(newest, from.timestamp), 0)
+  const shown = { upTo, digest: digest.digest('hex') }
+  if (input.shown && input.shown.digest !== shown.digest) throw notAsShown(steps)
+  return { steps, shown }
+}
+
 /** One step per path: from the newest state among those taken back to the one before the oldest. */
-function* plan(input: Target, { kept }: FileUse): Steps<Step[]> {
-  const chosen = (yield* choose(input, kept)).filter((snapshot) => snapshot.undoneBy === null)
-  if (chosen.length === 0)
-    throw new ToolError('E_NOT_FOUND', 'Nothing to undo', { hint: '`handrail snapshots` shows what is kept.' })
+function* stepsBack(input: Target, kept: FileUse['kept']): Steps<Step[]> {
+  const upTo = input.shown?.upTo ?? Number.POSITIVE_INFINITY
+  const chosen = (yield* choose(input, kept)).filter(({ undoneBy, timestamp }) => undoneBy === null && timestamp <= upTo)
+  if (chosen.length === 0) throw nothingToUndo()
   const byPath = groupByPath(chosen)
   return yield* each(byPath.values(), (states) => {
     states.forEach((state, index) => {
       const previous = states[index - 1]
-      if (previous && !sameState(kept.get(state.before ?? ''), previous)) throw between(state.path)
+      if (previous && !sameState(kept.get(state.before ?? ''), previous)) throw between(states, kept)
     })
     const [oldest, newest] = [states[0] as Snapshot, states.at(-1) as Snapshot]
-    const to = oldest.before === null ? undefined : (kept.get(oldest.before) ?? gone(oldest.before))
+    const to = oldest.before === null ? undefined : (kept.get(oldest.before) ?? gone(newest.path, oldest.before, kept))
     return { path: newest.path, from: newest, to, takesBack: states.map((state) => state.id) }
   })
+}
+
+/** One path back to a state it was in, whoever wrote since. */
+function* stepTo(id: string, shown: Target['shown'], kept: FileUse['kept']): Steps<Step> {
+  const to = kept.get(id)
+  if (!to) throw new ToolError('E_NOT_FOUND', `No such state: ${id}`, { hint: '`handrail snapshots` shows what is kept.' })
+  const from = kept.latest(to.path)
+  if (!from || from.id === to.id) throw nothingToUndo()
+  const since = (yield* kept.after(to.path, to.timestamp)).filter(({ undoneBy }) => undoneBy === null)
+  if (shown && from.timestamp !== shown.upTo) throw notAsShown([{ path: to.path }])
+  return { path: to.path, from, to: to.sha256 === null ? undefined : to, takesBack: since.map((state) => state.id) }
 }
 
 function* choose(input: Target, kept: FileUse['kept']): Steps<Snapshot[]> {
@@ -106,13 +142,13 @@ function* choose(input: Target, kept: FileUse['kept']): Steps<Snapshot[]> {
     const found = kept.get(input.snapshot)
     if (found?.kind === 'baseline')
       throw new ToolError('E_NOT_FOUND', `${found.id} is a state from before Handrail wrote; there is no write to undo`, {
-        hint: 'To bring that state back, undo the write that follows it.',
+        hint: `To bring that state back: handrail undo --to ${found.id}`,
       })
     return found ? [found] : []
   }
   if (input.call !== undefined) return yield* kept.ofCall(input.call)
   if (input.session !== undefined) return yield* kept.ofSession(input.session)
-  const last = kept.lastChange()
+  const last = kept.lastChange(input.shown?.upTo)
   return last ? (last.call === null ? [last] : yield* kept.ofCall(last.call)) : []
 }
 
@@ -125,6 +161,7 @@ interface Back {
 async function prepare(step: Step, { files, kept, diffs }: FileUse, root: Root, call: DiffCall): Promise<Back> {
   const names = step.path.split('/')
   const now = await inTurns(standingInSteps(root, names))
+  if (step.to && !kept.isKept(step.to.id)) gone(step.path, step.to.id, kept)
   const isLarge = Math.max(now?.bytes ?? 0, step.from.bytes, step.to?.bytes ?? 0) > largestWhole
   const before = now && !isLarge ? contentAt(root, names) : nothing
   if (!sameState(now, step.from)) {
@@ -200,17 +237,39 @@ function changedSince({ path, from }: Step, now: Standing | undefined, diff: Lin
   })
 }
 
-function gone(id: string): never {
-  throw new ToolError('E_NOT_FOUND', `The state to go back to is no longer kept: ${id}`, {
-    details: { snapshotId: id },
-    hint: '`handrail snapshots` shows what is kept.',
+function nothingToUndo(): ToolError {
+  return new ToolError('E_NOT_FOUND', 'Nothing to undo', { hint: '`handrail snapshots` shows what is kept.' })
+}
+
+function notAsShown(steps: readonly { path: string }[]): ToolError {
+  return new ToolError('E_CONFLICT', 'What would be undone is no longer what was shown', {
+    details: { paths: steps.slice(0, 20).map(({ path }) => path) },
+    hint: 'Nothing was changed. Look again, and answer again.',
   })
 }
 
-function between(path: string): ToolError {
+/** Says what is gone, and names the nearest state before it that is left. */
+function gone(path: string, id: string, kept: FileUse['kept']): never {
+  const at = kept.get(id)?.timestamp ?? 0
+  const left = kept.list(2_500, path).filter((one) => one.path === path)
+  const nearest = left.find(({ timestamp }) => timestamp < at) ?? left.at(-1)
+  throw new ToolError('E_NOT_FOUND', `The state ${path} would go back to is no longer kept: ${id}`, {
+    details: { path, snapshotId: id, ...(nearest && { nearest: nearest.id }) },
+    hint: nearest
+      ? `The nearest state that is left is of ${new Date(nearest.timestamp).toISOString()}: handrail undo --to ${nearest.id}`
+      : '`handrail snapshots` shows what is kept.',
+  })
+}
+
+/** Names the newest state among them that somebody else left: what most people look for. */
+function between(states: readonly Snapshot[], kept: FileUse['kept']): ToolError {
+  const newest = states.findLast((state, index) => index > 0 && !sameState(kept.get(state.before ?? ''), states[index - 1]))
+  const path = newest?.path ?? ''
   return new ToolError('E_CONFLICT', `${path} was changed by somebody else between these writes`, {
-    details: { path },
-    hint: 'Undo the writes one by one, newest first.',
+    details: { path, ...(newest?.before && { theirs: newest.before }) },
+    hint: newest?.before
+      ? `To bring back what they left: handrail undo --to ${newest.before}`
+      : 'Undo the writes one by one, newest first.',
   })
 }
 

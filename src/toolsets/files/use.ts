@@ -22,7 +22,11 @@ export interface FileUse {
     contentLying(id: string): Content
     ofCall(call: string): Steps<Snapshot[]>
     ofSession(session: string): Steps<Snapshot[]>
-    lastChange(): Snapshot | undefined
+    after(path: string, timestamp: number): Steps<Snapshot[]>
+    latest(path: string): Snapshot | undefined
+    lastChange(upTo?: number): Snapshot | undefined
+    /** False where only its place in the timeline is left. */
+    isKept(id: string): boolean
   }
 }
 

@@ -107,7 +107,8 @@ async function renew({ json, options }: Invocation, runtime: Runtime): Promise<n
     throw new ToolError('E_CONFLICT', 'The log is intact; there is nothing to renew', {
       hint: '`handrail audit verify` shows it.',
     })
-  const yes = options['yes'] === true || (await confirm(`${plain(verdict.why)}.\nKeep what is left aside and start a new log?`))
+  const question = `${plain(verdict.why)}.\nKeep what is left aside and start a new log?`
+  const yes = options['yes'] === true || (await confirm(question, 'question'))
   if (yes === undefined)
     throw new ToolError('E_BAD_ARGS', 'Nobody is at this terminal to confirm', { hint: 'Say --yes to start a new log.' })
   if (!yes) return 1

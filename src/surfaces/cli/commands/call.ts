@@ -73,7 +73,7 @@ async function askHere(runtime: Runtime, id: string): Promise<void> {
   for (const note of approval.card.notes ?? []) warn(plain(note))
   warn(`From another terminal: ${bold(`handrail approvals approve ${id} --project ${runtime.project}`)}`)
   if (!approval.whole) return warn(yellow(`Not all of it is shown here. Read it: handrail approvals show ${id} --full`))
-  const yes = await confirm('Let it through?')
+  const yes = await confirm('Let it through?', 'stderr')
   if (yes === undefined || runtime.approvals.get(id)?.state !== 'pending') return
   runtime.approvals.decide(id, { approve: yes, by: 'terminal' })
 }

@@ -12,7 +12,7 @@ import { ToolError } from '../../../contracts/errors.ts'
 import { dangerFlags } from '../../../contracts/runtime.ts'
 import { unifiedDiff } from '../../../contracts/unified.ts'
 import type { Command, Invocation, Option } from '../command.ts'
-import { confirm } from '../confirm.ts'
+import { confirm, onStdout } from '../confirm.ts'
 import { forShell, ownName } from '../own-name.ts'
 import { bold, dim, green, plain, red, say, warn } from '../print.ts'
 
@@ -88,10 +88,12 @@ ${tokenVariable}; it is never written. Where the file is yours and not the proje
       show(change, diff)
       if (request.starts !== undefined) say(dim(`It starts ${plain(request.starts)}.`))
     }
-    const yes = request.yes || (await confirm(request.entry ? 'Write this?' : 'Take it out?'))
+    const yes = request.yes || (await confirm(request.entry ? 'Write this?' : 'Take it out?', onStdout(invocation.json)))
     if (!yes) {
       const hint =
-        yes === undefined ? 'Nobody is at this terminal to confirm: add --yes to write it, or put it in by hand.' : undefined
+        yes === undefined
+          ? 'Nobody is at this terminal to see it and confirm: add --yes to write it, or put it in by hand.'
+          : undefined
       if (invocation.json) report(false, hint)
       else warn(`Nothing was written.${hint === undefined ? '' : `\n${dim('→')} ${hint}`}`)
       return 1

@@ -1,7 +1,7 @@
 import { ToolError } from '../../../contracts/errors.ts'
 import type { StateDesk, StateView } from '../../../contracts/state.ts'
 import type { Command, Invocation } from '../command.ts'
-import { confirm } from '../confirm.ts'
+import { confirm, onStdout } from '../confirm.ts'
 import { bold, dim, green, plain, say, warn, yellow } from '../print.ts'
 import { folded, under } from '../set-off.ts'
 
@@ -131,11 +131,13 @@ async function importOld(invocation: Invocation, desk: StateDesk): Promise<numbe
   )
 }
 
-async function agreed({ options }: Invocation, question: string): Promise<boolean> {
+async function agreed({ options, json }: Invocation, question: string): Promise<boolean> {
   if (options['yes'] === true) return true
-  const yes = await confirm(question)
+  const yes = await confirm(question, onStdout(json))
   if (yes === undefined)
-    throw new ToolError('E_BAD_ARGS', 'Nobody is at this terminal to confirm', { hint: 'Add --yes if you mean it.' })
+    throw new ToolError('E_BAD_ARGS', 'Nobody is at this terminal to see it and confirm', {
+      hint: 'Add --yes if you mean it.',
+    })
   if (!yes) warn('Nothing changed.')
   return yes
 }

@@ -46,8 +46,7 @@ function isOpen(file: ProjectSettings | undefined): file is ProjectSettings & { 
 async function ask(runtime: Operator): Promise<number> {
   const { projectSettings } = runtime
   if (!isOpen(projectSettings)) return 0
-  // Whoever is asked must have seen it: what went into a pipe was shown to nobody.
-  const yes = process.stdout.isTTY === true ? await confirm(questionOf(projectSettings)) : undefined
+  const yes = await confirm(questionOf(projectSettings), 'stdout')
   if (yes === undefined)
     throw new ToolError('E_BAD_ARGS', 'Nobody is at this terminal to confirm, so nothing is trusted', {
       hint: `Read the file first; then: handrail trust --digest ${projectSettings.digest}`,

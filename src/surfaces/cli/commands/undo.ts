@@ -1,24 +1,27 @@
 import type { LineDiff } from '../../../contracts/diff.ts'
 import { ToolError } from '../../../contracts/errors.ts'
 import type { Command } from '../command.ts'
-import { confirm } from '../confirm.ts'
+import { confirm, onStdout } from '../confirm.ts'
 import { green, plain, renderChange, say, warn } from '../print.ts'
 
 interface Undone {
   applied: boolean
+  /** Names what was shown, for the call that does it. */
+  shown: { upTo: number; digest: string }
   changes: { path: string; becomes: 'restored' | 'removed'; diff: LineDiff }[]
 }
 
 export const undo: Command = {
   name: 'undo',
   summary: 'Take back a write, all writes of a call, or all of a session',
-  usage: 'handrail undo [SNAPSHOT|CALL] [--last] [--session ID] [--yes] --project DIR',
+  usage: 'handrail undo [SNAPSHOT|CALL] [--last] [--session ID] [--to SNAPSHOT] [--yes] --project DIR',
   about: `Shows what would change and asks, unless --yes is given. A file that was created is removed; a file that was changed gets
-its former content back. Where a file changed since Handrail wrote it, nothing is touched and the later change is shown.
+its former content back. --to brings back one state of a file, whoever wrote it, and takes back what was written since. Where a file changed since Handrail wrote it, nothing is touched and the later change is shown.
 An undo is a write like any other: it is kept, and can be undone by its own call id.`,
   options: [
     { name: 'last', says: 'The newest change that was not undone yet.' },
     { name: 'session', value: 'ID', says: 'Everything a session wrote.' },
+    { name: 'to', value: 'SNAPSHOT', says: 'Bring a file back to this state; also one from before Handrail wrote.' },
     { name: 'yes', says: 'Do not ask.' },
   ],
   examples: [
@@ -32,11 +35,12 @@ An undo is a write like any other: it is kept, and can be undone by its own call
     const input = {
       ...(target === undefined ? {} : target.startsWith('snap_') ? { snapshot: target } : { call: target }),
       ...(typeof options['session'] === 'string' && { session: options['session'] }),
+      ...(typeof options['to'] === 'string' && { to: options['to'] }),
       ...(options['last'] === true && { last: true }),
     }
     if (Object.keys(input).length !== 1)
       throw new ToolError('E_BAD_ARGS', 'Say exactly one thing to undo', {
-        hint: 'A snapshot id, a call id, --session ID, or --last. `handrail snapshots` lists what is kept.',
+        hint: 'A snapshot id, a call id, --session ID, --to SNAPSHOT, or --last. `handrail snapshots` lists what is kept.',
       })
     const runtime = open()
     try {
@@ -46,9 +50,9 @@ An undo is a write like any other: it is kept, and can be undone by its own call
         for (const change of preview.changes)
           say(`${renderChange(change.diff.hunks.length ? change : { ...change, says: willBe[change.becomes] })}\n`)
       if (options['yes'] !== true) {
-        const yes = await confirm(`Undo ${preview.changes.length} file(s)?`)
+        const yes = await confirm(`Undo ${preview.changes.length} file(s)?`, onStdout(json))
         if (yes === undefined)
-          throw new ToolError('E_BAD_ARGS', 'Nobody is at this terminal to confirm', {
+          throw new ToolError('E_BAD_ARGS', 'Nobody is at this terminal to see it and confirm', {
             hint: 'Add --yes to undo without asking.',
           })
         if (!yes) {
@@ -56,7 +60,8 @@ An undo is a write like any other: it is kept, and can be undone by its own call
           return 1
         }
       }
-      const { output, callId } = await runtime.call('undo', { ...input, dryRun: false }, caller)
+      // What was shown is what is done: agents go on writing while somebody reads.
+      const { output, callId } = await runtime.call('undo', { ...input, shown: preview.shown, dryRun: false }, caller)
       if (json) say(JSON.stringify({ ...(output as Undone), call: callId }))
       else say(`${green('Undone')}: ${named((output as Undone).changes)}  (to take this back: handrail undo ${callId})`)
       return 0

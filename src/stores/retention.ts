@@ -1,0 +1,55 @@
+import type { Database } from '../host/database.ts'
+
+/** What goes of one path: states that were written through Handrail, and states of others, which are said apart. */
+export interface Beyond {
+  written: string[]
+  others: string[]
+}
+
+/**
+ * A baseline is a state that Handrail did not write: often the only copy of somebody's work. No number of writes pushes one out. Only
+ * other programs make them, so the newest stay whatever their age, the rest for a month, and there is an end to them even then.
+ */
+export const others = { stay: 200, days: 30, ever: 2_000 }
+
+/** What is to be dropped of a path where `most` states are kept: the original, and otherwise what was written. */
+export function beyond(db: Database, path: string, most: number): Beyond {
+  const original = db.get<{ id: string }>(
+    'SELECT id FROM snapshots WHERE path = ? AND sha256 IS NOT NULL ORDER BY ts LIMIT 1',
+    path,
+  )?.id
+  return { written: writtenBeyond(db, path, most - 1, original ?? ''), others: othersBeyond(db, path, original ?? '') }
+}
+
+interface Row {
+  id: string
+  session: string | null
+}
+
+/**
+ * First what lies in the middle of one session's writes, oldest first: no undo goes back to it but that of a single write. Then the
+ * states that another session began from. Never the newest two.
+ */
+function writtenBeyond(db: Database, path: string, room: number, original: string): string[] {
+  const kept = `path = ? AND state = 'kept' AND kind != 'baseline' AND id != ?`
+  const count = db.get<{ n: number }>(`SELECT count(*) AS n FROM snapshots WHERE ${kept}`, path, original)?.n ?? 0
+  const excess = count - room
+  if (excess <= 0) return []
+  const rows = db.all<Row>(`SELECT id, session FROM snapshots WHERE ${kept} ORDER BY ts`, path, original)
+  const older = rows.slice(0, -2)
+  const isMiddle = ({ session }: Row, index: number): boolean => rows[index + 1]?.session === session
+  const inOrder = [...older.filter(isMiddle), ...older.filter((row, index) => !isMiddle(row, index))]
+  return inOrder.slice(0, excess).map(({ id }) => id)
+}
+
+function othersBeyond(db: Database, path: string, original: string): string[] {
+  return db
+    .all<{ id: string; ts: number }>(
+      `SELECT id, ts FROM snapshots WHERE path = ? AND state = 'kept' AND kind = 'baseline' AND id != ?
+       ORDER BY ts DESC LIMIT -1 OFFSET ${others.stay}`,
+      path,
+      original,
+    )
+    .filter(({ ts }, index) => index >= others.ever - others.stay || ts < Date.now() - others.days * 86_400_000)
+    .map(({ id }) => id)
+}
