@@ -38,7 +38,7 @@ import { schema, schemaVersion } from './stores/schema.ts'
 import { others } from './stores/retention.ts'
 import { openSessions } from './stores/sessions.ts'
 import { openSnapshots } from './stores/snapshots.ts'
-import { decisions, granting, trusting } from './operator.ts'
+import { attended, decisions, granting, trusting } from './operator.ts'
 import { recoverFrom } from './recovery.ts'
 import { settle } from './settings.ts'
 import { allTools } from './toolsets/index.ts'
@@ -317,7 +317,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
     offers: kernel.offers,
     accepts: kernel.accepts,
     onToolsChanged: () => undefined,
-    call: kernel.call,
+    call: attended(kernel.call, sessions),
     openSession(session) {
       const client = scrub(session.client)
       if (sessions.open({ ...session, client }))

@@ -1,7 +1,8 @@
 import type { Approval } from './contracts/approval.ts'
 import { ToolError } from './contracts/errors.ts'
 import type { Grant } from './contracts/grant.ts'
-import type { Operator } from './contracts/runtime.ts'
+import type { Operator, Runtime } from './contracts/runtime.ts'
+import type { Session } from './contracts/session.ts'
 import { secretOn } from './contracts/secret-files.ts'
 import type { Files } from './host/files.ts'
 import { isLetThrough, lettingThrough } from './host/let-through.ts'
@@ -16,6 +17,8 @@ import type { SessionStore } from './stores/sessions.ts'
 
 /** How long a grant counts, where the person says nothing else. */
 const grantTtlMs = 12 * 3_600_000
+
+type Offered = Session & { refused: boolean }
 
 /** The person's answers: each is in the log before it counts. */
 export function decisions(approvals: ApprovalStore, audit: AuditStore, stages: Stages): Operator['approvals'] {
@@ -64,7 +67,7 @@ export function decisions(approvals: ApprovalStore, audit: AuditStore, stages: S
 export function granting(
   grants: GrantStore,
   audit: AuditStore,
-  sessions: Pick<SessionStore, 'list'>,
+  sessions: Pick<SessionStore, 'get' | 'since' | 'refusedAt'>,
   files: Files,
 ): { person: Operator['grants']; kernel: Ports['grants'] } {
   const line =
@@ -78,13 +81,13 @@ export function granting(
     list: grants.list,
     give({ kind, path, session, by, ttlMs = grantTtlMs }) {
       const plain = grantable(kind, path, files)
-      const known = sessions.list()
-      const whose = session === undefined ? known[0]?.id : known.find(({ id }) => id === session)?.id
+      const whose = session === undefined ? theOnly(whoMayMean(plain, sessions), kind, plain) : sessions.get(session)
       if (whose === undefined)
         throw new ToolError('E_NOT_FOUND', session === undefined ? 'No session to grant it to' : `No such session: ${session}`, {
           hint: '`handrail sessions` lists them.',
         })
-      return grants.give({ kind, path: plain, session: whose, by }, ttlMs, line('grant.given', by))
+      const grant = grants.give({ kind, path: plain, session: whose.id, by }, ttlMs, line('grant.given', by))
+      return { ...grant, client: whose.client, surface: whose.surface }
     },
     revoke(id, by) {
       const revoked = grants.revoke(id, line('grant.revoked', by))
@@ -109,6 +112,28 @@ export function granting(
   return { person, kernel }
 }
 
+/** How many sessions a person is shown to choose from. */
+const mostOffered = 10
+
+/** Whom a person may mean: who was refused the file comes first, then whoever was at work last. */
+function whoMayMean(path: string, sessions: Pick<SessionStore, 'since' | 'refusedAt'>): Offered[] {
+  const live = sessions.since(Date.now() - grantTtlMs, mostOffered)
+  const refused = sessions.refusedAt(path, mostOffered)
+  const others = (live.length ? live : sessions.since(0, mostOffered)).filter(({ id }) => !refused.some((one) => one.id === id))
+  return [...refused.map((one) => ({ ...one, refused: true })), ...others.map((one) => ({ ...one, refused: false }))]
+}
+
+/** Nobody guesses whose a grant is: a client that opens a session at the right moment would get it. */
+function theOnly(offered: Offered[], kind: Grant['kind'], path: string): Offered | undefined {
+  const [first, ...more] = offered
+  if (!first || more.length === 0) return first
+  const why = first.refused ? 'was refused it last' : 'called last'
+  throw new ToolError('E_BAD_ARGS', 'Several sessions are there; say whose the grant shall be', {
+    details: { sessions: offered.slice(0, mostOffered) },
+    hint: `${first.client} over ${first.surface} ${why}: handrail grants allow ${kind} ${path} --session ${first.id}`,
+  })
+}
+
 /** The path of a grant in its written-down form; throws where there is nothing to let through, or nobody may. */
 function grantable(kind: Grant['kind'], path: string, files: Files): string {
   const normal = kind === 'secret' ? lettingThrough(new Set([plainly(path)]), () => files.normal(path)) : files.normal(path)
@@ -131,6 +156,32 @@ function plainly(path: string): string {
     .split('/')
     .filter((name) => name !== '' && name !== '.')
     .join('/')
+}
+
+const longestPath = 1_000
+
+/** Calls, with a note of who is at work and who was refused which path: for the person who is asked whose a grant shall be. */
+export function attended(call: Runtime['call'], sessions: Pick<SessionStore, 'called' | 'refused'>): Runtime['call'] {
+  return async (name, input, caller, options) => {
+    ifPossible(() => sessions.called(caller.session))
+    try {
+      return await call(name, input, caller, options)
+    } catch (fault) {
+      const path = fault instanceof ToolError && fault.code === 'E_DENY_PATH' ? fault.details?.['path'] : undefined
+      if (typeof path === 'string' && path.length <= longestPath && caller.role !== 'person')
+        ifPossible(() => sessions.refused(caller.session, plainly(path)))
+      throw fault
+    }
+  }
+}
+
+/** Where the disk is full, what only reads goes on. */
+function ifPossible(act: () => void): void {
+  try {
+    act()
+  } catch {
+    // It is a convenience; the log has the call.
+  }
 }
 
 /** A person's trust in the project's own settings, as they were read. */

@@ -110,8 +110,14 @@ export interface Operator extends Runtime {
   /** What the person lets sessions do beyond the rules. No agent reaches it over any surface. */
   grants: {
     list(): Grant[]
-    /** Without a session: the newest. */
-    give(wanted: { kind: Grant['kind']; path: string; session?: string; by: string; ttlMs?: number }): Grant
+    /** Without a session: the only one there is; refused where there are several, with those to choose from. */
+    give(wanted: {
+      kind: Grant['kind']
+      path: string
+      session?: string
+      by: string
+      ttlMs?: number
+    }): Grant & Pick<Session, 'client' | 'surface'>
     revoke(id: string, by: string): Grant
   }
   trust: {

@@ -1,5 +1,5 @@
 /** Counts the changes of the schema below; each one is additive: new tables, new indexes, new columns that may be null. */
-export const schemaVersion = 4
+export const schemaVersion = 5
 
 /** The whole store in one place. */
 export const schema = `
@@ -54,7 +54,8 @@ CREATE TABLE IF NOT EXISTS approvals (
   surface TEXT,
   client TEXT,
   whole INTEGER,
-  no_until INTEGER
+  no_until INTEGER,
+  answering TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS approvals_by_input ON approvals (input_digest, created_at);
 CREATE INDEX IF NOT EXISTS approvals_by_state ON approvals (state, created_at);
@@ -108,6 +109,15 @@ CREATE TABLE IF NOT EXISTS sessions (
   started_at INTEGER NOT NULL,
   last_at INTEGER NOT NULL
 ) STRICT;
+
+-- Who was refused a path, so that a person who lets one session through is shown the right one first.
+CREATE TABLE IF NOT EXISTS refusals (
+  session TEXT NOT NULL,
+  path TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (session, path)
+) STRICT;
+CREATE INDEX IF NOT EXISTS refusals_by_path ON refusals (path, at);
 
 CREATE TABLE IF NOT EXISTS notes (
   session TEXT NOT NULL,

@@ -5,6 +5,15 @@ export interface SessionStore {
   /** True where the session is new. */
   open(session: Pick<Session, 'id' | 'surface' | 'client'>): boolean
   list(): Session[]
+  /** Whether or not it is among the newest. */
+  get(id: string): Session | undefined
+  /** Those that called, or came, since a time; the last first. */
+  since(time: number, most: number): Session[]
+  /** A session is at work. Written down every few seconds at most. */
+  called(id: string): void
+  refused(id: string, path: string): void
+  /** Who was refused a path, the last first. */
+  refusedAt(path: string, most: number): Session[]
   note(note: SessionNote): void
   notes(session: string): SessionNote[]
   /** Remembers a dry run: what was rehearsed, on which state of the world. */
@@ -23,20 +32,26 @@ export interface SessionStore {
 const rehearsalTtlMs = 7 * 86_400_000
 /** An agent can say, rehearse and fail as often as it likes: what is kept of it has an end, the newest stays. */
 const mostNotes = { session: 200, all: 2_000 }
-const mostRows = { sessions: 10_000, rehearsals: 20_000, repairs: 20_000 }
+const mostRows = { sessions: 10_000, refusals: 5_000, rehearsals: 20_000, repairs: 20_000 }
 /** So many rows are written before the oldest are looked for again. */
 const between = 500
+/** A call is not worth a write each; so much later the next one is. */
+const calledEveryMs = 5_000
+const mostRemembered = 1_000
+
+const fields = 'id, surface, client, started_at AS startedAt, last_at AS lastAt'
 
 /** What belongs to one caller's visit. */
 export function openSessions(db: Database): SessionStore {
   db.run('DELETE FROM rehearsals WHERE at < ?', Date.now() - rehearsalTtlMs)
-  const order = { sessions: 'last_at', rehearsals: 'at', repairs: 'rowid' } as const
-  const written = { sessions: 0, rehearsals: 0, repairs: 0 }
+  const order = { sessions: 'last_at', refusals: 'at', rehearsals: 'at', repairs: 'rowid' } as const
+  const written = { sessions: 0, refusals: 0, rehearsals: 0, repairs: 0 }
   const bound = (table: keyof typeof mostRows): void => {
     if (written[table]++ % between !== 0) return
     const beyond = `SELECT rowid FROM ${table} ORDER BY ${order[table]} DESC LIMIT -1 OFFSET ${mostRows[table]}`
     db.run(`DELETE FROM ${table} WHERE rowid IN (${beyond})`)
   }
+  const noted = new Map<string, number>()
   return {
     open({ id, surface, client }) {
       const now = Date.now()
@@ -52,9 +67,26 @@ export function openSessions(db: Database): SessionStore {
       bound('sessions')
       return made > 0
     },
-    list: () =>
+    list: () => db.all<Session>(`SELECT ${fields} FROM sessions ORDER BY last_at DESC LIMIT 200`),
+    get: (id) => db.get<Session>(`SELECT ${fields} FROM sessions WHERE id = ?`, id),
+    since: (time, most) =>
+      db.all<Session>(`SELECT ${fields} FROM sessions WHERE last_at > ? ORDER BY last_at DESC LIMIT ?`, time, most),
+    called(id) {
+      const now = Date.now()
+      if (now - (noted.get(id) ?? 0) < calledEveryMs) return
+      if (noted.size >= mostRemembered) noted.clear()
+      noted.set(id, now)
+      db.run('UPDATE sessions SET last_at = ? WHERE id = ?', now, id)
+    },
+    refused(id, path) {
+      bound('refusals')
+      db.run('INSERT OR REPLACE INTO refusals (session, path, at) VALUES (?, ?, ?)', id, path, Date.now())
+    },
+    refusedAt: (path, most) =>
       db.all<Session>(
-        'SELECT id, surface, client, started_at AS startedAt, last_at AS lastAt FROM sessions ORDER BY last_at DESC LIMIT 200',
+        `SELECT ${fields} FROM refusals JOIN sessions ON id = session WHERE path = ? ORDER BY at DESC LIMIT ?`,
+        path,
+        most,
       ),
     note({ session, kind, text, at }) {
       db.run('INSERT INTO notes (session, kind, text, at) VALUES (?, ?, ?, ?)', session, kind, text, at)

@@ -238,12 +238,13 @@ describe('a person', () => {
     expect(said(events)).not.toContain(canary)
   })
 
-  test('by default in the newest session; not for ever; nothing that is no secret, and never what is Handrail’s own', async () => {
-    const given = JSON.parse((await cli('allow', 'secret', '.aws/credentials', '--for', '1h', '--json')).out) as {
+  test('in the only session there is, or one that is named; not for ever; nothing that is no secret, and never what is Handrail’s own', async () => {
+    const whose = ['--session', session]
+    const given = JSON.parse((await cli('allow', 'secret', '.aws/credentials', '--for', '1h', '--json', ...whose)).out) as {
       session: string
       expiresAt: number
     }
-    expect(given.session).toBe(world.runtime.sessions()[0]?.id)
+    expect(given.session).toBe(session)
     expect(given.expiresAt).toBeLessThanOrEqual(Date.now() + 3_600_000)
     expect(
       (await world.call<{ content: string }>('read_file', { path: '.aws/credentials' }, { session: given.session })).content,
@@ -256,7 +257,7 @@ describe('a person', () => {
       '../.env',
       '/etc/passwd',
     ])
-      expect((await cli('allow', 'secret', path)).code, path).not.toBe(0)
+      expect((await cli('allow', 'secret', path, ...whose)).code, path).not.toBe(0)
   })
 })
 

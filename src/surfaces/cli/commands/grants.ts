@@ -1,8 +1,10 @@
 import { userInfo } from 'node:os'
 import { ToolError } from '../../../contracts/errors.ts'
 import { grantKinds, type Grant } from '../../../contracts/grant.ts'
+import type { Operator } from '../../../contracts/runtime.ts'
+import type { Session } from '../../../contracts/session.ts'
 import type { Command, Invocation } from '../command.ts'
-import { ago, green, oneLine, plain, say, table } from '../print.ts'
+import { ago, green, oneLine, plain, say, table, warn } from '../print.ts'
 
 export const grants: Command = {
   name: 'grants',
@@ -13,7 +15,7 @@ the tools of one session read that one file; programs still do not see it, and n
 session change a file that makes a program run something on an everyday command (vite.config.ts, Makefile, …) without asking;
 your first yes to such a change gives the same. A grant is for one session and one file, lapses by itself, and is in the log with every use.`,
   options: [
-    { name: 'session', value: 'ID', says: 'Whose it is. Default: the newest session.' },
+    { name: 'session', value: 'ID', says: 'Whose it is. It must be said where there are several.' },
     { name: 'for', value: 'TIME', says: 'How long it counts: 30m, 2h, 1d. Default 12h, at most 7d.' },
   ],
   examples: [
@@ -35,11 +37,11 @@ your first yes to such a change gives the same. A grant is for one session and o
       }
       const by = `${userInfo().username}@cli`
       if (what === 'allow') {
-        const grant = runtime.grants.give({ ...wanted(invocation, rest), by })
+        const grant = given(runtime, { ...wanted(invocation, rest), by }, json)
         if (json) say(JSON.stringify(grant))
         else
           say(
-            `${green('Granted')}: ${plain(grant.session)} may ${grant.kind === 'secret' ? 'read' : 'change'} ${plain(grant.path)} until ${new Date(grant.expiresAt).toISOString()}  (to take it back: handrail grants revoke ${grant.id})`,
+            `${green('Granted')}: ${plain(grant.session)} (${oneLine(grant.client, 40)} over ${grant.surface}) may ${grant.kind === 'secret' ? 'read' : 'change'} ${plain(grant.path)} until ${new Date(grant.expiresAt).toISOString()}  (to take it back: handrail grants revoke ${grant.id})`,
           )
         return 0
       }
@@ -55,6 +57,28 @@ your first yes to such a change gives the same. A grant is for one session and o
       await runtime.close()
     }
   },
+}
+
+type Give = Operator['grants']['give']
+
+/** Where it must be said whose it is, those who may be meant are shown. */
+function given({ grants: { give } }: Operator, wish: Parameters<Give>[0], json: boolean): ReturnType<Give> {
+  try {
+    return give(wish)
+  } catch (fault) {
+    const offered = fault instanceof ToolError ? fault.details?.['sessions'] : undefined
+    if (json || !Array.isArray(offered)) throw fault
+    const rows = (offered as (Session & { refused: boolean })[]).map((one) => [
+      one.id,
+      oneLine(one.client, 40),
+      one.surface,
+      ago(one.lastAt),
+      one.refused ? 'was refused it' : '',
+    ])
+    warn(table(['session', 'client', 'over', 'last call', ''], rows))
+    const { message, hint } = fault as ToolError
+    throw new ToolError('E_BAD_ARGS', message, hint === undefined ? {} : { hint })
+  }
 }
 
 function wanted(
