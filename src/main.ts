@@ -39,7 +39,7 @@ import { others } from './stores/retention.ts'
 import { openSessions } from './stores/sessions.ts'
 import { openSnapshots } from './stores/snapshots.ts'
 import { attended, decisions, granting, trusting } from './operator.ts'
-import { recoverFrom } from './recovery.ts'
+import { recoverFrom, tellHalfAnswer } from './recovery.ts'
 import { settle } from './settings.ts'
 import { allTools } from './toolsets/index.ts'
 import { usefulIn } from './toolsets/useful.ts'
@@ -115,16 +115,13 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
   if (kept.remounted)
     audit.note({ event: 'state.remounted', message: 'the project lies on another device than before', details: kept.remounted })
   const snapshots = openSnapshots(state.sub('snapshots'), db)
-  const approvals = openApprovals(db, (lapsed, by) => {
-    stages.forget(lapsed.id)
-    audit.note({
-      event: 'approval.decided',
-      approval: lapsed.id,
-      approved: false,
-      by,
-      tool: lapsed.tool,
-      session: lapsed.session,
-    })
+  const approvals = openApprovals(db, {
+    lapsed(lapsed, by) {
+      stages.forget(lapsed.id)
+      const { id, tool, session } = lapsed
+      audit.note({ event: 'approval.decided', approval: id, approved: false, by, tool, session })
+    },
+    halfAnswered: (asked) => tellHalfAnswer(asked, audit),
   })
   const sessions = openSessions(db)
   const grants = granting(openGrants(db), audit, sessions, files)

@@ -1,3 +1,4 @@
+import type { ApprovalHead } from './contracts/approval.ts'
 import type { Lock } from './host/lock.ts'
 import type { Stages } from './host/stage/stages.ts'
 import { atOnce } from './contracts/steps.ts'
@@ -15,7 +16,7 @@ export interface Kept {
   audit: AuditStore
   snapshots: SnapshotStore
   journal: ReturnType<typeof openJournal>
-  approvals: Pick<ApprovalStore, 'head'>
+  approvals: Pick<ApprovalStore, 'head' | 'halfAnswered'>
   stages: Stages
   lock: Lock
 }
@@ -38,6 +39,7 @@ export function recoverFrom({ audit, snapshots, journal, approvals, stages, lock
       )
   }
   if (snapshots.hasPending()) lock.holdNow(() => tell(journal.recoverNow()))
+  approvals.halfAnswered()
   const questionStands = (id: string): boolean => ['pending', 'approved'].includes(approvals.head(id)?.state ?? '')
   stages.sweep(questionStands, ({ call, session, tool, confined }, made) => {
     // Killed between its commit, or the record of what it did, and the end of the call: that counts, and is kept already.
@@ -58,4 +60,16 @@ export function recoverFrom({ audit, snapshots, journal, approvals, stages, lock
   return async () => {
     if (snapshots.hasPending()) tell(await journal.recover())
   }
+}
+
+/** Says of an answer in the log that it does not count, where the process that wrote it died before the store had it; once. */
+export function tellHalfAnswer({ id, tool, session }: ApprovalHead, audit: AuditStore): void {
+  const [last] = audit.last(
+    1,
+    ({ event, approval }) => approval === id && (event === 'approval.decided' || event === 'recovered'),
+  )
+  if (last?.event !== 'approval.decided') return
+  const said = last.approved === true ? 'yes' : 'no'
+  const message = `the process died while it wrote an answer down; the ${said} in entry ${last.seq} does not count, and the question waits for another`
+  audit.write({ event: 'recovered', approval: id, session, tool, message }, true)
 }

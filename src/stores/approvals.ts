@@ -16,6 +16,8 @@ interface Row {
   expires_at: number
   decided_at: number | null
   decided_by: string | null
+  /** Set before an answer goes into the log: where the question waits all the same, the log may hold one that does not count. */
+  answering: number | null
   note: string | null
   body: string
 }
@@ -34,8 +36,16 @@ export interface Asking {
   texts?: ReadonlyMap<string, string>
 }
 
-/** Told of each question that nobody can answer any more, and why. */
-export type OnLapsed = (approval: ApprovalHead, by: 'time' | 'room for others') => void
+/** Whom the store tells what the log must say. */
+export interface Tell {
+  /** A question that nobody can answer any more, and why. */
+  lapsed(approval: ApprovalHead, by: 'time' | 'room for others'): void
+  /**
+   * A question that waits although an answer to it was begun: its process died between the log and the store, or before either. Called
+   * while nobody else can answer; told of it again and again.
+   */
+  halfAnswered(approval: ApprovalHead): void
+}
 
 export interface Asker {
   session: string
@@ -61,6 +71,8 @@ export interface ApprovalStore {
   decide(id: string, decision: Decision, record: () => void): boolean
   /** Takes a no back. */
   lift(id: string, record: (denied: ApprovalHead) => void): ApprovalHead
+  /** Tells of every question that is half answered. */
+  halfAnswered(): void
   /** Moves it on from one state to another, once. */
   move(id: string, from: ApprovalState, to: ApprovalState): boolean
 }
@@ -78,14 +90,15 @@ const pathsTold = 3
  * Questions to people and their answers. They survive a restart and are shared by all processes; silence turns into no. A row is
  * small whatever it asks about: what is shown lies in a table of its own and is read one at a time.
  */
-export function openApprovals(db: Database, onLapsed: OnLapsed): ApprovalStore {
+export function openApprovals(db: Database, tell: Tell): ApprovalStore {
   const cards = openCards(db)
   const lapse = (): void => {
     const late = db.all<Row>(`SELECT * FROM approvals WHERE state IN ('pending', 'approved') AND expires_at <= ?`, Date.now())
     for (const row of late)
       if (db.run(`UPDATE approvals SET state = 'expired' WHERE id = ? AND state = ?`, row.id, row.state) === 1) {
         cards.remove(row.id)
-        onLapsed(fromRow(row), 'time')
+        if (row.state === 'pending' && row.answering !== null) tell.halfAnswered(fromRow(row))
+        tell.lapsed(fromRow(row), 'time')
       }
   }
   const one = (sql: string, ...values: (string | number)[]): ApprovalHead | undefined => {
@@ -168,7 +181,8 @@ export function openApprovals(db: Database, onLapsed: OnLapsed): ApprovalStore {
         cards.keep(id, { card, input }, texts)
         return lapsed
       }, true)
-      if (gone) onLapsed(fromRow(gone), 'room for others')
+      if (gone && gone.answering !== null) tell.halfAnswered(fromRow(gone))
+      if (gone) tell.lapsed(fromRow(gone), 'room for others')
       return head(id) as ApprovalHead
     },
     get(id) {
@@ -212,10 +226,18 @@ export function openApprovals(db: Database, onLapsed: OnLapsed): ApprovalStore {
     text: cards.text,
     decide(id, decision, record) {
       lapse()
-      return db.transaction(() => {
-        const asked = db.get<Row>(`SELECT * FROM approvals WHERE id = ? AND state = 'pending'`, id)
+      const waits = (): Row | undefined => db.get<Row>(`SELECT * FROM approvals WHERE id = ? AND state = 'pending'`, id)
+      const begun = db.transaction(() => {
+        const asked = waits()
         if (!asked) return false
         if (decision.approve && asked.whole !== 1 && decision.unread !== true) throw notAllShown(id)
+        if (asked.answering !== null) tell.halfAnswered(fromRow(asked))
+        db.run('UPDATE approvals SET answering = 1 WHERE id = ?', id)
+        return true
+      }, true)
+      if (!begun) return false
+      return db.transaction(() => {
+        if (!waits()) return false
         record()
         const state = decision.approve ? 'approved' : 'denied'
         db.run(
@@ -228,6 +250,14 @@ export function openApprovals(db: Database, onLapsed: OnLapsed): ApprovalStore {
         )
         return true
       }, true)
+    },
+    halfAnswered() {
+      const begun = `state = 'pending' AND answering IS NOT NULL`
+      if (db.get(`SELECT 1 FROM approvals WHERE ${begun} LIMIT 1`) === undefined) return
+      // With the store to itself: nobody is between the log and the store then.
+      db.transaction(() => {
+        for (const row of db.all<Row>(`SELECT * FROM approvals WHERE ${begun}`)) tell.halfAnswered(fromRow(row))
+      })
     },
     lift: (id, record) =>
       db.transaction(() => {
@@ -243,6 +273,8 @@ export function openApprovals(db: Database, onLapsed: OnLapsed): ApprovalStore {
       }, true),
     move(id, from, to) {
       if (db.run('UPDATE approvals SET state = ? WHERE id = ? AND state = ?', to, id, from) !== 1) return false
+      const row = from === 'pending' ? db.get<Row>('SELECT * FROM approvals WHERE id = ?', id) : undefined
+      if (row && row.answering !== null) tell.halfAnswered(fromRow(row))
       if (to === 'void') cards.remove(id)
       return true
     },

@@ -41,14 +41,15 @@ export function openGrants(db: Database): GrantStore {
     },
     list: () =>
       db.all<Grant>(`SELECT ${fields} FROM grants WHERE expires_at > ? ORDER BY given_at DESC, id LIMIT 500`, Date.now()),
+    // The other way round than giving: what the log says is taken back must be gone, whenever the process dies.
     revoke(id, record) {
-      return db.transaction(() => {
+      const revoked = db.transaction(() => {
         const grant = db.get<Grant>(`SELECT ${fields} FROM grants WHERE id = ?`, id)
-        if (!grant) return undefined
-        record(grant)
-        db.run('DELETE FROM grants WHERE id = ?', id)
+        if (grant) db.run('DELETE FROM grants WHERE id = ?', id)
         return grant
       }, true)
+      if (revoked) record(revoked)
+      return revoked
     },
     holds: (kind, session, path) =>
       db.get(

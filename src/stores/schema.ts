@@ -55,7 +55,7 @@ CREATE TABLE IF NOT EXISTS approvals (
   client TEXT,
   whole INTEGER,
   no_until INTEGER,
-  answering TEXT
+  answering INTEGER
 ) STRICT;
 CREATE INDEX IF NOT EXISTS approvals_by_input ON approvals (input_digest, created_at);
 CREATE INDEX IF NOT EXISTS approvals_by_state ON approvals (state, created_at);

@@ -189,7 +189,7 @@ function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
   const auditLock = openLock(locks.at('audit.db'))
   const db = openDatabase(state.at('handrail.db'), schema, schemaVersion)
   const audit = openAudit(state, auditLock, { folder: state.sub('heads'), name: 'test.head' })
-  const approvals = openApprovals(db, () => undefined)
+  const approvals = openApprovals(db, { lapsed: () => undefined, halfAnswered: () => undefined })
   const idempotency = openIdempotency(db, config.limits.idempotencyTtlMs)
   const snapshots = openSnapshots(state.sub('snapshots'), db)
   const journal = openJournal({
