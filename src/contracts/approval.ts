@@ -45,6 +45,10 @@ export interface TextPart {
   text: string
   /** Where the next part starts; absent at the end. */
   next?: number
+  /** Every line begins with its sign: what goes, what comes. Without, it is a text as it will be. */
+  signed?: true
+  /** The sign of the line in the middle of which this part begins. */
+  within?: string
 }
 
 export interface Decision {

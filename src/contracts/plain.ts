@@ -1,4 +1,5 @@
 import type { LineDiff } from './diff.ts'
+import { foldedAt, signedRows, type DiffRow } from './rows.ts'
 import type { Card, CardChange } from './tool.ts'
 
 /** Everything that moves the cursor, changes the direction, cannot be seen, or looks like a space and is none. */
@@ -38,11 +39,6 @@ export function oneLine(text: string, width: number): string {
   return line.length > width ? `${line.slice(0, width - 1)}…` : line
 }
 
-export interface DiffRow {
-  kind: 'place' | 'out' | 'in'
-  text: string
-}
-
 /** A change as a person reads it: what goes away, what comes. */
 export function diffRows(diff: LineDiff): DiffRow[] {
   const coarse = { kind: 'place', text: '@@ too different to compare line by line: shown as whole blocks @@' } as const
@@ -58,11 +54,28 @@ export function diffRows(diff: LineDiff): DiffRow[] {
   return diff.coarse ? [coarse, ...rows] : rows
 }
 
-/** A line with its last blanks to be seen. */
+/** More blanks than anybody indents by: they would push what follows out of sight. */
+const manyBlanks = / {61,}/g
+
+/** Words of others among ours on one line: plain, and no long blanks in them. */
+export function calm(text: string): string {
+  return plain(text).replace(manyBlanks, counted)
+}
+
+const counted = (blanks: string): string => `⟨${blanks.length} blanks⟩`
+
+/** A line with its last blanks to be seen, and long ones counted. One that begins like a broken part of the line before is told from it. */
 function toItsEnd(line: string): string {
-  const shown = plain(line)
+  const shown = plain(line).replace(/^…/, '\\u2026')
   const end = shown.trimEnd().length
-  return end === shown.length ? shown : shown.slice(0, end) + '·'.repeat(shown.length - end)
+  const last = shown.length - end
+  return shown.slice(0, end).replace(manyBlanks, counted) + (last > 60 ? counted(shown.slice(end)) : '·'.repeat(last))
+}
+
+/** A line of a text that is kept with its signs, as a row; see `TextPart`. What has no sign is a place. */
+export function signedRow(line: string): DiffRow {
+  const kind = line.startsWith('+ ') ? 'in' : line.startsWith('- ') ? 'out' : 'place'
+  return { kind, text: kind === 'place' ? calm(line) : line.slice(0, 2) + toItsEnd(line.slice(2)) }
 }
 
 /** The line above a change: where, what happens there, how large it is and which bytes exactly. */
@@ -108,20 +121,23 @@ export function restLines({ rest = [] }: Card): string[] {
   )
 }
 
-/** A card as plain text, and whether all of it could be shown within the limits given. */
+/** A note of a card on its rows; what a program printed is quoted on each of them. */
+export function noteRows(note: string, width: number): string {
+  return foldedAt(width, calm(note), note.startsWith('> ') ? '> … ' : '    ')
+}
+
+/** A card as plain text, in rows that are no wider than this, and whether all of it could be shown within so many. */
 export function cardText(card: Card, most: { rows: number; width: number }): { text: string; whole: boolean } {
-  let whole = isWhole(card)
-  const cut = (line: string): string => {
-    if (line.length <= most.width) return line
-    whole = false
-    return `${line.slice(0, most.width)}… (${line.length - most.width} more characters)`
-  }
-  const lines = [
-    ...card.changes.flatMap((change) => [headline(change), ...diffRows(change.diff).map((row) => row.text)]),
-    ...restLines(card),
-    ...(card.notes ?? []).map(plain),
-  ].map(cut)
-  const more = lines.length - most.rows
-  if (more > 0) whole = false
-  return { text: [...lines.slice(0, most.rows), ...(more > 0 ? [`… ${more} more lines`] : [])].join('\n'), whole }
+  const folded = (line: string): string[] => foldedAt(most.width, line).split('\n')
+  const rows = [
+    ...card.changes.flatMap((change) => [
+      ...folded(headline(change)),
+      ...diffRows(change.diff).flatMap((row) => signedRows(row, most.width).map(({ text }) => text)),
+    ]),
+    ...restLines(card).flatMap(folded),
+    ...(card.notes ?? []).flatMap((note) => noteRows(note, most.width).split('\n')),
+  ]
+  const more = rows.length - most.rows
+  const text = [...rows.slice(0, most.rows), ...(more > 0 ? [`… ${more} more rows`] : [])].join('\n')
+  return { text, whole: more <= 0 && isWhole(card) }
 }

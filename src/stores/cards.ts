@@ -21,6 +21,23 @@ const mostKept = 500
 
 /** What is shown of each question, apart from the questions: read by id, one at a time. */
 export function openCards(db: Database): Cards {
+  /** The sign of a line that began in an earlier part; nothing where this part begins one. */
+  const signBefore = (id: string, path: string, part: number): string | undefined => {
+    const ended = db.get<{ part: number | null }>(
+      'SELECT max(part) AS part FROM card_texts WHERE approval = ? AND path = ? AND part < ? AND substr(text, -1) = char(10)',
+      id,
+      path,
+      part,
+    )
+    const begun = (ended?.part ?? -1) + 1
+    if (begun === part) return undefined
+    return db.get<{ sign: string }>(
+      'SELECT substr(text, 1, 2) AS sign FROM card_texts WHERE approval = ? AND path = ? AND part = ?',
+      id,
+      path,
+      begun,
+    )?.sign
+  }
   return {
     keep(id, shown, texts = new Map()) {
       const body = JSON.stringify(shown)
@@ -32,9 +49,11 @@ export function openCards(db: Database): Cards {
       db.run('INSERT INTO cards (approval, body) VALUES (?, ?)', id, body)
       for (const [path, text] of texts)
         for (let at = 0, part = 0; at < text.length; part++) {
-          // A pair that makes one character stays together.
+          // A part ends with a line where it holds the end of one; a pair that makes one character stays together.
           let end = Math.min(text.length, at + partLength)
-          if (end < text.length && /[\ud800-\udbff]/.test(text[end - 1] as string)) end--
+          const line = end < text.length ? text.lastIndexOf('\n', end - 1) + 1 : 0
+          if (line > at) end = line
+          else if (end < text.length && /[\ud800-\udbff]/.test(text[end - 1] as string)) end--
           db.run('INSERT INTO card_texts (approval, path, part, text) VALUES (?, ?, ?, ?)', id, path, part, text.slice(at, end))
           at = end
         }
@@ -50,7 +69,9 @@ export function openCards(db: Database): Cards {
         path,
         from,
       )
-      return row && { text: row.text, ...(more && { next: more.part }) }
+      if (!row) return undefined
+      const begun = row.part === 0 ? undefined : signBefore(id, path, row.part)
+      return { text: row.text, signed: true, ...(begun !== undefined && { within: begun }), ...(more && { next: more.part }) }
     },
     remove(id) {
       db.run('DELETE FROM cards WHERE approval = ?', id)

@@ -1,8 +1,9 @@
-import { block, diffRows, headline, oneLine, plain } from '../../contracts/plain.ts'
+import { block, calm, diffRows, headline, oneLine, plain } from '../../contracts/plain.ts'
+import { signedRows, type DiffRow } from '../../contracts/rows.ts'
 import type { CardChange } from '../../contracts/tool.ts'
-import { folded, rowsOf } from './set-off.ts'
+import { columns, folded } from './set-off.ts'
 
-export { block, oneLine, plain }
+export { block, calm, oneLine, plain }
 
 const colour = process.stdout.isTTY === true && process.env['NO_COLOR'] === undefined
 
@@ -25,6 +26,18 @@ export function warn(text: string): void {
   process.stderr.write(`${text}\n`)
 }
 
+/** The same on rows of the screen that stderr goes to. Painted as a whole, so that no sign for colours is counted or broken. */
+export function warnFolded(text: string, painted: (text: string) => string = String): void {
+  warn(painted(folded(text, '    ', columns(undefined, process.stderr))))
+}
+
+const paints = { place: dim, out: red, in: green }
+
+/** Rows with their signs and colours, none of which a screen of this width breaks. */
+export function paintedRows(row: DiffRow, width = columns(), bar = ''): string[] {
+  return signedRows(row, width, bar).map(({ kind, text }) => paints[kind](text))
+}
+
 /** Rows under headings, columns as wide as they need to be. Cells are shown as plain text. */
 export function table(headings: string[], given: string[][]): string {
   const rows = given.map((row) => row.map(plain))
@@ -39,13 +52,12 @@ export function table(headings: string[], given: string[][]): string {
 const shownLines = 200
 
 /** A change as a person reads it: what goes away, what comes. A card shows all it has; nothing is agreed to that was cut off. */
-export function renderChange(change: CardChange, most = shownLines): string {
-  const paints = { place: dim, out: red, in: green }
+export function renderChange(change: CardChange, most = shownLines, width = columns()): string {
   const rows = diffRows(change.diff)
   const more = rows.length - most
   return [
-    bold(folded(headline(change))),
-    ...rows.slice(0, most).flatMap(({ kind, text }) => rowsOf(text, `${text.slice(0, 2)}… `).map(paints[kind])),
+    bold(folded(headline(change), '    ', width)),
+    ...rows.slice(0, most).flatMap((row) => paintedRows(row, width)),
     ...(more > 0 ? [yellow(`… ${more} more lines; --json shows them all`)] : []),
     ...(rows.length === 0 && change.says === undefined ? [dim('(no change)')] : []),
   ].join('\n')

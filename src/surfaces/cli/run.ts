@@ -17,7 +17,7 @@ import { tools } from './commands/tools.ts'
 import { trust } from './commands/trust.ts'
 import { undo } from './commands/undo.ts'
 import { webgal } from './commands/webgal.ts'
-import { bold, dim, plain, red, say, warn, yellow } from './print.ts'
+import { bold, dim, plain, red, say, warn, warnFolded, yellow } from './print.ts'
 
 export const commands: readonly Command[] = [
   init,
@@ -106,7 +106,7 @@ function openFor({ name }: Command, doors: Doors, wanted: RuntimeOptions): Opera
   const { fault } = runtime.projectSettings ?? {}
   // These two say it themselves.
   if (fault !== undefined && name !== 'doctor' && name !== 'trust')
-    warn(yellow(plain(`The project’s own settings cannot be used and are left aside: ${fault}`)))
+    warnFolded(plain(`The project’s own settings cannot be used and are left aside: ${fault}`), yellow)
   return runtime
 }
 
@@ -116,9 +116,9 @@ function report(fault: ToolError, json: boolean): number {
     warn(JSON.stringify(fault.toBody()))
     return code
   }
-  warn(`${red(fault.code)} ${plain(fault.message)}`)
-  if (fault.hint) warn(`${dim('→')} ${plain(fault.hint)}`)
-  if (fault.details && Object.keys(fault.details).length) warn(dim(plain(JSON.stringify(fault.details))))
+  warnFolded(`${fault.code} ${plain(fault.message)}`, (text) => text.replace(fault.code, red))
+  if (fault.hint) warnFolded(`→ ${plain(fault.hint)}`)
+  if (fault.details && Object.keys(fault.details).length) warnFolded(plain(JSON.stringify(fault.details)), dim)
   if (fault.code === 'E_INTERNAL' && fault.cause) warn(dim(String((fault.cause as Error).stack ?? fault.cause)))
   return code
 }

@@ -155,7 +155,7 @@ export function createAnswerer(runtime: Runtime, visit: Visit, open: (client: To
       const mayAsk = tool?.asks && given.form && !answered && runtime.accepts(name, input)
       const question = mayAsk ? tool.asks?.(input) : undefined
       // A question nobody would read is not put; the tool says why.
-      if (question !== undefined && question.length <= longestQuestion) return put(askQuestion(question, about()))
+      if (question !== undefined && question.length <= longestQuestion) return put(askQuestion(question, about(), caller.client))
       const next = answered && settle(answered, call.client)
       if (next) return put(next)
       const opened = answered?.state.mode === 'url' && answered.action === 'accept'

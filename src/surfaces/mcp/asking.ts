@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Approval } from '../../contracts/approval.ts'
-import { block, cardText, oneLine } from '../../contracts/plain.ts'
+import { calm, cardText, oneLine } from '../../contracts/plain.ts'
+import { redact } from '../../contracts/redact/redact.ts'
+import { foldedAt, rowsOf } from '../../contracts/rows.ts'
 
 /** What a client can show to the person who uses it. */
 export interface Reach {
@@ -45,13 +47,14 @@ const choices = { no: 'decline', noAndWhy: 'decline and say why', yes: 'approve'
 const longestNote = 1_000
 export const longestQuestion = 10_000
 
-/** Nobody is asked to approve what they cannot see whole. */
-const shown = { rows: 400, width: 1_000 }
+/** Nobody is asked to approve what they cannot see whole. Clients break what is wider, and a part would begin where our signs stand. */
+const shown = { rows: 400, width: 72 }
 
 /** The approval as a form where all of it fits, else as a link to our own page, else not at all. */
 export function askApproval(approval: Approval, about: string, reach: Reach, page: string | undefined): Question | undefined {
   const card = cardText(approval.card, shown)
-  const head = `${oneLine(approval.client, 60)} wants to: ${oneLine(approval.card.title, 200)} (risk ${approval.risk})`
+  const wants = `${oneLine(approval.client, 60)} wants to: ${oneLine(approval.card.title, 200)} (risk ${approval.risk})`
+  const head = foldedAt(shown.width, wants)
   const state = { about, nonce: nonce(), approval: approval.id }
   if (reach.form && card.whole)
     return {
@@ -104,11 +107,20 @@ export function decisionIn(content: unknown): 'approve' | 'decline' | 'ask why' 
         : undefined
 }
 
-export function askQuestion(question: string, about: string): Question {
+/** A form comes in our name, and the words in it are the agent's: who asks and what it is not is said first, the rest stands behind a bar. */
+export function askQuestion(question: string, about: string, client: string): Question {
+  const first = foldedAt(shown.width, `${oneLine(client, 40)} asks you something.`)
+  const warning = foldedAt(
+    shown.width,
+    'Your answer approves nothing and goes to the agent: give no passwords, keys or sign-in links. Its words:',
+    '',
+  )
+  const words = question.split('\n').flatMap((line) => rowsOf(`| ${calm(line)}`, '| … ', shown.width))
+
   return {
     state: { about, nonce: nonce(), mode: 'form' },
     params: {
-      message: block(question),
+      message: [first, warning, ...words].join('\n'),
       requestedSchema: {
         type: 'object',
         properties: { answer: { type: 'string', title: 'Your answer', maxLength: 10_000 } },
@@ -122,8 +134,13 @@ export function askQuestion(question: string, about: string): Question {
 export function wordsOf(answered: Answered | undefined, field: 'answer' | 'why'): string | undefined {
   const words = answered?.action === 'accept' ? answered.content?.[field] : undefined
   if (typeof words !== 'string' || words.trim() === '') return undefined
-  return words.slice(0, field === 'why' ? longestNote : 10_000)
+  if (field === 'why') return words.slice(0, longestNote)
+  const kept = redact(words.slice(0, 10_000).replace(signInKeys, (key) => `[secret: sign in key, ${key.length} characters]`))
+  return kept === words.slice(0, 10_000) ? kept : `${kept}\n(Handrail kept back what looked like a secret.)`
 }
+
+/** Of whichever project: whoever has one may answer in the person's name. See `signInKey`. */
+const signInKeys = /(?<![\w.-])[0-9a-z]{1,12}\.[\w-]{16}\.[\w-]{43}(?![\w-])/g
 
 function nonce(): string {
   return randomBytes(16).toString('base64url')

@@ -1,5 +1,6 @@
-import type { Approval, ApprovalHead } from '../../contracts/approval.ts'
-import { diffRows, oneLine, restLines, wordsOf } from '../../contracts/plain.ts'
+import type { Approval, ApprovalHead, TextPart } from '../../contracts/approval.ts'
+import { calm, diffRows, oneLine, restLines, signedRow, wordsOf } from '../../contracts/plain.ts'
+import { rowsOf, signedRows, type DiffRow } from '../../contracts/rows.ts'
 import type { Runtime } from '../../contracts/runtime.ts'
 import type { CardChange } from '../../contracts/tool.ts'
 import { html, type Markup } from './html.ts'
@@ -9,11 +10,16 @@ export function cardMarkup({ id, card }: Pick<Approval, 'id' | 'card'>): Markup 
   const link = (path: string): Markup => html`<a href="/approvals/${id}/text?path=${encodeURIComponent(path)}">all of it</a>`
   const change = ({ path, diff, ...more }: CardChange): Markup =>
     html`<h2><code>${path}</code> ${wordsOf(more)} ${more.unshown ? link(path) : html``}</h2>
-      ${diff.hunks.length ? html`<pre class="diff">${diffRows(diff).map((row) => html`<b class="${row.kind}">${row.text}</b>`)}</pre>` : html``}`
-  return html`${card.changes.map(change)} ${restLines(card).map((line) => html`<p>${line}</p>`)}
+      ${diff.hunks.length ? html`<pre class="diff">${diffRows(diff).flatMap(rowMarkup)}</pre>` : html``}`
+  return html`${card.changes.map(change)} ${restLines(card).map((line) => html`<p class="said">${line}</p>`)}
   ${card.rest?.length ? html`<p>${link('')}: every change by name</p>` : html``}
-  ${(card.notes ?? []).map((note) => html`<p>${note}</p>`)}`
+  ${(card.notes ?? []).map((note) => html`<p class="said">${calm(note)}</p>`)}`
 }
+
+/** What the page has room for in one row where the window is wide; in a narrower one the browser breaks it once more, behind a gutter. */
+const width = 100
+
+const rowMarkup = (row: DiffRow): Markup[] => signedRows(row, width).map(({ kind, text }) => html`<b class="${kind}">${text}</b>`)
 
 /** The choice without which a card that leaves something out cannot be approved. */
 export function unreadChoice({ whole }: Pick<Approval, 'whole'>): Markup {
@@ -36,8 +42,15 @@ export async function textMarkup(runtime: Runtime, id: string, query: URLSearchP
   const next = `/approvals/${id}/text?path=${encodeURIComponent(path)}&from=${part.next ?? ''}`
   return html`<p><a href="/approvals/${id}">Back to the question</a></p>
     <h1><code>${path === '' ? 'every change' : path}</code></h1>
-    <pre class="diff">${part.text.split('\n').map((line) => html`<b>${line}</b>`)}</pre>
+    <pre class="diff">${linesOf(part)}</pre>
     ${part.next === undefined ? html`<p>That is the end.</p>` : html`<p><a href="${next}">More</a></p>`}`
+}
+
+/** Lines with signs as in the card; a text without them stands behind a bar, whatever its lines begin with. */
+function linesOf({ text, signed, within = '' }: TextPart): Markup[] {
+  const lines = (within + text).split('\n')
+  if (signed) return lines.flatMap((line) => rowMarkup(signedRow(line)))
+  return lines.flatMap((line) => rowsOf(`| ${calm(line)}`, '| … ', width).map((row) => html`<b>${row}</b>`))
 }
 
 export const pageLength = 50

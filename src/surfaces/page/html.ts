@@ -40,7 +40,8 @@ const style = `
   main { overflow-wrap: anywhere } code { white-space: pre-wrap; unicode-bidi: isolate }
   pre { padding: .8em 1em; overflow-x: auto }
   table { border-collapse: collapse; width: 100% } td, th { text-align: left; padding: .5em .8em .5em 0; border-bottom: 1px solid var(--line) } th { color: var(--quiet); font-weight: 500 }
-  .diff { white-space: pre-wrap; overflow-wrap: anywhere } .diff b { font-weight: normal; display: block }
+  .diff { white-space: pre-wrap; overflow-wrap: anywhere } .diff b { font-weight: normal; display: block; padding-left: 4ch; text-indent: -4ch }
+  .said, h1, h2 { padding-left: 2em; text-indent: -2em }
   .in { background: var(--in) } .out { background: var(--out) } .place, .quiet { color: var(--quiet) }
   input, textarea { color: inherit; background: var(--sheet); border: 1px solid var(--line); border-radius: 6px; padding: .45em .6em } textarea { width: 100% }
   .number { font: 600 2rem/1.2 ui-monospace, monospace; letter-spacing: .15em; margin: .3em 0 } .number + p input { font-size: 1.3rem; width: 5em; letter-spacing: .15em }

@@ -1,10 +1,10 @@
 import { userInfo } from 'node:os'
 import type { Approval, ApprovalHead } from '../../../contracts/approval.ts'
 import { ToolError } from '../../../contracts/errors.ts'
-import { restLines, shownName } from '../../../contracts/plain.ts'
+import { calm, noteRows, restLines, shownName, signedRow } from '../../../contracts/plain.ts'
 import type { Runtime } from '../../../contracts/runtime.ts'
 import type { Command } from '../command.ts'
-import { ago, block, bold, green, oneLine, plain, red, renderChange, say, table, warn, yellow } from '../print.ts'
+import { ago, block, bold, green, oneLine, paintedRows, plain, red, renderChange, say, table, warn, yellow } from '../print.ts'
 import { columns, folded, setOff } from '../set-off.ts'
 
 export const approvals: Command = {
@@ -113,6 +113,7 @@ async function printText(runtime: Runtime, id: string, path: string): Promise<vo
   // At a screen every line stands behind a bar; a file or a program gets the text as it is.
   const shown = Number.isFinite(columns())
   let line = ''
+  let signed = false
   for (; part; part = part.next === undefined ? undefined : await runtime.approvals.text(id, path, part.next)) {
     if (!shown) {
       process.stdout.write(block(part.text))
@@ -120,12 +121,20 @@ async function printText(runtime: Runtime, id: string, path: string): Promise<vo
     }
     const lines = (line + part.text).split('\n')
     line = lines.pop() ?? ''
-    // A line without end is not gathered up.
-    if (line.length > longestLine) lines.push(line)
-    if (lines.at(-1) === line) line = ''
-    if (lines.length) say(setOff(lines.map(plain), '| '))
+    signed = part.signed === true
+    // A line without end is not gathered up; what comes of it later has its sign again.
+    if (line.length > longestLine) {
+      lines.push(line)
+      line = signed ? line.slice(0, 2) : ''
+    }
+    if (lines.length) say(behindBar(lines, signed))
   }
-  say(shown ? setOff([plain(line)], '| ') : '')
+  say(shown ? behindBar([line], signed) : '')
+}
+
+function behindBar(lines: readonly string[], signed: boolean): string {
+  if (!signed) return setOff(lines.map(calm), '| ')
+  return lines.flatMap((line) => paintedRows(signedRow(line), columns(), '| ')).join('\n')
 }
 
 async function printRest(runtime: Runtime, { id, card }: Approval): Promise<void> {
@@ -153,7 +162,7 @@ function describe(approval: Approval): string {
     '',
     ...approval.card.changes.map((change) => renderChange(change, Number.POSITIVE_INFINITY)),
     ...restLines(approval.card).map((line) => yellow(folded(line))),
-    ...(approval.card.notes ?? []).map((note) => folded(plain(note))),
+    ...(approval.card.notes ?? []).map((note) => noteRows(note, columns())),
     ...(approval.whole
       ? []
       : [yellow('Not all of it is shown here: show --full prints the rest, approve --unread agrees without.')]),

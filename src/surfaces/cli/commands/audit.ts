@@ -3,6 +3,7 @@ import { ToolError } from '../../../contracts/errors.ts'
 import type { Command, Invocation } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { dim, green, oneLine, plain, progressBar, red, say, table, yellow } from '../print.ts'
+import { folded } from '../set-off.ts'
 
 export const audit: Command = {
   name: 'audit',
@@ -178,7 +179,8 @@ async function tail(invocation: Invocation, runtime: Runtime): Promise<number> {
   const { fits } = wantedBy(invocation)
   const from = Math.max(1, runtime.audit.head().seq - 9)
   const show = async (lines: AuditLine[]): Promise<void> => {
-    for (const line of lines.filter(fits)) await print(invocation.json ? JSON.stringify(line) : row(line).map(plain).join('  '))
+    for (const line of lines.filter(fits))
+      await print(invocation.json ? JSON.stringify(line) : folded(row(line).map(plain).join('  ')))
   }
   const stop = runtime.audit.subscribe({ from, onLost: (why) => process.stderr.write(`${yellow(why)}\n`) }, show)
   // Following alone keeps no process alive.

@@ -1,9 +1,10 @@
 import { text as readAll } from 'node:stream/consumers'
 import { ToolError } from '../../../contracts/errors.ts'
-import { restLines } from '../../../contracts/plain.ts'
+import { noteRows, restLines } from '../../../contracts/plain.ts'
 import type { Runtime } from '../../../contracts/runtime.ts'
 import type { Command } from '../command.ts'
-import { block, bold, oneLine, plain, progressBar, renderChange, say, warn, yellow } from '../print.ts'
+import { block, bold, oneLine, plain, progressBar, renderChange, say, warn, warnFolded, yellow } from '../print.ts'
+import { columns } from '../set-off.ts'
 import { confirm } from '../confirm.ts'
 
 export const call: Command = {
@@ -67,11 +68,12 @@ function parseInput(text: string): unknown {
 async function askHere(runtime: Runtime, id: string): Promise<void> {
   const approval = runtime.approvals.get(id)
   if (!approval) return
-  warn(yellow(`${approval.tool} needs your approval (${approval.risk}): ${oneLine(approval.card.title, 120)}`))
-  for (const change of approval.card.changes) warn(renderChange(change, Number.POSITIVE_INFINITY))
-  for (const line of restLines(approval.card)) warn(yellow(line))
-  for (const note of approval.card.notes ?? []) warn(plain(note))
-  warn(`From another terminal: ${bold(`handrail approvals approve ${id} --project ${runtime.project}`)}`)
+  const width = columns(undefined, process.stderr)
+  warnFolded(`${approval.tool} needs your approval (${approval.risk}): ${oneLine(approval.card.title, 120)}`, yellow)
+  for (const change of approval.card.changes) warn(renderChange(change, Number.POSITIVE_INFINITY, width))
+  for (const line of restLines(approval.card)) warnFolded(line, yellow)
+  for (const note of approval.card.notes ?? []) warn(noteRows(note, width))
+  warn(`From another terminal: ${bold(`handrail approvals approve ${id} --project ${plain(runtime.project)}`)}`)
   if (!approval.whole) return warn(yellow(`Not all of it is shown here. Read it: handrail approvals show ${id} --full`))
   const yes = await confirm('Let it through?', 'stderr')
   if (yes === undefined || runtime.approvals.get(id)?.state !== 'pending') return

@@ -10,11 +10,13 @@ import {
 } from '../../../contracts/clients.ts'
 import { ToolError } from '../../../contracts/errors.ts'
 import { dangerFlags } from '../../../contracts/runtime.ts'
+import { rowsOf } from '../../../contracts/rows.ts'
 import { unifiedDiff } from '../../../contracts/unified.ts'
 import type { Command, Invocation, Option } from '../command.ts'
 import { confirm, onStdout } from '../confirm.ts'
 import { forShell, ownName } from '../own-name.ts'
-import { bold, dim, green, plain, red, say, warn } from '../print.ts'
+import { bold, calm, dim, green, plain, red, say, warn } from '../print.ts'
+import { columns } from '../set-off.ts'
 
 const options: Option[] = [
   { name: 'yes', says: 'Do not ask.' },
@@ -207,7 +209,9 @@ function show({ file, realFile, before, whole }: ConfigChange, diff: string): vo
   const paint = { '+': green, '-': red, '@': dim } as Record<string, (text: string) => string>
   for (const line of diff.trimEnd().split('\n')) {
     const colour = /^(---|\+\+\+) /.test(line) ? bold : (paint[line[0] ?? ''] ?? String)
-    say(colour(plain(line.replace(/\r$/, ''))))
+    // Every part of a line has its sign, also where the screen would break it.
+    const rows = rowsOf(calm(line.replace(/\r$/, '')), /^[-+ ]/.test(line) ? `${line[0]} … ` : '    ', columns())
+    rows.forEach((row) => say(colour(row)))
   }
   if (whole === undefined) return
   say(bold('The whole entry from now on:'))

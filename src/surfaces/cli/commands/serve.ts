@@ -1,7 +1,7 @@
 import { ToolError } from '../../../contracts/errors.ts'
 import type { Command } from '../command.ts'
 import { ownName } from '../own-name.ts'
-import { bold, dim, plain, say, warn, yellow } from '../print.ts'
+import { bold, dim, plain, say, warnFolded, yellow } from '../print.ts'
 
 export const serve: Command = {
   name: 'serve',
@@ -34,7 +34,7 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
         .filter(Boolean),
     })
     if (json) {
-      if (runtime.projectSettings?.says !== undefined) warn(`handrail: ${plain(runtime.projectSettings.says)}`)
+      if (runtime.projectSettings?.says !== undefined) warnFolded(`handrail: ${plain(runtime.projectSettings.says)}`)
       say(JSON.stringify({ url: listening.url, tokenFile: file, pid: process.pid }))
     } else {
       say(

@@ -1,0 +1,48 @@
+/**
+ * Text of others broken into rows, here and nowhere else: a screen, a form or a page that breaks a line itself puts what comes next where
+ * our own words and signs begin.
+ */
+
+/** A row of a change, with its sign. */
+export interface DiffRow {
+  kind: 'place' | 'out' | 'in'
+  text: string
+}
+
+/**
+ * One line as rows that nothing of this width breaks again: each but the first begins with `gutter`, so that nothing others wrote comes
+ * to stand where our own words begin. Nothing is left out, unless `words` lets it break at a blank.
+ */
+export function rowsOf(line: string, gutter: string, width: number, words = false): string[] {
+  if (line.length * 2 < width || width === Number.POSITIVE_INFINITY) return [line]
+  const rows: string[] = []
+  let row = ''
+  let used = 0
+  for (const letter of line) {
+    if (used + placesOf(letter) >= width) {
+      const blank = words ? row.lastIndexOf(' ') : -1
+      const cut = blank > width / 2 ? blank : row.length
+      rows.push(row.slice(0, cut))
+      row = gutter + row.slice(cut + 1)
+      used = 0
+      for (const one of row) used += placesOf(one)
+    }
+    row += letter
+    used += placesOf(letter)
+  }
+  return [...rows, row]
+}
+
+/** A letter beyond ASCII may take two places. */
+const placesOf = (letter: string): number => (letter > '~' ? 2 : 1)
+
+/** The same as one text, broken between words where there are any. */
+export function foldedAt(width: number, line: string, gutter = '    '): string {
+  return rowsOf(line, gutter, width, true).join('\n')
+}
+
+/** A row of a change with its sign on every part of it: what comes never looks like what goes. */
+export function signedRows({ kind, text }: DiffRow, width: number, bar = ''): DiffRow[] {
+  const gutter = kind === 'place' ? `${bar}    ` : `${bar}${text.slice(0, 2)}… `
+  return rowsOf(`${bar}${text}`, gutter, width).map((row) => ({ kind, text: row }))
+}
