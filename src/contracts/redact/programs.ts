@@ -1,4 +1,5 @@
 import { isPlaceholder, isSecretName } from './names.ts'
+import { byVerb, endOf, verbPrograms } from './verbs.ts'
 
 /** Where the secret is in the value of a short flag: all of it, or what follows the first of these characters (`user:password`). */
 type Part = '' | ':' | '%' | ',' | '='
@@ -47,6 +48,21 @@ const shorts: readonly Short[] = [
   { programs: 'ipmitool', flags: '-P' },
   { programs: 'vncviewer tigervnc', flags: '-passwd' },
   { programs: 'aria2c wget wget2', flags: '--http-passwd --ftp-passwd' },
+  { programs: 'twine', sub: 'upload', flags: '-p', attached: 'both' },
+  { programs: 'uv poetry vsce ovsx hatch', sub: 'publish', flags: '-p -t', attached: 'both' },
+  { programs: 'ssh-keygen', flags: '-N -P', attached: 'both' },
+  { programs: 'security', sub: 'add-generic-password', flags: '-w' },
+  { programs: 'security', sub: 'add-internet-password', flags: '-w' },
+  { programs: 'security', sub: 'unlock-keychain', flags: '-p' },
+  { programs: 'security', sub: 'create-keychain', flags: '-p' },
+  { programs: 'security', sub: 'import', flags: '-P' },
+  { programs: 'dotnet', sub: 'push', flags: '-k' },
+  { programs: 'dotnet', sub: 'source', flags: '-p' },
+  { programs: 'snowsql cypher-shell', flags: '-p', attached: 'both' },
+  { programs: 'mosquitto_pub mosquitto_sub mosquitto_rr', flags: '-P' },
+  { programs: 'doctl', sub: 'init', flags: '-t' },
+  // What lftp is told in quotes.
+  { programs: 'open', flags: '-u', part: ',' },
 ]
 
 const byProgram = new Map<string, Short[]>()
@@ -56,6 +72,7 @@ for (const short of shorts)
 /** A text with none of these words has no short flags to look for. */
 export const programNames = [
   ...byProgram.keys(),
+  ...verbPrograms,
   'htpasswd',
   'vault',
   'configure',
@@ -102,6 +119,7 @@ export function secretsAmong(words: readonly string[]): Found[] {
     seen.add(program)
     for (const short of byProgram.get(program) ?? []) shortFlags(short, words, index, add)
     byPlace(program, words, index, add)
+    byVerb(program, words, index, add)
   })
   positional(words, add)
   return found
@@ -126,7 +144,7 @@ function shortFlags({ flags, sub, part = '', attached }: Short, words: readonly 
 
 /** Commands that take a secret by its place alone. */
 function byPlace(program: string, words: readonly string[], index: number, add: Add): void {
-  const last = words.length - 1
+  const last = endOf(words, index) - 1
   if (program === 'htpasswd' && last - index >= 3 && words.slice(index + 1).some((one) => /^-\w*b/.test(one)))
     add(last, 0, 'password')
   if (program === 'vault' && words[index + 1] === 'login' && !isFlag(words[last]) && !(words[last] ?? '').includes('='))
@@ -145,7 +163,7 @@ function byPlace(program: string, words: readonly string[], index: number, add: 
 
 /** Words that make the one after their name a secret, or the one that follows them. */
 function positional(words: readonly string[], add: Add): void {
-  const reads = words.some(readsSecret)
+  const reads = words.some(readsSecret) || putsSecret(words)
   words.forEach((word, index) => {
     // `aws configure set aws_secret_access_key X`, `npm config set //registry/:_authToken X`.
     if (/^(?:set|config|setx|setenv|ENV)$/.test(word)) {
@@ -168,8 +186,13 @@ export function isHandedSecret(words: readonly string[], next: readonly string[]
   const program = programOf(words[0] ?? '')
   if (program !== 'echo' && program !== 'printf') return false
   if (!next) return false
-  if (next.some((word, at) => /^secrets?$/.test(word) && /^(?:put|set|create)$/.test(next[at + 1] ?? ''))) return true
+  if (putsSecret(next)) return true
   return next.some(readsSecret) || /^(?:chpasswd|passwd)$/.test(programOf(next.find((word) => word !== 'sudo') ?? ''))
+}
+
+/** `wrangler secret put NAME`: the secret is read. */
+function putsSecret(words: readonly string[]): boolean {
+  return words.some((word, at) => /^secrets?$/.test(word) && /^(?:put|set|create)$/.test(words[at + 1] ?? ''))
 }
 
 function readsSecret(word: string): boolean {

@@ -2,12 +2,13 @@ import { assigned } from './assigned.ts'
 import { flags, places } from './places.ts'
 import { programNames } from './programs.ts'
 import type { Stretch } from './stretch.ts'
+import { mayHaveVerbs } from './verbs.ts'
 import { besideAws, looks, type Look } from './vendors.ts'
 
 /** Most texts hold none of these and need no closer look. */
 const suspicious = new RegExp(
   [
-    'pass|pwd|secret|token|key|auth|cred|private|cert|cookie|bearer|basic|jwt|otp|sid|://|%3a|-----begin|密码|口令|密钥|令牌',
+    'pass|pwd|pw["\'\\s]{0,3}[:=]|secret|token|key|auth|cred|private|cert|cookie|bearer|basic|jwt|otp|sid|://|%3a|-----begin|密码|口令|密钥|令牌',
     '@|\\d{8}:|q~|==|:\\d{4,5}:|identified|securestring|networkcredential|wifi:|psk|assertion|sk[0-9a-f]{32}|[0-9a-f]{32}[.-]|[012]/\\d{10}|mii|migh|mc4c|b3blbnnzac1',
     '密碼|パスワード|暗証番号|비밀번호|암호|пароль|токен|contraseña|passe|senha|hasło|parola|şifre|mật khẩu|kennwort',
     ...[...new Set(looks.flatMap((look) => look.gate))].filter((word) => word.length > 2).map(escape),
@@ -60,8 +61,9 @@ export function redact(text: string): string {
 }
 
 function mayHaveFlags(text: string): boolean {
-  return /[-/<]\w|\becho\b|\bprintf\b|\bsetx?\b|\bsetenv\b|\bENV\b|\bsecrets?\b|\bnet user?\b|\bconfig\b|htpasswd|vault/.test(
-    text,
+  return (
+    mayHaveVerbs.test(text) ||
+    /[-/<]\w|\becho\b|\bprintf\b|\bsetx?\b|\bsetenv\b|\bENV\b|\bsecrets?\b|\bnet user?\b|\bconfig\b|htpasswd|vault/.test(text)
   )
 }
 
