@@ -78,7 +78,9 @@ function show(approval: Approval, formToken: string): Markup {
   const { card } = approval
   return html`<p><a href="/approvals">All that waits</a></p>
     <h1>${oneLine(card.title, 200)}</h1>
-    <p>Risk ${approval.risk}. Asked ${when(approval.createdAt)} by ${oneLine(approval.client, 80)} over ${approval.surface}.</p>
+    <p class="said">
+      Risk ${approval.risk}. Asked ${when(approval.createdAt)} by ${oneLine(approval.client, 80)} over ${approval.surface}.
+    </p>
     ${cardMarkup(approval)} ${approval.state === 'pending' ? form(formToken, approval) : outcome(approval)}`
 }
 

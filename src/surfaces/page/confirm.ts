@@ -18,8 +18,8 @@ export function confirmStep(doorman: Doorman, visitor: Visitor, approval: Approv
   const until = Date.now() + confirmMs
   return html`<p><a href="/approvals/${approval.id}">Back to the change</a></p>
     <h1>Approve this?</h1>
-    <p>${oneLine(approval.card.title, 200)}</p>
-    <p class="quiet">${amount(approval)} Risk ${approval.risk}. Asked by ${oneLine(approval.client, 80)}.</p>
+    <p class="said">${oneLine(approval.card.title, 200)}</p>
+    <p class="quiet said">${amount(approval)} Risk ${approval.risk}. Asked by ${oneLine(approval.client, 80)}.</p>
     ${form.has('confirm') ? html`<p class="notice">That was not the number, or it has lapsed. Here is a new one.</p>` : html``}
     <form method="post" autocomplete="off">
       <input type="hidden" name="form" value="${doorman.formToken(visitor.request)}" />

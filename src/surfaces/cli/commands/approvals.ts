@@ -74,7 +74,7 @@ stops or twelve hours have passed.`,
           ...(note !== undefined && { note }),
         })
         if (json) say(JSON.stringify(decided))
-        else say(`${what === 'approve' ? green('Approved') : red('Denied')}: ${oneLine(decided.card.title, 80)}`)
+        else say(folded(`${what === 'approve' ? green('Approved') : red('Denied')}: ${oneLine(decided.card.title, 80)}`))
       }
       return 0
     } finally {

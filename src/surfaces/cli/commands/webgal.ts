@@ -2,6 +2,10 @@ import { ToolError } from '../../../contracts/errors.ts'
 import type { Runtime } from '../../../contracts/runtime.ts'
 import type { Command } from '../command.ts'
 import { bold, dim, green, oneLine, progressBar, red, say, table, yellow } from '../print.ts'
+import { folded } from '../set-off.ts'
+
+/** Where no row of a scene's own words begins a line of the screen. */
+const behind = ' '.repeat(17)
 
 interface Diagnostic {
   scene: string
@@ -107,10 +111,10 @@ function validate(report: Report, options: Record<string, string | boolean | und
     for (const { scene: name, line, severity, message, fixHint } of sorted) {
       if (name !== scene) say(`${scene === '' ? '' : '\n'}${bold(oneLine(name, 120))}`)
       scene = name
-      say(`  ${String(line).padStart(4)}  ${paint[severity](severity.padEnd(7))}  ${oneLine(message, 160)}`)
-      if (fixHint !== undefined) say(`        ${dim(`→ ${oneLine(fixHint, 150)}`)}`)
+      say(folded(`  ${String(line).padStart(4)}  ${paint[severity](severity.padEnd(7))}  ${oneLine(message, 160)}`, behind))
+      if (fixHint !== undefined) say(dim(folded(`        → ${oneLine(fixHint, 150)}`, behind)))
     }
-    for (const left of report.leftOut ?? []) say(yellow(oneLine(left, 160)))
+    for (const left of report.leftOut ?? []) say(yellow(folded(oneLine(left, 160))))
     for (const name of report.unreadable) say(`${bold(oneLine(name, 120))}\n        ${red('error')}    not UTF-8 text`)
     if (shown.length > 0 || report.unreadable.length > 0) say()
     const verdict = failed ? red('Not fine') : green('Fine')
@@ -134,9 +138,9 @@ function summary(report: Report, json: boolean): number {
           report.characters.map(({ name, lines, words }) => [name, String(lines), String(words)]),
         )}`,
       )
-    for (const left of report.leftOut ?? []) say(yellow(oneLine(left, 160)))
+    for (const left of report.leftOut ?? []) say(yellow(folded(oneLine(left, 160))))
     say(report.unused.length ? `\n${bold('No scene names these files')}` : '\nEvery resource is used.')
-    for (const file of report.unused.slice(0, 200)) say(`  ${oneLine(file, 150)}`)
+    for (const file of report.unused.slice(0, 200)) say(folded(`  ${oneLine(file, 150)}`))
     if (report.unused.length > 200) say(dim(`  … ${report.unused.length - 200} more; --json shows them all`))
   }
   return 0
@@ -148,7 +152,7 @@ async function graph(runtime: Runtime, options: Record<string, string | boolean 
   if (json) say(JSON.stringify(found))
   else if (found.drawing !== undefined) process.stdout.write(found.drawing)
   else {
-    for (const left of found.leftOut ?? []) say(yellow(oneLine(left, 160)))
+    for (const left of found.leftOut ?? []) say(yellow(folded(oneLine(left, 160))))
     const rows = found.ways.map(({ from, to, by, line, label, words, when }) => [
       `${from}:${line}`,
       by,
