@@ -154,6 +154,12 @@ export function* statesAt(
   return states
 }
 
+/** Which file stands there and when it was written last. Not its ctime: reading may lend a file bits for a moment, which changes that. */
+export function stampOf(stat: Stats | undefined): string {
+  if (!stat) return 'nothing'
+  return stat.isDirectory() ? 'folder' : `${stat.dev} ${stat.ino} ${stat.size} ${stat.mtimeMs}`
+}
+
 /** A state in a word: a file is its bare hash; null is nothing there. */
 export function stateWord(standing: Pick<Standing, 'form' | 'sha256'> | undefined): string | null {
   if (!standing) return null

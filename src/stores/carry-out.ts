@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import type { Stats } from 'node:fs'
 import type { Content } from '../contracts/content.ts'
 import { ToolError } from '../contracts/errors.ts'
 import { formOf, sameContent, sameState, type State } from '../contracts/snapshot.ts'
@@ -36,7 +35,7 @@ export interface Step {
   /** Folders that go with it where they are empty. */
   folders: readonly string[]
   /** Asked with what stands there, right before it goes or is replaced: throws where that is no longer what was looked at. */
-  still?: (now: Stats | undefined) => void
+  still?: NonNullable<How['still']>
   /** Filled in on the way: the permission bits it really got. */
   mode?: number
 }

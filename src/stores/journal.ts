@@ -1,4 +1,3 @@
-import type { Stats } from 'node:fs'
 import { isLying, type Content } from '../contracts/content.ts'
 import { ToolError } from '../contracts/errors.ts'
 import { sameState, type Form, type Snapshot } from '../contracts/snapshot.ts'
@@ -7,7 +6,7 @@ import type { Written } from '../contracts/tool.ts'
 import type { Database } from '../host/database.ts'
 import { sha256, type Files } from '../host/files.ts'
 import { eachByItself, flushFor, type Flush } from '../host/flush.ts'
-import { contentStanding, standingInSteps, standsAt, stateWord, type Standing } from '../host/standing.ts'
+import { contentStanding, standingInSteps, standsAt, stampOf, stateWord, type Standing } from '../host/standing.ts'
 import { judgeFile, type Root } from '../host/walk.ts'
 import { carryOut, namesOf, temporaryName, type Step } from './carry-out.ts'
 import { recover, type Recovered } from './recover.ts'
@@ -311,11 +310,6 @@ export function openJournal(parts: {
 }
 
 const nothing = Buffer.alloc(0)
-
-/** Reading may lend a file bits for a moment, which changes its ctime: when it was written is what counts here. */
-function stampOf(stat: Stats | undefined): string {
-  return stat && !stat.isDirectory() ? `${stat.dev} ${stat.ino} ${stat.size} ${stat.mtimeMs}` : stat ? 'folder' : 'nothing'
-}
 
 function movedMeanwhile(path: string): ToolError {
   return new ToolError('E_CONFLICT', `${path} was changed by somebody else while this change was being made`, {
