@@ -126,18 +126,33 @@ export function noteRows(note: string, width: number): string {
   return foldedAt(width, calm(note), note.startsWith('> ') ? '> … ' : '    ')
 }
 
-/** A card as plain text, in rows that are no wider than this, and whether all of it could be shown within so many. */
-export function cardText(card: Card, most: { rows: number; width: number }): { text: string; whole: boolean } {
+/** What a person can be expected to look through, before its lines are broken. */
+export interface Room {
+  lines: number
+  lineLength: number
+  width: number
+}
+
+/** A card as plain text, in rows that are no wider than this; not whole where it has more lines, or longer ones, than there is room for. */
+export function cardText(card: Card, most: Room): { text: string; whole: boolean } {
   const folded = (line: string): string[] => foldedAt(most.width, line).split('\n')
+  const signed = card.changes.map(({ diff }) => diffRows(diff))
+  const heads = card.changes.map(headline)
+  const others = [...heads, ...restLines(card), ...(card.notes ?? [])]
+  const tooLong = (line: string): boolean => line.length > most.lineLength
+  const given = card.changes.some(({ diff }) => diff.hunks.some((hunk) => [...hunk.linesOld, ...hunk.linesNew].some(tooLong)))
+  const fits =
+    others.length + signed.reduce((sum, rows) => sum + rows.length, 0) <= most.lines &&
+    !given &&
+    ![...others, ...signed.flatMap((rows) => rows.map(({ text }) => text))].some(tooLong)
+  if (!fits) return { text: '', whole: false }
   const rows = [
-    ...card.changes.flatMap((change) => [
-      ...folded(headline(change)),
-      ...diffRows(change.diff).flatMap((row) => signedRows(row, most.width).map(({ text }) => text)),
+    ...heads.flatMap((head, at) => [
+      ...folded(head),
+      ...(signed[at] ?? []).flatMap((row) => signedRows(row, most.width).map(({ text }) => text)),
     ]),
     ...restLines(card).flatMap(folded),
     ...(card.notes ?? []).flatMap((note) => noteRows(note, most.width).split('\n')),
   ]
-  const more = rows.length - most.rows
-  const text = [...rows.slice(0, most.rows), ...(more > 0 ? [`… ${more} more rows`] : [])].join('\n')
-  return { text, whole: more <= 0 && isWhole(card) }
+  return { text: rows.join('\n'), whole: isWhole(card) }
 }

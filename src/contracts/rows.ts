@@ -21,9 +21,10 @@ export function rowsOf(line: string, gutter: string, width: number, words = fals
   for (const letter of line) {
     if (used + placesOf(letter) >= width) {
       const blank = words ? row.lastIndexOf(' ') : -1
-      const cut = blank > width / 2 ? blank : row.length
+      const atBlank = blank > width / 2
+      const cut = atBlank ? blank : wholeUpTo(row, gutter.length)
       rows.push(row.slice(0, cut))
-      row = gutter + row.slice(cut + 1)
+      row = gutter + row.slice(atBlank ? cut + 1 : cut)
       used = 0
       for (const one of row) used += placesOf(one)
     }
@@ -31,6 +32,12 @@ export function rowsOf(line: string, gutter: string, width: number, words = fals
     used += placesOf(letter)
   }
   return [...rows, row]
+}
+
+/** A character that is written out, as `\u200b`, is not broken in the middle. */
+function wholeUpTo(row: string, least: number): number {
+  const written = /\\(?:u(?:\{[\da-f]*|[\da-f]{0,3})?|x[\da-f]?)?$/.exec(row)
+  return written && written.index > least ? written.index : row.length
 }
 
 /** A letter beyond ASCII may take two places. */

@@ -66,6 +66,12 @@ export interface Attachment {
   bytes: Uint8Array
 }
 
+/** For whom something is worked out before the call has its turn: it takes that client's place in line, and ends with its call. */
+export interface Asker {
+  client: string
+  signal: AbortSignal | undefined
+}
+
 /** What a tool may do while it runs. Writing is a power of the call, limited to what the tool declared in `touches`. */
 export interface Acting {
   readonly id: string
@@ -121,7 +127,7 @@ export interface ToolForm<I extends object, O extends object, Use, In, Out> {
   touches?: (input: In, use: Use) => Touch[] | Promise<Touch[]>
   card?: (input: In, use: Use) => Card | Promise<Card>
   /** What the files it writes will hold, where that can be said before: new scripts are known by it. */
-  drafts?: (input: In, use: Use) => Draft[] | Promise<Draft[]>
+  drafts?: (input: In, use: Use, asker: Asker) => Draft[] | Promise<Draft[]>
   /**
    * For tools that run a program: it runs on a stage, what it changed there is judged, shown and committed like any write, and
    * `execute` only makes the answer of `call.ran`.
@@ -193,7 +199,7 @@ export interface Tool {
   waits(input: unknown): boolean
   touches(input: unknown): Touch[] | Promise<Touch[]>
   card(input: unknown): Card | Promise<Card>
-  readonly drafts: ((input: unknown) => Draft[] | Promise<Draft[]>) | undefined
+  readonly drafts: ((input: unknown, asker: Asker) => Draft[] | Promise<Draft[]>) | undefined
   readonly program: ((input: unknown) => Program | Promise<Program>) | undefined
   readonly evidence: ((input: unknown, ran: Ran, sides: Sides) => Evidence[] | Promise<Evidence[]>) | undefined
   readonly record: ((input: unknown, ran: Ran | undefined) => { event: ToolEvent; details: Record<string, unknown> }) | undefined
@@ -242,7 +248,7 @@ function bindForm<Use>(toolset: string, form: ToolForm<object, object, Use, unkn
     waits: typeof waits === 'function' ? waits : () => waits,
     touches: (input) => form.touches?.(input, use) ?? [],
     card: (input) => form.card?.(input, use) ?? { title: form.title, changes: [] },
-    drafts: drafts && ((input) => drafts(input, use)),
+    drafts: drafts && ((input, asker) => drafts(input, use, asker)),
     program: program && ((input) => program(input, use)),
     evidence: evidence && ((input, ran, sides) => evidence(input, use, ran, sides)),
     record: record && ((input, ran) => record(input, use, ran)),

@@ -65,7 +65,8 @@ async function settle(judged: Judged, program: Programmed | undefined): Promise<
   const failures = (path: string): number => ports.sessions.failures(session, path)
   const floor = program ? riskBefore(program, tool.risk(input)) : tool.risk(input)
   const mayChange = (path: string): boolean => ports.grants.mayChange(call.caller.session, path)
-  const found = road.marks({ touches, ...(tool.drafts && { drafts: () => tool.drafts?.(input) ?? [] }) })
+  const asker = { client: call.caller.peer ?? session, signal: call.options.signal }
+  const found = road.marks({ touches, ...(tool.drafts && { drafts: () => tool.drafts?.(input, asker) ?? [] }) })
   const marks = found instanceof Promise ? await found : found
   const risk = policy.risk(
     floor,

@@ -46,7 +46,7 @@ const find = ({ card }: Approval, path: string): CardChange => {
 /** Nothing but the person's own choice lets it through, on any way. */
 const mustNotBeWhole = async (asked: Approval): Promise<void> => {
   expect(asked.whole).toBe(false)
-  expect(cardText(asked.card, { rows: 1e9, width: 1e9 }).whole).toBe(false)
+  expect(cardText(asked.card, { lines: 1e9, lineLength: 1e9, width: 1e9 }).whole).toBe(false)
   expect(askApproval(asked, 'about', { form: true, url: false }, undefined)).toBeUndefined()
   expect((await runCli(world.project, ['approvals', 'approve', asked.id])).err).toContain('--unread')
   expect(world.runtime.approvals.get(asked.id)?.state).toBe('pending')

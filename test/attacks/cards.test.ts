@@ -71,7 +71,7 @@ describe('what is not shown cannot be granted from there', () => {
 
   test('a form is not put, and no way of agreeing works without the choice that says so; the log keeps it', async () => {
     expect(asked.whole).toBe(false)
-    expect(cardText(asked.card, { rows: 1e9, width: 1e9 }).whole).toBe(false)
+    expect(cardText(asked.card, { lines: 1e9, lineLength: 1e9, width: 1e9 }).whole).toBe(false)
     expect(askApproval(asked, 'about', reach, 'http://x')?.state.mode).toBe('url')
     expect(askApproval(asked, 'about', { form: true, url: false }, undefined)).toBeUndefined()
     expect(() => world.runtime.approvals.decide(asked.id, { approve: true, by: 'person@somewhere' })).toThrow(/does not show all/)

@@ -48,7 +48,7 @@ const longestNote = 1_000
 export const longestQuestion = 10_000
 
 /** Nobody is asked to approve what they cannot see whole. Clients break what is wider, and a part would begin where our signs stand. */
-const shown = { rows: 400, width: 72 }
+const shown = { lines: 400, lineLength: 1_000, width: 72 }
 
 /** The approval as a form where all of it fits, else as a link to our own page, else not at all. */
 export function askApproval(approval: Approval, about: string, reach: Reach, page: string | undefined): Question | undefined {

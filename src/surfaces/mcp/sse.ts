@@ -9,6 +9,7 @@ const mostStreams = 64
 const heartbeatMs = 15_000
 /** More than this unread, and its client's next requests wait. */
 const mostUnread = 1 << 20
+const standsStillMs = 2_000
 
 /** MCP as it was first spoken over HTTP (2024-11-05): a stream at `/sse`, messages posted to the address it names. */
 export function mcpSse(house: House, page: () => string | undefined, peers: Peers): { '/sse': Route; '/messages': Route } {
@@ -39,7 +40,8 @@ export function mcpSse(house: House, page: () => string | undefined, peers: Peer
         const message = await readMessage(visitor)
         if (!isSpecType.JSONRPCMessage(message)) throw new Refusal(400, 'Not a JSON-RPC 2.0 message.')
         // What nobody reads is not made; answers and cancellations go through.
-        if ('id' in message && 'method' in message) await stream.hasRoom()
+        if ('id' in message && 'method' in message && !(await stream.hasRoom()))
+          throw new Refusal(404, 'The stream was not read, and is closed; open /sse again.')
         stream.onmessage?.(message)
         answer(visitor.response, 202, { ok: true })
       },
@@ -70,16 +72,25 @@ class EventStream implements Transport {
     this.response.write(`event: endpoint\ndata: ${this.endpoint}\n\n`)
   }
 
-  /** Waits until the client has read what was sent to it, or is gone. */
-  async hasRoom(): Promise<void> {
-    while (this.response.writableLength > mostUnread && !this.response.destroyed)
+  /** Waits until the client has read what was sent to it. One that reads nothing is let go; false where it is gone. */
+  async hasRoom(): Promise<boolean> {
+    const { response } = this
+    let sent = response.socket?.bytesWritten
+    while (response.writableLength > mostUnread && !response.destroyed) {
       await new Promise<void>((resolve) => {
         const over = (): void => {
-          this.response.off('drain', over).off('close', over)
+          clearTimeout(timer)
+          response.off('drain', over).off('close', over)
           resolve()
         }
-        this.response.on('drain', over).on('close', over)
+        const timer = setTimeout(over, standsStillMs).unref()
+        response.on('drain', over).on('close', over)
       })
+      const now = response.socket?.bytesWritten
+      if (now === sent && response.writableLength > mostUnread) response.destroy()
+      sent = now
+    }
+    return !response.destroyed
   }
 
   async send(message: JSONRPCMessage): Promise<void> {

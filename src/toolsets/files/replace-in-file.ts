@@ -69,11 +69,11 @@ export const replaceInFile = defineTool({
     const change = await textChange(use.diffs, use.files.normal(input.path), before, after)
     return { title: `Change ${input.path}`, changes: [change] }
   },
-  async drafts(input, use) {
+  async drafts(input, use, asker) {
     // A script begins with both; a file that has neither, before or after, becomes none.
     const words = use.files.readText(input.path) + input.replace
     if (!words.includes('#') || !words.includes('!')) return []
-    return [{ path: input.path, text: (await replaced(input, use)).after }]
+    return [{ path: input.path, text: (await replaced(input, use, asker)).after }]
   },
   async execute(input, use, call) {
     const { before, after, count } = await replaced(input, use, call)
