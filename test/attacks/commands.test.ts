@@ -964,8 +964,10 @@ describe('the card cannot lie', () => {
   test('two same calls at once: one commit, one approval', async () => {
     await using world = await openWorld({ files: { 'n.txt': '' }, flags: withShell })
     const command = 'echo more >> n.txt'
-    const both = Promise.allSettled([1, 2].map(() => world.call('shell', { command }, { approvalWaitMs: 20_000 })))
-    expect(await soon(() => stagesLeft(world.base).length === 2 && world.runtime.approvals.list('pending').length > 0)).toBe(true)
+    const waiting: string[] = []
+    const onApproval = (id: string): void => void waiting.push(id)
+    const both = Promise.allSettled([1, 2].map(() => world.call('shell', { command }, { approvalWaitMs: 20_000, onApproval })))
+    expect(await soon(() => waiting.length === 2)).toBe(true)
     const asked = world.runtime.approvals.list('pending')
     expect(asked).toHaveLength(1)
     asked.forEach((one) => approve(world, one))
