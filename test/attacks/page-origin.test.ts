@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { connect, createServer as createTcp, type AddressInfo } from 'node:net'
 import { chromium, type Browser, type Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { findChromium } from '../../src/host/browser/find.ts'
 import { ToolError } from '../../src/contracts/errors.ts'
 import { noBrowser } from '../support/chromium.ts'
@@ -122,6 +122,12 @@ describe.skipIf(noBrowser !== undefined).for(ways)('another port of this machine
   beforeAll(async () => {
     page = await signedIn(way)
     list = page.url()
+  })
+  // A page of its own for each test: one that was led somewhere may still be on its way when the next begins.
+  beforeEach(async () => {
+    const before = page
+    page = await before.context().newPage()
+    await before.close()
   })
   afterAll(() => page?.context().close())
 

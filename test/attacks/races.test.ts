@@ -50,7 +50,11 @@ function flipper(): void {
       try {
         return renameSync(from, name)
       } catch {
-        renameSync(name, `${real}.${aside++}`)
+        try {
+          renameSync(name, `${real}.${aside++}`)
+        } catch {
+          // Whoever made it has taken it back by now.
+        }
       }
     }
   }
