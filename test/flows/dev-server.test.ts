@@ -57,7 +57,7 @@ const portOf = (url: string): number => Number(new URL(url).port)
 const get = async (url: string, init: RequestInit = {}): Promise<string> =>
   (await fetch(url, { ...init, headers: { connection: 'close', ...(init.headers as Record<string, string>) } })).text()
 
-/** Programs that still run and were started for a project, by their words or by where they stand. */
+/** Programs that still run and were started for a project, by their words or by where they stand; not what clears a stage away. */
 function left({ base }: World, word = ''): string[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
@@ -65,6 +65,7 @@ function left({ base }: World, word = ''): string[] {
       try {
         const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
         const ours = words.includes(base) || readlinkSync(`/proc/${pid}/cwd`).startsWith(base)
+        if (/(^| )rm -rf -- /.test(words)) return []
         return ours && words.includes(word) ? [`${pid} ${words.slice(0, 200)}`] : []
       } catch {
         return []
