@@ -1,0 +1,181 @@
+import { spawnSync } from 'node:child_process'
+import { createHash, randomBytes } from 'node:crypto'
+import { lstatSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { Client } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { expect, test } from 'vitest'
+import { ToolError } from '../../src/contracts/errors.ts'
+import { cleanEnv, openWorld, program, type World } from './world.ts'
+
+export const isRoot = process.getuid?.() === 0
+export const can = (file: string, ...args: string[]): boolean => spawnSync(file, args, { stdio: 'ignore' }).status === 0
+export const canMount = can('unshare', '-rm', 'sh', '-c', 'mount -t tmpfs tmpfs /mnt')
+export const noMounts = 'SKIPPED: this system lets nobody mount (unshare -rm)'
+export const canFifo = process.platform !== 'win32' && can('sh', '-c', 'command -v mkfifo')
+
+/** A project with secrets all around it. `held` says whether every wall stood: no canary in a reply, nothing outside changed. */
+export interface Trap {
+  readonly world: World
+  readonly canary: string
+  /** A folder beside the project with `secret.txt` and `sub/deep.txt` in it. */
+  readonly outside: string
+  /** `<project>-evil`. */
+  readonly evil: string
+  at(name: string): string
+  /** 'ok', or the code of the error. */
+  ask(tool: string, input: Record<string, unknown>, role?: 'person'): Promise<string>
+  /** Points every tool that takes a path at it; the answers by tool. */
+  everyWay(path: string): Promise<Record<string, string>>
+  answer(): string
+  held(): void
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export interface Setting {
+  files?: Record<string, string | Buffer>
+  flags?: Record<string, string>
+}
+
+export async function openTrap(setting: Setting = {}): Promise<Trap> {
+  const canary = `CANARY${randomBytes(12).toString('hex')}`
+  const world = await openWorld({
+    files: { 'inside.txt': 'inside\n', 'sub/inner.txt': 'inner\n', ...setting.files },
+    flags: { 'write-requires-diff': 'false', 'approval-wait-ms': '0', ...setting.flags },
+  })
+  const outside = join(world.base, 'outside')
+  const evil = `${world.project}-evil`
+  for (const folder of [outside, evil, join(outside, 'sub')]) mkdirSync(folder)
+  for (const file of [join(outside, 'secret.txt'), join(outside, 'sub', 'deep.txt'), join(evil, 'secret.txt')])
+    writeFileSync(file, `${canary} a secret\n`)
+  const before = fingerprint([outside, evil])
+  const replies: string[] = []
+  const ask: Trap['ask'] = async (tool, input, role) => {
+    try {
+      replies.push(JSON.stringify(await world.call(tool, input, { ...(role && { role }) })))
+      return 'ok'
+    } catch (thrown) {
+      if (!(thrown instanceof ToolError)) throw thrown
+      replies.push(JSON.stringify(thrown.toBody()))
+      return thrown.code
+    }
+  }
+  return {
+    world,
+    canary,
+    outside,
+    evil,
+    at: world.path,
+    ask,
+    async everyWay(path) {
+      const write = { path, content: 'escaped\n', dryRun: false }
+      return {
+        read_file: await ask('read_file', { path }),
+        list_files: await ask('list_files', { path }),
+        'list_files globs': await ask('list_files', { path, globs: ['**'] }),
+        search_files: await ask('search_files', { path, regex: '.' }),
+        'write_to_file dry': await ask('write_to_file', { ...write, dryRun: true }),
+        write_to_file: await ask('write_to_file', write),
+        'write_to_file append': await ask('write_to_file', { ...write, mode: 'append' }),
+        replace_in_file: await ask('replace_in_file', { path, find: 'a', replace: 'escaped' }),
+      }
+    },
+    answer: () => replies.at(-1) ?? '',
+    held() {
+      expect(replies.length).toBeGreaterThan(0)
+      expect(replies.join('\n')).not.toContain(canary)
+      expect(fingerprint([outside, evil])).toEqual(before)
+    },
+    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
+  }
+}
+
+/** Name, kind, mode and content of everything below. */
+function fingerprint(folders: string[]): string[] {
+  return folders.flatMap((folder) => [
+    `${folder} ${statSync(folder).mode}`,
+    ...readdirSync(folder)
+      .sort()
+      .flatMap((name) => {
+        const path = join(folder, name)
+        const stat = lstatSync(path)
+        if (stat.isDirectory()) return fingerprint([path])
+        const content = stat.isFile() ? createHash('sha256').update(readFileSync(path)).digest('hex') : 'other'
+        return [`${path} ${stat.mode} ${content}`]
+      }),
+  ])
+}
+
+const attempts = [
+  'read_file',
+  'list_files',
+  'list_files globs',
+  'search_files',
+  'write_to_file dry',
+  'write_to_file',
+  'write_to_file append',
+  'replace_in_file',
+]
+export const allDenied = Object.fromEntries(attempts.map((tool) => [tool, 'E_DENY_PATH']))
+
+/** One attack: the walls are looked at after it in any case. */
+export function attack(name: string, run: (trap: Trap) => Promise<void>, setting: Setting = {}): void {
+  test(name, async () => {
+    await using trap = await openTrap(setting)
+    await run(trap)
+    trap.held()
+  })
+}
+
+export const mountedState = (project: string): string => join(dirname(project), 'mounted', 'state')
+
+/** The program in mount namespace of its own, after a script that mounts something; the rest of the system sees none of it. */
+export async function openMounted(project: string, script: string, args: string[] = []): Promise<Mounted> {
+  const transport = new StdioClientTransport({
+    command: 'unshare',
+    args: ['-rm', 'sh', '-ec', `${script}\nexec "$@"`, 'sh', process.execPath, program, 'mcp', '--project', project, ...args],
+    // What is mounted in the project's place is another folder, which the state of the first is not for.
+    env: { ...cleanEnv(dirname(project)), HANDRAIL_STATE: mountedState(project), P: project, B: dirname(project) },
+    stderr: 'pipe',
+  })
+  const client = new Client({ name: 'handrail-test', version: '1.0.0' })
+  await client.connect(transport)
+  const pid = transport.pid as number
+  const replies: string[] = []
+  return {
+    pid,
+    replies,
+    seen: (name) => join(`/proc/${pid}/root`, project, name),
+    async call(tool, input) {
+      const result = await client.callTool({ name: tool, arguments: input })
+      const text = (result.content as { text: string }[])[0]?.text ?? '{}'
+      replies.push(text)
+      return JSON.parse(text) as Answer
+    },
+    [Symbol.asyncDispose]: () => client.close(),
+  }
+}
+
+export interface Answer {
+  error?: { code: string; hint?: string; details?: Record<string, unknown> }
+  content?: string
+  entries?: string[]
+  matches?: unknown[]
+  applied?: boolean
+  snapshots?: unknown[]
+}
+
+export interface Mounted {
+  readonly pid: number
+  readonly replies: string[]
+  /** The project as the program sees it. */
+  seen(name: string): string
+  call(tool: string, input: Record<string, unknown>): Promise<Answer>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+export const noDiff = ['--write-requires-diff', 'false', '--approval-wait-ms', '0']
+
+// W: writes
+
+export const write = (path: string, content = 'escaped\n'): Record<string, unknown> => ({ path, content, dryRun: false })
