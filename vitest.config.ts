@@ -1,19 +1,14 @@
 import { spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
 import { defineConfig } from 'vitest/config'
+import { seed } from './test/support/seed.ts'
 
 const reporters = ['default', ['json', { outputFile: '.cache/tests.json' }]] as [string, ['json', { outputFile: string }]]
 
-/** Files of which nearly every test needs a stage to run on. */
-const staged = [
-  'test/contract/programs.test.ts',
-  'test/contract/skills.test.ts',
-  'test/flows/stage.test.ts',
-  'test/flows/ready.test.ts',
-  'test/flows/dev-server.test.ts',
-  'test/flows/network.test.ts',
-  'test/attacks/commands.test.ts',
-  'test/attacks/skills.test.ts',
-]
+/** Test files whose first line is `// @stage`: nearly every test of them needs a stage to run on. */
+const staged = ['src', 'test']
+  .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`))
+  .filter((file) => file.endsWith('.test.ts') && readFileSync(file, 'utf8').startsWith('// @stage\n'))
 const confines =
   spawnSync('unshare', ['-Urm', 'bwrap', '--unshare-all', '--unshare-user', '--ro-bind', '/', '/', 'true'], { stdio: 'ignore' })
     .status === 0
@@ -22,12 +17,14 @@ if (!confines)
     `handrail: programs cannot be confined here (bubblewrap and user namespaces are needed), so these are not tested: ${staged.join(', ')}\n`,
   )
 const exclude = confines ? [] : staged
-const env = { HANDRAIL_TEST_CONFINES: confines ? '1' : '' }
+process.stderr.write(`handrail: what is drawn at random is drawn from HANDRAIL_SEED=${seed}\n`)
+const env = { HANDRAIL_TEST_CONFINES: confines ? '1' : '', HANDRAIL_SEED: String(seed) }
 
 export default defineConfig({
   test: {
     reporters,
     env,
+    setupFiles: ['test/support/fast-check.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     projects: [
@@ -44,14 +41,14 @@ export default defineConfig({
       },
       {
         extends: true,
-        // Real servers, real processes, real kills: one process per file. A machine that stood still for a moment gets a second chance.
+        // Real servers, real processes, real kills. Two processes take one file after the other; a file leaves nothing behind in them.
         test: {
           name: 'whole',
           include: ['test/flows/**/*.test.ts', 'test/attacks/**/*.test.ts', 'test/conformance/**/*.test.ts'],
           exclude,
           pool: 'forks',
+          isolate: false,
           maxWorkers: 2,
-          retry: 1,
           sequence: { groupOrder: 1 },
         },
       },

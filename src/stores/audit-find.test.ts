@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { draws } from '../../test/support/seed.ts'
 import { endOf, headingOf, lineOf, placeOf } from './audit-find.ts'
 import type { Readable } from './audit-lines.ts'
 
@@ -27,18 +27,11 @@ function logOf(text: string): Counted {
   return log
 }
 
-const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
-/** The same numbers for the same seed. */
-function random(): (below: number) => number {
-  let count = 0
-  return (below) => createHash('sha256').update(`${seed} ${count++}`).digest().readUInt32BE() % below
-}
-
 const line = (seq: number, length: number): string =>
   `${JSON.stringify({ seq, event: seq % 3 ? 'call.read' : 'call.end', message: 'é'.repeat(length) })}\n`
 
-test(`any line of many is found in a few short reads (SEED=${seed})`, () => {
-  const below = random()
+test('any line of many is found in a few short reads', () => {
+  const below = draws('audit-find')
   const count = 20_000
   const log = logOf(
     Array.from({ length: count }, (_, index) => line(index + 1, below(40) === 0 ? below(9_000) : below(300))).join(''),

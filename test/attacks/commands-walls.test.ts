@@ -1,3 +1,4 @@
+// @stage
 import { execFileSync } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'

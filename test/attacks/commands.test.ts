@@ -1,3 +1,4 @@
+// @stage
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, writeFileSync } from 'node:fs'

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readGitConfig } from '../../src/host/stage/git-config.ts'
 import { shownAddress, shownGitConfig, withoutLogins } from '../../src/host/stage/git-shown.ts'
+import { draws, seed } from '../support/seed.ts'
 import { withShell } from '../support/stage.ts'
 import { openWorld, type World } from '../support/world.ts'
 
@@ -33,14 +34,8 @@ const asWeRead = (text: string): string[] =>
     return value === undefined ? name : `${name}\n${value}`
   })
 
-function seeded(seed: number): (below: number) => number {
-  let state = seed + 1
-  return (below) => (state = (state * 48_271) % 2_147_483_647) % below
-}
-
 test('our reading of any text is git’s', () => {
-  const seed = Date.now() % 1_000_000
-  const random = seeded(seed)
+  const random = draws('git settings')
   const parts = [
     '[a]',
     '[a "b"]',

@@ -1,3 +1,4 @@
+import { drawBytes } from '../support/seed.ts'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -311,7 +312,7 @@ describe('messages that are none', () => {
     ['a surrogate in UTF-8', Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xed, 0xa0, 0x80]), Buffer.from('"}')])],
     ['UTF-16', Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}', 'utf16le')],
     ['zeros', Buffer.alloc(1_000)],
-    ['noise', randomBytes(100_000)],
+    ['noise', drawBytes('no message', 100_000)],
     [
       'a batch of 100,000',
       `[${'{"jsonrpc":"2.0","id":1,"method":"ping"},'.repeat(99_999)}{"jsonrpc":"2.0","id":1,"method":"ping"}]`,

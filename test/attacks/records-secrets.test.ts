@@ -1,13 +1,13 @@
 import { spawnSync } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
-import { expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { cleanEnv, openStdio, openWorld, program, runCli } from '../support/world.ts'
 import { approve, auditText, codeOf, newCanary, noDiff, pending, state, unseen, write } from '../support/records.ts'
+import { drawsWords } from '../support/seed.ts'
 
 const canMount = spawnSync('unshare', ['-rm', 'sh', '-c', 'mount -t tmpfs tmpfs /mnt'], { stdio: 'ignore' }).status === 0
 
@@ -119,8 +119,11 @@ test('U03 content never reaches the log either where the call is refused: wrong 
   expect(leaks).toEqual([])
 })
 
+let pick = drawsWords('records')
+// Each test draws the same, whichever ran before it.
+beforeEach(() => void (pick = drawsWords('records')))
 const random = (length: number, letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'): string =>
-  Array.from(randomBytes(length), (byte) => letters[byte % letters.length]).join('')
+  pick(length, letters)
 const keys = (): Record<string, string> => ({
   openai: `sk-proj-${random(40)}`,
   anthropic: `sk-ant-api03-${random(40)}`,

@@ -1,19 +1,12 @@
-import { randomBytes, createHash } from 'node:crypto'
 import { readFileSync, readdirSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { redact } from '../../src/contracts/redact/redact.ts'
+import { drawsWords } from '../support/seed.ts'
 
 /** Forms an attack from outside came with after the first table was made: markup, logins, queries, prose, makers of 2025 and 2026. */
-const seed = Number(process.env['HANDRAIL_SEED'] ?? randomBytes(4).readUInt32LE())
-console.log(`redaction-fresh: HANDRAIL_SEED=${seed}`)
-let drawn = 0
-const pick = (length: number, letters: string): string => {
-  let made = ''
-  while (made.length < length)
-    for (const byte of createHash('sha256').update(`${seed}/${drawn++}`).digest())
-      if (made.length < length) made += letters[byte % letters.length]
-  return made
-}
+let pick = drawsWords('redaction-fresh')
+// Each test draws the same, whichever ran before it.
+beforeEach(() => void (pick = drawsWords('redaction-fresh')))
 const upper = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'
 const lower = upper.toLowerCase()
 const digits = '0123456789'

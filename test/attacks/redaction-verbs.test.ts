@@ -1,11 +1,9 @@
-import { createHash, randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { redact } from '../../src/contracts/redact/redact.ts'
+import { drawsWords } from '../support/seed.ts'
 
 /** Commands that take a secret by their verb: no flag, name or look of it says that it is one. */
-const seed = Number(process.env['HANDRAIL_SEED'] ?? randomBytes(4).readUInt32LE())
-console.log(`redaction-verbs: HANDRAIL_SEED=${seed}`)
-const secret = `Zq7${createHash('sha256').update(String(seed)).digest('hex').slice(0, 9)}`
+const secret = `Zq7${drawsWords('redaction-verbs')(9, '0123456789abcdef')}`
 
 const commands = [
   'twine upload -u __token__ -p X dist/*',

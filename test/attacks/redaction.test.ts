@@ -1,21 +1,14 @@
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { redactLong } from '../../src/contracts/redact/long.ts'
 import { redact } from '../../src/contracts/redact/redact.ts'
 import { scrub, scrubDeep } from '../../src/kernel/record.ts'
+import { drawsWords } from '../support/seed.ts'
 import { openStdio, openWorld, runCli } from '../support/world.ts'
 
-const seed = Number(process.env['HANDRAIL_SEED'] ?? randomBytes(4).readUInt32LE())
-console.log(`redaction: HANDRAIL_SEED=${seed}`)
-let drawn = 0
-const pick = (length: number, letters: string): string => {
-  let made = ''
-  while (made.length < length)
-    for (const byte of createHash('sha256').update(`${seed}/${drawn++}`).digest())
-      if (made.length < length) made += letters[byte % letters.length]
-  return made
-}
+let pick = drawsWords('redaction')
+// Each test draws the same, whichever ran before it.
+beforeEach(() => void (pick = drawsWords('redaction')))
 const upper = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'
 const digits = '0123456789'
 const alnum = upper + upper.toLowerCase() + digits
@@ -164,7 +157,7 @@ test('B3 what is harmless stays readable: hashes, ids, pictures, code about toke
     `git show ${hex(40)}`,
     `sha256 ${hex(64)} file.tgz`,
     `"integrity": "sha512-${base64(hex(64)).slice(0, 86)}"`,
-    `id ${randomUUID()}`,
+    `id ${[8, 4, 4, 4, 12].map(hex).join('-')}`,
     `data:image/png;base64,iVBORw0KGgo${pick(200, alnum)}`,
     'AUTHOR=Jane Doe 1234',
     'KEYBOARD=us-intl-1234',

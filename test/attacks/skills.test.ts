@@ -1,3 +1,4 @@
+// @stage
 import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

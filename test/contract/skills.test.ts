@@ -1,3 +1,4 @@
+// @stage
 import { chmodSync, existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

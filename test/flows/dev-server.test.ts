@@ -1,3 +1,4 @@
+// @stage
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import {

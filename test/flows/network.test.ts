@@ -1,3 +1,4 @@
+// @stage
 import { createServer, type Server } from 'node:net'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'

@@ -1,3 +1,4 @@
+// @stage
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, cpSync, existsSync, lstatSync, mkdirSync, readdirSync, symlinkSync, watch, writeFileSync } from 'node:fs'
