@@ -13,6 +13,7 @@ const names = [
   'dry-run',
   'search',
   'memory',
+  'ceilings',
   'audit',
   'scale',
   'write',

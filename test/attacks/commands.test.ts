@@ -19,6 +19,7 @@ import {
 } from '../support/stage.ts'
 import { cleanEnv, openWorld, program } from '../support/world.ts'
 import { listen, quoted } from '../support/commands.ts'
+import { ceiling } from '../support/ceiling.ts'
 
 const developer = { mode: 'developer' }
 
@@ -243,7 +244,7 @@ describe('C12 no child outlives its call', () => {
     const call = world.fault('shell', input, { approvalWaitMs: 0 })
     expect(await soon(() => processesWith(mark).length >= 2)).toBe(true)
     await pause(1_000)
-    expect(await soon(() => processesWith(mark).length === 0, 2_000)).toBe(true)
+    expect(await soon(() => processesWith(mark).length === 0)).toBe(true)
     expect((await call).code).toBe('E_TIMEOUT')
     expect(stagesLeft(world.base)).toEqual([])
   })
@@ -261,7 +262,7 @@ describe('C12 no child outlives its call', () => {
     )
     expect(await soon(() => processesWith(mark).length >= 2)).toBe(true)
     stop.abort()
-    expect(await soon(() => processesWith(mark).length === 0, 2_000)).toBe(true)
+    expect(await soon(() => processesWith(mark).length === 0)).toBe(true)
     expect(await call).toBe('failed')
     expect(await soon(() => stagesLeft(world.base).length === 0)).toBe(true)
   })
@@ -274,7 +275,7 @@ describe('C12 no child outlives its call', () => {
     const input = { command: `setsid sh -c '${one}' & sh -c '${one}' & sleep 0.3; echo over`, timeout_seconds: 60 }
     const answer = how === 'unconfined' ? await agreed(world, input) : await world.call('shell', input)
     expect(answer).toMatchObject({ ok: true, stdout: 'over\n' })
-    expect(await soon(() => processesWith(mark).length === 0, 2_000)).toBe(true)
+    expect(await soon(() => processesWith(mark).length === 0)).toBe(true)
   })
 
   test('C12 where nothing confines, a child that loses its environment too', async () => {
@@ -288,7 +289,7 @@ describe('C12 no child outlives its call', () => {
     try {
       approve(world, await ask(world, input))
       expect((await world.fault('shell', input, { approvalWaitMs: 0 })).code).toBe('E_TIMEOUT')
-      expect(await soon(() => processesWith(mark).length === 0, 2_000)).toBe(true)
+      expect(await soon(() => processesWith(mark).length === 0)).toBe(true)
     } finally {
       endAllWith(mark)
     }
@@ -313,7 +314,7 @@ test('C13 200 MB of output: both ends, right totals, whole characters, bounded m
     // The very last character was cut by `head`, not by us.
     expect(found.stdout.slice(0, -10)).not.toContain('\ufffd')
     expect(Buffer.byteLength(found.stdout)).toBeLessThan(65_536 + 200)
-    expect(most - before).toBeLessThan(200_000_000)
+    ceiling('MB', (most - before) / 1e6, 200)
   } finally {
     clearInterval(watch)
   }

@@ -3,6 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { openWorld } from '../support/world.ts'
 import { turnsDuring } from '../support/loop-turns.ts'
+import { ceiling } from '../support/ceiling.ts'
 
 interface Found {
   matches: { path: string; line: number; preview: string }[]
@@ -75,6 +76,6 @@ test('B12 a replacement that would make gigabytes never comes back from its thre
       replace,
       'E_TOO_LARGE',
     ])
-  expect(process.memoryUsage().rss - before).toBeLessThan(600 << 20)
+  ceiling('MB', (process.memoryUsage().rss - before) / 2 ** 20, 600)
   expect(world.read('a.txt')).toBe('a'.repeat(200_000))
 })

@@ -34,7 +34,10 @@ import {
   socketsOf,
   toolCall,
   type Wire,
+  nothingSecretSaid,
 } from '../support/sockets.ts'
+import { sweep } from '../support/soak.ts'
+import { ceiling } from '../support/ceiling.ts'
 
 function megabytes(served: Served): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${served.pid}/status`, 'utf8'))?.[1]) / 1_024
@@ -154,7 +157,7 @@ test('H09 a body of a gigabyte is refused before it is read, however its length 
   }
   expect(taken).toBeLessThan(200)
   expect(repliesIn(await closing(wire)).map((reply) => reply.status)).toEqual([413])
-  expect(megabytes(serving)).toBeLessThan(500)
+  ceiling('MB', megabytes(serving), 500)
   await answersHonestly(serving)
 })
 
@@ -167,7 +170,7 @@ test('H09 a bomb in a compressed body is not unpacked', async () => {
   const coded = { ...evil.headers, 'Content-Length': null, 'Transfer-Encoding': 'gzip, chunked' }
   const chunked = Buffer.concat([Buffer.from(`${bomb.length.toString(16)}\r\n`), bomb, Buffer.from('\r\n0\r\n\r\n')])
   expect([400, 501]).toContain((await say(serving, { body: chunked, headers: coded })).status)
-  expect(megabytes(serving)).toBeLessThan(400)
+  ceiling('MB', megabytes(serving), 400)
   await answersHonestly(serving)
 })
 
@@ -196,7 +199,7 @@ test('H09 headers without end, chunks of one byte, endless chunk extensions and 
     const [reply] = await exchange(serving.port, bytesOf(serving, { body: endless, headers: chunked }))
     expect([undefined, 400, 413, 431]).toContain(reply?.status)
   }
-  expect(megabytes(serving)).toBeLessThan(400)
+  ceiling('MB', megabytes(serving), 400)
   await nothingDone(other, serving)
 })
 
@@ -240,30 +243,30 @@ describe('H09 up to 10,000 attempts', () => {
     'connections that say nothing': () => Buffer.alloc(0),
   }
   for (const [kind, open] of Object.entries(kinds))
-    test(`H09 10,000 ${kind}: an honest client is answered during and after`, async () => {
+    test(`H09 very many ${kind}: an honest client is answered during and after (soak: 10,000)`, async () => {
       await using other = await openWorld({ files })
       await using serving = await openServe(other.project)
       const session = await beginSession(serving)
       await knock(
         serving.port,
-        10_000,
+        sweep(10_000, 1_500),
         300,
         () => open(serving, session),
         () => answersHonestly(serving),
       )
       await answersHonestly(serving)
-      expect(megabytes(serving)).toBeLessThan(400)
+      ceiling('MB', megabytes(serving), 400)
     })
 })
 
-test('H09 10,000 sessions begun: those who have one keep it, the era without sessions goes on, and one ended makes room', async () => {
+test('H09 very many sessions begun: those who have one keep it, the era without sessions goes on, and one ended makes room (soak: 10,000)', async () => {
   await using other = await openWorld({ files })
   await using serving = await openServe(other.project)
   const mine = await beginSession(serving)
   const last = await beginSession(serving)
   const opening = bytesOf(serving, { body: JSON.stringify(hello({ name: 'evil' })), headers: { Connection: 'keep-alive' } })
   const counts: Record<number, number> = {}
-  for (let round = 0; round < 10; round++) {
+  for (let round = 0; round < sweep(10, 2); round++) {
     using wire = openWire(serving.port, Buffer.concat(Array.from({ length: 1_000 }, () => opening)))
     const heard = await eventually('1,000 answers', () => {
       const found = [...wire.heard().matchAll(/^HTTP\/1\.1 (\d+)/gm)]
@@ -277,7 +280,7 @@ test('H09 10,000 sessions begun: those who have one keep it, the era without ses
   expect(Object.keys(counts).every((status) => ['200', '429', '503'].includes(status))).toBe(true)
   expect((await say(serving, last.ask(undefined, { method: 'DELETE' }))).status).toBe(200)
   await beginSession(serving)
-  expect(megabytes(serving)).toBeLessThan(500)
+  ceiling('MB', megabytes(serving), 500)
 })
 
 test('H09 a greeting that is refused does not take the place of a session', async () => {
@@ -303,19 +306,20 @@ test('H09 a flood down one connection is answered in order or told to wait, and 
     const { body, headers } = call('read_file', { path: 'a.txt' }, {}, id)
     return bytesOf(serving, { body, headers: { ...headers, ...keep } })
   })
-  using one = openWire(serving.port, Buffer.concat(Array.from({ length: 10_000 }, () => health)))
+  const most = sweep(10_000, 2_000)
+  using one = openWire(serving.port, Buffer.concat(Array.from({ length: most }, () => health)))
   using two = openWire(serving.port, Buffer.concat(reads))
   await answersHonestly(serving)
   const counted = await eventually('all answers, or the end of the connection', () => {
     const found = [one, two].map((wire) => [...wire.heard().matchAll(/HTTP\/1\.1 (\d+)/g)].map((match) => match[1]))
-    const all = [10_000, 1_000].every((count, index) => found[index]?.length === count || [one, two][index]?.socket.destroyed)
+    const all = [most, 1_000].every((count, index) => found[index]?.length === count || [one, two][index]?.socket.destroyed)
     return all ? found : undefined
   })
   expect(counted.flat().every((status) => status === '200' || status === '429')).toBe(true)
   const ids = [...two.heard().matchAll(/"jsonrpc":"2\.0","id":(\d+)\}/g)].map((match) => Number(match[1]))
   expect(ids.length).toBeGreaterThan(5)
   expect(ids).toEqual(ids.toSorted((a, b) => a - b))
-  expect(megabytes(serving)).toBeLessThan(500)
+  ceiling('MB', megabytes(serving), 500)
   await answersHonestly(serving)
 })
 
@@ -335,7 +339,7 @@ test('H09 many clients that ask and never read are let go too: what waits for al
     // Six megabytes each.
     await eventually('the end of half of them', () => (socketsOf(serving) <= idle + 45 ? true : undefined), 50_000)
     await answersHonestly(serving)
-    expect(megabytes(serving)).toBeLessThan(1_000)
+    ceiling('MB', megabytes(serving), 1_000)
   } finally {
     for (const wire of wires) wire.socket.destroy()
   }
@@ -375,9 +379,9 @@ test('H09 requests without end behind a stream that never ends are not piled up'
   await wire.until(/event: endpoint/)
   const one = bytesOf(serving, { path: '/healthz', headers: { Connection: 'keep-alive', 'X-Long': 'x'.repeat(15_000) } })
   const many = Buffer.concat(Array.from({ length: 64 }, () => one))
-  for (let sent = 0; sent < 40_000 && wire.socket.writable; sent += 64)
+  for (let sent = 0; sent < sweep(40_000, 6_000) && wire.socket.writable; sent += 64)
     if (!wire.socket.write(many)) await Promise.race([once(wire.socket, 'drain').catch(() => undefined), wire.ended, pause(500)])
-  expect(megabytes(serving)).toBeLessThan(400)
+  ceiling('MB', megabytes(serving), 400)
   await answersHonestly(serving)
 })
 
@@ -393,7 +397,7 @@ test('H09 a stream of 2024 that is never read is let go before its answers fill 
     (await stream.post(toolCall('last', 'read_file', { path: 'a.txt' }))).status === 404 ? true : undefined,
   )
   await settled(serving)
-  expect(megabytes(serving)).toBeLessThan(700)
+  ceiling('MB', megabytes(serving), 700)
   await answersHonestly(serving)
 })
 
@@ -430,8 +434,9 @@ describe('H09 what is asked once and kept', () => {
     await using serving = await openServe(other.project)
     const { headers } = (await beginSession(serving)).ask({})
     const next = swollen({ jsonrpc: '2.0', id: 1, method: 'resources/subscribe', params: { uri: 'handrail://HUGE' } })
-    for (let times = 0; times < 18; times++) await say(serving, { body: next(), headers: headers ?? {} })
-    expect(megabytes(serving)).toBeLessThan(650)
+    for (let times = 0; times < sweep(18, 2); times++)
+      expect((await say(serving, { body: next(), headers: headers ?? {} })).status).toBe(413)
+    ceiling('MB', megabytes(serving), 650)
     await answersHonestly(serving)
   })
 
@@ -439,8 +444,9 @@ describe('H09 what is asked once and kept', () => {
     await using other = await openWorld({ files })
     await using serving = await openServe(other.project)
     const next = swollen(hello({ name: 'HUGE' }))
-    for (let times = 0; times < 18; times++) await say(serving, { body: next() })
-    expect(megabytes(serving)).toBeLessThan(650)
+    for (let times = 0; times < sweep(18, 2); times++) expect((await say(serving, { body: next() })).status).toBe(413)
+    expect(other.runtime.sessions()).toEqual([])
+    ceiling('MB', megabytes(serving), 650)
     await answersHonestly(serving)
   })
 
@@ -449,8 +455,11 @@ describe('H09 what is asked once and kept', () => {
     await using serving = await openServe(other.project)
     using stream = await openSse(serving, { capabilities: { elicitation: { form: {} } } })
     const ask = swollen(toolCall(1, 'ask_followup_question', { question: 'HUGE' }))
-    for (let times = 0; times < 14; times++) await say(serving, { path: stream.address, body: ask() })
-    expect(megabytes(serving)).toBeLessThan(650)
+    const times = sweep(14, 2)
+    for (let time = 0; time < times; time++) await say(serving, { path: stream.address, body: ask() })
+    // None of them waits: each is refused.
+    await eventually('a refusal of each', () => (stream.heard().split('E_TOO_LARGE').length > times ? true : undefined))
+    ceiling('MB', megabytes(serving), 650)
     await answersHonestly(serving)
   })
 
@@ -462,7 +471,7 @@ describe('H09 what is asked once and kept', () => {
     for (let id = 10; id < 610; id += 50)
       await Promise.all(Array.from({ length: 50 }, (_, index) => stream.post({ ...ask, id: id + index })))
     await answersHonestly(serving)
-    expect(megabytes(serving)).toBeLessThan(500)
+    ceiling('MB', megabytes(serving), 500)
     expect(other.read('package.json')).toBe(before)
   })
 })
@@ -498,11 +507,13 @@ describe('H09 one message that costs much', () => {
       const began = cpuSeconds(serving)
       const headers = what.includes('answer') ? session.ask({}).headers : ask.headers
       await say(serving, { ...ask, headers: headers ?? {} })
-      expect(cpuSeconds(serving) - began).toBeLessThan(2.5)
-      expect(megabytes(serving)).toBeLessThan(700)
+      ceiling('s', cpuSeconds(serving) - began, 2.5)
+      ceiling('MB', megabytes(serving), 700)
       await answersHonestly(serving)
     })
 })
+
+test('H07 no secret was ever said or written down, whatever came in', () => nothingSecretSaid(world, served))
 
 describe('H09 those who took their time all along', () => {
   test('H09 silent connections, and headers that come a byte a second, are closed', async () => {
@@ -528,6 +539,6 @@ describe('H09 those who took their time all along', () => {
       120_000,
     )
     await answersHonestly(patience.stalling)
-    expect(megabytes(patience.stalling)).toBeLessThan(1_200)
+    ceiling('MB', megabytes(patience.stalling), 1_200)
   })
 })

@@ -37,6 +37,7 @@ import {
   type Stream,
   toolCall,
   type Wire,
+  nothingSecretSaid,
 } from '../support/sockets.ts'
 
 let world: World
@@ -445,3 +446,5 @@ test('SIGTERM with streams, waiting calls, half a body and a reader who does not
     await gone
   }
 })
+
+test('H07 no secret was ever said or written down, whatever came in', () => nothingSecretSaid(world, served))

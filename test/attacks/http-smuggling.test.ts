@@ -6,7 +6,7 @@ import { networkInterfaces } from 'node:os'
 import { dirname } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openServe, type Served } from '../support/serve.ts'
-import { cleanEnv, openWorld, program, runCli, type World } from '../support/world.ts'
+import { cleanEnv, openWorld, program, type World } from '../support/world.ts'
 import {
   answersHonestly,
   type Ask,
@@ -30,7 +30,9 @@ import {
   repliesIn,
   say,
   toolCall,
+  nothingSecretSaid,
 } from '../support/sockets.ts'
+import { ceiling } from '../support/ceiling.ts'
 
 let world: World
 let served: Served
@@ -428,16 +430,9 @@ describe('messages that are none', () => {
     await stream.post({ jsonrpc: '2.0', id: 'last', method: 'ping' })
     await stream.until(/"id":"last"/)
     expect(stream.heard()).not.toMatch(/"contents"/)
-    expect(cpuSeconds(serving) - began).toBeLessThan(uris.length * 0.2)
+    ceiling('s', cpuSeconds(serving) - began, uris.length * 0.2)
     await answersHonestly(serving)
   })
 })
 
-test('H07 no secret was ever said or written down, whatever came in', async () => {
-  const { stdout } = { stdout: served.stderr() }
-  const text = stdout + JSON.stringify([...world.runtime.audit.lines()]) + JSON.stringify(world.runtime.sessions())
-  for (const secret of [served.token, world.runtime.token('person').token]) expect(text.includes(secret)).toBe(false)
-  const shown = await runCli(world.project, ['audit', 'show'])
-  expect(shown.out.includes(served.token)).toBe(false)
-  expect(world.runtime.audit.verify()).toMatchObject({ whole: true })
-})
+test('H07 no secret was ever said or written down, whatever came in', () => nothingSecretSaid(world, served))

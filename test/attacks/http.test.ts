@@ -18,6 +18,7 @@ import {
   listening,
   modern,
   nothingDone,
+  nothingSecretSaid,
   openSse,
   openWire,
   paths,
@@ -481,3 +482,5 @@ test('H10 a name, method or version in the headers that is not the one in the bo
   const good = { ...read.headers, 'Mcp-Name': coded('read_file') }
   expect((await say(served, { ...read, headers: good })).status).toBe(200)
 })
+
+test('H07 no secret was ever said or written down, whatever came in', () => nothingSecretSaid(world, served))

@@ -158,9 +158,9 @@ function metBoth(counts: Record<string, number>): void {
   expect((counts['E_DENY_PATH'] ?? 0) + (counts['E_NOT_FOUND'] ?? 0)).toBeGreaterThan(0)
 }
 
-test('T01 10,000 reads while a folder turns into a link and back: 0 leaks', async () => {
+test('T01 many reads while a folder turns into a link and back: 0 leaks (soak: 10,000)', async () => {
   await using arena = await openArena('folder')
-  for (let round = 0; round < 5_000; round++) {
+  for (let round = 0; round < sweep(5_000, 600); round++) {
     await arena.ask('read_file', { path: 'd/x.txt' })
     await arena.ask('read_file', { path: 'd/sub/y.txt' })
   }
@@ -168,11 +168,11 @@ test('T01 10,000 reads while a folder turns into a link and back: 0 leaks', asyn
   arena.held()
 })
 
-test('T01 2,000 reads over stdio, many at once, while a folder turns into a link and back: 0 leaks', async () => {
+test('T01 many reads over stdio, many at once, while a folder turns into a link and back: 0 leaks (soak: 2,000)', async () => {
   await using arena = await openArena('folder')
   await using peer = await openStdio(arena.world.project)
   const counts: Record<string, number> = {}
-  for (let round = 0; round < 40; round++) {
+  for (let round = 0; round < sweep(40, 10); round++) {
     const replies = await Promise.all(
       Array.from({ length: 50 }, (_, index) => peer.call('read_file', { path: index % 2 ? 'd/x.txt' : 'd/sub/y.txt' })),
     )
@@ -186,9 +186,9 @@ test('T01 2,000 reads over stdio, many at once, while a folder turns into a link
   arena.held()
 })
 
-test('T01 3,000 reads while a file turns into a link and back: 0 leaks', async () => {
+test('T01 many reads while a file turns into a link and back: 0 leaks (soak: 3,000)', async () => {
   await using arena = await openArena('file')
-  for (let round = 0; round < 3_000; round++) await arena.ask('read_file', { path: 'f.txt' })
+  for (let round = 0; round < sweep(3_000, 800); round++) await arena.ask('read_file', { path: 'f.txt' })
   metBoth(arena.counts)
   arena.held()
 })
@@ -198,7 +198,7 @@ test(
   { timeout: sweep(600_000, 120_000) },
   async () => {
     await using arena = await openArena('folder')
-    for (let round = 0; round < sweep(2_500, 400); round++) {
+    for (let round = 0; round < sweep(2_500, 150); round++) {
       await arena.ask('write_to_file', { path: 'd/x.txt', content: `write ${round}\n`, dryRun: false })
       await arena.ask('write_to_file', { path: `d/new-${round % 50}.txt`, content: `new ${round}\n`, dryRun: false })
       await arena.ask('write_to_file', { path: `d/fold-${round % 20}/in/er.txt`, content: `${round}\n`, dryRun: false })
@@ -209,9 +209,9 @@ test(
   },
 )
 
-test('T02 1,000 writes while a file turns into a link and back: 0 escapes', async () => {
+test('T02 many writes while a file turns into a link and back: 0 escapes (soak: 1,000)', async () => {
   await using arena = await openArena('file')
-  for (let round = 0; round < 500; round++) {
+  for (let round = 0; round < sweep(500, 150); round++) {
     await arena.ask('write_to_file', { path: 'f.txt', content: `write ${round}\n`, dryRun: false })
     await arena.ask('write_to_file', {
       path: 'f.txt',
@@ -224,9 +224,9 @@ test('T02 1,000 writes while a file turns into a link and back: 0 escapes', asyn
   arena.held()
 })
 
-test('T01 600 listings while a folder turns into a link and back: no name from outside', async () => {
+test('T01 many listings while a folder turns into a link and back: no name from outside (soak: 600)', async () => {
   await using arena = await openArena('folder')
-  for (let round = 0; round < 300; round++) {
+  for (let round = 0; round < sweep(300, 80); round++) {
     await arena.ask('list_files', { path: 'd' })
     await arena.ask('list_files', { path: '.', globs: ['**'] })
   }
@@ -235,11 +235,11 @@ test('T01 600 listings while a folder turns into a link and back: no name from o
 })
 
 test(
-  'T01 180 searches while a folder turns into a link and back: nothing from outside in any answer',
+  'T01 many searches while a folder turns into a link and back: nothing from outside in any answer (soak: 180)',
   { timeout: 120_000 },
   async () => {
     await using arena = await openArena('folder')
-    for (let round = 0; round < 60; round++) {
+    for (let round = 0; round < sweep(60, 20); round++) {
       await arena.ask('search_files', { path: 'd', regex: 'CANARY|public' })
       await arena.ask('search_files', { path: '.', regex: 'CANARY|public' })
       await arena.ask('search_files', { path: '.', regex: '(?=C|p)(CANARY|public)' })
@@ -256,7 +256,7 @@ test(
     await using arena = await openArena('folder')
     let wrong: unknown[] = []
     // Only the files outside hold it; a hit would be an answer about them, whatever line it shows.
-    for (let round = 0; round < 120; round++) {
+    for (let round = 0; round < sweep(120, 40); round++) {
       const answer = (await arena.ask('search_files', { path: '.', regex: `^CANARY[0-9a-f]+$` })) as { matches?: unknown[] }
       wrong = wrong.concat(answer.matches ?? [])
     }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, watch } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { sweep } from '../support/soak.ts'
 import { cleanEnv, openWorld, program, runCli, type World } from '../support/world.ts'
 import { type Answer, done, filesUnder, type Moment, sha256, startStdio, tally } from '../support/writers.ts'
 
@@ -41,7 +42,9 @@ async function writeAnew(world: World, input: Record<string, unknown>): Promise<
   }
 }
 
-const rounds = 5
+/** As many rounds as it takes for the kills to hit, and a hit or two more. */
+const rounds = 10
+const enough = sweep(5, 2)
 
 /** Where a kill hits a write: while its temporary file is written, and when it has been moved into place. */
 const half: Moment = { when: 'before it landed', at: (name) => name.startsWith('.handrail-'), landed: false }
@@ -55,7 +58,7 @@ async function appendOverKills(
   between: () => Promise<void> = async () => undefined,
 ): Promise<void> {
   let hits = 0
-  for (let round = 0; round < rounds; round++) {
+  for (let round = 0; round < rounds && hits < enough; round++) {
     const input = { path: 'log.txt', content: `chunk ${round}\n`, mode: 'append', idempotencyKey: `round-${round}` }
     const first = await writeKilledAt(world, moment.at, input)
     if (first.kind === 'unknown' && world.read('log.txt').includes(input.content) === moment.landed) hits++
@@ -95,7 +98,7 @@ test(
   async () => {
     await using world = await openWorld({ files: { 'big.txt': 'before\n' } })
     let left = 0
-    for (let round = 0; round < rounds; round++) {
+    for (let round = 0; round < rounds && left < enough; round++) {
       const before = world.read('big.txt')
       const content = large(`round ${round} `)
       const answer = await writeKilledAt(world, (name) => name.startsWith('.handrail-'), { path: 'big.txt', content })
@@ -143,7 +146,7 @@ test(
     await using world = await openWorld({ files: Object.fromEntries(names.map((name) => [name, `old ${name}\n`])) })
     const contents = (): string[] => names.map((name) => world.read(name))
     let hits = 0
-    for (let round = 0; round < rounds; round++) {
+    for (let round = 0; round < rounds && hits < enough; round++) {
       const session = `sess_round${round}`
       const olds = contents()
       for (const path of names) {
@@ -176,7 +179,7 @@ test(
 )
 
 test('processes that start at once on a new project all work', { timeout: 300_000 }, async () => {
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < sweep(3, 1); round++) {
     await using world = await openWorld()
     const project = world.path(`fresh-${round}`)
     mkdirSync(project)

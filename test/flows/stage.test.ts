@@ -24,6 +24,7 @@ import {
   withShell,
   type Standing,
 } from '../support/stage.ts'
+import { isSoak, sweep } from '../support/soak.ts'
 
 /** Few, so that what is planted and what is done meet. */
 const name = fc.oneof(
@@ -152,7 +153,7 @@ function rehearse(world: World, entries: readonly Entry[], operations: readonly 
   return { command, before, after: treeOf(copy) }
 }
 
-const runs = Number(process.env['HANDRAIL_STAGE_RUNS'] ?? 80)
+const runs = sweep(400, 30)
 
 test('a stage shows exactly what plain running would do, committing does exactly that, undo takes back exactly that', async () => {
   await using world = await openWorld({ flags: withShell })
@@ -367,7 +368,7 @@ describe('kill -9 of Handrail', () => {
     expect(await soon(() => processesWith(mark).length >= 2)).toBe(true)
     process.kill(peer.pid, 'SIGKILL')
     expect(await call).toBe('died')
-    expect(await soon(() => processesWith(mark).length === 0, 2_000)).toBe(true)
+    expect(await soon(() => processesWith(mark).length === 0)).toBe(true)
     expect(treeOf(world.project)).toEqual(before)
     await world.reopen()
     expect(stagesLeft(world.base)).toEqual([])
@@ -379,7 +380,7 @@ describe('kill -9 of Handrail', () => {
   test('at any moment of its start: nothing goes on without it', async () => {
     await using world = await openWorld({ files: { 'a.txt': 'one\n' } })
     const marks: string[] = []
-    for (let turn = 0; turn < 14; turn++) {
+    for (let turn = 0; turn < 14; turn += sweep(1, 3)) {
       const mark = word()
       marks.push(mark)
       const started = startCall(world, { command: `while :; do sleep 1; : ${mark}; done`, timeout_seconds: 100 })
@@ -390,7 +391,7 @@ describe('kill -9 of Handrail', () => {
       await started.gone
     }
     try {
-      expect(await soon(() => marks.every((mark) => processesWith(mark).length === 0), 4_000)).toBe(true)
+      expect(await soon(() => marks.every((mark) => processesWith(mark).length === 0))).toBe(true)
     } finally {
       marks.forEach(endAllWith)
     }
@@ -406,7 +407,9 @@ describe('kill -9 of Handrail', () => {
       'for i in $(seq 0 199); do echo new $i > d$((i % 7))/f$i; done; for i in $(seq 200 349); do rm d$((i % 7))/f$i; done; mkdir made; for i in $(seq 150); do echo made $i > made/$i; done'
     const session = 'cli-default'
     const outcomes: string[] = []
-    for (let turn = 0; turn < 12; turn++) {
+    // Each kind of moment once; in a soak, four of each.
+    const turns = isSoak ? Array.from({ length: 12 }, (_, turn) => turn) : [0, 4, 8]
+    for (const turn of turns) {
       const before = treeOf(world.project)
       const approval = await ask(world, { command }, 'shell', { session })
       approve(world, approval)
@@ -453,7 +456,7 @@ describe('kill -9 of Handrail', () => {
       if (done || stands) await world.call('undo', { last: true, dryRun: false }, { role: 'person' })
       expect(treeOf(world.project)).toEqual(before)
     }
-    expect(outcomes).toHaveLength(12)
+    expect(outcomes).toHaveLength(turns.length)
     expect(world.runtime.audit.verify()).toMatchObject({ whole: true })
   }, 300_000)
 })
@@ -552,7 +555,7 @@ describe('a system that lets nothing be confined', () => {
       expect(await soon(() => processesWith(mark).length >= 3)).toBe(true)
       started.kill()
       await started.gone
-      expect(await soon(() => processesWith(mark).length === 0, 3_000)).toBe(true)
+      expect(await soon(() => processesWith(mark).length === 0)).toBe(true)
     } finally {
       endAllWith(mark)
     }

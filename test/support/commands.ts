@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
+import { createInterface } from 'node:readline'
 import { cleanEnv, program, type CliEnd } from './world.ts'
 
 /** A listener on this machine that counts who came, and a name for it. */
@@ -31,4 +32,43 @@ export function cli(uid: number, base: string, args: string[], env: Record<strin
     child.once('close', (code) => resolve({ code, out, err }))
     child.stdin.end()
   })
+}
+
+/** One `handrail mcp` of a user, asked as often as one likes: starting a program anew for each command costs ten times as much. */
+export interface Talk extends Disposable {
+  /** A command, answered as the command line would: what it found, or the fault. */
+  shell(input: Record<string, unknown>): Promise<CliEnd>
+}
+
+export async function openTalk(uid: number, base: string, project: string): Promise<Talk> {
+  const args = [program, 'mcp', '--project', project, '--enable-shell', '--approval-wait-ms', '0']
+  const child = spawn(process.execPath, args, {
+    env: cleanEnv(base, { SECRET_PARENT: 'SECRET-parent' }),
+    cwd: base,
+    stdio: ['pipe', 'pipe', 'ignore'],
+    ...(uid !== process.getuid?.() && { uid, gid: uid }),
+  })
+  const waiting = new Map<number, (result: { structuredContent?: unknown; content: { text: string }[] }) => void>()
+  createInterface(child.stdout).on('line', (line) => {
+    const { id, result } = JSON.parse(line) as { id: number; result: { content: { text: string }[] } }
+    waiting.get(id)?.(result)
+  })
+  let count = 0
+  const ask = (method: string, params: object): Promise<{ structuredContent?: unknown; content: { text: string }[] }> =>
+    new Promise((resolve) => {
+      waiting.set(++count, resolve)
+      child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: count, method, params })}\n`)
+    })
+  await ask('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'walls', version: '1' } })
+  child.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+  return {
+    async shell(input) {
+      const { structuredContent, content } = await ask('tools/call', { name: 'shell', arguments: input })
+      const found = structuredContent as { error?: unknown } | undefined
+      return found && !found.error
+        ? { code: 0, out: JSON.stringify(found), err: '' }
+        : { code: 1, out: '', err: content.map((one) => one.text).join('\n') }
+    },
+    [Symbol.dispose]: () => void child.kill('SIGKILL'),
+  }
 }

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import type { Served } from './serve.ts'
-import type { World } from './world.ts'
+import { runCli, type World } from './world.ts'
 
 // Bytes on a socket, as no client library would send them, against the real program.
 
@@ -264,7 +264,7 @@ export async function answersHonestly(served: Served): Promise<void> {
       const reply = await say(served, call('read_file', { path: 'a.txt' })).catch(() => undefined)
       return reply && contentIn(reply) === 'a0\n' ? true : undefined
     },
-    15_000,
+    45_000,
   )
 }
 
@@ -277,6 +277,15 @@ export async function nothingDone(world: World, served: Served): Promise<void> {
   expect(linesOf(world, 'evil')).toEqual([])
   expect(world.read('a.txt')).toBe('a0\n')
   expect(existsSync(world.path('evil.txt'))).toBe(false)
+}
+
+/** No token was ever said or written down, whatever came in. */
+export async function nothingSecretSaid(world: World, served: Served): Promise<void> {
+  const text = served.stderr() + JSON.stringify([...world.runtime.audit.lines()]) + JSON.stringify(world.runtime.sessions())
+  for (const secret of [served.token, world.runtime.token('person').token]) expect(text.includes(secret)).toBe(false)
+  const shown = await runCli(world.project, ['audit', 'show'])
+  expect(shown.out.includes(served.token)).toBe(false)
+  expect(world.runtime.audit.verify()).toMatchObject({ whole: true })
 }
 
 export function linesOf(world: World, client: string): AuditLine[] {
