@@ -41,14 +41,15 @@ export default defineConfig({
       },
       {
         extends: true,
-        // Real servers, real processes, real kills. Two processes take one file after the other; a file leaves nothing behind in them.
+        // Real servers, real processes, real kills. Three processes, since tests wait a third of their time, take one file after the other;
+        // a file leaves nothing behind in them.
         test: {
           name: 'whole',
           include: ['test/flows/**/*.test.ts', 'test/attacks/**/*.test.ts', 'test/conformance/**/*.test.ts'],
           exclude,
           pool: 'forks',
           isolate: false,
-          maxWorkers: 2,
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },
       },
