@@ -175,7 +175,7 @@ test(
   { timeout: 600_000 },
   async () => {
     const lanesEach = 4
-    const total = sweep(10_000, 500)
+    const total = sweep(10_000, 700)
     const killsInTurn = sweep(15, 9)
     const names = ['a', 'b', 'h']
     const counters = names.flatMap((name) => Array.from({ length: lanesEach }, (_, lane) => `${name}${lane}=0;\n`)).join('')
@@ -251,7 +251,7 @@ test(
         'no process dies on its own',
       )
       .toEqual([])
-    expect.soft(writers.map((writer) => writer.kills)).toEqual([6, 6, 6])
+    expect.soft(writers.map((writer) => writer.kills)).toEqual(names.map(() => killsInTurn / names.length + 1))
     expect.soft(ledger.jobs).toBe(total)
     expect.soft(ledger.unknown, 'some kill hit a call').toBeGreaterThan(0)
     expect.soft(tally(ledger.faults), 'no error but E_CONFLICT').toEqual([])
