@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { validatorOf } from '../contracts/validator.ts'
 import { leaves, loadConfig } from './load.ts'
 
 const file = (value: unknown): { name: string; text: string } => ({ name: 'x.json', text: JSON.stringify(value) })
@@ -41,6 +43,62 @@ test.each([
 ])('%s is refused with the place and the reason', (_, project, message) => {
   expect(() => loadConfig({ project })).toThrow(message)
 })
+
+test.each([
+  [{ policies: { forbidenDirs: [] } }, 'Did you mean forbiddenDirs?'],
+  [{ polices: {} }, 'Did you mean policies?'],
+  [{ readonly: true }, 'Did you mean readOnly?'],
+  [{ nothingLikeIt: 1 }, 'Known here: '],
+])('what nobody knows is answered with what comes nearest: %j', (said, hint) => {
+  expect(() => loadConfig({ project: file(said) })).toThrow(
+    expect.objectContaining({ hint: expect.stringContaining(hint) as string }) as Error,
+  )
+})
+
+/** Values that are no value of a setting, in a file and as a text. */
+const wrongFor = (schema: (typeof leaves)[number]['schema']): { value: unknown; text?: string }[] => {
+  if (schema.const !== undefined || schema.enum) return [{ value: 'none of them', text: 'none of them' }, { value: 1 }]
+  switch (schema.type) {
+    case 'boolean':
+      return [{ value: 'maybe', text: 'maybe' }, { value: 1 }, { value: null }]
+    case 'integer':
+      return [
+        { value: (schema.minimum ?? 0) - 1, text: String((schema.minimum ?? 0) - 1) },
+        { value: 'many', text: 'many' },
+        { value: 1.5, text: '1.5' },
+        { value: 2 ** 53, text: String(2 ** 53) },
+      ]
+    case 'array':
+      return [
+        ...(schema.items?.minLength ? [{ value: ['a', ''] }] : []),
+        { value: [1] },
+        { value: 'a' },
+        { value: ['x'.repeat(1_001)], text: 'x'.repeat(1_001) },
+      ]
+    default:
+      return [...(schema.minLength ? [{ value: '' }] : []), { value: 3 }, { value: 'x'.repeat(4_097), text: 'x'.repeat(4_097) }]
+  }
+}
+
+test.each(leaves)(
+  '$key: a wrong value is refused in every layer, by the name it was given, and an editor says so too',
+  (leaf) => {
+    const published = JSON.parse(readFileSync('contracts/v1/config.json', 'utf8')) as object
+    const asFile = (value: unknown): Record<string, unknown> =>
+      leaf.path.reduceRight<unknown>((inner, name) => ({ [name]: inner }), value) as Record<string, unknown>
+    expect(validatorOf(published)(asFile(leaf.schema.default))).toBe(true)
+    const refused = (sources: Parameters<typeof loadConfig>[0], where: string): void =>
+      expect(() => loadConfig(sources), where).toThrow(new RegExp(`^${where.replaceAll('.', '\\.')} (must be|has|is) `))
+    for (const { value, text } of wrongFor(leaf.schema)) {
+      expect(validatorOf(published)(asFile(value)), JSON.stringify(value).slice(0, 80)).toBe(false)
+      refused({ user: file(asFile(value)) }, `x.json: ${leaf.key}`)
+      if (leaf.schema.tighter !== 'person') refused({ project: file(asFile(value)) }, `x.json: ${leaf.key}`)
+      if (text === undefined) continue
+      refused({ environment: { [leaf.env]: text } }, leaf.env)
+      refused({ flags: { [leaf.flag]: text } }, `--${leaf.flag}`)
+    }
+  },
+)
 
 test('a hostile prototype in the file changes nothing', () => {
   expect(() => loadConfig({ project: { name: 'x.json', text: '{"__proto__":{"mode":"developer"}}' } })).toThrow(/unknown setting/)

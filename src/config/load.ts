@@ -1,8 +1,8 @@
 import { Config, type Origin, type Setting } from '../contracts/config.ts'
-import type { ToolError } from '../contracts/errors.ts'
 import type { Loosening } from '../contracts/project-settings.ts'
-import { bad, isRecord, parseFile } from './parse.ts'
-import { tighten, type Direction, type Inside } from './tighten.ts'
+import { checkSettings, type Schema } from './check.ts'
+import { isRecord, parseFile } from './parse.ts'
+import { tighten, type Inside } from './tighten.ts'
 
 /** One layer of settings as it was found: the parsed file, or texts by flag or variable name. */
 export interface Sources {
@@ -31,24 +31,15 @@ interface Leaf {
   path: string[]
   flag: string
   env: string
-  schema: LeafSchema
+  schema: Schema
 }
 
-interface LeafSchema extends Direction {
-  type?: string
-  enum?: unknown[]
-  const?: unknown
-  default?: unknown
-  minimum?: number
-  description?: string
-  items?: { minLength?: number }
-  properties?: Record<string, LeafSchema>
-}
+const schema = Config as unknown as Schema
 
 /** Every setting, with its flag and variable. Leaf names are unique, so neither needs the group's name. */
-export const leaves: readonly Leaf[] = collect(Config as unknown as LeafSchema, [])
+export const leaves: readonly Leaf[] = collect(schema, [])
 
-function collect(schema: LeafSchema, path: string[]): Leaf[] {
+function collect(schema: Schema, path: string[]): Leaf[] {
   return Object.entries(schema.properties ?? {})
     .filter(([name]) => name !== '$schema')
     .flatMap(([name, child]) => {
@@ -65,25 +56,33 @@ function collect(schema: LeafSchema, path: string[]): Leaf[] {
  * what stands before it, save where a person has trusted it; what comes after it is the person's again.
  */
 export function loadConfig(sources: Sources): LoadedConfig {
-  const user = sources.user && parseFile(sources.user)
-  const project = sources.project && parseFile(sources.project)
+  const refused: string[] = []
+  const user = sources.user && inFile(sources.user)
+  const project = sources.project && inFile(sources.project, refused)
+  // An empty variable is an unset one: it must not lift a list of what is forbidden.
+  const environment = inWords(
+    (leaf) => sources.environment?.[leaf.env] || undefined,
+    (leaf) => leaf.env,
+  )
+  const flags = inWords(
+    (leaf) => sources.flags?.[leaf.flag],
+    (leaf) => `--${leaf.flag}`,
+  )
   const config: Record<string, unknown> = {}
   const loosenings: Loosening[] = []
   const ignored: Loosening[] = []
-  const refused: string[] = []
   const settings = leaves.map((leaf): Setting => {
     let value = structuredClone(leaf.schema.default)
     let origin: Origin = 'default'
-    const take = (found: unknown, from: Origin, where: string): void => {
+    const take = (layer: Layer | undefined, from: Origin): void => {
+      const found = dig(layer, leaf.path)
       if (found === undefined) return
-      value = checkLeaf(leaf, found, where)
+      value = found
       origin = from
     }
-    take(dig(user, leaf.path), 'user', `${sources.user?.name}: ${leaf.key}`)
+    take(user, 'user')
     const wanted = dig(project, leaf.path)
-    if (wanted !== undefined && leaf.schema.tighter === 'person') refused.push(leaf.key)
-    else if (wanted !== undefined) {
-      checkLeaf(leaf, wanted, `${sources.project?.name}: ${leaf.key}`)
+    if (wanted !== undefined) {
       const { value: tightened, loosening } = tighten(leaf.key, leaf.schema, value, wanted, sources.inside ?? (() => false))
       const granted = loosening !== undefined && (sources.trusted ?? []).some((one) => isSame(one, loosening))
       if (loosening) loosenings.push(loosening)
@@ -91,9 +90,8 @@ export function loadConfig(sources: Sources): LoadedConfig {
       if (!loosening || granted || JSON.stringify(tightened) !== JSON.stringify(value)) origin = 'project'
       value = granted ? wanted : tightened
     }
-    // An empty variable is an unset one: it must not lift a list of what is forbidden.
-    take(fromText(leaf, sources.environment?.[leaf.env] || undefined), 'environment', leaf.env)
-    take(fromText(leaf, sources.flags?.[leaf.flag]), 'flag', `--${leaf.flag}`)
+    take(environment, 'environment')
+    take(flags, 'flag')
     put(config, leaf.path, value)
     return {
       key: leaf.key,
@@ -112,36 +110,30 @@ function isSame(one: Pick<Loosening, 'key' | 'from' | 'to'>, other: Loosening): 
   return asText(one) === asText(other)
 }
 
-const longestList = 1_000
-/** Longer than any name, address or path that somebody reads to its end. */
-const longestEntry = 1_000
-const longestText = 4_096
+/** What one layer says, checked. */
+type Layer = Record<string, unknown>
 
-function checkLeaf(leaf: Leaf, value: unknown, where: string): unknown {
-  const { schema } = leaf
-  const wrong = (want: string): ToolError =>
-    bad(`${where} must be ${want}, not ${JSON.stringify(value).slice(0, 200)}`, `${leaf.key}: ${schema.description ?? ''}`)
-  if (schema.const !== undefined && value !== schema.const) throw wrong(JSON.stringify(schema.const))
-  if (schema.enum && !schema.enum.includes(value)) throw wrong(`one of ${schema.enum.join(', ')}`)
-  if (schema.type === 'string' && typeof value !== 'string') throw wrong('a text')
-  if (typeof value === 'string' && value.length > longestText)
-    throw bad(`${where} is ${value.length} characters long`, `It may have ${longestText}.`)
-  if (schema.type === 'boolean' && typeof value !== 'boolean') throw wrong('true or false')
-  if (schema.type === 'integer' && (!Number.isSafeInteger(value) || (value as number) < (schema.minimum ?? 0)))
-    throw wrong(`a whole number of at least ${schema.minimum ?? 0}`)
-  if (schema.type === 'array') {
-    const fits =
-      Array.isArray(value) && value.every((item) => typeof item === 'string' && item.length >= (schema.items?.minLength ?? 0))
-    if (!fits) throw wrong('a list of texts')
-    if (value.length > longestList) throw bad(`${where} has ${value.length} entries`, `It may have ${longestList}.`)
-    const long = (value as string[]).find((item) => item.length > longestEntry)
-    if (long !== undefined)
-      throw bad(
-        `${where} has an entry of ${long.length} characters`,
-        `One may have ${longestEntry}; it begins ${JSON.stringify(long.slice(0, 60))}.`,
-      )
+/** What a file says. What only the person may say is taken out of a project's, and named. */
+function inFile(file: { name: string; text: string }, refused?: string[]): Layer {
+  const said = parseFile(file)
+  for (const { key, path, schema: leaf } of refused ? leaves : []) {
+    if (leaf.tighter !== 'person' || dig(said, path) === undefined) continue
+    refused?.push(key)
+    delete (dig(said, path.slice(0, -1)) as Layer)[path.at(-1) as string]
   }
-  return value
+  checkSettings(schema, said, (key) => `${file.name}: ${key}`)
+  return said
+}
+
+/** What flags or variables say. */
+function inWords(textOf: (leaf: Leaf) => string | boolean | undefined, nameOf: (leaf: Leaf) => string): Layer {
+  const said: Layer = {}
+  for (const leaf of leaves) {
+    const value = fromText(leaf, textOf(leaf))
+    if (value !== undefined) put(said, leaf.path, value)
+  }
+  if (Object.keys(said).length > 0) checkSettings(schema, said, (key) => nameOf(leaves.find((leaf) => leaf.key === key) as Leaf))
+  return said
 }
 
 /** A flag or variable as the leaf's type: lists are separated by commas, `--flag` alone is true. */

@@ -1,13 +1,8 @@
-import { Config } from '../contracts/config.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { bad } from './check.ts'
 
 const deepest = 8
 
-interface Group {
-  properties?: Record<string, Group>
-}
-
-/** The settings in a file. What could be read in two ways, or is not known, is refused: a safety setting must not be lost in silence. */
+/** What a file says. What could be read in two ways is refused: a safety setting must not be lost in silence. */
 export function parseFile(file: { name: string; text: string }): Record<string, unknown> {
   const text = file.text.replace(/^\uFEFF/, '')
   let value: unknown
@@ -21,7 +16,6 @@ export function parseFile(file: { name: string; text: string }): Record<string, 
   }
   if (!isRecord(value)) throw bad(`${file.name} must hold a JSON object`, 'See docs/reference/config.md for every field.')
   refuseOdd(text, file.name)
-  refuseUnknown(value, Config as unknown as Group, file.name, '')
   return value
 }
 
@@ -47,24 +41,6 @@ function refuseOdd(text: string, file: string): void {
   }
 }
 
-function refuseUnknown(value: Record<string, unknown>, schema: Group, file: string, prefix: string): void {
-  for (const [name, child] of Object.entries(value)) {
-    const known = schema.properties && Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined
-    if (!known)
-      throw bad(
-        `${file}: unknown setting "${prefix}${name.slice(0, 100)}"`,
-        `Known here: ${Object.keys(schema.properties ?? {}).join(', ')}.`,
-      )
-    if (!known.properties) continue
-    if (!isRecord(child)) throw bad(`${file}: "${prefix}${name}" must be an object`, 'See docs/reference/config.md.')
-    refuseUnknown(child, known, file, `${prefix}${name}.`)
-  }
-}
-
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-export function bad(message: string, hint: string): ToolError {
-  return new ToolError('E_BAD_ARGS', message, { hint })
 }

@@ -104,7 +104,7 @@ function valueOf({ schema }: Leaf): fc.Arbitrary<unknown> {
   }
   if (schema.type === 'array') return fc.array(fc.constantFrom(...names), { maxLength: 4 })
   return fc.constantFrom(
-    '',
+    ...(schema.minLength ? [] : ['']),
     '.',
     'a',
     'a/b',

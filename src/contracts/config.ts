@@ -1,6 +1,11 @@
 import Type, { type Static } from 'typebox'
 
 const closed = { additionalProperties: false } as const
+/** Longer than any name, address or path that somebody reads to its end. */
+const entry = { maxLength: 1_000 } as const
+const text = { maxLength: 4_096 } as const
+const list = { maxItems: 1_000 } as const
+const whole = { maximum: Number.MAX_SAFE_INTEGER } as const
 
 /**
  * Every setting there is: the policy file of seed 000 §6 with our own additions. Field names are also flags and environment variables.
@@ -8,8 +13,9 @@ const closed = { additionalProperties: false } as const
  */
 export const Config = Type.Object(
   {
-    $schema: Type.Optional(Type.String({ description: 'For editors; ignored.' })),
+    $schema: Type.Optional(Type.String({ ...text, description: 'For editors; ignored.' })),
     contractVersion: Type.String({
+      ...text,
       const: '1.0.0',
       tighter: 'neutral',
       default: '1.0.0',
@@ -28,13 +34,15 @@ export const Config = Type.Object(
       default: 'ZH',
       description: 'Language of diagnostics.',
     }),
-    webgalCommands: Type.Array(Type.String({ minLength: 1 }), {
+    webgalCommands: Type.Array(Type.String({ minLength: 1, ...entry }), {
+      ...list,
       tighter: 'neutral',
       default: [],
       description: 'Commands that a derivative WebGAL engine adds, so that scripts may use them.',
     }),
     readOnly: Type.Boolean({ tighter: 'on', loosens: 'allows changes', default: false, description: 'Refuse every change.' }),
-    tools: Type.Array(Type.String({ minLength: 1 }), {
+    tools: Type.Array(Type.String({ minLength: 1, ...entry }), {
+      ...list,
       tighter: 'fewer',
       emptyIsAll: true,
       loosens: 'offers more tools: {}',
@@ -47,7 +55,8 @@ export const Config = Type.Object(
       default: false,
       description: 'Offer `shell`: any command, on a stage, its changes taken over only after you saw them.',
     }),
-    disabledTools: Type.Array(Type.String(), {
+    disabledTools: Type.Array(Type.String(entry), {
+      ...list,
       tighter: 'more',
       loosens: 'switches on again: {}',
       default: [],
@@ -56,12 +65,14 @@ export const Config = Type.Object(
     policies: Type.Object(
       {
         sandboxRoot: Type.String({
+          ...text,
           tighter: 'inside',
           loosens: 'lets tools enter {}',
           default: '${projectRoot}',
           description: 'The folder tools may enter: the project, or a folder inside it. Paths stay relative to the project.',
         }),
-        forbiddenDirs: Type.Array(Type.String({ minLength: 1 }), {
+        forbiddenDirs: Type.Array(Type.String({ minLength: 1, ...entry }), {
+          ...list,
           tighter: 'more',
           loosens: 'lets tools and programs into {}',
           default: ['.git', 'node_modules', '.env'],
@@ -74,6 +85,7 @@ export const Config = Type.Object(
           description: '`write_to_file` needs a dry run of the same path and content first.',
         }),
         maxAutoFix: Type.Integer({
+          ...whole,
           minimum: 0,
           tighter: 'lower',
           loosens: 'lets an agent write {} times to a file that fails its check before you are asked',
@@ -81,19 +93,22 @@ export const Config = Type.Object(
           description: 'Writes to a file that keeps failing its check before a person is asked.',
         }),
         batchMaxLines: Type.Integer({
+          ...whole,
           minimum: 1,
           tighter: 'lower',
           loosens: 'lets one call change {} lines',
           default: 2000,
           description: 'Most lines one call may add and take away together.',
         }),
-        allowedCommands: Type.Array(Type.String(), {
+        allowedCommands: Type.Array(Type.String(entry), {
+          ...list,
           tighter: 'fewer',
           loosens: 'lets agents run these scripts of `package.json`: {}',
           default: ['dev', 'build', 'lint'],
           description: 'Scripts of `package.json` that may be run (developer mode).',
         }),
-        browserAllowedHosts: Type.Array(Type.String(), {
+        browserAllowedHosts: Type.Array(Type.String(entry), {
+          ...list,
           tighter: 'fewer',
           loosens: 'lets the browser open {}',
           default: ['localhost', '127.0.0.1'],
@@ -119,7 +134,8 @@ export const Config = Type.Object(
           description:
             'Let a filled-in form answer over HTTP too. Whoever has the token can fill one in, the agent itself included. Not in a project’s own file.',
         }),
-        sensitiveFiles: Type.Array(Type.String(), {
+        sensitiveFiles: Type.Array(Type.String(entry), {
+          ...list,
           tighter: 'more',
           loosens: 'changes without asking you: {}',
           default: [],
@@ -138,6 +154,7 @@ export const Config = Type.Object(
     limits: Type.Object(
       {
         maxReadBytes: Type.Integer({
+          ...whole,
           minimum: 1,
           tighter: 'lower',
           loosens: 'lets a call read or write {} bytes at once',
@@ -145,6 +162,7 @@ export const Config = Type.Object(
           description: 'Largest file read or written.',
         }),
         snapshotRetention: Type.Integer({
+          ...whole,
           minimum: 3,
           tighter: 'trust',
           loosens: 'keeps {} states per file for undo',
@@ -153,6 +171,7 @@ export const Config = Type.Object(
             'States kept per file of those written through Handrail. The original, the present state and the one before it are never dropped. States that Handrail did not write are kept besides: the newest 200, and older ones for 30 days.',
         }),
         callTimeoutMs: Type.Integer({
+          ...whole,
           minimum: 100,
           tighter: 'lower',
           loosens: 'lets a call run for {} ms',
@@ -160,6 +179,7 @@ export const Config = Type.Object(
           description: 'Longest a call may run.',
         }),
         approvalWaitMs: Type.Integer({
+          ...whole,
           minimum: 0,
           tighter: 'lower',
           loosens: 'lets a call wait {} ms for you',
@@ -167,6 +187,7 @@ export const Config = Type.Object(
           description: 'How long a call waits for a person before it answers with the approval id.',
         }),
         answerWithinMs: Type.Integer({
+          ...whole,
           minimum: 1_000,
           tighter: 'trust',
           loosens: 'makes calls answer within {} ms',
@@ -175,6 +196,7 @@ export const Config = Type.Object(
             'Longest a call over MCP takes in all where it waits for a person: run time and waiting together. It must lie below the time limit of the client.',
         }),
         approvalTtlMs: Type.Integer({
+          ...whole,
           minimum: 1_000,
           tighter: 'lower',
           loosens: 'lets an approval count for {} ms',
@@ -182,6 +204,7 @@ export const Config = Type.Object(
           description: 'After this an unanswered question is denied, and an unused approval lapses.',
         }),
         runApprovalTtlMs: Type.Integer({
+          ...whole,
           minimum: 1_000,
           tighter: 'lower',
           loosens: 'lets an approval of a run count for {} ms',
@@ -190,6 +213,7 @@ export const Config = Type.Object(
             'The same for a question that is asked before a program runs: with the network, unconfined, or by another agent.',
         }),
         requestsPerSecond: Type.Integer({
+          ...whole,
           minimum: 1,
           tighter: 'lower',
           loosens: 'takes {} requests per second',
@@ -197,6 +221,7 @@ export const Config = Type.Object(
           description: 'Requests a listener takes per second; more are told to wait.',
         }),
         maxConcurrent: Type.Integer({
+          ...whole,
           minimum: 1,
           tighter: 'lower',
           loosens: 'carries out {} calls at once',
@@ -205,6 +230,7 @@ export const Config = Type.Object(
             'Calls carried out at once; those that wait for a page, a search or a pattern have as many slots of their own.',
         }),
         maxPrograms: Type.Integer({
+          ...whole,
           minimum: 1,
           tighter: 'lower',
           loosens: 'runs {} programs at once',
@@ -212,6 +238,7 @@ export const Config = Type.Object(
           description: 'Programs run at once, three quarters of them for one client at most. They take no slot of other calls.',
         }),
         maxQueued: Type.Integer({
+          ...whole,
           minimum: 1,
           tighter: 'lower',
           loosens: 'lets {} calls of a client wait for their turn',
@@ -219,6 +246,7 @@ export const Config = Type.Object(
           description: 'Calls of one client that may wait for their turn.',
         }),
         idempotencyTtlMs: Type.Integer({
+          ...whole,
           minimum: 1_000,
           tighter: 'trust',
           loosens: 'remembers for {} ms which calls were made already',
@@ -226,6 +254,7 @@ export const Config = Type.Object(
           description: 'How long an idempotency key is remembered.',
         }),
         searchTimeoutMs: Type.Integer({
+          ...whole,
           minimum: 100,
           tighter: 'lower',
           loosens: 'lets a search run for {} ms',
@@ -233,6 +262,7 @@ export const Config = Type.Object(
           description: 'Longest a search may take.',
         }),
         regexTimeoutMs: Type.Integer({
+          ...whole,
           minimum: 10,
           tighter: 'lower',
           loosens: 'lets one replacement run for {} ms',
@@ -240,6 +270,7 @@ export const Config = Type.Object(
           description: 'Longest one replacement may take.',
         }),
         browserTimeoutMs: Type.Integer({
+          ...whole,
           minimum: 1_000,
           tighter: 'lower',
           loosens: 'lets a page load for {} ms',
@@ -247,6 +278,7 @@ export const Config = Type.Object(
           description: 'Longest a page may take to load or settle.',
         }),
         commandTimeoutMs: Type.Integer({
+          ...whole,
           minimum: 1_000,
           tighter: 'lower',
           loosens: 'lets a script run for {} ms',
@@ -254,6 +286,7 @@ export const Config = Type.Object(
           description: 'Longest a script of `package.json` may run; a dev server is not bound by it.',
         }),
         stageProcesses: Type.Integer({
+          ...whole,
           minimum: 8,
           tighter: 'lower',
           loosens: 'lets a program start {} processes',
@@ -261,6 +294,7 @@ export const Config = Type.Object(
           description: 'Most processes one program may start.',
         }),
         stageMemoryBytes: Type.Integer({
+          ...whole,
           minimum: 67_108_864,
           tighter: 'lower',
           loosens: 'lets a program take {} bytes of memory',
@@ -268,6 +302,7 @@ export const Config = Type.Object(
           description: 'Most memory a program and all it starts may take.',
         }),
         stageDiskBytes: Type.Integer({
+          ...whole,
           minimum: 1_048_576,
           tighter: 'lower',
           loosens: 'lets a program write {} bytes',
@@ -275,6 +310,7 @@ export const Config = Type.Object(
           description: 'Most a program may write on its stage.',
         }),
         stageEntries: Type.Integer({
+          ...whole,
           minimum: 100,
           tighter: 'lower',
           loosens: 'lets a program make {} files and folders',
@@ -294,26 +330,30 @@ export const Config = Type.Object(
           description:
             'Where the system cannot confine a program: ask before each run and keep a copy of the project for undo, or refuse to run any.',
         }),
-        stageVisible: Type.Array(Type.String({ minLength: 1 }), {
+        stageVisible: Type.Array(Type.String({ minLength: 1, ...entry }), {
+          ...list,
           tighter: 'fewer',
           loosens: 'lets programs read {}',
           default: ['.git', 'node_modules'],
           description:
             'Forbidden names at the top of the project that programs may still read, since they do not work without; what they change there is never taken over.',
         }),
-        stageReads: Type.Array(Type.String({ minLength: 1 }), {
+        stageReads: Type.Array(Type.String({ minLength: 1, ...entry }), {
+          ...list,
           tighter: 'person',
           default: [],
           description:
             'Folders of the machine that programs may read besides the system itself, as absolute paths: a toolchain in your home. Not in a project’s own file.',
         }),
         stagePlace: Type.String({
+          ...text,
           tighter: 'person',
           default: '',
           description:
             'Folder that stages are kept in, outside the project. Empty: a folder of your own below ~/.local/state. Not in a project’s own file.',
         }),
         bubblewrap: Type.String({
+          ...text,
           tighter: 'person',
           default: '',
           description: 'The program bwrap. Empty: the one on the PATH. Not in a project’s own file.',
@@ -324,6 +364,7 @@ export const Config = Type.Object(
     preview: Type.Object(
       {
         engine: Type.String({
+          ...text,
           tighter: 'person',
           default: '',
           description:
@@ -337,6 +378,7 @@ export const Config = Type.Object(
           description: 'Preview in a running WebGAL Terre: where it has this project open, always, or never.',
         }),
         terrePort: Type.Integer({
+          ...whole,
           minimum: 1,
           tighter: 'person',
           default: 3001,
@@ -348,6 +390,7 @@ export const Config = Type.Object(
     browser: Type.Object(
       {
         screenshotDir: Type.String({
+          ...text,
           minLength: 1,
           tighter: 'neutral',
           default: 'screenshots',

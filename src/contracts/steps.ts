@@ -54,14 +54,7 @@ export function promptly<T>(steps: Steps<T>): T | Promise<T> {
   let next = steps.next()
   while (!next.done) {
     if (performance.now() - since > sliceMs) return goOn(steps, next)
-    let answer: unknown
-    try {
-      answer = next.value?.now()
-    } catch (fault) {
-      next = steps.throw(fault)
-      continue
-    }
-    next = steps.next(answer)
+    next = stepOn(steps, next)
   }
   return next.value
 }
@@ -89,19 +82,21 @@ async function goOn<T>(steps: Steps<T>, from?: IteratorResult<Wait | undefined, 
   return next.value
 }
 
+/** What a step waits for is done at once. */
+function stepOn<T>(steps: Steps<T>, { value }: IteratorYieldResult<Wait | undefined>): IteratorResult<Wait | undefined, T> {
+  let answer: unknown
+  try {
+    answer = value?.now()
+  } catch (fault) {
+    return steps.throw(fault)
+  }
+  return steps.next(answer)
+}
+
 /** Carries work out without a pause. */
 export function atOnce<T>(steps: Steps<T>): T {
   let next = steps.next()
-  while (!next.done) {
-    let answer: unknown
-    try {
-      answer = next.value?.now()
-    } catch (fault) {
-      next = steps.throw(fault)
-      continue
-    }
-    next = steps.next(answer)
-  }
+  while (!next.done) next = stepOn(steps, next)
   return next.value
 }
 

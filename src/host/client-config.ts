@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import {
   accessSync,
   closeSync,
@@ -25,6 +25,7 @@ import { ToolError } from '../contracts/errors.ts'
 import { putJson, showJson, takeJson } from './client-config-json.ts'
 import { putToml, showToml, takeToml } from './client-config-toml.ts'
 import { decodeText, encodeText, tooLarge } from './files.ts'
+import { sha256 } from './files.ts'
 
 const largest = 8 << 20
 
@@ -177,8 +178,7 @@ function write({ file, realFile, before, after }: ConfigChange): void {
   }
 }
 
-const digest = (text: string | undefined): string | undefined =>
-  text === undefined ? undefined : createHash('sha256').update(text).digest('hex')
+const digest = (text: string | undefined): string | undefined => (text === undefined ? undefined : sha256(text))
 
 /** A rename asks for no right on the file itself, so what a person locked is asked for here. */
 function mustBeWritable(realFile: string, file: string, stat: Stats): void {

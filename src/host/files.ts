@@ -284,7 +284,7 @@ export function encodeText(text: string, path: string): Buffer {
   return Buffer.from(text, 'utf8')
 }
 
-/** The name of a content. */
-export function sha256(bytes: Uint8Array): string {
+/** The name of a content, or of a text. */
+export function sha256(bytes: Uint8Array | string): string {
   return createHash('sha256').update(bytes).digest('hex')
 }

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readSync, lstatSync } from 'node:fs'
 import { ToolError } from '../contracts/errors.ts'
+import { sha256 } from './files.ts'
 
 const largest = 1 << 20
 
@@ -28,7 +28,7 @@ export function readSettingsFile(path: string, name: string): SettingsFile | und
     const stat = fstatSync(fd)
     if (!stat.isFile() || stat.size > largest) throw noSettings(name)
     const bytes = readWhole(fd, name)
-    return { name, text: decode(bytes, name), digest: createHash('sha256').update(bytes).digest('hex') }
+    return { name, text: decode(bytes, name), digest: sha256(bytes) }
   } finally {
     closeSync(fd)
   }

@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { ToolError } from '../contracts/errors.ts'
-import type { Adoption, StateView } from '../contracts/state.ts'
+import type { StateDesk, StateView } from '../contracts/state.ts'
 import { headName, headsFolder } from './heads.ts'
 import { openStateFolder, type StateFolder } from './state-folder.ts'
 import { openStateBase, projectFolderName, stateBase, willBe, type StateAsked } from './state-place.ts'
@@ -24,13 +24,7 @@ const mostListed = 20
 const mostLookedAt = 2_000
 const setAsideFolder = 'set-aside'
 
-export interface Desk {
-  show(): Promise<StateView>
-  adoption(from?: string): Adoption
-  adopt(plan: Adoption): void
-  reset(): string | undefined
-  close(): void
-}
+export type Desk = Pick<StateDesk, 'show' | 'adoption' | 'adopt' | 'reset' | 'close'>
 
 /** Looks at and moves the state of a project without opening what is in it. */
 export function openDesk(root: Root, asked: StateAsked): Desk {

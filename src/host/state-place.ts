@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto'
 import { fstatSync, mkdirSync, realpathSync, statSync } from 'node:fs'
 import { homedir, userInfo } from 'node:os'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { ToolError } from '../contracts/errors.ts'
 import { openStateFolder, stateFault, type StateFolder } from './state-folder.ts'
 import type { Root } from './walk.ts'
+import { sha256 } from './files.ts'
 
 /** Who says where state is kept: the person, by flag or variable. Never a project. */
 export interface StateAsked {
@@ -54,7 +54,7 @@ export function projectFolderName(project: string): string {
     .normalize('NFC')
     .replace(/[^\p{L}\p{N}_-]+/gu, '-')
     .replace(/^-+|-+$/g, '')
-  const digest = createHash('sha256').update(project).digest('hex').slice(0, 16)
+  const digest = sha256(project).slice(0, 16)
   return `${[...slug].slice(0, 32).join('') || 'project'}-${digest}`
 }
 

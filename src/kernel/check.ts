@@ -1,16 +1,8 @@
-import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
+import type { ErrorObject } from 'ajv/dist/2020.js'
 import { ToolError, type ErrorCode } from '../contracts/errors.ts'
 import type { Tool } from '../contracts/tool.ts'
+import { validatorOf } from '../contracts/validator.ts'
 import { beyondBounds } from './bounds.ts'
-
-const ajv = new Ajv2020({ allErrors: true, strict: true, strictRequired: false, strictTypes: false, addUsedSchema: false })
-const compiled = new WeakMap<object, ValidateFunction>()
-
-function validatorOf(schema: object): ValidateFunction {
-  let found = compiled.get(schema)
-  if (!found) compiled.set(schema, (found = ajv.compile(schema)))
-  return found
-}
 
 /** The input as the contract wants it, or E_BAD_ARGS naming every field that does not fit. */
 export function checkInput(tool: Tool, raw: unknown): unknown {

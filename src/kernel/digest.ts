@@ -4,7 +4,7 @@ import { inTurns, type Steps } from '../contracts/steps.ts'
 
 /** Names a value: equal values have equal digests, whatever the order of their fields. */
 export function digest(...values: unknown[]): string {
-  return createHash('sha256').update(canonical(values)).digest('hex')
+  return contentHash(canonical(values))
 }
 
 /** The same digest of values that hold very many, in small steps. */
@@ -31,7 +31,7 @@ function* feed(hash: Hash, value: unknown, depth: number): Steps<void> {
   hash.update(isList ? ']' : '}')
 }
 
-/** Names a content. */
-export function contentHash(bytes: Uint8Array): string {
+/** Names a content, or a text. */
+export function contentHash(bytes: Uint8Array | string): string {
   return createHash('sha256').update(bytes).digest('hex')
 }

@@ -1,7 +1,7 @@
+import type { Change } from '../contracts/change.ts'
 import { ToolError } from '../contracts/errors.ts'
 import type { Draft } from '../contracts/tool.ts'
 import { newAmong, type Mark } from './marks.ts'
-import type { WorldChange } from './ports.ts'
 import type { Judged } from './road.ts'
 
 /** Others made another thing of a call after it was judged: it is judged anew, and asked about where that is due. */
@@ -18,10 +18,7 @@ export class Unforeseen extends ToolError {
  * The last look, with the project's lock in hand, at exactly the bytes that are about to land among the files as they are now: a call
  * was judged before it waited for its turn, and what came in between can make a script or a repository of what was neither.
  */
-export async function judgeAtCommit(
-  { road, tool, touches, call, agreed }: Judged,
-  planned: readonly WorldChange[],
-): Promise<void> {
+export async function judgeAtCommit({ road, tool, touches, call, agreed }: Judged, planned: readonly Change[]): Promise<void> {
   if (call.caller.role === 'person' || !road.policy.asks(road.policy.risk('R0', [], () => 0, undefined, true))) return
   const marks = await road.marksNow({ touches, ...(tool.drafts && { drafts: () => planned.flatMap(firstBytes) }) })
   const news = newAmong(marks, agreed ?? [], (path) => road.ports.grants.mayChange(call.caller.session, path))
@@ -29,6 +26,6 @@ export async function judgeAtCommit(
 }
 
 /** What tells a script from other files. */
-function firstBytes({ path, after }: WorldChange): Draft[] {
+function firstBytes({ path, after }: Change): Draft[] {
   return Buffer.isBuffer(after) ? [{ path, text: after.toString('latin1', 0, 4) }] : []
 }

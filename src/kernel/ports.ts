@@ -1,18 +1,19 @@
 import type { Approval, ApprovalHead, ApprovalState } from '../contracts/approval.ts'
 import type { AuditEntry, AuditStream } from '../contracts/audit.ts'
-import type { Content } from '../contracts/content.ts'
+import type { Change, Changed } from '../contracts/change.ts'
 import type { ToolError } from '../contracts/errors.ts'
 import type { KnownLinks, MadeLink } from '../contracts/links.ts'
-import type { Form } from '../contracts/snapshot.ts'
-import type { Confinement, Program, Ran, Sides } from '../contracts/stage.ts'
-import type { Card, Written } from '../contracts/tool.ts'
+import type { SessionWork } from '../contracts/session.ts'
+import type { Confinement, Program } from '../contracts/stage.ts'
+import type { Staged } from '../contracts/staged.ts'
+import type { Written } from '../contracts/tool.ts'
 
 /** What the kernel needs from the rooms it does not know. `main.ts` plugs them in. */
 export interface Ports {
   world: WorldPort
   audit: AuditPort
   approvals: ApprovalPort
-  sessions: SessionPort
+  sessions: SessionWork
   grants: GrantPort
   idempotency: IdempotencyPort
   stages: StagePort
@@ -55,7 +56,7 @@ export interface WorldPort {
   /** Why an agent cannot change these paths now: a program runs on them as a person saw them. */
   held(paths: readonly string[], call: string): ToolError | undefined
   commit(
-    changes: readonly WorldChange[],
+    changes: readonly Change[],
     origin: WorldOrigin,
     /** Called with what is being written, inside the same transaction. */
     together?: (written: Written[]) => void,
@@ -63,7 +64,7 @@ export interface WorldPort {
     landed?: () => void,
   ): Promise<Written[]>
   /** Keeps both states of changes that were made already, so that they can be undone. */
-  record(changes: readonly WorldRecord[], origin: WorldOrigin): Promise<Written[]>
+  record(changes: readonly Changed[], origin: WorldOrigin): Promise<Written[]>
 }
 
 export interface WorldOrigin {
@@ -72,21 +73,6 @@ export interface WorldOrigin {
   /** The person's own change goes under whatever runs. */
   person: boolean
   idempotencyKey: string | null
-}
-
-export interface WorldChange {
-  path: string
-  expect: string | null
-  expectMode?: number
-  after: Buffer | (() => Content) | null
-  form?: Form
-  mode?: number
-  undoes?: readonly string[]
-}
-
-export interface WorldRecord {
-  path: string
-  before: { form: Form; mode: number; sha256: string; bytes: number; content: () => Content } | null
 }
 
 /** Where programs run before anything of theirs is real. */
@@ -99,22 +85,6 @@ export interface StagePort {
   ): Promise<Staged>
   /** The stage that waits for an answer to exactly this call. */
   waiting(inputDigest: string, session: string): Promise<Staged | undefined>
-}
-
-export interface Staged {
-  readonly ran: Ran
-  readonly states: Record<string, string | null>
-  changes(): Promise<WorldChange[]>
-  /** Made already, by a program that could not be confined. */
-  made(): readonly WorldRecord[]
-  show(sensitive: ReadonlySet<string>): Promise<Pick<Card, 'changes' | 'rest'>>
-  readonly sides: Sides
-  /** Refused where too many wait for a person already. */
-  mayWait(): Promise<void>
-  keep(approval: string): void
-  /** The yes is used: from here on it is this call's alone, and no other that found it can take it away. */
-  take(call: string): void
-  discard(): void
 }
 
 export interface EvidencePort {
@@ -155,16 +125,6 @@ export interface GrantPort {
   reading<T>(path: string, call: { id: string; session: string }, act: () => T): T
   /** Whether this is that secret, in the call that is being made. */
   letsRead(path: string): boolean
-}
-
-export interface SessionPort {
-  rehearse(session: string, tool: string, same: string, state: string): void
-  rehearsed(session: string, tool: string, same: string): string | undefined
-  checked(session: string, path: string, passed: boolean): void
-  /** Whether any file of this session was ever checked and failed. */
-  failing(session: string): boolean
-  repaired(session: string, path: string): void
-  failures(session: string, path: string): number
 }
 
 export interface IdempotencyPort {

@@ -1,3 +1,4 @@
+import type { Change } from '../contracts/change.ts'
 import type { Acting, FileChange, Written } from '../contracts/tool.ts'
 import type { Deadline } from './deadline.ts'
 import { isLying, type Content } from '../contracts/content.ts'
@@ -5,7 +6,6 @@ import type { Form } from '../contracts/snapshot.ts'
 import { openPace } from '../contracts/steps.ts'
 import { contentHash } from './digest.ts'
 import { judgeAtCommit } from './judged-at-commit.ts'
-import type { WorldChange } from './ports.ts'
 import type { Judged } from './road.ts'
 import type { States } from './states.ts'
 
@@ -24,7 +24,7 @@ export function powers(judged: Judged, states: States, limit: Deadline, commits:
   const declared = new Set(touches.flatMap((touch) => ('path' in touch && touch.access === 'write' ? [touch.path] : [])))
 
   /** One change as the journal takes it: declared, counted, and made for the state that was judged. */
-  const plan = async ({ path: given, content, binary, form, mode, undoes }: FileChange): Promise<WorldChange> => {
+  const plan = async ({ path: given, content, binary, form, mode, undoes }: FileChange): Promise<Change> => {
     const path = ports.world.normal(given)
     if (!declared.has(path) || !Object.hasOwn(states, path))
       throw new Error(`${tool.name} tried to change ${path}, which it had not declared`)
@@ -54,7 +54,7 @@ export function powers(judged: Judged, states: States, limit: Deadline, commits:
           })
   const commit = async (changes: readonly FileChange[], together?: (written: Written[]) => void): Promise<Written[]> => {
     limit.signal().throwIfAborted()
-    const planned: WorldChange[] = []
+    const planned: Change[] = []
     const pace = openPace()
     for (const change of changes) {
       planned.push(await plan(change))

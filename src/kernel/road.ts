@@ -1,11 +1,12 @@
 import type { Call } from '../contracts/call.ts'
 import type { Config } from '../contracts/config.ts'
 import type { Program } from '../contracts/stage.ts'
+import type { Staged } from '../contracts/staged.ts'
 import type { Tool, Touch } from '../contracts/tool.ts'
 import type { Mark, Marks, MarksNow } from './marks.ts'
 import type { PathScheduler } from './path-scheduler.ts'
 import type { Policy } from './policy.ts'
-import type { Ports, Staged } from './ports.ts'
+import type { Ports } from './ports.ts'
 import type { Trace } from './trace.ts'
 
 /** What every call has at hand. */

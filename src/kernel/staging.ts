@@ -1,7 +1,9 @@
 import { ToolError } from '../contracts/errors.ts'
 import { oneLine, shownName } from '../contracts/plain.ts'
 import { redactLong } from '../contracts/redact/long.ts'
+import { shellWords } from '../contracts/shell-words.ts'
 import type { Program, Ran } from '../contracts/stage.ts'
+import type { Staged } from '../contracts/staged.ts'
 import { each, inTurns } from '../contracts/steps.ts'
 import type { Card, Risk, Touch, Written } from '../contracts/tool.ts'
 import { checkOutput } from './check.ts'
@@ -11,7 +13,6 @@ import { digest, digestLong } from './digest.ts'
 import { behindLinks } from './behind-links.ts'
 import { askedAbout, askedOnce, newAmong, reasons, tellMarks, type Mark } from './marks.ts'
 import { highest } from './policy.ts'
-import type { Staged } from './ports.ts'
 import { powers } from './powers.ts'
 import type { Judged, Programmed } from './road.ts'
 import { statesOf, type States } from './states.ts'
@@ -68,7 +69,7 @@ export function riskBefore({ program, confined }: Programmed, floor: Risk): Risk
 export function cardBefore(card: Card, { program, confined, says }: Programmed): Card {
   const notes = [
     ...(card.notes ?? []),
-    `Runs: ${commandLine(program)}`,
+    `Runs: ${shellWords(program.argv)}`,
     ...(program.network ? ['With the network: it can reach the internet and every service on this machine.'] : []),
     ...(confined
       ? ['What it changes in the project is shown to you before it counts.']
@@ -274,10 +275,6 @@ function mustHaveEnded(ran: Ran, tool: string): void {
       ? 'Nothing it did was taken over. Ask for less at once, or for more time where the tool lets you.'
       : 'What it had changed by then is kept for undo: handrail undo --last.',
   })
-}
-
-function commandLine({ argv }: Program): string {
-  return argv.map((word) => (/^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(' ')
 }
 
 /** Long work shows that it goes on. */

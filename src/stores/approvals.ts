@@ -1,8 +1,9 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { Approval, ApprovalHead, ApprovalState, Decision, Page, TextPart } from '../contracts/approval.ts'
 import { ToolError } from '../contracts/errors.ts'
 import type { Database } from '../host/database.ts'
 import { openCards } from './cards.ts'
+import { sha256 } from '../host/files.ts'
 
 interface Row {
   id: string
@@ -290,7 +291,7 @@ const askerOf = `coalesce(json_extract(body, '$.asker'), client, '')`
 
 /** Whoever asks, as a word that tells nothing of their process. */
 function wordFor(surface: string, who: string): string {
-  return createHash('sha256').update(`${surface} ${who}`).digest('hex').slice(0, 16)
+  return sha256(`${surface} ${who}`).slice(0, 16)
 }
 
 /** A client is the same one whatever its version. */

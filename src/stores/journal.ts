@@ -1,6 +1,7 @@
+import type { Change, Changed } from '../contracts/change.ts'
 import { isLying, type Content } from '../contracts/content.ts'
 import { ToolError } from '../contracts/errors.ts'
-import { sameState, type Form, type Snapshot } from '../contracts/snapshot.ts'
+import { sameState, type Snapshot } from '../contracts/snapshot.ts'
 import { atOnce, inTurns, type Steps } from '../contracts/steps.ts'
 import type { Written } from '../contracts/tool.ts'
 import type { Database } from '../host/database.ts'
@@ -13,31 +14,6 @@ import { recover, type Recovered } from './recover.ts'
 import type { Beyond } from './retention.ts'
 import { openRows, type Taken } from './rows.ts'
 import type { Intake, Plan, SnapshotStore } from './snapshots.ts'
-
-/**
- * One path's change: what must be there now, and what shall be there. One that says neither `form` nor modes is a plain
- * write: it changes regular files of a single name only.
- */
-export interface Change {
-  path: string
-  /** The state (`stateWord`) the change was made for; the change is refused where the path has moved on. Null is "nothing there". */
-  expect: string | null
-  /** Where it is given, the permission bits must be these, too. */
-  expectMode?: number
-  /** New content, a link's target, or empty for a folder; null removes. A function is asked once, when its turn comes. */
-  after: Buffer | (() => Content) | null
-  form?: Form
-  /** Permission bits. Without them those of the same form that stood there stay. */
-  mode?: number
-  /** Snapshots that this change takes back. */
-  undoes?: readonly string[]
-}
-
-/** What somebody else has changed: the state that was there before, null for nothing. */
-export interface Changed {
-  path: string
-  before: { form: Form; mode: number; sha256: string; bytes: number; content: () => Content } | null
-}
 
 export interface Origin {
   call: string

@@ -1,7 +1,7 @@
-import type { Session, SessionNote } from '../contracts/session.ts'
+import type { Session, SessionNote, SessionWork } from '../contracts/session.ts'
 import type { Database } from '../host/database.ts'
 
-export interface SessionStore {
+export interface SessionStore extends SessionWork {
   /** True where the session is new. */
   open(session: Pick<Session, 'id' | 'surface' | 'client'>): boolean
   list(): Session[]
@@ -16,16 +16,6 @@ export interface SessionStore {
   refusedAt(path: string, most: number): Session[]
   note(note: SessionNote): void
   notes(session: string): SessionNote[]
-  /** Remembers a dry run: what was rehearsed, on which state of the world. */
-  rehearse(session: string, tool: string, same: string, state: string): void
-  rehearsed(session: string, tool: string, same: string): string | undefined
-  /** A check of a file passed or failed. Failing again without a write in between counts once. */
-  checked(session: string, path: string, passed: boolean): void
-  /** Whether any file of this session was ever checked and failed: where none was, nothing else about it need be asked. */
-  failing(session: string): boolean
-  repaired(session: string, path: string): void
-  /** How often the file has failed its check, each time after another try to mend it. */
-  failures(session: string, path: string): number
 }
 
 /** A dry run older than this is no longer worth remembering. */

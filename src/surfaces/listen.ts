@@ -6,6 +6,7 @@ import { checkHost, holdTwin, isOrigin, startFault } from './address.ts'
 import { complain } from './complain.ts'
 import { openBucket } from './bucket.ts'
 import { openLines } from './lines.ts'
+import { Refusal } from '../contracts/refusal.ts'
 
 /** One request that was let in. */
 export interface Visitor {
@@ -57,18 +58,6 @@ export interface ListenOptions {
   }
   /** By path; a key that ends in `/*` takes everything below it. */
   routes: Record<string, Route>
-}
-
-/** An answer that is a no, thrown from anywhere while a request is looked at. */
-export class Refusal extends Error {
-  readonly status: number
-  /** Where to go instead, for a 303. */
-  readonly location: string | undefined
-  constructor(status: number, message: string, location?: string) {
-    super(message)
-    this.status = status
-    this.location = location
-  }
 }
 
 export const longestBody = 32 << 20

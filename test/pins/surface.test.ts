@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect, test } from 'vitest'
+import { Config } from '../../src/contracts/config.ts'
 import { errorTable } from '../../src/contracts/errors.ts'
 import { catalogue } from '../../src/toolsets/index.ts'
 import { describeTool, toResult, toWire } from '../../src/surfaces/mcp/dialect.ts'
@@ -132,4 +134,10 @@ test('the package has no install scripts and few runtime dependencies', () => {
   ])
   // 63 MB that only a preview needs, and only where the project has no engine of its own: never downloaded unasked.
   expect(peerDependenciesMeta).toEqual({ 'webgal-engine': { optional: true } })
+})
+
+test('every schema is JSON Schema 2020-12, since nobody checks that when the program starts', () => {
+  const ajv = new Ajv2020()
+  for (const schema of [Config, ...catalogue().flatMap(({ input, output }) => [input, output])])
+    expect(ajv.validateSchema(schema), JSON.stringify(ajv.errors)).toBe(true)
 })

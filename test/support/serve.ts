@@ -102,7 +102,8 @@ export async function openMcp(
   }
 }
 
-function transportFor(way: Way, project: string, served: Served | undefined, { args = [], env }: McpOptions) {
+/** The transport of a way, for whoever speaks without a client. */
+export function transportFor(way: Way, project: string, served: Served | undefined, { args = [], env }: McpOptions) {
   if (way.startsWith('stdio'))
     return new StdioClientTransport({
       command: process.execPath,

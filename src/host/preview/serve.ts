@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ToolError } from '../../contracts/errors.ts'
+import { Refusal } from '../../contracts/refusal.ts'
 import type { Files } from '../files.ts'
 import { besideGame, type Engine } from './engine.ts'
 import { withJumpScript } from './jump-script.ts'
@@ -13,15 +14,6 @@ export interface PreviewServer {
   /** The name under which a browser shows it, so that it shares nothing with other servers of this machine. */
   readonly name: string
   close(): Promise<void>
-}
-
-/** A no, with its number. */
-class Refusal extends Error {
-  readonly status: number
-  constructor(status: number, message: string) {
-    super(message)
-    this.status = status
-  }
 }
 
 /**

@@ -14,6 +14,7 @@ import {
 } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Earlier } from '../../contracts/change.ts'
 import { largestWhole, type Content } from '../../contracts/content.ts'
 import { ToolError } from '../../contracts/errors.ts'
 import type { Form } from '../../contracts/snapshot.ts'
@@ -24,15 +25,6 @@ import { weighPieces } from '../pieces.ts'
 import { standingInSteps } from '../standing.ts'
 import type { Root } from '../walk.ts'
 import type { Difference } from './effects.ts'
-
-/** A state that was, for the journal to keep. */
-export interface Earlier {
-  form: Form
-  mode: number
-  sha256: string
-  bytes: number
-  content: () => Content
-}
 
 export interface Compared {
   path: string

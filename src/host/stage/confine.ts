@@ -1,5 +1,6 @@
 import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync } from 'node:fs'
 import { ToolError } from '../../contracts/errors.ts'
+import { shellWords } from '../../contracts/shell-words.ts'
 import type { Covered } from './covers.ts'
 import type { Place } from './entries.ts'
 import { emptyFile } from './places.ts'
@@ -55,7 +56,7 @@ export const needsInstructions = ['--hostname', 'stage'] as const
 
 /** What the starter reads. Its last line is what runs the program: cut short, it runs nothing. */
 export function startText(argv: readonly string[]): string {
-  return `set -- ${argv.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ')}\nexec "$@"\n`
+  return `set -- ${shellWords(argv)}\nexec "$@"\n`
 }
 
 /**

@@ -15,12 +15,12 @@ import {
   type Stats,
 } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { createHash } from 'node:crypto'
 import { tmpdir, userInfo } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import type { Steps } from '../../contracts/steps.ts'
 import { deepest } from '../paths.ts'
 import { runBrieflySoon } from '../process.ts'
+import { sha256 } from '../files.ts'
 
 /** Where stages may stand: outside the project, since an overlay cannot lie in what it covers. The first that works is used. */
 export function stageHomes(state: string, environment: Record<string, string | undefined>, wanted: string): string[] {
@@ -30,7 +30,7 @@ export function stageHomes(state: string, environment: Record<string, string | u
 
 /** Where the stages of one project lie, whether or not anything is there. */
 export function placeFor(home: string, project: string): string {
-  return join(home, createHash('sha256').update(project).digest('hex').slice(0, 16))
+  return join(home, sha256(project).slice(0, 16))
 }
 
 /** Makes that place, ours alone: a home that is a link, or somebody else's, is refused. */
@@ -57,7 +57,7 @@ const copied = ['ld.so.cache', 'ld.so.conf', 'alternatives', 'localtime', 'timez
 /** An /etc for programs: the few files they look for, and no more of who one is than a number. Made anew where the system's has changed. */
 export function etcFiles(place: string): string {
   const stamps = copied.map((name) => statSync(`/etc/${name}`, { throwIfNoEntry: false })?.mtimeMs ?? 0)
-  const folder = join(place, `etc-${createHash('sha256').update(stamps.join()).digest('hex').slice(0, 12)}`)
+  const folder = join(place, `etc-${sha256(stamps.join()).slice(0, 12)}`)
   if (existsSync(folder)) return folder
   const { uid, gid } = userInfo()
   const name = uid === 0 ? 'root' : 'user'

@@ -1,53 +1,21 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, readlinkSync, renameSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { canonical } from '../../contracts/canonical.ts'
+import type { Change } from '../../contracts/change.ts'
 import { largestWhole, type Content } from '../../contracts/content.ts'
 import { ToolError } from '../../contracts/errors.ts'
-import type { Form } from '../../contracts/snapshot.ts'
 import type { Effect, Ran, Sides } from '../../contracts/stage.ts'
+import type { Staged } from '../../contracts/staged.ts'
 import { each, inTurns, type Steps } from '../../contracts/steps.ts'
-import type { Card } from '../../contracts/tool.ts'
 import type { Diffs } from '../diffs.ts'
 import { sha256 } from '../files.ts'
 import { contentAt, stateWord, type Standing } from '../standing.ts'
 import { ioFault, type Root } from '../walk.ts'
-import type { Compared, Earlier } from './before.ts'
+import type { Compared } from './before.ts'
 import { effectsOf, type Contents, type Difference } from './effects.ts'
 import { removeStage } from './places.ts'
 import { nameStage, replaceRecord, writeStory, type StageRecord, type StageStory } from './records.ts'
 import { showEffects } from './show.ts'
-
-/** One change as the journal takes it. */
-export interface StagedChange {
-  path: string
-  expect: string | null
-  expectMode?: number
-  after: (() => Content) | null
-  form: Form
-  mode?: number
-}
-
-/** A program that has run, and what it did. */
-export interface Staged {
-  readonly ran: Ran
-  /** The project's side of everything it changed. */
-  readonly states: Record<string, string | null>
-  /** Not real yet: what a commit would do. */
-  changes(): Promise<StagedChange[]>
-  /** Real already, since it could not be confined: the states before, for undo. */
-  made(): readonly { path: string; before: Earlier | null }[]
-  /** What a card shows of it; `sensitive` are the files that make other programs run something. */
-  show(sensitive: ReadonlySet<string>): Promise<Pick<Card, 'changes' | 'rest'>>
-  readonly sides: Sides
-  /** Before a person is asked about it: refused where too many wait already, else written down whole. */
-  mayWait(): Promise<void>
-  /** It waits for a person: the same call finds it again, also after a restart. */
-  keep(approval: string): void
-  /** It is this call's alone from here on: whoever else had found it finds nothing any more, and where we die that call is told of. */
-  take(call: string): void
-  /** No trace of it is left. */
-  discard(): void
-}
 
 /** A program that ran on a stage, as the stage lies on the disk. */
 export function* onStage(
@@ -76,7 +44,7 @@ export function* onStage(
     return { sha256: hash, bytes, open: () => openAfter(join(place, 'upper'), path), changed: () => touched(path) }
   }
   const move = (): void => void (place = renamed(place))
-  const changes = function* (): Steps<StagedChange[]> {
+  const changes = function* (): Steps<Change[]> {
     // A yes is to the effects, and a record on the disk can be edited: they must follow from what would be committed.
     const effects = yield* effectsOf(changed, contents)
     if (effects.length !== ran.effects.length) throw touched('The record of the stage')
@@ -179,7 +147,7 @@ export function withoutEffect(ran: Ran): Staged {
   }
 }
 
-function asChange(one: Difference, content: () => Content): StagedChange {
+function asChange(one: Difference, content: () => Content): Change {
   const { path, before, after } = one
   return {
     path,

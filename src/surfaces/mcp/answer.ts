@@ -130,10 +130,7 @@ export function createAnswerer(runtime: Runtime, visit: Visit, open: (client: To
     const { name, input, reach: given, signal, progress, answered } = call
     const caller = open(call.client)
     const about = (): string => digest(caller.session, name, input)
-    if (answered && (answered.state.about !== about() || !outstanding.delete(answered.state.nonce)))
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'Invalid or expired requestState', {
-        reason: 'invalid_request_state',
-      })
+    if (answered && (answered.state.about !== about() || !outstanding.delete(answered.state.nonce))) throw invalidState()
     const attachments: Attachment[] = []
     let rest: (() => void) | undefined
     const answer = wordsOf(answered, 'answer')
@@ -210,6 +207,12 @@ export function openCaller(runtime: Runtime, visit: Visit): (client: ToolCall['c
     const { surface, peer } = visit
     return { surface, client, session, role: 'agent', ...(peer !== undefined && { peer }) }
   }
+}
+
+/** In the words of the SDK, which checks the seal before we get to see it. */
+export function invalidState(): ProtocolError {
+  const reason = 'invalid_request_state'
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, 'Invalid or expired requestState', { reason })
 }
 
 function unknownTool(name: string): ProtocolError {

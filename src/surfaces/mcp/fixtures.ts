@@ -5,7 +5,7 @@ import type { Server, ServerContext, ServerNotifier } from '@modelcontextprotoco
  * the conformance suite's server (test/conformance) brings its own.
  */
 export interface Fixtures {
-  tools: object[]
+  tools: { name: string }[]
   /** undefined: not a fixture, go on as usual. What it throws is a protocol error, to be passed on as it is. */
   call(name: string, input: Record<string, unknown>, context: ServerContext): Promise<object> | undefined
   resources: object[]

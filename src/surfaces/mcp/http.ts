@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import {
   createMcpHandler,
@@ -7,13 +7,15 @@ import {
   type JSONRPCMessage,
   type ServerEvent,
 } from '@modelcontextprotocol/server'
-import { answer, leaveUnread, Refusal, type Route, type Visitor } from '../listen.ts'
+import { Refusal } from '../../contracts/refusal.ts'
+import { answer, leaveUnread, type Route, type Visitor } from '../listen.ts'
 import { oneLine } from '../../contracts/plain.ts'
 import { redact } from '../../contracts/redact/redact.ts'
 import { parseJson } from '../json.ts'
 import { createServer, openDesk, type Desk, type House } from './server.ts'
 import type { News } from './feed.ts'
 import { openSessions, type Sessions } from './sessions.ts'
+import { contentHash } from '../../kernel/digest.ts'
 
 const mostInBatch = 100
 const mostDesks = 1_000
@@ -92,7 +94,7 @@ export function mcpHttp(house: House, page: () => string | undefined, peers: Pee
 
 /** The name a session has in the record; the id itself opens it and is not written down. */
 export function sessionName(secret: string): string {
-  return `sess_${createHash('sha256').update(secret).digest('hex').slice(0, 16)}`
+  return `sess_${contentHash(secret).slice(0, 16)}`
 }
 
 async function legacy(

@@ -7,14 +7,14 @@ import {
   inputResponse,
   ProtocolError,
   ProtocolErrorCode,
-  Server,
+  type Server,
   type ServerContext,
 } from '@modelcontextprotocol/server'
 import type { Caller } from '../../contracts/call.ts'
 import type { Runtime } from '../../contracts/runtime.ts'
 import { openCaller, createAnswerer, type Answerer, type ToolCall, type Visit } from './answer.ts'
 import { reachOf, type Answered, type Pending, type Question } from './asking.ts'
-import { converse } from './converse.ts'
+import { CallServer } from './calls.ts'
 import { describeTool, icons, instructions } from './dialect.ts'
 import { openFeed, type Feed } from './feed.ts'
 import type { OpenFixtures } from './fixtures.ts'
@@ -53,9 +53,9 @@ export function openDesk({ runtime }: House, visit: Visit): Desk {
 }
 
 /** One MCP server on the runtime. It lives for one request (2026 over HTTP) or one connection. */
-export function createServer(house: House, desk: Desk, era: 'legacy' | 'modern', lasting: boolean): Server {
+export function createServer(house: House, desk: Desk, era: 'legacy' | 'modern', lasting: boolean): CallServer {
   const { runtime, seal } = house
-  const server = new Server(
+  const server = new CallServer(
     { name: 'handrail', title: 'Handrail', version: runtime.version, icons: icons.handrail },
     {
       capabilities: {
@@ -78,6 +78,7 @@ export function createServer(house: House, desk: Desk, era: 'legacy' | 'modern',
         void server.sendLoggingMessage({ level: 'warning', logger: 'handrail', data }).catch(() => undefined)
     }
   const fixtures = house.openFixtures?.({ server, notify: announcer(house.feed), state: seal as never })
+  if (era === 'legacy') server.answerCalls(runtime, desk.answer, new Set(fixtures?.tools.map(({ name }) => name)))
   const client = (context: ServerContext): ToolCall['client'] => clientOf(server, context)
 
   server.setRequestHandler(
@@ -97,7 +98,6 @@ export function createServer(house: House, desk: Desk, era: 'legacy' | 'modern',
       progress: progressOf(context),
       answered: answeredIn(context),
     }
-    if (era === 'legacy') return (await converse(runtime, desk.answer, call, putting(context))) as never
     const reply = await desk.answer.reply(call)
     return ('result' in reply ? reply.result : await toInputRequired(reply.question, seal, context)) as never
   })
@@ -193,15 +193,6 @@ function answeredIn({ mcpReq }: ServerContext): Answered | undefined {
   if (state === undefined) return undefined
   const said = inputResponse(mcpReq.inputResponses, 'person')
   return said.kind === 'elicit' ? { state, action: said.action, content: said.content } : { state, action: 'none' }
-}
-
-/** Asks back over the connection the call came on. */
-function putting(context: ServerContext) {
-  return async (params: Question['params'], signal: AbortSignal): Promise<Pick<Answered, 'action' | 'content'>> =>
-    (await context.mcpReq.send({ method: 'elicitation/create', params }, { signal, timeout: 3_600_000 })) as Pick<
-      Answered,
-      'action' | 'content'
-    >
 }
 
 function announcer({ tell }: Feed): Parameters<OpenFixtures>[0]['notify'] {

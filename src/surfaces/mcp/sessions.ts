@@ -1,5 +1,5 @@
 import { WebStandardStreamableHTTPServerTransport, type Server } from '@modelcontextprotocol/server'
-import { Refusal } from '../listen.ts'
+import { Refusal } from '../../contracts/refusal.ts'
 
 /** Sessions of clients from before 2026. */
 export interface Sessions {

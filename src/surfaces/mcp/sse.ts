@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { isSpecType, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/server'
-import { answer, Refusal, type Route } from '../listen.ts'
+import { Refusal } from '../../contracts/refusal.ts'
+import { answer, type Route } from '../listen.ts'
+import { toWire } from './dialect.ts'
 import { readMessage, sessionName, type Peers } from './http.ts'
 import { createServer, openDesk, type House } from './server.ts'
 
@@ -94,7 +96,7 @@ class EventStream implements Transport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    this.response.write(`event: message\ndata: ${JSON.stringify(message)}\n\n`)
+    this.response.write(`event: message\ndata: ${toWire(message)}\n\n`)
   }
 
   async close(): Promise<void> {

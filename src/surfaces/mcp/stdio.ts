@@ -8,9 +8,9 @@ import { toWire } from './dialect.ts'
 import { oneLine } from '../../contracts/plain.ts'
 import { redact } from '../../contracts/redact/redact.ts'
 import { parseJson, TooMuchJson } from '../json.ts'
+import type { CallServer } from './calls.ts'
 import { openPacing } from './pacing.ts'
 import { createServer, openDesk, openHouse } from './server.ts'
-import { openShortWay, type ShortWay } from './short-way.ts'
 
 /** Longest message taken in; a longer one is answered with an error and the next one is read as usual. */
 const longestMessage = 32 << 20
@@ -32,8 +32,7 @@ export function serveMcpStdio(
   const desk = openDesk(house, { surface: 'mcp-stdio', session: () => session })
   return new Promise((resolve) => {
     const transport = new LineTransport(input, output, resolve)
-    transport.shortWay = openShortWay(runtime, desk.answer, (message) => transport.send(message))
-    serveStdio(({ era }) => createServer(house, desk, era, true), {
+    serveStdio(({ era }) => (transport.server = createServer(house, desk, era, true)), {
       transport,
       onerror: (fault) => console.error('handrail: mcp:', oneLine(redact(fault.message.slice(0, 8_000)), 300)),
     })
@@ -45,7 +44,7 @@ class LineTransport implements Transport {
   onclose?: () => void
   onerror?: (error: Error) => void
   onmessage?: (message: JSONRPCMessage) => void
-  shortWay?: ShortWay
+  server?: CallServer
   private readonly input: Readable
   private readonly output: Writable
   private readonly ended: () => void
@@ -58,7 +57,7 @@ class LineTransport implements Transport {
   private readonly open = new Set<string | number>()
   private readonly pacing = openPacing({
     deliver: (message) => {
-      if (!this.shortWay?.take(message)) this.onmessage?.(message)
+      if (!this.server?.takeAtOnce(message)) this.onmessage?.(message)
     },
     clogged: () => this.output.writableLength + this.outgoing.length > mostUnread,
     dropped: (id) => this.over(id),
@@ -90,7 +89,6 @@ class LineTransport implements Transport {
   send(message: JSONRPCMessage): Promise<void> {
     if (this.closed) return Promise.resolve()
     this.outgoing += `${toWire(message)}\n`
-    this.shortWay?.sent(message)
     if (!('method' in message) && message.id !== undefined) this.over(message.id)
     if (this.outgoing.length >= largeAnswer) return this.flush()
     return (this.flushing ??= new Promise((resolve) => process.nextTick(() => void this.flush().then(resolve))))
@@ -107,9 +105,7 @@ class LineTransport implements Transport {
     const text = this.outgoing
     this.outgoing = ''
     this.flushing = undefined
-    // Plain ASCII, which is most of it, goes out without being encoded.
-    const encoding = Buffer.byteLength(text) === text.length ? 'latin1' : 'utf8'
-    if (this.closed || text === '' || this.output.write(text, encoding)) return Promise.resolve()
+    if (this.closed || text === '' || this.output.write(text)) return Promise.resolve()
     return (this.draining ??= new Promise((resolve) =>
       this.output.once('drain', () => {
         this.draining = undefined
@@ -183,7 +179,7 @@ class LineTransport implements Transport {
   /** The other side has said all it will: what it asked is still answered, within reason. */
   private readonly drain = (): void => {
     this.ending = true
-    this.shortWay?.hangUp()
+    this.server?.hangUp()
     if (this.open.size === 0) this.finish()
     else setTimeout(this.finish, patienceMs).unref()
   }

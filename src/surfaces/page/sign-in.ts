@@ -1,4 +1,5 @@
-import { Refusal, type Route, type Visitor } from '../listen.ts'
+import { Refusal } from '../../contracts/refusal.ts'
+import type { Route, Visitor } from '../listen.ts'
 import type { Doorman } from '../person.ts'
 import { goTo, html, sendPage, type Markup } from './html.ts'
 

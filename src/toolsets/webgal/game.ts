@@ -2,7 +2,7 @@ import { ToolError } from '../../contracts/errors.ts'
 import type { Files, Listing } from '../../host/files.ts'
 import { byText, inTurns, sorted, type Pace } from '../../contracts/steps.ts'
 import { folders, type Folder } from './grammar/commands.ts'
-import { nearest, patience, type Patience } from './nearest.ts'
+import { nearest, patience, type Patience } from '../../contracts/nearest.ts'
 
 /** Where a name in a script leads. */
 export type Whereabouts =

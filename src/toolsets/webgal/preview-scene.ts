@@ -5,7 +5,7 @@ import { openPace, type Pace } from '../../contracts/steps.ts'
 import { referencesOf } from './checks/resources.ts'
 import { openGame, rootOf, type Game } from './game.ts'
 import { statementsOf } from './grammar/parse.ts'
-import { nearest } from './nearest.ts'
+import { nearest } from '../../contracts/nearest.ts'
 import { defineTool } from './use.ts'
 
 export const previewScene = defineTool({

@@ -11,7 +11,7 @@ const atOnce = 1_000_000
 const longest = 256
 
 /** The candidate that takes the fewest changes to become the word, if few enough. */
-export function nearest(word: string, candidates: Iterable<string>, most: number, given: Patience): string | undefined {
+export function nearest(word: string, candidates: Iterable<string>, most: number, given = patience()): string | undefined {
   if (word.length > longest) return undefined
   let best: string | undefined
   let least = most + 1

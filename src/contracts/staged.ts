@@ -1,0 +1,25 @@
+import type { Change, Changed } from './change.ts'
+import type { Ran, Sides } from './stage.ts'
+import type { Card } from './tool.ts'
+
+/** A program that has run, and what it did. */
+export interface Staged {
+  readonly ran: Ran
+  /** The project's side of everything it changed. */
+  readonly states: Record<string, string | null>
+  /** Not real yet: what a commit would do. */
+  changes(): Promise<Change[]>
+  /** Real already, since it could not be confined: the states before, for undo. */
+  made(): readonly Changed[]
+  /** What a card shows of it; `sensitive` are the files that make other programs run something. */
+  show(sensitive: ReadonlySet<string>): Promise<Pick<Card, 'changes' | 'rest'>>
+  readonly sides: Sides
+  /** Before a person is asked about it: refused where too many wait already, else written down whole. */
+  mayWait(): Promise<void>
+  /** It waits for a person: the same call finds it again, also after a restart. */
+  keep(approval: string): void
+  /** It is this call's alone from here on: whoever else had found it finds nothing any more, and where we die that call is told of. */
+  take(call: string): void
+  /** No trace of it is left. */
+  discard(): void
+}

@@ -1,0 +1,25 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+
+// What a setting says of itself besides its type; see contracts/config.ts.
+const vocabulary = ['tighter', 'loosens', 'emptyIsAll']
+
+/** The one checker of every contract. A test holds the schemas to the rules of JSON Schema, so that no start has to. */
+const open = (): Ajv2020 =>
+  new Ajv2020({
+    allErrors: true,
+    strict: true,
+    strictRequired: false,
+    strictTypes: false,
+    addUsedSchema: false,
+    validateSchema: false,
+  }).addVocabulary(vocabulary)
+
+let ajv: Ajv2020 | undefined
+const compiled = new WeakMap<object, ValidateFunction>()
+
+/** Compiled when it is first asked for: most starts need few of them. */
+export function validatorOf(schema: object): ValidateFunction {
+  let found = compiled.get(schema)
+  if (!found) compiled.set(schema, (found = (ajv ??= open()).compile(schema)))
+  return found
+}
