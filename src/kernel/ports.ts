@@ -107,7 +107,11 @@ export interface Staged {
   changes(): Promise<WorldChange[]>
   /** Made already, by a program that could not be confined. */
   made(): readonly WorldRecord[]
-  show(sensitive: ReadonlySet<string>): Promise<Pick<Card, 'changes' | 'rest'>>
+  /** `links` are new ones that a person is asked about: what stands where they lead is shown as well. */
+  show(
+    sensitive: ReadonlySet<string>,
+    links?: { states: Record<string, string | null>; ends: ReadonlyMap<string, string> },
+  ): Promise<Pick<Card, 'changes' | 'rest'>>
   readonly sides: Sides
   /** Refused where too many wait for a person already. */
   mayWait(): Promise<void>

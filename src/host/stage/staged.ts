@@ -9,13 +9,21 @@ import { each, inTurns, type Steps } from '../../contracts/steps.ts'
 import type { Card } from '../../contracts/tool.ts'
 import type { Diffs } from '../diffs.ts'
 import { sha256 } from '../files.ts'
+import type { PathRules } from '../paths.ts'
 import { contentAt, stateWord, type Standing } from '../standing.ts'
 import { ioFault, type Root } from '../walk.ts'
 import type { Compared, Earlier } from './before.ts'
+import { filesBehind, movedBehind, type Behind } from './behind.ts'
 import { effectsOf, type Contents, type Difference } from './effects.ts'
 import { removeStage } from './places.ts'
 import { nameStage, replaceRecord, writeStory, type StageRecord, type StageStory } from './records.ts'
 import { showEffects } from './show.ts'
+
+/** Links that a person is asked about: where they end in the project, and what stands there. */
+interface NewLinks {
+  states: Record<string, string | null>
+  ends: ReadonlyMap<string, string>
+}
 
 /** One change as the journal takes it. */
 export interface StagedChange {
@@ -36,8 +44,8 @@ export interface Staged {
   changes(): Promise<StagedChange[]>
   /** Real already, since it could not be confined: the states before, for undo. */
   made(): readonly { path: string; before: Earlier | null }[]
-  /** What a card shows of it; `sensitive` are the files that make other programs run something. */
-  show(sensitive: ReadonlySet<string>): Promise<Pick<Card, 'changes' | 'rest'>>
+  /** What a card shows of it; `sensitive` are the files that make other programs run something, `links` new ones under such a name. */
+  show(sensitive: ReadonlySet<string>, links?: NewLinks): Promise<Pick<Card, 'changes' | 'rest'>>
   readonly sides: Sides
   /** Before a person is asked about it: refused where too many wait already, else written down whole. */
   mayWait(): Promise<void>
@@ -55,7 +63,7 @@ export function* onStage(
   folder: string,
   record: StageRecord,
   story: StageStory,
-  diffs: Diffs,
+  { diffs, rules }: { diffs: Diffs; rules: PathRules },
   room: () => void = () => undefined,
 ): Steps<Staged> {
   const { ran, changed } = story
@@ -91,12 +99,19 @@ export function* onStage(
     states,
     changes: () => inTurns(changes()),
     made: () => [],
-    show(sensitive) {
+    show(sensitive, links) {
       const both = ({ path }: Effect): readonly [Buffer, Buffer] => [
         byPath.get(path)?.before?.form === 'file' ? contents.before(path) : Buffer.alloc(0),
         contents.after(path),
       ]
-      return showEffects(ran.effects, both, sensitive, diffs)
+      const look = async (at: string, most: number): Promise<Behind> => {
+        const found = await inTurns(filesBehind(project, rules, at, (path) => byPath.has(path), most))
+        // A yes is bound to this state: what stood there for a moment while the card was made is not what is shown.
+        for (const { path, standing } of found.files)
+          if (path === at && links?.states[at] !== stateWord(standing)) throw movedBehind(path)
+        return found
+      }
+      return showEffects(ran.effects, both, sensitive, diffs, links && { ends: links.ends, look })
     },
     sides: sidesOf(byPath, contents),
     async mayWait() {
