@@ -128,6 +128,10 @@ describe.each(users)('run by %s', (_, uid) => {
         ['ioctl', number('ioctl'), 0, 0x541c, 0],
         ['personality', number('personality'), 0x40_0000],
         ['unshare', number('unshare'), 0x400],
+        // The first process of the stage: attached, seized, written to.
+        ['ptrace', number('ptrace'), 16, 1, 0, 0],
+        ['ptrace', number('ptrace'), 0x4206, 1, 0, 0],
+        ['process_vm_writev', number('process_vm_writev'), 1, 0, 0, 0, 0, 0],
         // A thread that shares no files.
         ['clone', number('clone'), 0x1_0900, 0],
         ['close_range', number('close_range'), 1_000, 1_001, 2],

@@ -162,6 +162,18 @@ export const deniedWith: readonly DeniedWith[] = [
     when: [{ argument: 0, has: newNamespace | newTime }],
   },
   {
+    why: 'the first process of the stage is what ends all others: who traces it can talk it out of that',
+    how: 'EPERM',
+    calls: { ptrace: [101, 117] },
+    when: [{ argument: 1, is: [1] }],
+  },
+  {
+    why: 'the same, for who writes to its memory',
+    how: 'EPERM',
+    calls: { process_vm_writev: [311, 271] },
+    when: [{ argument: 0, is: [1] }],
+  },
+  {
     why: 'files that only one thread of a process has open are told of nowhere but under that thread, so nobody could count them',
     how: 'EPERM',
     calls: { unshare: [272, 97] },
