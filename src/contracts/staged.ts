@@ -2,6 +2,12 @@ import type { Change, Changed } from './change.ts'
 import type { Ran, Sides } from './stage.ts'
 import type { Card } from './tool.ts'
 
+/** Links that a person is asked about: where they end in the project, and what stands there. */
+export interface NewLinks {
+  states: Record<string, string | null>
+  ends: ReadonlyMap<string, string>
+}
+
 /** A program that has run, and what it did. */
 export interface Staged {
   readonly ran: Ran
@@ -11,8 +17,8 @@ export interface Staged {
   changes(): Promise<Change[]>
   /** Real already, since it could not be confined: the states before, for undo. */
   made(): readonly Changed[]
-  /** What a card shows of it; `sensitive` are the files that make other programs run something. */
-  show(sensitive: ReadonlySet<string>): Promise<Pick<Card, 'changes' | 'rest'>>
+  /** What a card shows of it; `sensitive` are the files that make other programs run something, `links` new ones under such a name. */
+  show(sensitive: ReadonlySet<string>, links?: NewLinks): Promise<Pick<Card, 'changes' | 'rest'>>
   readonly sides: Sides
   /** Before a person is asked about it: refused where too many wait already, else written down whole. */
   mayWait(): Promise<void>

@@ -245,7 +245,9 @@ function* writeTemporary(folder: Folder, names: readonly string[], content: Cont
     return allBits
   }
   const like = before?.isFile() ? before : undefined
-  const bits = how.mode === undefined ? like && like.mode & 0o7777 : how.mode & allBits
+  // Not a bit that lends the rights of its owner: that was given to other content.
+  const mode = how.mode ?? like?.mode
+  const bits = mode === undefined ? undefined : mode & allBits
   let given = 0
   yield* writeNew(folder.at(temporary), content, (bits ?? 0o666) & allBits, function* (fd) {
     if (like && process.getuid?.() === 0) fchownSync(fd, like.uid, like.gid)

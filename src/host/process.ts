@@ -20,8 +20,10 @@ export interface ProcessOptions {
   onErrors?: (chunk: Buffer) => void
   /** Called once it runs, with a way to end it; what is said there comes back as `ended`. */
   onStarted?: (pid: number, end: (why: string) => void) => void
-  /** One more pipe, number 3, that the process may write facts to. */
-  onFacts?: (chunk: Buffer) => void
+  /** One more pipe, number 3, that the process may write facts to, and is told something on. */
+  onFacts?: (chunk: Buffer, tell: (line: string) => void) => void
+  /** Whoever else is to go whenever it is killed, and when it has ended. */
+  onKill?: () => void
   /** And more after that, number 4 and on, that it reads from: it waits there, and its time begins once all is said. Seen in no list of processes. */
   instructions?: readonly Promise<Buffer>[]
   /** A variable every process of the tree carries unless it takes pains to lose it: strays are found and killed by it. */
@@ -77,6 +79,7 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
     const strays = options.mark === undefined ? undefined : followStrays(child.pid)
     const kill = (): void => {
       killTree(child, options.mark)
+      options.onKill?.()
       strays?.kill()
     }
     let timer: NodeJS.Timeout | undefined
@@ -108,7 +111,11 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
       else if (errors.length < errorBytes) errors += chunk.toString('utf8').slice(0, errorBytes - errors.length)
     })
     const facts = child.stdio[3]
-    if (facts && 'on' in facts) facts.on('data', (chunk: Buffer) => options.onFacts?.(chunk))
+    if (facts && 'write' in facts) {
+      const tell = (line: string): void => void facts.write(line)
+      // It may have ended before it is told.
+      facts.on('error', () => undefined).on('data', (chunk: Buffer) => options.onFacts?.(chunk, tell))
+    }
     if (child.pid !== undefined)
       options.onStarted?.(child.pid, (why) => {
         ended ??= why

@@ -19,7 +19,7 @@ export function followStrays(pid: number | undefined): { kill(): void; stop(): v
   return {
     kill() {
       look()
-      for (const [one, name] of known) if (name !== undefined && processName(one) === name) end(one)
+      for (const [one, name] of known) endIfStill(one, name)
     },
     stop: () => clearInterval(timer),
   }
@@ -48,6 +48,11 @@ function end(pid: number): void {
   } catch {
     // It went by itself.
   }
+}
+
+/** Ends a process where it is the one that was given this name; see `processName`. */
+export function endIfStill(pid: number, name: string | undefined): void {
+  if (name !== undefined && processName(pid) === name) end(pid)
 }
 
 /** Whoever carries the mark in its environment, wherever it has moved to. Again until nobody is found: they may be forking. */

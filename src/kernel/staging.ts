@@ -10,12 +10,12 @@ import { checkOutput } from './check.ts'
 import { consent, Unanswered, withdraw } from './consent.ts'
 import { deadline } from './deadline.ts'
 import { digest, digestLong } from './digest.ts'
-import { behindLinks } from './behind-links.ts'
+import { behindLinks, type BehindLinks } from './behind-links.ts'
 import { askedAbout, askedOnce, newAmong, reasons, tellMarks, type Mark } from './marks.ts'
 import { highest } from './policy.ts'
 import { powers } from './powers.ts'
 import type { Judged, Programmed } from './road.ts'
-import { statesOf, type States } from './states.ts'
+import { statesOf } from './states.ts'
 
 /** What is known of a program before it runs. */
 export async function programmed(judged: Judged): Promise<Programmed | undefined> {
@@ -171,18 +171,19 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
     })
   }
   const asks = policy.asks(risk) && role !== 'person'
-  const behind = (): Promise<States> => behindLinks(ports.world, staged.ran.effects, marks, call.options.signal)
-  const led = asks ? digest(await behind()) : ''
+  const behind = (): Promise<BehindLinks> => behindLinks(ports.world, staged.ran.effects, marks, call.options.signal)
+  const links = asks ? await behind() : undefined
+  const led = links ? digest(links.states) : ''
   if (asks) {
     const bound = (on: string, behind: string): Promise<string> => digestLong(on, behind, reasons(marks))
     const stateDigest = await bound(state, led)
     const sensitive = askedAbout(marks)
-    const card = async (): Promise<Card> => tellMarks(await cardAfter(await tool.card(input), staged, sensitive), marks)
+    const card = async (): Promise<Card> => tellMarks(await cardAfter(await tool.card(input), staged, sensitive, links), marks)
     const question = {
       ...call,
       sensitive,
       beforeRun: false,
-      stillOn: async () => bound(await stateNow(), digest(await behind())),
+      stillOn: async () => bound(await stateNow(), digest((await behind()).states)),
       tool,
       input,
       light,
@@ -208,7 +209,7 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
     ports.world.exclusive(async () => {
       if (asks) {
         const news = newAmong(await road.marksNow({ touches, effects: staged.ran.effects }), marks, () => false)
-        if (news.length > 0 || digest(await behind()) !== led) throw movedAround(news)
+        if (news.length > 0 || digest((await behind()).states) !== led) throw movedAround(news)
       }
       const changes = await staged.changes()
       const origin = { call: call.id, session, person: role === 'person', idempotencyKey: null }
@@ -228,7 +229,7 @@ function movedAround(news: readonly Mark[]): ToolError {
 }
 
 /** The effect, not the words: every change, and what a person should know of the run. */
-async function cardAfter(card: Card, { ran, show }: Staged, sensitive: string[]): Promise<Card> {
+async function cardAfter(card: Card, { ran, show }: Staged, sensitive: string[], links?: BehindLinks): Promise<Card> {
   // Set off, so that what a program prints cannot pass for what we say.
   const last = (text: string): string[] =>
     text
@@ -244,7 +245,7 @@ async function cardAfter(card: Card, { ran, show }: Staged, sensitive: string[])
     ...(ran.stdout.text.trim() ? ['It printed:', ...last(ran.stdout.text)] : []),
     ...(ran.stderr.text.trim() ? ['Its errors:', ...last(ran.stderr.text)] : []),
   ]
-  return { title: card.title, ...(await show(new Set(sensitive))), notes }
+  return { title: card.title, ...(await show(new Set(sensitive), links)), notes }
 }
 
 const mostReasons = 20

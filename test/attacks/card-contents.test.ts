@@ -1,5 +1,5 @@
-import { chmodSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { chmodSync, rmSync, symlinkSync } from 'node:fs'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Approval } from '../../src/contracts/approval.ts'
 import { cardText, diffRows, headline } from '../../src/contracts/plain.ts'
 import type { CardChange } from '../../src/contracts/tool.ts'
@@ -135,14 +135,83 @@ describe('text that is not UTF-8', () => {
 })
 
 describe('links', () => {
-  test('one under a name that runs is not whole: what stands where it leads is not on the card', async () => {
-    for (const target of ['../docs/notes.txt', '/tmp/elsewhere.json', '../docs']) {
-      const asked = await ask(world, { command: `mkdir -p .vscode; ln -s ${target} .vscode/tasks.json` })
-      expect(headline(find(asked, '.vscode/tasks.json'))).toContain(`link → ${target}`)
-      expect(headline(find(asked, '.vscode/tasks.json'))).toContain('NOT SHOWN HERE')
+  // Only so many programs may wait for an answer.
+  afterEach(() => {
+    for (const { id } of world.runtime.approvals.list('pending'))
+      world.runtime.approvals.decide(id, { approve: false, by: 'test' })
+  })
+  const read = async ({ id }: Approval): Promise<string> => (await runCli(world.project, ['approvals', 'show', id])).out
+
+  test('a file that one under a name that runs leads to is shown', async () => {
+    const asked = await ask(world, { command: 'mkdir -p .vscode; ln -s ../docs/notes.txt .vscode/tasks.json' })
+    expect(headline(find(asked, '.vscode/tasks.json'))).toContain('link → ../docs/notes.txt')
+    expect(headline(find(asked, 'docs/notes.txt'))).toMatch(/: not changed, from now on also \.vscode\/tasks\.json; \d+ bytes/)
+    expect(shownOf(find(asked, 'docs/notes.txt'))).toContain(evil)
+    expect(asked.whole).toBe(true)
+    expect(await read(asked)).toContain(evil)
+  })
+
+  test('so is all of a folder, by each name it gets, and what the same program changed there whole', async () => {
+    world.write('ed/tasks.json', `{ "tasks": "${evil}" }\n`)
+    world.write('ed/deep/er.txt', 'deep\n')
+    world.write('ed/old.json', `{ "old": "${evil}" }\n`)
+    const asked = await ask(world, { command: 'ln -s ed .vscode; mkdir k; ln -s ../ed k/.vscode; echo more >> ed/old.json' })
+    expect(headline(find(asked, 'ed/tasks.json'))).toContain('also .vscode/tasks.json and k/.vscode/tasks.json; ')
+    expect(shownOf(find(asked, 'ed/tasks.json'))).toContain(evil)
+    expect(shownOf(find(asked, 'ed/deep/er.txt'))).toContain('deep')
+    expect(headline(find(asked, 'ed/old.json'))).toContain('modified, shown whole')
+    expect(shownOf(find(asked, 'ed/old.json'))).toContain(evil)
+    expect(asked.whole).toBe(true)
+    expect(await read(asked)).toContain(evil)
+  })
+
+  test('what cannot be shown of it is said, and is not whole', async () => {
+    world.write('keys/.env', 'A=1\n')
+    world.write('keys/a.txt', 'a\n')
+    world.write('picture/a.bin', Buffer.from(Array.from({ length: 300 }, (_, index) => index % 256)))
+    for (let index = 0; index < 210; index++) world.write(`many/${index}.txt`, 'x\n')
+    world.write('large/a.txt', 'line\n'.repeat(20_000))
+    rmSync(world.path('large/onward'), { force: true })
+    symlinkSync('../docs', world.path('large/onward'))
+    for (const [target, why] of [
+      ['/tmp/elsewhere', 'what it leads to'],
+      ['.', 'the whole project'],
+      ['many', 'which is very much'],
+      ['keys', 'keys/.env, which tools may not read'],
+      ['large', 'where large/onward leads, which is a link as well'],
+    ] as const) {
+      const asked = await ask(world, { command: `ln -s ${target} .vscode` })
+      expect(headline(find(asked, '.vscode'))).toContain(`NOT SHOWN HERE: `)
+      expect(headline(find(asked, '.vscode'))).toContain(why)
       await mustNotBeWhole(asked)
-      expect((await runCli(world.project, ['approvals', 'show', asked.id, '--file', '.vscode/tasks.json'])).out).toContain(target)
+      expect(JSON.stringify(asked.card)).not.toContain('A=1')
     }
+    const large = await ask(world, { command: 'ln -s large/a.txt Justfile' })
+    expect(find(large, 'large/a.txt').unshown).toEqual({ lines: 20_000 })
+    await mustNotBeWhole(large)
+    expect((await runCli(world.project, ['approvals', 'show', large.id, '--file', 'large/a.txt'])).out).toContain('line\nline')
+    const binary = await ask(world, { command: 'ln -s picture .vscode' })
+    expect(find(binary, 'picture/a.bin').unshown).toEqual({ why: 'it is no text' })
+    await mustNotBeWhole(binary)
+  })
+
+  test('one that leads to nothing says so; one that leads to what the program made is whole', async () => {
+    const nothing = await ask(world, { command: 'ln -s not-there .vscode' })
+    expect(headline(find(nothing, '.vscode'))).toContain('link → not-there, where nothing stands')
+    const made = await ask(world, { command: `mkdir made; echo '${evil}' > made/tasks.json; ln -s made .vscode` })
+    expect(headline(find(made, '.vscode'))).not.toContain('nothing stands')
+    expect(shownOf(find(made, 'made/tasks.json'))).toContain(evil)
+    expect(made.whole).toBe(true)
+  })
+
+  test('a yes to what was shown is none to what stands there later', async () => {
+    world.write('ed/tasks.json', 'shown\n')
+    const command = 'ln -s ed .idea'
+    const asked = await ask(world, { command })
+    expect(asked.whole).toBe(true)
+    world.runtime.approvals.decide(asked.id, { approve: true, by: 'test' })
+    world.write('ed/tasks.json', 'later\n')
+    expect((await world.fault('shell', { command }, { approvalWaitMs: 0 })).code).toBe('E_CONFLICT')
   })
 
   test('a target cannot pass for our words, nor hide its bytes', async () => {

@@ -128,8 +128,8 @@ attack('W08 other spellings of such a file, which some file systems take for the
 attack('W09 mode is kept by every way to write, also by undo', async (trap) => {
   writeFileSync(trap.at('run.sh'), '#!/bin/sh\necho one\n')
   const mode = (): number => statSync(trap.at('run.sh')).mode & 0o7777
-  for (const wanted of [0o755, 0o600, 0o444, 0o4755]) {
-    chmodSync(trap.at('run.sh'), wanted)
+  for (const [wanted, given = wanted] of [[0o755], [0o600], [0o444], [0o755, 0o4755]] as const) {
+    chmodSync(trap.at('run.sh'), given)
     expect(await trap.ask('write_to_file', write('run.sh', `#!/bin/sh\necho ${wanted}\n`))).toBe('ok')
     expect(mode()).toBe(wanted)
     expect(await trap.ask('replace_in_file', { path: 'run.sh', find: 'echo', replace: 'printf' })).toBe('ok')

@@ -127,6 +127,14 @@ describe.each(users)('run by %s', (_, uid) => {
         ['ioctl', number('ioctl'), 0, high + 0x5412, 0],
         ['ioctl', number('ioctl'), 0, 0x541c, 0],
         ['personality', number('personality'), 0x40_0000],
+        ['unshare', number('unshare'), 0x400],
+        // The first process of the stage: attached, seized, written to.
+        ['ptrace', number('ptrace'), 16, 1, 0, 0],
+        ['ptrace', number('ptrace'), 0x4206, 1, 0, 0],
+        ['process_vm_writev', number('process_vm_writev'), 1, 0, 0, 0, 0, 0],
+        // A thread that shares no files.
+        ['clone', number('clone'), 0x1_0900, 0],
+        ['close_range', number('close_range'), 1_000, 1_001, 2],
       ]
       const [all, given, sockets, shared] = [
         tries(plain.map(({ name, at }) => [name, at, -1, -1, -1, -1, -1] as const)),
@@ -184,6 +192,7 @@ describe.each(users)('run by %s', (_, uid) => {
     })
   })
 
+  const [exit, mmap, munmap, readCall] = process.arch === 'arm64' ? [93, 222, 215, 63] : [60, 9, 11, 0]
   const small = ['--stage-disk-bytes', '20000000', '--stage-memory-bytes', '100000000', '--stage-entries', '2000']
   const python = (code: string): string => `/usr/bin/python3 -c '${code}'`
   const write = 'for i in 1 2 3 4 5; do head -c 8000000 /dev/zero >'
@@ -202,6 +211,22 @@ describe.each(users)('run by %s', (_, uid) => {
     'shared memory': python(
       'import mmap, time; m = mmap.mmap(-1, 200000000); [m.write(b"x" * 1000000) for i in range(200)]; time.sleep(20)',
     ),
+    'shared memory that it let go of': python(
+      'import mmap, time\nm = mmap.mmap(-1, 204800000)\nfor i in range(0, 204800000, 1024000): m[i:i+1024000] = b"x" * 1024000; m.madvise(mmap.MADV_DONTNEED, i, 1024000)\ntime.sleep(20)',
+    ),
+    'memory of those whose first thread has ended': python(
+      `import threading, ctypes, os, time\ndef fill():\n x = b"x" * 60000000; time.sleep(20)\nfor i in range(3):\n if os.fork() == 0: threading.Thread(target=fill).start(); ctypes.CDLL(None).syscall(${exit}, 0)\ntime.sleep(20)`,
+    ),
+    'files of one whose first thread has ended': python(
+      `import threading, ctypes, os, time\ndef fill():\n time.sleep(0.3)\n for i in range(5):\n  f = open("x", "w+b"); os.unlink("x"); f.write(b"x" * 8000000); f.flush(); globals()[f"f{i}"] = f\n time.sleep(20)\nthreading.Thread(target=fill).start(); ctypes.CDLL(None).syscall(${exit}, 0)`,
+    ),
+    'files that only a thread with a table of its own has': python(
+      `import threading, ctypes, os, time\ndef fill():\n lib = ctypes.CDLL(None); lib.unshare(0x400); lib.syscall(${number('close_range')}, 1000, 1001, 2)\n for i in range(5):\n  f = open("x", "w+b"); os.unlink("x"); f.write(b"x" * 8000000); f.flush(); globals()[f"f{i}"] = f\n time.sleep(20)\nt = threading.Thread(target=fill); t.start(); t.join()`,
+    ),
+    // Only root is told what lies behind a mapping; for others the largest part counts that was seen of it.
+    ...(uid === 0 && {
+      'shared memory of which it keeps one page': `perl -e 'my ($all, $part) = (204800000, 1024000); my $at = syscall(${mmap}, 0, $all, 3, 0x21, -1, 0); open my $zero, "<", "/dev/zero"; for (my $done = 4096; $done < $all; $done += $part) { syscall(${readCall}, fileno $zero, $at + $done, $part); syscall(${munmap}, $at + $done, $part) } sleep 20'`,
+    }),
     ...(uid !== 0 && { 'who hides': 'cp /usr/bin/perl hides; chmod 111 hides; ./hides -e "sleep 20"' }),
   }
   const fine: Record<string, string> = {
@@ -220,6 +245,7 @@ describe.each(users)('run by %s', (_, uid) => {
     const ends = async (given: Record<string, string>): Promise<Record<string, string>> =>
       Object.fromEntries(await Promise.all(Object.entries(given).map(async ([name, command]) => [name, await run(command)])))
     const bytes = 'it wrote more than 20000000 bytes (limits.stageDiskBytes)'
+    const memory = 'it took more than 100000000 bytes of memory (limits.stageMemoryBytes)'
     const entries = 'it made more than 2000 files and folders (limits.stageEntries)'
     expect(await ends(bombs)).toEqual({
       'files without a name': bytes,
@@ -230,7 +256,12 @@ describe.each(users)('run by %s', (_, uid) => {
       'deeper than any path': bytes,
       'empty files': entries,
       'empty files in /tmp': entries,
-      'shared memory': 'it took more than 100000000 bytes of memory (limits.stageMemoryBytes)',
+      'shared memory': memory,
+      'shared memory that it let go of': memory,
+      'memory of those whose first thread has ended': memory,
+      'files of one whose first thread has ended': bytes,
+      'files that only a thread with a table of its own has': bytes,
+      ...(uid === 0 && { 'shared memory of which it keeps one page': memory }),
       ...(uid !== 0 && { 'who hides': 'it hides from us which files it has open, so what it writes cannot be counted' }),
     })
     expect(await ends(fine)).toEqual(Object.fromEntries(Object.keys(fine).map((name) => [name, 'fine'])))

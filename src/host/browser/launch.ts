@@ -22,12 +22,14 @@ const passed = ['PATH', 'LANG', 'LC_ALL', 'LD_LIBRARY_PATH', 'FONTCONFIG_FILE', 
  * the browser's process group goes, and its folder.
  */
 const keeperScript = `cat >/dev/null
-[ -f "$0/group" ] && kill -KILL -- "-$(cat "$0/group")" 2>/dev/null
 tries=0
-while [ -e "$0" ] && [ "$tries" -lt 50 ]; do rm -rf -- "$0" 2>/dev/null; tries=$((tries + 1)); sleep 0.1; done`
+while [ -e "$0" ] && [ "$tries" -lt 50 ]; do
+  [ -f "$0/group" ] && kill -KILL -- "-$(cat "$0/group")" 2>/dev/null
+  rm -rf -- "$0" 2>/dev/null; tries=$((tries + 1)); sleep 0.1
+done`
 
-/** Leaves the number of its process group in the folder, then becomes the browser. */
-const starterScript = 'echo $$ > "$0/group"; exec "$@"'
+/** Leaves the number of its process group in the folder, then becomes the browser; where the folder is gone already, nothing. */
+const starterScript = 'echo $$ > "$0/group" && exec "$@"'
 
 export async function launchChromium(file: string, timeoutMs: number): Promise<Chromium> {
   // Loaded here and not before: it takes a fifth of a second.

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { ToolError } from '../../contracts/errors.ts'
 import type { Kept, Program, Ran } from '../../contracts/stage.ts'
 import { runProcess, type ProcessEnd } from '../process.ts'
-import { canAct, gone, markName } from '../running.ts'
+import { canAct, endIfStill, gone, markName, processName } from '../running.ts'
 import { asBytes, confine, needsInstructions, started, startText, type View } from './confine.ts'
 import { boundedGroup } from './group.ts'
 import { lifeline } from './lifeline.ts'
@@ -130,6 +130,7 @@ export function makeReady(means: Means, { folder, layers, limits }: Setting): Re
   const block = 512
   let facts = ''
   let first: number | undefined
+  let firstName: string | undefined
   let asked: Launch | undefined
   let over = false
   let outdated = false
@@ -140,6 +141,10 @@ export function makeReady(means: Means, { folder, layers, limits }: Setting): Re
   const how = said()
   const what = said()
   const group = boundedGroup(limits)
+  // It goes with bubblewrap by itself, unless a program talked it out of that.
+  const endFirst = (): void => {
+    if (first !== undefined) endIfStill(first, firstName)
+  }
   const running = runProcess({
     file: means.unshare,
     args: [
@@ -166,13 +171,16 @@ export function makeReady(means: Means, { folder, layers, limits }: Setting): Re
       pid = started
       stop = end
     },
-    onFacts(chunk) {
+    onFacts(chunk, tell) {
       facts += chunk.toString('utf8')
       const child = /"child-pid"\s*:\s*(\d+)\b[^]/.exec(facts)?.[1]
       if (child === undefined || first !== undefined) return
       first = Number(child)
+      firstName = processName(first)
+      tell(`${first}\n`)
       asked?.onFirst?.(first)
     },
+    onKill: endFirst,
   }).finally(() => {
     over = true
     watch?.stop()
@@ -180,6 +188,7 @@ export function makeReady(means: Means, { folder, layers, limits }: Setting): Re
   const ended = (async (): Promise<LaunchEnd> => {
     const end = await running
     // The first process of its namespace ends last: once it is gone, so is everything the program left running.
+    endFirst()
     if (first !== undefined) await gone(first)
     group?.drop()
     return {

@@ -106,7 +106,7 @@ function* openBelow(folder: string, within: readonly string[], were: Map<string,
       const names = [...within, entry.name]
       if ((mode & needs) !== needs) {
         were.set(names.join('/'), mode & 0o777)
-        chmodSync(path, (mode & 0o777) | needs)
+        chmodSync(path, (mode & 0o7777) | needs)
       }
       if (entry.isDirectory()) yield* openBelow(path, names, were)
     }

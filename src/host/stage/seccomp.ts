@@ -79,6 +79,11 @@ function condition(question: Question, away: number): Step[] {
       [load, low],
       [jumpIfAny, question.has, 0, away],
     ]
+  if ('lacks' in question)
+    return [
+      [load, low],
+      [jumpIfAny, question.lacks, away, 0],
+    ]
   if ('above' in question)
     return [
       [load, low + 4],

@@ -5,6 +5,7 @@ import type { Effect } from '../../contracts/stage.ts'
 import { inTurns, sorted } from '../../contracts/steps.ts'
 import type { Card, CardChange } from '../../contracts/tool.ts'
 import type { Diffs } from '../diffs.ts'
+import type { Behind, BehindFile } from './behind.ts'
 import { legible } from './legible.ts'
 
 /** More than a person looks through one by one is told by folder, and agreed to only as that. */
@@ -16,9 +17,23 @@ const mostCharacters = 400_000
 /** What is compared to find out, in one file and in all of them. */
 const largestText = 8_388_608
 const mostCompared = 67_108_864
+/** Files and folders behind new links. */
+const mostBehind = 200
 /** The event loop is given back after this long. */
 const sliceMs = 5
 const none: LineDiff = { type: 'line', hunks: [] }
+
+/** New links that a person is asked about: where each ends in the project, and what stands there. */
+interface Links {
+  ends: ReadonlyMap<string, string>
+  look(at: string, most: number): Promise<Behind>
+}
+
+/** What a card shows: a change, or a file that did not change and gets another name by a new link. */
+interface Item {
+  effect: Effect
+  also?: { names: string[]; file: BehindFile }
+}
 
 /**
  * Changes as the card shows them: with the content that will stand there, or marked as not shown. Each has its kind, its sizes and its
@@ -30,40 +45,46 @@ export async function showEffects(
   contents: (effect: Effect) => readonly [Buffer, Buffer],
   sensitive: ReadonlySet<string>,
   diffs: Diffs,
+  links: Links = { ends: new Map(), look: async () => ({ files: [] }) },
 ): Promise<Pick<Card, 'changes' | 'rest'>> {
-  const rank = ({ kind, path, from }: Effect): number =>
-    kind === 'deleted' ? 0 : sensitive.has(path) || (from !== undefined && sensitive.has(from)) ? 1 : 2
-  const before = (a: Effect, b: Effect): number => rank(a) - rank(b) || largest(a) - largest(b) || (a.path < b.path ? -1 : 1)
-  const ordered = await inTurns(sorted(effects, before))
+  const isMarked = ({ path, from }: Effect): boolean => sensitive.has(path) || (from !== undefined && sensitive.has(from))
+  const rank = ({ effect, also }: Item): number => (effect.kind === 'deleted' ? 0 : also || isMarked(effect) ? 1 : 2)
+  const before = (a: Item, b: Item): number =>
+    rank(a) - rank(b) || largest(a.effect) - largest(b.effect) || (a.effect.path < b.effect.path ? -1 : 1)
+  const { led, items } = await behindAll(links)
+  const ends = [...links.ends.values()]
+  const isBehind = (path: string): boolean => ends.some((end) => isAtOrBelow(path, end))
+  const ordered = await inTurns(sorted([...effects.map((effect): Item => ({ effect })), ...items], before))
   const left = { lines: mostLines, characters: mostCharacters, compared: mostCompared }
   const changes: CardChange[] = []
   let slice = performance.now()
-  for (const effect of ordered.slice(0, mostListed)) {
-    changes.push(await shown(effect))
+  for (const item of ordered.slice(0, mostListed)) {
+    changes.push(await shown(item))
     if (performance.now() - slice < sliceMs) continue
     await breathe()
     slice = performance.now()
   }
-  const rest = byFolder(ordered.slice(mostListed))
+  const rest = byFolder(ordered.slice(mostListed).map(({ effect }) => effect))
   return { changes, ...(rest.length && { rest }) }
 
-  async function shown(effect: Effect): Promise<CardChange> {
-    const { path, sizes, hashes, form } = effect
-    const says = sentence(effect)
-    const weight = form === 'folder' ? {} : { sizes, hashes }
-    const change: CardChange = { path, says, diff: none, ...weight, ...(rank(effect) === 1 && { sensitive: true as const }) }
-    // What a link leads to is not on the card; where it only names something, its target is all there is to see.
-    if (form === 'link' && effect.kind !== 'deleted')
-      return change.sensitive || targetIsOdd(effect) ? { ...change, unshown: { why: 'what it leads to' } } : change
-    const old = form === 'file' && isOldUnderNewMeaning(effect, change.sensitive === true)
-    if (form !== 'file' || !(old || effect.kind === 'created' || effect.kind === 'modified')) return change
+  async function shown({ effect, also }: Item): Promise<CardChange> {
+    const { path, sizes, hashes, form, kind } = effect
+    const says = also ? `not changed, from now on also ${also.names.map(shownName).join(' and ')}` : sentence(effect)
+    const weight =
+      form === 'folder' ? {} : also ? { sizes: [null, sizes[1]] as const, hashes: [null, hashes[1]] as const } : { sizes, hashes }
+    const marked = kind !== 'deleted' && !also && isMarked(effect)
+    const change: CardChange = { path, says, diff: none, ...weight, ...(marked && { sensitive: true as const }) }
+    if (form === 'link' && kind !== 'deleted') return shownLink(change, effect)
+    const old = form === 'file' && (also !== undefined || isOldUnderNewMeaning(effect, marked, isBehind(path)))
+    if (form !== 'file' || !(old || kind === 'created' || kind === 'modified')) return change
     const size = largest(effect)
     if (size > largestText || left.compared < size) return { ...change, unshown: {} }
     left.compared -= size
-    const [was, is] = contents(effect)
+    const [was, is] = also ? [Buffer.alloc(0), also.file.content()] : contents(effect)
     const [before, after] = [legible(old ? Buffer.alloc(0) : was), legible(is)]
     if (!before || !after) return { ...change, says: `${says}, binary`, unshown: { why: 'it is no text' } }
-    const told = { ...change, says: [says, ...(old ? ['content unchanged'] : []), ...oddWords(after.odd)].join(', ') }
+    const whole = !old || also ? [] : [kind === 'modified' ? 'shown whole' : 'content unchanged']
+    const told = { ...change, says: [says, ...whole, ...oddWords(after.odd)].join(', ') }
     const { lines, diff } = await diffs.measure(before.text, after.text, left)
     if (!diff) return { ...told, unshown: { lines } }
     if (diff.hunks.length === 0 && size > 0) return { ...told, unshown: { why: 'it differs in bytes, not in lines' } }
@@ -71,10 +92,45 @@ export async function showEffects(
     for (const { linesOld, linesNew } of diff.hunks) for (const line of [...linesOld, ...linesNew]) left.characters -= line.length
     return { ...told, diff }
   }
+
+  /** Where a link only names something, its target is all there is to see. */
+  function shownLink(change: CardChange, effect: Effect): CardChange {
+    const behind = led.get(effect.path)
+    if (targetIsOdd(effect) || (change.sensitive && !behind)) return { ...change, unshown: { why: 'what it leads to' } }
+    if (behind?.why !== undefined) return { ...change, unshown: { why: behind.why } }
+    const end = links.ends.get(effect.path) ?? ''
+    const isMade = effects.some(({ path, kind }) => kind !== 'deleted' && isAtOrBelow(path, end))
+    return behind?.nothing && !isMade ? { ...change, says: `${change.says}, where nothing stands` } : change
+  }
+}
+
+/** What stands behind all of them; a file that several lead to is there once. */
+async function behindAll({ ends, look }: Links): Promise<{ led: Map<string, Behind>; items: Item[] }> {
+  const led = new Map<string, Behind>()
+  const items = new Map<string, Item>()
+  for (const [link, end] of ends) {
+    const behind = await look(end, mostBehind - items.size)
+    led.set(link, behind)
+    for (const file of behind.files) {
+      const { path, standing } = file
+      const name = `${link}${path.slice(end.length)}`
+      const known = items.get(path)?.also
+      if (known) known.names.push(name)
+      else items.set(path, { effect: standingStill(path, standing), also: { names: [name], file } })
+    }
+  }
+  return { led, items: [...items.values()] }
+}
+
+const isAtOrBelow = (path: string, end: string): boolean => path === end || path.startsWith(`${end}/`)
+
+function standingStill(path: string, { mode, bytes, sha256 }: BehindFile['standing']): Effect {
+  return { path, kind: 'modified', form: 'file', modes: [mode, mode], sizes: [bytes, bytes], hashes: [sha256, sha256] }
 }
 
 /** Content that nobody was asked about, under a name that runs or with the right to be executed: shown as if it were new. */
-function isOldUnderNewMeaning({ kind, modes: [, mode] }: Effect, sensitive: boolean): boolean {
+function isOldUnderNewMeaning({ kind, modes: [, mode] }: Effect, sensitive: boolean, behind: boolean): boolean {
+  if (behind) return kind !== 'deleted'
   return (kind === 'renamed' && (sensitive || ((mode ?? 0) & 0o111) !== 0)) || (kind === 'mode' && sensitive)
 }
 
@@ -104,22 +160,31 @@ function byFolder(effects: readonly Effect[]): NonNullable<Card['rest']> {
 
 /** What happens to a path, in words. */
 export function sentence({ kind, form, was, from, modes, targets }: Effect): string {
-  const [modeBefore, modeAfter] = modes.map((mode) => mode?.toString(8).padStart(3, '0'))
-  const bits =
-    modeBefore !== undefined && modeAfter !== undefined && modeBefore !== modeAfter && form !== 'link'
-      ? `, permissions ${modeBefore} → ${modeAfter}`
-      : ''
+  const [before, after] = modes
+  const changes = before !== null && after !== null && before !== after && form !== 'link'
+  const bits = changes ? `permissions ${octal(before)} → ${octal(after)}${openToAll(after)}` : ''
   const what = form === 'file' ? '' : ` ${form}`
   const leads = form === 'link' ? ` → ${shownName(targets?.[1] ?? '?')}${outside(targets?.[1])}` : ''
-  const isNew = kind === 'created' || was !== undefined
-  const runs = isNew && form === 'file' && modes[1] !== null && (modes[1] & 0o111) !== 0 ? ', executable' : ''
-  if (was !== undefined) return `${was} becomes a ${form}${leads}${runs}`
+  const fresh = form === 'link' || after === null ? '' : bitsOfNew(form, after)
+  if (was !== undefined) return `${was} becomes a ${form}${leads}${fresh}`
   if (form === 'link' && kind !== 'deleted') return `${kind} link${leads}`
   if (kind === 'deleted') return `deleted${what}`
-  if (kind === 'renamed') return `renamed from ${shownName(from ?? '?')}${bits}`
-  if (kind === 'mode') return `${form === 'folder' ? 'folder, ' : ''}permissions ${modeBefore} → ${modeAfter}`
-  return `${kind}${what}${bits}${runs}`
+  if (kind === 'created') return `created${what}${fresh}`
+  if (kind === 'renamed') return [`renamed from ${shownName(from ?? '?')}`, bits].filter(Boolean).join(', ')
+  if (kind === 'mode') return `${form === 'folder' ? 'folder, ' : ''}${bits}`
+  return [`${kind}${what}`, bits].filter(Boolean).join(', ')
 }
+
+/** Permissions of something new are said where they are not what everything new gets here. */
+function bitsOfNew(form: Effect['form'], mode: number): string {
+  const runs = form === 'file' && (mode & 0o111) !== 0
+  const usual = (form === 'folder' || runs ? 0o777 : 0o666) & ~process.umask()
+  const said = mode === usual && openToAll(mode) === '' ? '' : `, permissions ${octal(mode)}${openToAll(mode)}`
+  return `${runs ? ', executable' : ''}${said}`
+}
+
+const octal = (mode: number): string => mode.toString(8).padStart(3, '0')
+const openToAll = (mode: number): string => (mode & 0o002 ? ' (anybody can write to it)' : '')
 
 function outside(target: string | null | undefined): string {
   return target?.startsWith('/') || target?.split('/').includes('..') ? ' (it may lead out of the project)' : ''

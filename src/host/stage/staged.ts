@@ -9,9 +9,11 @@ import type { Staged } from '../../contracts/staged.ts'
 import { each, inTurns, type Steps } from '../../contracts/steps.ts'
 import type { Diffs } from '../diffs.ts'
 import { sha256 } from '../files.ts'
+import type { PathRules } from '../paths.ts'
 import { contentAt, stateWord, type Standing } from '../standing.ts'
 import { ioFault, type Root } from '../walk.ts'
 import type { Compared } from './before.ts'
+import { filesBehind, movedBehind, type Behind } from './behind.ts'
 import { effectsOf, type Contents, type Difference } from './effects.ts'
 import { removeStage } from './places.ts'
 import { nameStage, replaceRecord, writeStory, type StageRecord, type StageStory } from './records.ts'
@@ -23,7 +25,7 @@ export function* onStage(
   folder: string,
   record: StageRecord,
   story: StageStory,
-  diffs: Diffs,
+  { diffs, rules }: { diffs: Diffs; rules: PathRules },
   room: () => void = () => undefined,
 ): Steps<Staged> {
   const { ran, changed } = story
@@ -59,12 +61,19 @@ export function* onStage(
     states,
     changes: () => inTurns(changes()),
     made: () => [],
-    show(sensitive) {
+    show(sensitive, links) {
       const both = ({ path }: Effect): readonly [Buffer, Buffer] => [
         byPath.get(path)?.before?.form === 'file' ? contents.before(path) : Buffer.alloc(0),
         contents.after(path),
       ]
-      return showEffects(ran.effects, both, sensitive, diffs)
+      const look = async (at: string, most: number): Promise<Behind> => {
+        const found = await inTurns(filesBehind(project, rules, at, (path) => byPath.has(path), most))
+        // A yes is bound to this state: what stood there for a moment while the card was made is not what is shown.
+        for (const { path, standing } of found.files)
+          if (path === at && links?.states[at] !== stateWord(standing)) throw movedBehind(path)
+        return found
+      }
+      return showEffects(ran.effects, both, sensitive, diffs, links && { ends: links.ends, look })
     },
     sides: sidesOf(byPath, contents),
     async mayWait() {

@@ -13,6 +13,7 @@ import type { PathRules } from '../paths.ts'
 import { nodeParts } from '../toolchain.ts'
 import { closeRoot, openRoot, type Root } from '../walk.ts'
 import { reopenBefore } from './before.ts'
+import { fileAt } from './behind.ts'
 import { overlaid, programEnv, readsAsShown } from './confine.ts'
 import { coverFrom } from './covers.ts'
 import { differences, effectsOf, type Differences } from './effects.ts'
@@ -218,7 +219,7 @@ export function openStages(parts: StageParts): Stages {
         network: program.network ?? false,
       }
       const room = (): void => mustHaveRoom(places, weight.bytes, limits.diskBytes)
-      return await inTurns(onStage(project, folder, { ...record, bytes: weight.bytes }, { ran, changed }, parts.diffs, room))
+      return await inTurns(onStage(project, folder, { ...record, bytes: weight.bytes }, { ran, changed }, parts, room))
     } catch (fault) {
       await ready.drop()
       removeStage(folder)
@@ -273,7 +274,7 @@ export function openStages(parts: StageParts): Stages {
         ({ record }) => record?.approval !== undefined && record.inputDigest === inputDigest && record.session === session,
       )
       const story = found && (await inTurns(readStory(found.folder)))
-      return found?.record && story && inTurns(onStage(project, found.folder, found.record, story, parts.diffs))
+      return found?.record && story && inTurns(onStage(project, found.folder, found.record, story, parts))
     },
     async part(approval, path, from) {
       // Read part by part, of one stage: what is written down of it is read once.
@@ -285,7 +286,11 @@ export function openStages(parts: StageParts): Stages {
       if (folder === undefined || !story) return undefined
       if (path === '') return listOf(story.ran.effects, from)
       const change = story.changed.find((one) => one.path === path)
-      return change && partOf(project, folder, change, from)
+      if (change) return partOf(project, folder, change, from)
+      // What a new link leads to is on the card and no change.
+      if (!story.ran.effects.some(({ form }) => form === 'link')) return undefined
+      const before = fileAt(project, parts.rules, path)
+      return before && partOf(project, folder, { path, before, after: undefined }, from)
     },
     forget: (approval) => forgetStage(places, approval),
     sweep: (stands, lost) =>

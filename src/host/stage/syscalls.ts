@@ -127,6 +127,7 @@ export const newestCall = 467
 /** A question to one argument. Only its lower half is compared where the kernel itself looks at no more. */
 export type Question =
   | { argument: number; has: number }
+  | { argument: number; lacks: number }
   | { argument: number; is: readonly number[] }
   | { argument: number; isNot: readonly number[] }
   | { argument: number; above: number }
@@ -142,6 +143,9 @@ interface DeniedWith {
 /** CLONE_NEW*: user, mount, process, network, message, name, group and time namespaces. */
 const newNamespace = 0x7e02_0000
 const newTime = 0x80
+/** CLONE_FILES, CLONE_THREAD. */
+const ownFiles = 0x400
+const thread = 0x1_0000
 
 /** What depends on how it is asked for. */
 export const deniedWith: readonly DeniedWith[] = [
@@ -156,6 +160,39 @@ export const deniedWith: readonly DeniedWith[] = [
     how: 'EPERM',
     calls: { unshare: [272, 97] },
     when: [{ argument: 0, has: newNamespace | newTime }],
+  },
+  {
+    why: 'the first process of the stage is what ends all others: who traces it can talk it out of that',
+    how: 'EPERM',
+    calls: { ptrace: [101, 117] },
+    when: [{ argument: 1, is: [1] }],
+  },
+  {
+    why: 'the same, for who writes to its memory',
+    how: 'EPERM',
+    calls: { process_vm_writev: [311, 271] },
+    when: [{ argument: 0, is: [1] }],
+  },
+  {
+    why: 'files that only one thread of a process has open are told of nowhere but under that thread, so nobody could count them',
+    how: 'EPERM',
+    calls: { unshare: [272, 97] },
+    when: [{ argument: 0, has: ownFiles }],
+  },
+  {
+    why: 'the same, for a thread that begins with files of its own',
+    how: 'EPERM',
+    calls: { clone: [56, 220] },
+    when: [
+      { argument: 0, has: thread },
+      { argument: 0, lacks: ownFiles },
+    ],
+  },
+  {
+    why: 'the same, for one that closes some (CLOSE_RANGE_UNSHARE); who uses it knows how to close them one by one',
+    how: 'EPERM',
+    calls: { close_range: [436, 436] },
+    when: [{ argument: 2, has: 2 }],
   },
   {
     why: 'a lease or delegation on a file of the machine, which a read-only view does not stop, makes everybody else who opens it wait',

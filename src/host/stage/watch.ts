@@ -29,11 +29,14 @@ const lastBytes = 268_435_456
 /** Looks at a tree of processes while it runs, and ends it where it takes more than it may. The system's own limits are per process; these are for all. */
 export function watchLimits(watched: Watched, limits: Limits, end: (why: string) => void): { stop(): void } {
   const { pid, first, written, unshare, everyMs } = watched
+  /** Shared memory, as it was found when the disk was looked at. */
+  let shared = 0
+  const seen = new Map<string, number>()
   const timer = setInterval(() => {
     // Whoever loses its parent is taken over by the first process of its namespace, so nobody slips out.
     const tree = treeOf([pid], limits.processes)
     if (tree.length > limits.processes) return end(`it started more than ${limits.processes} processes (limits.stageProcesses)`)
-    if (memoryOf(tree, limits.memoryBytes) > limits.memoryBytes)
+    if (memoryOf(tree, limits.memoryBytes, shared) > limits.memoryBytes)
       end(`it took more than ${limits.memoryBytes} bytes of memory (limits.stageMemoryBytes)`)
   }, everyMs)
   let stopped = false
@@ -48,14 +51,15 @@ export function watchLimits(watched: Watched, limits: Limits, end: (why: string)
   }
   const lookAtDisk = async (): Promise<string | undefined> => {
     const pids = own()
-    const held = await heldBy(pids)
+    const held = await heldBy(pids, seen)
+    shared = held.shared
     for (const one of held.shut) {
       const looks = (shut.get(one) ?? 0) + 1
       if (looks >= shutLooks) return 'it hides from us which files it has open, so what it writes cannot be counted'
       shut.set(one, looks)
     }
     const weight = await weigh(written, limits, unshare, () => stopped)
-    const entries = weight.entries + (pids[0] === undefined ? 0 : await temporaryEntries(pids[0]))
+    const entries = weight.entries + (await temporaryEntries(pids))
     const why = tooMuch({ bytes: weight.bytes + held.bytes, entries }, limits)
     if (why !== undefined) return why
     // Whatever it found to fill it with.

@@ -1,0 +1,101 @@
+import { opendirSync } from 'node:fs'
+import { ToolError } from '../../contracts/errors.ts'
+import { shownName } from '../../contracts/plain.ts'
+import type { Steps } from '../../contracts/steps.ts'
+import { sha256 } from '../files.ts'
+import { splitPath, type PathRules } from '../paths.ts'
+import { contentAt, standingAt, standingInSteps, type Standing } from '../standing.ts'
+import { openFolder, type Root } from '../walk.ts'
+
+/** A file of the project that a new link gives another name to, and so a meaning it did not have. */
+export interface BehindFile {
+  path: string
+  standing: Standing
+  content: () => Buffer
+}
+
+export interface Behind {
+  files: BehindFile[]
+  /** Nothing stands there. */
+  nothing?: true
+  /** What of it cannot be shown. */
+  why?: string
+}
+
+/**
+ * What stands in the project where a link leads: the file, or every file of the folder. `known` are paths that the program changed: they
+ * are on the card by themselves. Links in there are not followed, and what tools may not read is not read here either.
+ */
+export function* filesBehind(
+  project: Root,
+  rules: PathRules,
+  at: string,
+  known: (path: string) => boolean,
+  most: number,
+): Steps<Behind> {
+  if (at === '') return { files: [], why: 'the whole project, which it leads to' }
+  const files: BehindFile[] = []
+  const waiting = [at]
+  let entries = 0
+  let why: string | undefined
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    yield
+    if (known(path) && path !== at) continue
+    try {
+      const names = splitPath(path, rules)
+      const standing = yield* standingInSteps(project, names)
+      if (standing?.form === 'file') {
+        if (!known(path)) files.push({ path, standing, content: () => asSeen(contentAt(project, names), standing, path) })
+      } else if (standing?.form === 'link') why ??= `where ${shownName(path)} leads, which is a link as well`
+      else if (standing) {
+        const inside = namesIn(project, names, most - entries)
+        if (!inside) return { files: [], why: 'what it leads to, which is very much' }
+        entries += inside.length
+        waiting.push(...inside.map((name) => `${path}/${name}`).toReversed())
+      } else if (path === at) return { files, nothing: true }
+      else why ??= `${shownName(path)}, which is no file`
+    } catch {
+      why ??= `${shownName(path)}, which tools may not read`
+    }
+  }
+  return { files, ...(why !== undefined && { why }) }
+}
+
+/** A file of the project that tools may read; nothing where there is none. */
+export function fileAt(project: Root, rules: PathRules, path: string): Standing | undefined {
+  try {
+    const standing = standingAt(project, splitPath(path, rules))
+    return standing?.form === 'file' ? standing : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function asSeen(content: Buffer, standing: Standing, path: string): Buffer {
+  if (sha256(content) === standing.sha256) return content
+  throw movedBehind(path)
+}
+
+export function movedBehind(path: string): ToolError {
+  return new ToolError('E_CONFLICT', `${path} was changed while what a link leads to was being shown`, {
+    details: { path },
+    hint: 'Nothing was taken over. Make the call again.',
+  })
+}
+
+/** Nothing where there are more. */
+function namesIn(project: Root, names: readonly string[], most: number): string[] | undefined {
+  const folder = openFolder(project, names)
+  try {
+    const opened = opendirSync(folder.at('.'))
+    try {
+      const found: string[] = []
+      for (let entry = opened.readSync(); entry; entry = opened.readSync()) if (found.push(entry.name) > most) return undefined
+      return found.sort()
+    } finally {
+      opened.closeSync()
+    }
+  } finally {
+    folder.close()
+  }
+}
