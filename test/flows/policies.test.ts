@@ -214,7 +214,7 @@ function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
       states: (paths) => inTurns(statesAt(root, paths, (path) => path.split('/'))),
       links: async () => ({
         all: true,
-        mayStand: () => true,
+        namedBy: () => undefined,
         namesOf: () => ({ names: [], all: true }),
         leadsTo: (path) => path,
       }),

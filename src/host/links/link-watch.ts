@@ -3,6 +3,7 @@ import { openPace } from '../../contracts/steps.ts'
 import { deepest, type PathRules } from '../paths.ts'
 import { watchFolders } from '../stage/folder-watch.ts'
 import type { Root } from '../walk.ts'
+import { noteStarters, type Noted } from './noted.ts'
 
 /** The links of a project as they are now. */
 export interface Links {
@@ -12,8 +13,8 @@ export interface Links {
   readonly version: number
   /** False where there are more folders or links than are looked at. */
   readonly all: boolean
-  /** The names at the top of the project, where the system tells of each that comes. */
-  readonly top: ReadonlySet<string> | undefined
+  /** Files that start others, by their names. */
+  readonly noted: Noted
 }
 
 export interface LinkWatch {
@@ -32,7 +33,11 @@ interface Folder {
   forgotten: boolean
   readonly folders: Map<string, Folder>
   readonly links: Set<string>
+  /** Those of its names that are noted. */
+  readonly noted: Set<string>
 }
+
+type Kind = 'link' | 'folder' | 'other'
 
 const mostFolders = 100_000
 const mostLinks = 200_000
@@ -63,10 +68,10 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
   const make = (names: readonly string[]): Folder => {
     count++
     const at = [root.path, ...names].join('/')
-    return { names, at, ino: 0, ctimeMs: Number.NaN, forgotten: false, folders: new Map(), links: new Set() }
+    return { names, at, ino: 0, ctimeMs: Number.NaN, forgotten: false, folders: new Map(), links: new Set(), noted: new Set() }
   }
   const top = make([])
-  const atTop = new Set<string>()
+  const starters = noteStarters()
   untold.add(top)
 
   const pathIn = (folder: Folder, name: string): string => [...folder.names, name].join('/')
@@ -75,8 +80,14 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
     targets.delete(pathIn(folder, name))
     version++
   }
+  const note = (folder: Folder, name: string, kind: Kind | undefined): void => {
+    const isNoted = kind !== undefined && starters.note(folder.names, name, kind)
+    if (isNoted) folder.noted.add(name)
+    else if (folder.noted.delete(name)) starters.forget(folder.names, name)
+  }
   const empty = (folder: Folder): void => {
     for (const name of folder.links) unlink(folder, name)
+    for (const name of folder.noted) note(folder, name, undefined)
     for (const one of folder.folders.values()) forget(one)
     folder.folders.clear()
     folder.ctimeMs = Number.NaN
@@ -91,7 +102,7 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
   }
 
   /** Takes up what stands under a name; gives the folder it is, where it must be looked into. */
-  const take = (folder: Folder, name: string, kind: 'link' | 'folder' | 'other'): Folder | undefined => {
+  const take = (folder: Folder, name: string, kind: Kind): Folder | undefined => {
     if (kind !== 'folder') {
       const was = folder.folders.get(name)
       if (was) forget(was)
@@ -121,17 +132,19 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
 
   const readWhole = (folder: Folder): Folder[] => {
     const gone = new Set([...folder.links, ...folder.folders.keys()])
-    if (folder === top) atTop.clear()
+    const unnoted = new Set(folder.noted)
     const found: Folder[] = []
     for (const entry of readdirSync(folder.at, { withFileTypes: true })) {
-      if (folder === top) atTop.add(entry.name)
       const kind = entry.isSymbolicLink() ? 'link' : entry.isDirectory() ? 'folder' : 'other'
+      unnoted.delete(entry.name)
+      note(folder, entry.name, kind)
       if (kind === 'other' && !gone.has(entry.name)) continue
       gone.delete(entry.name)
       const next = take(folder, entry.name, kind)
       if (next) found.push(next)
     }
     for (const name of gone) take(folder, name, 'other')
+    for (const name of unnoted) note(folder, name, undefined)
     return found
   }
 
@@ -150,9 +163,9 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
     if (names instanceof Set && isSame && !untold.has(folder))
       return [...names].flatMap((name) => {
         const now = statOf(`${folder.at}/${name}`)
-        if (folder === top && now) atTop.add(name)
-        else if (folder === top) atTop.delete(name)
-        return take(folder, name, now?.isSymbolicLink() ? 'link' : now?.isDirectory() ? 'folder' : 'other') ?? []
+        const kind = now?.isSymbolicLink() ? 'link' : now?.isDirectory() ? 'folder' : 'other'
+        note(folder, name, now && kind)
+        return take(folder, name, kind) ?? []
       })
     // First followed, then read: what changes in between is heard of.
     if (told.follow(folder)) untold.delete(folder)
@@ -182,7 +195,7 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
       heard.delete(folder)
       if (pace.due()) await pace.turn()
     }
-    return { targets, version, all: !left, top: untold.has(top) ? undefined : atTop }
+    return { targets, version, all: !left, noted: starters }
   }
 
   let looking: Promise<unknown> = Promise.resolve()
