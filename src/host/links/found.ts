@@ -30,6 +30,7 @@ export function stampOf(at: string): string | undefined {
   return `${stat.dev} ${stat.ino} ${stat.size} ${stat.ctimeMs} ${fresh}`
 }
 
+export const hasOneName = (at: string): boolean => statAt(at)?.nlink === 1
 export const isFile = (at: string): boolean => statAt(at)?.isFile() ?? false
 export const isFolder = (at: string): boolean => statAt(at)?.isDirectory() ?? false
 

@@ -57,7 +57,11 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
   /** Names that changed in a folder; undefined where all of them may have. */
   let news = new Map<Folder, Set<string> | undefined>()
   const told = watchFolders<Folder>(root.path, (folder, name, renamed) => {
-    if (!renamed) return
+    if (!renamed) {
+      // What a file holds matters where it starts others.
+      if (name === undefined || folder.noted.has(name)) starters.heard(name === undefined ? undefined : pathIn(folder, name))
+      return
+    }
     const heard = news.has(folder) ? news.get(folder) : new Set<string>()
     if (!heard || name === undefined || name.includes('\ufffd') || heard.size >= mostNames) news.set(folder, undefined)
     else news.set(folder, heard.add(name))
@@ -71,7 +75,8 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
     return { names, at, ino: 0, ctimeMs: Number.NaN, forgotten: false, folders: new Map(), links: new Set(), noted: new Set() }
   }
   const top = make([])
-  const starters = noteStarters()
+  const toldOf = new Set<string>()
+  const starters = noteStarters((path) => toldOf.has(path.slice(0, Math.max(0, path.lastIndexOf('/')))))
   untold.add(top)
 
   const pathIn = (folder: Folder, name: string): string => [...folder.names, name].join('/')
@@ -97,6 +102,7 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
     folder.forgotten = true
     told.forget(folder)
     untold.delete(folder)
+    toldOf.delete(folder.names.join('/'))
     news.delete(folder)
     empty(folder)
   }
@@ -168,8 +174,12 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
         return take(folder, name, kind) ?? []
       })
     // First followed, then read: what changes in between is heard of.
-    if (told.follow(folder)) untold.delete(folder)
+    const isTold = told.follow(folder)
+    const path = folder.names.join('/')
+    if (isTold) untold.delete(folder)
     else untold.add(folder)
+    if (isTold) toldOf.add(path)
+    else toldOf.delete(path)
     try {
       return readWhole(folder)
     } catch {
@@ -183,6 +193,7 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
     const { perhapsAll } = await told.changed()
     const heard = news
     news = new Map()
+    if (perhapsAll) starters.heard()
     const now = performance.now()
     const stale = now - lookedAt > freshMs
     if (stale) lookedAt = now
@@ -206,7 +217,10 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
       return found
     },
     changed: () => void (lookedAt = Number.NEGATIVE_INFINITY),
-    close: () => told.close(),
+    close() {
+      toldOf.clear()
+      told.close()
+    },
   }
 }
 

@@ -4,9 +4,9 @@ import { startedParts } from '../../contracts/files-that-run/started-parts.ts'
 import { callers, starterAt, startersBelow, type StarterKind } from '../../contracts/files-that-run/starters.ts'
 import type { NamedBy } from '../../contracts/links.ts'
 import { foldName, foldPath } from '../../contracts/names.ts'
-import { openPace } from '../../contracts/steps.ts'
+import { openPace, type Pace } from '../../contracts/steps.ts'
 import { readSmall } from '../small-file.ts'
-import { filesIn, isFile, stampOf } from './found.ts'
+import { filesIn, hasOneName, isFile, stampOf } from './found.ts'
 import type { GitText } from './git-starts.ts'
 import type { Noted } from './noted.ts'
 
@@ -27,6 +27,8 @@ interface Piece {
 interface Read {
   at: string
   stamp: string
+  /** It has no second name. */
+  alone: boolean
   base: string
   unread: boolean
   itself: Piece
@@ -66,6 +68,7 @@ export function openStarted(root: string): Started {
     const found: Read = {
       at,
       stamp,
+      alone: hasOneName(at),
       base,
       unread: text === undefined || parts.itself.length > longestStarter,
       itself: piece(parts.itself),
@@ -107,23 +110,27 @@ export function openStarted(root: string): Started {
         }
         if (pace.due()) await pace.turn()
       }
-      for (const { by = '', called } of files)
-        for (const [name, piece] of called)
-          if (words.has(by) && !started.has(piece) && (name === '*' || words.get(by)?.has(foldPath(name)))) {
+      for (const { by = '', called } of files) {
+        for (const [name, piece] of words.has(by) ? called : [])
+          if (!started.has(piece) && (name === '*' || words.get(by)?.has(foldPath(name)))) {
             started.add(piece)
             active.push(piece())
           }
+        if (pace.due()) await pace.turn()
+      }
     }
-    return namedIn(active, unread)
+    return namedIn(active, unread, pace)
   }
 
   return {
     async look(noted, git, made) {
       const linked = [...noted.links].flatMap((path) => behind(path, `${root}/${path}`))
-      const files = [...noted.files].map(([path, kind]): Starter => ({ path, at: `${root}/${path}`, kind }))
+      const files = (): Starter[] => [...noted.files].map(([path, kind]) => ({ path, at: `${root}/${path}`, kind }))
       const pace = openPace()
       let same = true
-      for (const [path, { at, stamp }] of known) {
+      for (const [path, { at, stamp, alone }] of known) {
+        // Under a second name it is changed where nobody tells of it.
+        if (!noted.mayHaveChanged(path) && alone) continue
         if (stampOf(at) !== stamp) {
           known.delete(path)
           same = false
@@ -131,8 +138,8 @@ export function openStarted(root: string): Started {
         if (pace.due()) await pace.turn()
       }
       const version = `${noted.version} ${git.version} ${linked.map(({ path }) => path).join(' ')}`
-      if (!same || last?.version !== version) last = { version, named: await build([...files, ...linked], git.texts) }
-      return made.length === 0 ? last.named : build([...files, ...linked, ...made], git.texts)
+      if (!same || last?.version !== version) last = { version, named: await build([...files(), ...linked], git.texts) }
+      return made.length === 0 ? last.named : build([...files(), ...linked, ...made], git.texts)
     },
   }
 }
@@ -161,11 +168,17 @@ function pieceOf(starter: string, text: string, bases: readonly string[], root: 
   return { starter, names, calls: Object.keys(callers).filter((key) => callers[key]?.test(here)) }
 }
 
-function namedIn(pieces: readonly Piece[], unread: readonly { starter: string; base: string }[]): Named {
+async function namedIn(
+  pieces: readonly Piece[],
+  unread: readonly { starter: string; base: string }[],
+  pace: Pace,
+): Promise<Named> {
   const tables = { whole: new Map<string, string>(), modules: new Map<string, string>(), ends: new Map<string, string>() }
-  for (const { starter, names } of pieces)
+  for (const { starter, names } of pieces) {
     for (const key of ['whole', 'modules', 'ends'] as const)
       for (const name of names[key]) if (!tables[key].has(name)) tables[key].set(name, starter)
+    if (pace.due()) await pace.turn()
+  }
   const { whole, modules, ends } = tables
   const byEnd = (path: string): string | undefined => {
     for (let from = 0; ; from = path.indexOf('/', from) + 1) {
