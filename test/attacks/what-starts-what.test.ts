@@ -211,6 +211,9 @@ test('managers of hooks in files of their own', async () => {
     'captainhook.json': '{"pre-commit":{"actions":[{"action":"tools/x.txt"}]}}',
     '.husky/_/x': 'sh tools/x.txt',
     '.husky/post-rewrite': 'sh tools/x.txt',
+    '.idea/watcherTasks.xml': '<option name="program" value="$ProjectFileDir$/tools/x.txt" />',
+    '.idea/runConfigurations/a.xml': '<option name="SCRIPT_PATH" value="$PROJECT_DIR$/tools/x.txt" />',
+    'package.yaml': 'scripts:\n  prepare: sh tools/x.txt\n',
     '.envrc': 'source_env tools/x.txt',
     '.npmrc': 'node-options=--require ./tools/x.txt',
     '.yarnrc.yml': 'yarnPath: tools/x.txt',
@@ -318,6 +321,31 @@ test('as soon as it comes, changes or goes, in a new folder, and behind a link',
   symlinkSync('../conf', world.path('p/q/.vscode'))
   symlinkSync('../hooks', world.path('p/q/.husky'))
   expect(await judged(world, ['p/q/x.js', 'p/q/y.js'])).toEqual(['p/q/x.js', 'p/q/y.js'])
+})
+
+test('names with blanks in them', async () => {
+  const task = JSON.stringify({
+    tasks: [{ command: 'sh', args: ['./tools/my own.txt'] }, { command: 'sh "tools/and this.txt"' }],
+  })
+  await expectAsked({ '.vscode/tasks.json': task }, ['tools/my own.txt', 'tools/and this.txt'], ['tools/free.txt'])
+})
+
+test('looks at the same time see what changed', async () => {
+  await using world = await openWorld({ flags, files: { 'p/package.json': '{}', 'p/a.txt': '' } })
+  for (let round = 0; round < 10; round++) {
+    expect(await judged(world, [`p/x${round}.txt`])).toEqual([])
+    put(world.path('p/package.json'), JSON.stringify({ scripts: { prepare: `sh x${round}.txt; sh y${round}.txt` } }))
+    const came = await Promise.allSettled(
+      ['x', 'y', 'x', 'y'].map((name, index) =>
+        world.call(
+          'write_to_file',
+          { path: `p/${name}${round}.txt`, content: `${index}\n`, dryRun: false },
+          { session: `s${index}` },
+        ),
+      ),
+    )
+    expect(came.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected', 'rejected'])
+  }
 })
 
 test('every starter is a file that runs, and so says what it does', () => {

@@ -22,6 +22,8 @@ const goesByOption = /["'\s]-C["'\s]/
 /** What programs take a module or a file without its ending after: as the first or second word that is no option. */
 const loads =
   /^(?:.*\/)?(?:node|bun|deno|tsx|ts-node|python[\d.]*w?|pypy[\d.]*|py|ruby|perl|php|lua|-m|-r|--require|--import|--(?:experimental-)?loader|require|import)$/i
+/** Stands for a blank that does not end a word. */
+const blank = '\u0001'
 const dotted = /^[a-z_]\w*(?:\.[a-z_]\w*)+$/i
 
 /** Reads the names off a text; they count from each of these folders on. */
@@ -31,6 +33,10 @@ export function namesIn(given: string, bases: readonly string[]): NamesIn {
     .replaceAll(/\\u([0-9a-f]{4})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
   // A `\n` ends a line in JSON, and begins a name in a path of Windows.
   const words = new Set(text.includes('\\') ? [...wordsIn(text), ...wordsIn(text.replaceAll(/\\[nrt]/g, ' '))] : wordsIn(text))
+  // A name with blanks in it stands in quotes.
+  for (const piece of text.replaceAll('\\"', '"').split(/["'`\n]/))
+    if (piece.length < 300 && /\s/.test(piece))
+      for (const word of wordsIn(piece.replaceAll(/\s/g, blank))) words.add(word.replaceAll(blank, ' ').trim())
   const loaded = new Set(wordsIn(loadedIn(text).join(' ')))
   const moves = goesElsewhere.test(text) || goesByOption.test(text)
   const found: NamesIn = { whole: new Set(), modules: new Set(), ends: new Set(), words }
@@ -72,7 +78,7 @@ function wordsIn(text: string): string[] {
     .split(/[\s"'`,;:()[\]{}=|&<>]+/)
     .map((word) =>
       word
-        .replace(/^\$\w*/, '')
+        .replace(/^\$\w*\$?/, '')
         .replace(/^(\.?\/)+/, '')
         .replace(/\/$/, '')
         .split('/')

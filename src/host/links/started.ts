@@ -122,24 +122,32 @@ export function openStarted(root: string): Started {
     return namedIn(active, unread, pace)
   }
 
-  return {
-    async look(noted, git, made) {
-      const linked = [...noted.links].flatMap((path) => behind(path, `${root}/${path}`))
-      const files = (): Starter[] => [...noted.files].map(([path, kind]) => ({ path, at: `${root}/${path}`, kind }))
-      const pace = openPace()
-      let same = true
-      for (const [path, { at, stamp, alone }] of known) {
-        // Under a second name it is changed where nobody tells of it.
-        if (!noted.mayHaveChanged(path) && alone) continue
-        if (stampOf(at) !== stamp) {
-          known.delete(path)
-          same = false
-        }
-        if (pace.due()) await pace.turn()
+  const lookOnce: Started['look'] = async (noted, git, made) => {
+    const linked = [...noted.links].flatMap((path) => behind(path, `${root}/${path}`))
+    const files = (): Starter[] => [...noted.files].map(([path, kind]) => ({ path, at: `${root}/${path}`, kind }))
+    const pace = openPace()
+    let same = true
+    for (const [path, { at, stamp, alone }] of known) {
+      // Under a second name it is changed where nobody tells of it.
+      if (!noted.mayHaveChanged(path) && alone) continue
+      if (stampOf(at) !== stamp) {
+        known.delete(path)
+        same = false
       }
-      const version = `${noted.version} ${git.version} ${linked.map(({ path }) => path).join(' ')}`
-      if (!same || last?.version !== version) last = { version, named: await build([...files(), ...linked], git.texts) }
-      return made.length === 0 ? last.named : build([...files(), ...linked, ...made], git.texts)
+      if (pace.due()) await pace.turn()
+    }
+    const version = `${noted.version} ${git.version} ${linked.map(({ path }) => path).join(' ')}`
+    if (!same || last?.version !== version) last = { version, named: await build([...files(), ...linked], git.texts) }
+    return made.length === 0 ? last.named : build([...files(), ...linked, ...made], git.texts)
+  }
+
+  // Whoever looks forgets what has changed: nobody else may look before it is read again.
+  let looking: Promise<unknown> = Promise.resolve()
+  return {
+    look(...given) {
+      const found = looking.then(() => lookOnce(...given))
+      looking = found.catch(() => undefined)
+      return found
     },
   }
 }
