@@ -8,10 +8,16 @@ export interface MadeLink {
 export interface KnownLinks {
   /** False where the project has more folders or links than are looked at. */
   readonly all: boolean
-  /** False where surely nothing of this name stands at the top of the project: looked up, not looked at. */
-  mayStand(name: string): boolean
   /** The other names of a path; `all` is false where there are more than these. */
   namesOf(path: string): { names: readonly string[]; all: boolean }
   /** Where a path in the project really is, all links followed. */
   leadsTo(path: string): string
+  /** Which file of the project, or of its git, starts what stands at a path. */
+  namedBy(path: string): NamedBy | undefined
+}
+
+export interface NamedBy {
+  starter: string
+  /** How it is known: the path stands there, its end does in a file that goes to other folders, or nobody can say. */
+  how: 'whole' | 'end' | 'unread'
 }

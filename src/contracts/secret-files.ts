@@ -16,6 +16,7 @@ export const deniedSecrets: readonly SecretRow[] = [
   { says: 'a private key for SSH', files: ['id_rsa*', 'id_dsa*', 'id_ecdsa*', 'id_ed25519*'] },
   { says: 'keys of a cloud, a cluster or a machine', files: ['.aws', '.ssh', '.kube', '.docker/config.json'] },
   { says: 'a safe of passwords', files: ['*.kdbx'] },
+  { says: 'a repository of Fossil with its logins', files: ['*.fossil'] },
   {
     says: 'the key of a service account',
     files: ['*service-account*.json', '*service_account*.json', '*serviceaccount*.json'],

@@ -8,7 +8,7 @@ const reserved = ['.handrail', 'handrail.config.json']
 const temporary = '.handrail-'
 
 /** What other version controls keep as `.git` does: settings that run programs, and secrets. */
-const kin = ['.hg', '.sl', '.jj', '.svn', '.bzr']
+const kin = ['.hg', '.sl', '.jj', '.svn', '.bzr', '.pijul', '_darcs']
 
 /** Who names `.git` in a list of folders means those of other version controls as well. */
 export function withKinOfGit(names: readonly string[]): string[] {

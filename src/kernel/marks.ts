@@ -12,7 +12,7 @@ import { atOnce, each, inTurns, type Steps } from '../contracts/steps.ts'
 import type { Card, Draft, Touch } from '../contracts/tool.ts'
 import { posix } from 'node:path'
 import type { WorldPort } from './ports.ts'
-import { namedByOthers, wouldBeRepository } from './shapes.ts'
+import { wouldBeRepository } from './shapes.ts'
 
 /** Why a file that is written is not like any other, and whether the person is asked about it. */
 export interface Mark {
@@ -104,16 +104,15 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
     const { effects = [] } = written
     const made = (await inTurns(each(effects, linkOf))).flat()
     const links = await world.links(made)
-    const namedBy = namedByOthers(world, links)
     /** What a program, or a call under that name, would be told, for a path and for each name that links give it. */
     const byWord = (path: string): Mark[] => {
-      const by = namedBy(foldPath(path))
+      const by = links.namedBy(path)
       if (by === undefined) return byName(path)
       const { starter, how } = by
       const row = whatRuns(starter)
-      const asks = row?.class === '2' || starter === 'package.json' || how !== 'whole' ? 'once' : 'always'
+      const asks = row?.class === '2' || /(^|\/)package\.json$/i.test(starter) || how !== 'whole' ? 'once' : 'always'
       const why = how === 'unread' ? 'is too large to be looked at whole and ' : ''
-      const says = `${how === 'whole' ? 'is' : 'may be'} started by ${shownName(starter)}, which ${why}${row?.when}`
+      const says = `${how === 'whole' ? 'is' : 'may be'} started by ${shownName(starter)}, which ${why}${row?.when ?? 'runs by itself'}`
       return [...byName(path), { path, says, asks }]
     }
     const repositories = (found: readonly string[]): Mark[] =>

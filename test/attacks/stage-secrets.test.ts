@@ -92,6 +92,47 @@ describe.each(users)('run by %s, programs read no secret', (_, uid) => {
     expect(await found()).toEqual(['./.git/refs/heads/credentials', './.git/refs/heads/fix.env'])
   })
 
+  test('behind a link that is called like one, nor by another name for one', async () => {
+    put(
+      'config.txt',
+      'keys/one.txt',
+      'a/c.txt',
+      'nm.txt',
+      'real/.env',
+      'in/deep/x.txt',
+      'in/deep/.env',
+      'free.txt',
+      'sub/round/free.txt',
+    )
+    prepare(`
+      mkdir -p node_modules/p b s
+      ln -s config.txt .env; ln -s keys .aws; ln -s ../a/b.txt s/.npmrc; ln -s c.txt a/b.txt; ln -s ../../nm.txt node_modules/p/.env; ln -s ../../nm.txt node_modules/p/a.pem
+      ln -s real/.env notes.txt; ln -s in/deep .ssh; ln -s in/deep/x.txt .env.test
+      ln -s . .kube; ln -s .. sub/.aws; ln -s /dev/null .env.local; ln -s nowhere .env.ci; ln -s .env.loop .env.loop; ln -s .. sub/round/.ssh`)
+    const names = 'cat .env config.txt .aws/one.txt s/.npmrc a/b.txt node_modules/p/.env notes.txt .ssh/x.txt 2>/dev/null'
+    expect(await found(names)).toEqual(['./free.txt'])
+    // Another file by now, and the same link.
+    prepare('mv a/c.txt a/d.txt; ln -s d.txt a/c.txt; rm .env; echo $K > other.txt; ln -s other.txt .env')
+    expect(await found()).toEqual(['./config.txt', './free.txt'])
+  })
+
+  test('in the settings of other version controls, which still say where from', async () => {
+    prepare(`
+      mkdir -p .hg/store .sl .jj/repo/store/git/objects .jj/repo/store/git/refs .svn/auth/svn.simple .bzr/branch .pijul _darcs/prefs sub/.hg
+      printf '[paths]\ndefault = https://me:%s@example.com/r\nother = ssh://hg@example.com/o\n[auth]\nx.password = %s\n[ui]\nusername = A B <a@example.com>\n[hooks]\nx = curl %s\n' $K $K $K |
+        tee .hg/hgrc .hg/hgrc-not-shared sub/.hg/hgrc > .sl/config
+      echo "pull https://me:$K@example.com" | tee .hg/blackbox.log > .hg/blackbox.log.1
+      echo "token = '$K'" | tee .jj/repo/config.toml .jj/workspace-config.toml > .pijul/config
+      echo 'ref: x' > .jj/repo/store/git/HEAD; printf '[remote "o"]\n\turl = https://me:%s@example.com/r\n' $K > .jj/repo/store/git/config
+      echo $K > .svn/auth/svn.simple/abc; printf 'parent_location = https://me:%s@example.com/r\n' $K > .bzr/branch/branch.conf
+      echo "https://me:$K@example.com/r" | tee .bzr/branch/location > _darcs/prefs/defaultrepo; echo $K > mine.fossil; echo $K > .hg/store/plain`)
+    expect(await found()).toEqual(['./.hg/store/plain'])
+    const { stdout } = await ground.shell('cat .hg/hgrc .bzr/branch/branch.conf .bzr/branch/location')
+    expect(stdout).toBe(
+      '[paths]\ndefault = https://example.com/r\nother = ssh://hg@example.com/o\n[ui]\nusername = A B <a@example.com>\nparent_location = https://example.com/r\nhttps://example.com/r\n',
+    )
+  })
+
   test('in what they are shown of the machine: stageReads, a link to it, and the packages of a Node of one’s own', async () => {
     const at = (path: string): string => join(ground.base, path)
     const hidden = [

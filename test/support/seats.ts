@@ -197,7 +197,7 @@ export function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
       states: (paths) => inTurns(statesAt(root, paths, (path) => path.split('/'))),
       links: async () => ({
         all: true,
-        mayStand: () => true,
+        namedBy: () => undefined,
         namesOf: () => ({ names: [], all: true }),
         leadsTo: (path) => path,
       }),

@@ -35,11 +35,11 @@ export const desk: readonly RunRow[] = [
   { of: 'git', depth: 'R', class: '2', when: 'runs when submodules are updated', files: '.gitmodules' },
   {
     of: 'hook managers',
-    depth: 'R',
+    depth: 'A',
     class: '2',
     when: 'runs with git on a commit or push',
     files:
-      '.pre-commit-config.{yaml,yml} .pre-commit-hooks.yaml {,.}lefthook{,-local}.{yml,yaml,json,toml} .lefthook/** .lintstagedrc* hk.pkl .overcommit.yml .git-hooks/** .huskyrc* .simple-git-hooks.* .commitlintrc*',
+      '.pre-commit-config.{yaml,yml} .pre-commit-hooks.yaml {,.}lefthook{,-local}.{yml,yaml,json,toml} .lefthook/** .lintstagedrc* hk.pkl .overcommit.yml .git-hooks/** .huskyrc* {,.}simple-git-hooks.* .commitlintrc*',
   },
   { of: 'VS Code', depth: 'R', class: '3', when: 'runs when you press F5', files: '.vscode/launch.json' },
   {

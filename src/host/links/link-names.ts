@@ -4,8 +4,9 @@ import { foldName } from '../../contracts/names.ts'
 import { openPace } from '../../contracts/steps.ts'
 import type { PathRules } from '../paths.ts'
 import type { Root } from '../walk.ts'
-import { gitLinks } from './git-links.ts'
+import { openGitStarts } from './git-starts.ts'
 import { watchLinks, type Links } from './link-watch.ts'
+import { behind, openStarted } from './started.ts'
 
 export interface LinkNames {
   /** All links as they are now, and those that are about to be made. */
@@ -36,7 +37,8 @@ const before = process.platform === 'win32' ? '' : '/'
 /** Under which other names the files of a project are known by way of its links. */
 export function openLinkNames(root: Root, rules: PathRules): LinkNames {
   const watch = watchLinks(root, rules)
-  const ofGit = gitLinks(root.path)
+  const ofGit = openGitStarts(root.path)
+  const started = openStarted(root.path)
   const top = root.path.split('/').filter((name) => name !== '')
   let known = { version: -1, firm: new Map() as Names, loose: [] as MadeLink[] }
   let outside = { at: Number.NEGATIVE_INFINITY, names: new Map() as Names }
@@ -117,23 +119,29 @@ export function openLinkNames(root: Root, rules: PathRules): LinkNames {
     async look(given) {
       const links = await watch.look()
       await resolve(links)
-      const { targets, all, top: names } = links
+      const { targets, all, noted } = links
       const { firm } = known
       const loose = outside.names
-      const made = [...ofGit(), ...given]
+      const git = await ofGit(noted.repositories)
+      const made = [...git.links, ...given]
       const mine: Names = new Map()
       const madeAt = new Map(made.map(({ path, target }) => [path, target]))
       const linkAt: LinkAt = (path) => madeAt.get(path) ?? targets.get(path)
       await goThrough(made, linkAt, (_, way) => add(mine, way))
       const tables = [firm, loose, mine].filter((table) => table.size > 0)
+      const leadsTo: KnownLinks['leadsTo'] = (path) => {
+        if (targets.size + made.length === 0) return path
+        return follow({ path: '', target: path }, linkAt).end ?? path
+      }
       return {
         all,
-        mayStand: (name) => names === undefined || names.has(name),
         namesOf: (path) => (tables.length ? namesOf(path, tables) : { names: [], all: true }),
-        leadsTo(path) {
-          if (targets.size + made.length === 0) return path
-          return follow({ path: '', target: path }, linkAt).end ?? path
-        },
+        leadsTo,
+        namedBy: await started.look(
+          noted,
+          git,
+          given.flatMap(({ path }) => behind(path, `${root.path}/${leadsTo(path)}`)),
+        ),
       }
     },
     changed: watch.changed,

@@ -3,6 +3,7 @@ import { openPace } from '../../contracts/steps.ts'
 import { deepest, type PathRules } from '../paths.ts'
 import { watchFolders } from '../stage/folder-watch.ts'
 import type { Root } from '../walk.ts'
+import { noteStarters, type Noted } from './noted.ts'
 
 /** The links of a project as they are now. */
 export interface Links {
@@ -12,8 +13,8 @@ export interface Links {
   readonly version: number
   /** False where there are more folders or links than are looked at. */
   readonly all: boolean
-  /** The names at the top of the project, where the system tells of each that comes. */
-  readonly top: ReadonlySet<string> | undefined
+  /** Files that start others, by their names. */
+  readonly noted: Noted
 }
 
 export interface LinkWatch {
@@ -32,7 +33,11 @@ interface Folder {
   forgotten: boolean
   readonly folders: Map<string, Folder>
   readonly links: Set<string>
+  /** Those of its names that are noted. */
+  readonly noted: Set<string>
 }
+
+type Kind = 'link' | 'folder' | 'other'
 
 const mostFolders = 100_000
 const mostLinks = 200_000
@@ -52,7 +57,11 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
   /** Names that changed in a folder; undefined where all of them may have. */
   let news = new Map<Folder, Set<string> | undefined>()
   const told = watchFolders<Folder>(root.path, (folder, name, renamed) => {
-    if (!renamed) return
+    if (!renamed) {
+      // What a file holds matters where it starts others.
+      if (name === undefined || folder.noted.has(name)) starters.heard(name === undefined ? undefined : pathIn(folder, name))
+      return
+    }
     const heard = news.has(folder) ? news.get(folder) : new Set<string>()
     if (!heard || name === undefined || name.includes('\ufffd') || heard.size >= mostNames) news.set(folder, undefined)
     else news.set(folder, heard.add(name))
@@ -63,10 +72,11 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
   const make = (names: readonly string[]): Folder => {
     count++
     const at = [root.path, ...names].join('/')
-    return { names, at, ino: 0, ctimeMs: Number.NaN, forgotten: false, folders: new Map(), links: new Set() }
+    return { names, at, ino: 0, ctimeMs: Number.NaN, forgotten: false, folders: new Map(), links: new Set(), noted: new Set() }
   }
   const top = make([])
-  const atTop = new Set<string>()
+  const toldOf = new Set<string>()
+  const starters = noteStarters((path) => toldOf.has(path.slice(0, Math.max(0, path.lastIndexOf('/')))))
   untold.add(top)
 
   const pathIn = (folder: Folder, name: string): string => [...folder.names, name].join('/')
@@ -75,8 +85,14 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
     targets.delete(pathIn(folder, name))
     version++
   }
+  const note = (folder: Folder, name: string, kind: Kind | undefined): void => {
+    const isNoted = kind !== undefined && starters.note(folder.names, name, kind)
+    if (isNoted) folder.noted.add(name)
+    else if (folder.noted.delete(name)) starters.forget(folder.names, name)
+  }
   const empty = (folder: Folder): void => {
     for (const name of folder.links) unlink(folder, name)
+    for (const name of folder.noted) note(folder, name, undefined)
     for (const one of folder.folders.values()) forget(one)
     folder.folders.clear()
     folder.ctimeMs = Number.NaN
@@ -86,12 +102,13 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
     folder.forgotten = true
     told.forget(folder)
     untold.delete(folder)
+    toldOf.delete(folder.names.join('/'))
     news.delete(folder)
     empty(folder)
   }
 
   /** Takes up what stands under a name; gives the folder it is, where it must be looked into. */
-  const take = (folder: Folder, name: string, kind: 'link' | 'folder' | 'other'): Folder | undefined => {
+  const take = (folder: Folder, name: string, kind: Kind): Folder | undefined => {
     if (kind !== 'folder') {
       const was = folder.folders.get(name)
       if (was) forget(was)
@@ -121,17 +138,19 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
 
   const readWhole = (folder: Folder): Folder[] => {
     const gone = new Set([...folder.links, ...folder.folders.keys()])
-    if (folder === top) atTop.clear()
+    const unnoted = new Set(folder.noted)
     const found: Folder[] = []
     for (const entry of readdirSync(folder.at, { withFileTypes: true })) {
-      if (folder === top) atTop.add(entry.name)
       const kind = entry.isSymbolicLink() ? 'link' : entry.isDirectory() ? 'folder' : 'other'
+      unnoted.delete(entry.name)
+      note(folder, entry.name, kind)
       if (kind === 'other' && !gone.has(entry.name)) continue
       gone.delete(entry.name)
       const next = take(folder, entry.name, kind)
       if (next) found.push(next)
     }
     for (const name of gone) take(folder, name, 'other')
+    for (const name of unnoted) note(folder, name, undefined)
     return found
   }
 
@@ -150,13 +169,17 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
     if (names instanceof Set && isSame && !untold.has(folder))
       return [...names].flatMap((name) => {
         const now = statOf(`${folder.at}/${name}`)
-        if (folder === top && now) atTop.add(name)
-        else if (folder === top) atTop.delete(name)
-        return take(folder, name, now?.isSymbolicLink() ? 'link' : now?.isDirectory() ? 'folder' : 'other') ?? []
+        const kind = now?.isSymbolicLink() ? 'link' : now?.isDirectory() ? 'folder' : 'other'
+        note(folder, name, now && kind)
+        return take(folder, name, kind) ?? []
       })
     // First followed, then read: what changes in between is heard of.
-    if (told.follow(folder)) untold.delete(folder)
+    const isTold = told.follow(folder)
+    const path = folder.names.join('/')
+    if (isTold) untold.delete(folder)
     else untold.add(folder)
+    if (isTold) toldOf.add(path)
+    else toldOf.delete(path)
     try {
       return readWhole(folder)
     } catch {
@@ -170,6 +193,7 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
     const { perhapsAll } = await told.changed()
     const heard = news
     news = new Map()
+    if (perhapsAll) starters.heard()
     const now = performance.now()
     const stale = now - lookedAt > freshMs
     if (stale) lookedAt = now
@@ -182,7 +206,7 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
       heard.delete(folder)
       if (pace.due()) await pace.turn()
     }
-    return { targets, version, all: !left, top: untold.has(top) ? undefined : atTop }
+    return { targets, version, all: !left, noted: starters }
   }
 
   let looking: Promise<unknown> = Promise.resolve()
@@ -193,7 +217,10 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
       return found
     },
     changed: () => void (lookedAt = Number.NEGATIVE_INFINITY),
-    close: () => told.close(),
+    close() {
+      toldOf.clear()
+      told.close()
+    },
   }
 }
 

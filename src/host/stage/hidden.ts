@@ -2,6 +2,7 @@ import { accessSync, constants, lstatSync, type Stats } from 'node:fs'
 import { ToolError } from '../../contracts/errors.ts'
 import { openPace } from '../../contracts/steps.ts'
 import { deepest } from '../paths.ts'
+import { behindLink, outermost } from './behind-secrets.ts'
 import { below, entriesIn, readable, type Entry, type Place } from './entries.ts'
 import { watchFolders } from './folder-watch.ts'
 import { isCertificate, isRepository, sortEntry, type Kind, type Sorting } from './sorting.ts'
@@ -52,6 +53,8 @@ interface Folder {
   gone: boolean
   folders: Folder[]
   hidden: Found[]
+  /** Links that are called like secrets. */
+  links: Place[]
   /** Files that must be read to know. */
   judged: Judged[]
 }
@@ -70,6 +73,7 @@ const unread: Omit<Folder, 'names' | 'path' | 'at' | 'depth' | 'kind'> = {
   gone: false,
   folders: [],
   hidden: [],
+  links: [],
   judged: [],
 }
 
@@ -115,6 +119,7 @@ export function watchHidden(root: string, sorting: Sorting, kind: Kind = 'plain'
   const clear = (folder: Folder): void => {
     const { folders } = folder
     folder.folders = folder.hidden = folder.judged = []
+    folder.links = []
     folder.ctimeMs = Number.NaN
     holding.delete(folder)
     for (const one of folders) forget(one)
@@ -139,6 +144,7 @@ export function watchHidden(root: string, sorting: Sorting, kind: Kind = 'plain'
     const before = new Map(folder.folders.map((one) => [keyOf(one), one]))
     folder.folders = []
     folder.hidden = []
+    folder.links = []
     folder.judged = []
     folder.repository = isRepository(folder, entries)
     for (const entry of entries) {
@@ -146,12 +152,13 @@ export function watchHidden(root: string, sorting: Sorting, kind: Kind = 'plain'
       if (what === undefined) continue
       const found = { path: join(folder.path, readable(entry)), at: below(folder.at, entry), folder: entry.form === 'folder' }
       if (what === 'hidden') folder.hidden.push(found)
+      else if (what === 'behind') folder.links.push(found.at)
       else if (what === 'read') folder.judged.push({ ...found, name: entry.name, is: '', hides: undefined })
       else if (isTooDeep(folder, found)) folder.hidden.push(found)
       else folder.folders.push(reused(before, found) ?? into(folder, entry, found, what))
     }
     for (const gone of before.values()) forget(gone)
-    if (folder.hidden.length + folder.judged.length) holding.add(folder)
+    if (folder.hidden.length + folder.judged.length + folder.links.length) holding.add(folder)
     else holding.delete(folder)
   }
 
@@ -200,10 +207,12 @@ export function watchHidden(root: string, sorting: Sorting, kind: Kind = 'plain'
       waiting.push(...update(folder, changed.has(folder)))
       if (pace.due()) await pace.turn()
     }
-    const found = [...holding].flatMap((folder) => [
+    const led = [...holding].flatMap(({ links }) => links.flatMap((at) => behindLink(at, root)))
+    const named = [...holding].flatMap((folder): Hidden[] => [
       ...folder.hidden.map((one) => ({ ...one, is: identity(one) })),
       ...folder.judged.flatMap((one) => judge(one)),
     ])
+    const found = led.length ? outermost([...named, ...led.map((one) => ({ ...one, is: identity(one) }))]) : named
     known = found.sort((a, b) => (a.path < b.path ? -1 : 1))
     return found
   }

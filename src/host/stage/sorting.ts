@@ -1,6 +1,7 @@
 import { secretAt, secretOfToolAt } from '../../contracts/secret-files.ts'
 import { isReserved, type PathRules } from '../paths.ts'
 import type { Entry } from './entries.ts'
+import { kinSettings } from './kin-settings.ts'
 import { gitFiles, gitSettings, withAddresses } from './told-by-content.ts'
 
 /**
@@ -11,8 +12,11 @@ export type Kind = 'plain' | 'visible' | 'outside' | GitKind
 type GitKind = 'git' | 'branches' | 'addresses' | 'objects'
 const gitKinds: ReadonlySet<Kind> = new Set<GitKind>(['git', 'branches', 'addresses', 'objects'])
 
-/** What an entry of a folder is to a program: hidden, to be read first, looked into as such a folder, or nothing of these. */
-export type Sorted = 'hidden' | 'read' | Kind | undefined
+/**
+ * What an entry of a folder is to a program: hidden, a link behind which something is, to be read first, looked into as such a folder, or
+ * nothing of these.
+ */
+export type Sorted = 'hidden' | 'behind' | 'read' | Kind | undefined
 
 export interface Sorting {
   rules: PathRules
@@ -38,12 +42,14 @@ export function isRepository({ kind, names }: Omit<Around, 'repository'>, entrie
 export function sortEntry({ rules, visible }: Sorting, around: Around, entry: Pick<Entry, 'name' | 'form'>): Sorted {
   const { kind, names, repository } = around
   const { name, form } = entry
-  if (form === 'link') return undefined
+  if (form === 'link') return leadsToSecret(kind, [...names, name]) ? 'behind' : undefined
   // Whoever listens at a socket or a pipe is outside of every stage.
   if (form === 'other') return 'hidden'
   const here = [...names, name]
   const isFolder = form === 'folder'
   if (gitKinds.has(kind)) return sortInGit(around, name, isFolder, here)
+  const kins = kinSettings(here)
+  if (kins === 'hidden' || (kins === 'read' && !isFolder)) return kins
   const gits = !isFolder && (repository || name === '.gitmodules') ? gitSettings(name) : undefined
   if (gits) return gits
   if (isFolder && name === '.git' && kind === 'outside') return 'git'
@@ -53,6 +59,12 @@ export function sortEntry({ rules, visible }: Sorting, around: Around, entry: Pi
     kind === 'plain' ? rules.refuse(here) : (secretAt(here) ?? (kind === 'outside' ? secretOfToolAt(here) : undefined))
   if (hides === undefined) return isFolder ? kind : undefined
   return !isFolder && kind !== 'plain' ? byNameOrContent(name) : 'hidden'
+}
+
+/** Names of branches lead nowhere; elsewhere a link is called what it leads to. */
+function leadsToSecret(kind: Kind, here: readonly string[]): boolean {
+  if (kind === 'branches' || kind === 'addresses' || kind === 'objects') return false
+  return secretAt(here) !== undefined || (kind === 'outside' && secretOfToolAt(here) !== undefined)
 }
 
 /** Certificates are there to be read, and are called like keys. */

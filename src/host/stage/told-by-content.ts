@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { shownGitConfig, withoutLogins } from './git-shown.ts'
+import { kinSettings, shownKinSettings } from './kin-settings.ts'
 
 /** Where git keeps its settings, those of submodules and worktrees, the addresses it took something from, and passwords. */
 export function gitSettings(name: string): 'hidden' | 'read' | undefined {
@@ -28,15 +29,16 @@ const largestConfig = 1_048_576
 const largestLog = 8_388_608
 const largestCertificates = 2_097_152
 
-/** A file of git as programs may read it; nothing where it holds no credentials. What cannot be read is empty. */
+/** A file of git, or of its kin, as programs may read it; nothing where it holds no credentials. What cannot be read is empty. */
 export function withoutCredentials(at: string | Buffer, path: string): string | undefined {
   try {
     const isConfig = path.slice(path.lastIndexOf('/') + 1).startsWith('config')
-    const text = statSync(at).size > (isConfig ? largestConfig : largestLog) ? undefined : readFileSync(at, 'utf8')
+    const isKin = kinSettings(path.split('/')) === 'read'
+    const text = statSync(at).size > (isConfig || isKin ? largestConfig : largestLog) ? undefined : readFileSync(at, 'utf8')
     if (text === undefined) return isConfig ? `# ${path} is larger than Handrail reads, and left out\n` : ''
     // A branch may be called as the settings are; its log begins with two states.
     const isLog = path.split('/').includes('logs') && /^[\da-f]{40,64} [\da-f]{40,64} /.test(text)
-    const clean = isConfig && !isLog ? shownGitConfig(text) : withoutLogins(text)
+    const clean = isKin ? shownKinSettings(text) : isConfig && !isLog ? shownGitConfig(text) : withoutLogins(text)
     return clean === text ? undefined : clean
   } catch {
     return ''

@@ -1,0 +1,210 @@
+import { homedir } from 'node:os'
+import { longestStarter, moduleNames, namesIn, type NamesIn } from '../../contracts/files-that-run/names-in.ts'
+import { startedParts } from '../../contracts/files-that-run/started-parts.ts'
+import { callers, starterAt, startersBelow, type StarterKind } from '../../contracts/files-that-run/starters.ts'
+import type { NamedBy } from '../../contracts/links.ts'
+import { foldName, foldPath } from '../../contracts/names.ts'
+import { openPace, type Pace } from '../../contracts/steps.ts'
+import { readSmall } from '../small-file.ts'
+import { filesIn, hasOneName, isFile, stampOf } from './found.ts'
+import type { GitText } from './git-starts.ts'
+import type { Noted } from './noted.ts'
+
+/** A file that starts others: the name it has in the project, and where it lies. */
+export interface Starter {
+  path: string
+  at: string
+  kind: StarterKind
+}
+
+/** Something that is started together: what it names, and whom it calls. */
+interface Piece {
+  starter: string
+  names: NamesIn
+  calls: readonly string[]
+}
+
+interface Read {
+  at: string
+  stamp: string
+  /** It has no second name. */
+  alone: boolean
+  base: string
+  unread: boolean
+  itself: Piece
+  called: ReadonlyMap<string, () => Piece>
+  by: string | undefined
+}
+
+type Named = (path: string) => NamedBy | undefined
+
+/** Files that start others, in one project; more of them may name anything. */
+const mostStarters = 4_096
+const longestRead = 1_048_576
+
+export interface Started {
+  look(noted: Noted, git: { texts: readonly GitText[]; version: number }, made: readonly Starter[]): Promise<Named>
+}
+
+/** Knows what the files of a project start. They are read again where they have changed, and a text is looked through once. */
+export function openStarted(root: string): Started {
+  const known = new Map<string, Read>()
+  let last: { version: string; named: Named } | undefined
+
+  const read = ({ path, at, kind }: Starter): Read | undefined => {
+    const stamp = stampOf(at)
+    const before = known.get(path)
+    if (before && stamp === before.stamp) return before
+    known.delete(path)
+    if (stamp === undefined) return undefined
+    const text = readSmall(at, longestRead)
+    if (text === undefined && !isFile(at)) return undefined
+    const names = path.split('/')
+    const base = foldPath(names.slice(0, -kind.below).join('/'))
+    const parts = startedParts(foldName(names.at(-1) as string), (text ?? '').replace(/^\uFEFF/, ''))
+    // What is called by its name is started in its own folder; others from wherever somebody is.
+    const bases = parts.by === undefined ? [...new Set([base, foldPath(names.slice(0, -1).join('/')), ''])] : [base]
+    const piece = (said: string): Piece => pieceOf(path, said, bases, root)
+    const found: Read = {
+      at,
+      stamp,
+      alone: hasOneName(at),
+      base,
+      unread: text === undefined || parts.itself.length > longestStarter,
+      itself: piece(parts.itself),
+      called: new Map([...parts.called].map(([name, said]) => [name, () => piece(said)])),
+      by: parts.by,
+    }
+    known.set(path, found)
+    return found
+  }
+
+  const build = async (starters: readonly Starter[], texts: readonly GitText[]): Promise<Named> => {
+    const pace = openPace()
+    const active: Piece[] = texts.map(({ path, bases, text }) => pieceOf(path, text, bases, root))
+    const unread = texts.flatMap(({ path, unread, bases }) => (unread ? [{ starter: path, base: bases[0] ?? '' }] : []))
+    const files: Read[] = []
+    const take = async (given: readonly Starter[]): Promise<void> => {
+      for (const one of given) {
+        if (pace.due()) await pace.turn()
+        if (files.length >= mostStarters) return void unread.push({ starter: one.path, base: '' })
+        const file = read(one)
+        if (!file) continue
+        files.push(file)
+        active.push(file.itself)
+        if (file.unread) unread.push({ starter: one.path, base: file.base })
+      }
+    }
+    await take(starters.filter(({ kind }) => kind.called === undefined))
+    // Whoever is called may call others.
+    const words = new Map<string, Set<string>>()
+    const started = new Set<() => Piece>()
+    for (let at = 0; at < active.length;) {
+      for (; at < active.length; at++) {
+        const { calls, names } = active[at] as Piece
+        for (const key of calls) {
+          const said = words.get(key) ?? new Set()
+          if (!words.has(key)) await take(starters.filter(({ kind }) => kind.called === key))
+          words.set(key, said)
+          for (const word of names.words) said.add(word)
+        }
+        if (pace.due()) await pace.turn()
+      }
+      for (const { by = '', called } of files) {
+        for (const [name, piece] of words.has(by) ? called : [])
+          if (!started.has(piece) && (name === '*' || words.get(by)?.has(foldPath(name)))) {
+            started.add(piece)
+            active.push(piece())
+          }
+        if (pace.due()) await pace.turn()
+      }
+    }
+    return namedIn(active, unread, pace)
+  }
+
+  const lookOnce: Started['look'] = async (noted, git, made) => {
+    const linked = [...noted.links].flatMap((path) => behind(path, `${root}/${path}`))
+    const files = (): Starter[] => [...noted.files].map(([path, kind]) => ({ path, at: `${root}/${path}`, kind }))
+    const pace = openPace()
+    let same = true
+    for (const [path, { at, stamp, alone }] of known) {
+      // Under a second name it is changed where nobody tells of it.
+      if (!noted.mayHaveChanged(path) && alone) continue
+      if (stampOf(at) !== stamp) {
+        known.delete(path)
+        same = false
+      }
+      if (pace.due()) await pace.turn()
+    }
+    const version = `${noted.version} ${git.version} ${linked.map(({ path }) => path).join(' ')}`
+    if (!same || last?.version !== version) last = { version, named: await build([...files(), ...linked], git.texts) }
+    return made.length === 0 ? last.named : build([...files(), ...linked, ...made], git.texts)
+  }
+
+  // Whoever looks forgets what has changed: nobody else may look before it is read again.
+  let looking: Promise<unknown> = Promise.resolve()
+  return {
+    look(...given) {
+      const found = looking.then(() => lookOnce(...given))
+      looking = found.catch(() => undefined)
+      return found
+    },
+  }
+}
+
+/** A link, and the files below it, that start others by the name they get there; `at` is where it leads. */
+export function behind(path: string, at: string): Starter[] {
+  const names = path.split('/')
+  const itself = starterAt(names.slice(0, -1), names.at(-1) as string)
+  const below = startersBelow(names).flatMap((rest) => {
+    const inner = rest.split('/').slice(0, -1)
+    const file = rest.split('/').at(-1) as string
+    const folder = [at, ...inner].join('/')
+    return (file === '*' ? filesIn(folder) : [file]).flatMap((name) => {
+      const kind = starterAt([...names, ...inner], name)
+      return kind ? [{ path: [path, ...inner, name].join('/'), at: `${folder}/${name}`, kind }] : []
+    })
+  })
+  return itself ? [{ path, at, kind: itself }, ...below] : below
+}
+
+function pieceOf(starter: string, text: string, bases: readonly string[], root: string): Piece {
+  const home = homedir()
+  const here = text.replaceAll(/(?<![\w/])(?:~|\$HOME|\$\{HOME\})\//g, () => `${home}/`).replaceAll(`${root}/`, () => ' ')
+  // What is told by its whole path counts from the top.
+  const names = namesIn(here, here === text ? bases : [...new Set([...bases, ''])])
+  return { starter, names, calls: Object.keys(callers).filter((key) => callers[key]?.test(here)) }
+}
+
+async function namedIn(
+  pieces: readonly Piece[],
+  unread: readonly { starter: string; base: string }[],
+  pace: Pace,
+): Promise<Named> {
+  const tables = { whole: new Map<string, string>(), modules: new Map<string, string>(), ends: new Map<string, string>() }
+  for (const { starter, names } of pieces) {
+    for (const key of ['whole', 'modules', 'ends'] as const)
+      for (const name of names[key]) if (!tables[key].has(name)) tables[key].set(name, starter)
+    if (pace.due()) await pace.turn()
+  }
+  const { whole, modules, ends } = tables
+  const byEnd = (path: string): string | undefined => {
+    for (let from = 0; ; from = path.indexOf('/', from) + 1) {
+      const found = ends.get(path.slice(from))
+      if (found !== undefined || !path.includes('/', from)) return found
+    }
+  }
+  return (given) => {
+    const path = foldPath(given)
+    const named = whole.get(path)
+    if (named !== undefined) return { starter: named, how: 'whole' }
+    for (const name of modules.size > 0 ? moduleNames(path) : []) {
+      const starter = modules.get(name)
+      if (starter !== undefined) return { starter, how: name.startsWith('*/') ? 'end' : 'whole' }
+    }
+    const ended = ends.size > 0 ? (byEnd(path) ?? byEnd(path.replace(/\.[^./]+$/, '.'))) : undefined
+    if (ended !== undefined) return { starter: ended, how: 'end' }
+    const large = unread.find(({ base }) => base === '' || path.startsWith(`${base}/`))
+    return large && { starter: large.starter, how: 'unread' }
+  }
+}
