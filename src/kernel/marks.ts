@@ -32,8 +32,8 @@ export interface Written {
   effects?: readonly Effect[]
 }
 
-/** At once where nothing is written and nobody who writes there is ahead. */
-export type Marks = (written: Written) => Mark[] | Promise<Mark[]>
+/** At once where nothing is written and no write of the same session is ahead there. */
+export type Marks = (written: Written & { session: string }) => Mark[] | Promise<Mark[]>
 
 /** On the files as they are at this moment, whoever is ahead. */
 export type MarksNow = (written: Written) => Promise<Mark[]>

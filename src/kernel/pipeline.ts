@@ -66,7 +66,7 @@ async function settle(judged: Judged, program: Programmed | undefined): Promise<
   const floor = program ? riskBefore(program, tool.risk(input)) : tool.risk(input)
   const mayChange = (path: string): boolean => ports.grants.mayChange(call.caller.session, path)
   const asker = { client: call.caller.peer ?? session, signal: call.options.signal }
-  const found = road.marks({ touches, ...(tool.drafts && { drafts: () => tool.drafts?.(input, asker) ?? [] }) })
+  const found = road.marks({ session, touches, ...(tool.drafts && { drafts: () => tool.drafts?.(input, asker) ?? [] }) })
   const marks = found instanceof Promise ? await found : found
   const risk = policy.risk(
     floor,

@@ -36,7 +36,7 @@ test(
     const told = world.runtime.audit.last(1, ({ event }) => event === 'recovered')[0]
     expect(told).toMatchObject({ details: { leftAsFound: [theirs] } })
     expect(told?.message).toContain('left as found')
-    expect((told?.touches as { path: string }[]).map(({ path }) => path).toSorted()).toEqual(landed)
+    expect(((told?.touches ?? []) as { path: string }[]).map(({ path }) => path).toSorted()).toEqual(landed)
     expect(world.runtime.snapshots(1, theirs)[0]?.call, 'the timeline does not say that it landed there').not.toBe(told?.call)
 
     expect(await runCli(world.project, ['undo', told?.call ?? '', '--yes'])).toMatchObject({ code: 0 })
