@@ -7,6 +7,7 @@ import {
   type JSONRPCMessage,
   type ServerEvent,
 } from '@modelcontextprotocol/server'
+import type { Peers } from '../connections.ts'
 import { answer, leaveUnread, Refusal, type Route, type Visitor } from '../listen.ts'
 import { oneLine } from '../../contracts/plain.ts'
 import { redact } from '../../contracts/redact/redact.ts'
@@ -17,11 +18,6 @@ import { openSessions, type Sessions } from './sessions.ts'
 
 const mostInBatch = 100
 const mostDesks = 1_000
-
-/** Says who is at the other end of a connection. */
-export interface Peers {
-  of(socket: IncomingMessage['socket']): Promise<string>
-}
 
 export interface McpHttp {
   route: Route
