@@ -6,6 +6,7 @@ import type { Mark, Marks, MarksNow } from './marks.ts'
 import type { PathScheduler } from './path-scheduler.ts'
 import type { Policy } from './policy.ts'
 import type { Ports, Staged } from './ports.ts'
+import type { SameCalls } from './same-calls.ts'
 import type { Trace } from './trace.ts'
 
 /** What every call has at hand. */
@@ -16,6 +17,7 @@ export interface Road {
   marks: Marks
   marksNow: MarksNow
   scheduler: PathScheduler
+  same: SameCalls
   config: Config
   offered: readonly string[]
 }

@@ -179,6 +179,7 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
     const card = async (): Promise<Card> => tellMarks(await cardAfter(await tool.card(input), staged, sensitive), marks)
     const question = {
       ...call,
+      same: road.same,
       sensitive,
       beforeRun: false,
       stillOn: async () => bound(await stateNow(), digest(await behind())),

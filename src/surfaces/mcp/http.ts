@@ -9,6 +9,7 @@ import {
 } from '@modelcontextprotocol/server'
 import type { Peers } from '../connections.ts'
 import { answer, leaveUnread, Refusal, type Route, type Visitor } from '../listen.ts'
+import { onAbort } from '../../contracts/aborts.ts'
 import { oneLine } from '../../contracts/plain.ts'
 import { redact } from '../../contracts/redact/redact.ts'
 import { parseJson } from '../json.ts'
@@ -110,7 +111,7 @@ async function legacy(
   if (!transport && id !== null) throw new Refusal(404, 'This session has ended; begin a new one.')
   if (!transport) throw new Refusal(400, 'No session: begin with initialize, or send the Mcp-Session-Id it returned.')
   // Nothing that was sent over a broken connection can be taken up again, so whoever is gone has cancelled.
-  dropped.addEventListener('abort', () => {
+  onAbort(dropped, () => {
     for (const { id: requestId, method } of messages)
       if (requestId !== undefined && method !== undefined) transport.onmessage?.(cancelled(requestId))
   })

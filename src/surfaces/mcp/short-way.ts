@@ -1,3 +1,4 @@
+import { onAbort } from '../../contracts/aborts.ts'
 import { ProtocolError, type JSONRPCMessage } from '@modelcontextprotocol/server'
 import type { Runtime } from '../../contracts/runtime.ts'
 import type { Answerer, ToolCall } from './answer.ts'
@@ -46,10 +47,13 @@ export function openShortWay(runtime: Runtime, answer: Answerer, send: (message:
     new Promise((resolve, reject) => {
       if (gone) return resolve({ action: 'none' })
       const id = `handrail-${++questions}`
-      asked.set(id, resolve)
-      signal.addEventListener('abort', () => {
+      const stop = onAbort(signal, () => {
         if (asked.delete(id)) void send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } })
         reject(new Error('no answer'))
+      })
+      asked.set(id, (said) => {
+        stop()
+        resolve(said)
       })
       void send({ jsonrpc: '2.0', id, method: 'elicitation/create', params } as never)
     })
