@@ -12,7 +12,7 @@ import { answer, leaveUnread, Refusal, type Route, type Visitor } from '../liste
 import { onAbort } from '../../contracts/aborts.ts'
 import { oneLine } from '../../contracts/plain.ts'
 import { redact } from '../../contracts/redact/redact.ts'
-import { parseJson } from '../json.ts'
+import { parseJson } from '../../contracts/json.ts'
 import { createServer, openDesk, type Desk, type House } from './server.ts'
 import type { News } from './feed.ts'
 import { openSessions, type Sessions } from './sessions.ts'
