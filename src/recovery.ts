@@ -24,16 +24,15 @@ export interface Kept {
 /** Puts right what killed processes left, and writes down what became of it. Returns what to do again before each change, with the lock held. */
 export function recoverFrom({ audit, snapshots, journal, approvals, stages, lock }: Kept): () => Promise<void> {
   const tell = (recovered: readonly Recovered[]): void => {
-    for (const { call, landed, changes } of recovered)
+    for (const { call, landed, changes, leftAsFound } of recovered)
       audit.write(
         {
           event: 'recovered',
           ...(call !== null && { call }),
-          message: landed
-            ? 'a change of a killed process had landed; all of it is kept'
-            : 'a change of a killed process had not landed; it is dropped, and the project is as it was before',
+          message: whatBecame(landed, leftAsFound.length),
           snapshots: changes.map(({ id }) => id),
           touches: changes.slice(0, mostTold).map(({ path }) => ({ path: scrub(path), access: 'write' })),
+          ...(leftAsFound.length && { details: { leftAsFound: leftAsFound.slice(0, mostTold).map(scrub) } }),
         },
         true,
       )
@@ -53,13 +52,21 @@ export function recoverFrom({ audit, snapshots, journal, approvals, stages, lock
     const message = !confined
       ? `the process died while a program ran unconfined; ${states.length} changes it had made are kept for undo`
       : known.length
-        ? 'the process died after the changes of its program had landed; all of them are kept'
+        ? `the process died after the changes of its program had landed; ${known.length} of them are kept for undo`
         : 'the process died before anything its program did had landed; the project is as it was before'
     audit.write({ event: 'recovered', call, session, tool, message, ...(states.length && { snapshots: states }) })
   })
   return async () => {
     if (snapshots.hasPending()) tell(await journal.recover())
   }
+}
+
+function whatBecame(landed: boolean, theirs: number): string {
+  const paths = `${theirs} path(s) that somebody else has changed since`
+  if (landed && theirs) return `a change of a killed process had landed and is kept, but for ${paths}: they are left as found`
+  if (landed) return 'a change of a killed process had landed; all of it is kept'
+  if (theirs) return `nothing of a change of a killed process is in place; it is dropped, and ${paths} are left as found`
+  return 'a change of a killed process had not landed; it is dropped, and the project is as it was before'
 }
 
 /** Says of an answer in the log that it does not count, where the process that wrote it died before the store had it; once. */

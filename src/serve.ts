@@ -27,6 +27,7 @@ export async function serveHttp(runtime: Runtime, options: ServeOptions, fixture
   const mcp = mcpHttp(house, () => url, peers)
   const listening = await listen({
     ...options,
+    peers,
     requestsPerSecond: runtime.config.limits.requestsPerSecond,
     token: runtime.token().token,
     isPerson: doorman.isPerson,

@@ -1,3 +1,5 @@
+import { onAbort } from './aborts.ts'
+
 /** A bounded number of places that several clients share. */
 export interface FairSlots {
   /** Takes a place: nothing where one is free, else what to wait for. Throws where this client waits too often already. */
@@ -92,11 +94,11 @@ export function openFairSlots({ slots, perClient, mostWaiting, busy, pace }: Slo
       }
       const one: Waiting = {
         start() {
-          signal?.removeEventListener('abort', stop)
+          stopListening()
           resolve()
         },
       }
-      signal?.addEventListener('abort', stop, { once: true })
+      const stopListening = onAbort(signal, stop)
       client.waiting.add(one)
       waitingInAll++
       startNext()

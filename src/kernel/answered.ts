@@ -1,3 +1,4 @@
+import { onAbort } from '../contracts/aborts.ts'
 import type { ApprovalState } from '../contracts/approval.ts'
 import type { AuditStream } from '../contracts/audit.ts'
 import { ToolError } from '../contracts/errors.ts'
@@ -21,18 +22,18 @@ export function answered(
     let over = false
     let timer: NodeJS.Timeout | undefined
     let again: NodeJS.Timeout | undefined
+    let stopListening: (() => void) | undefined
     const end = (): void => {
       over = true
       stop()
       clearTimeout(timer)
       clearTimeout(again)
-      signal?.removeEventListener('abort', aborted)
+      stopListening?.()
     }
     const fail = (fault: unknown): void => {
       end()
       reject(fault as Error)
     }
-    const aborted = (): void => fail(signal?.reason)
     const look = (): void => {
       if (over) return
       try {
@@ -68,8 +69,8 @@ export function answered(
       if (lines.some((line) => line.approval === id && line.event === 'approval.decided')) lookOften()
       else if (lines.length > 0) look()
     })
-    signal?.addEventListener('abort', aborted)
-    if (signal?.aborted) return aborted()
+    stopListening = onAbort(signal, () => fail(signal?.reason))
+    if (over) return
     wait()
     // What was answered just before anybody listened.
     lookOften()

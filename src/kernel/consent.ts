@@ -4,10 +4,12 @@ import type { Config } from '../contracts/config.ts'
 import { ToolError } from '../contracts/errors.ts'
 import { isWhole } from '../contracts/plain.ts'
 import type { Card, Risk, Tool } from '../contracts/tool.ts'
+import { orAborted } from '../contracts/aborts.ts'
 import { answered } from './answered.ts'
 import { fitted } from './card.ts'
 import type { Ports } from './ports.ts'
 import { recordable } from './record.ts'
+import type { SameCalls } from './same-calls.ts'
 
 export interface Question extends Call {
   tool: Tool
@@ -26,6 +28,7 @@ export interface Question extends Call {
   beforeRun: boolean
   /** Asked before a yes is used up: what it throws leaves the yes as it is. */
   ready?: () => void
+  same: SameCalls
   /** Told the question's id before anybody waits for an answer. */
   onAsked?: (approvalId: string) => void
 }
@@ -33,12 +36,16 @@ export interface Question extends Call {
 /** Nobody has answered yet, or the yes cannot be used yet; the question stands. */
 export class Unanswered extends ToolError {}
 
+/** The same call was agreed to and carried out while this one was on its way to its question. */
+export class JustDone extends ToolError {}
+
 /**
  * A person's yes to exactly this call on exactly this state of the world, or an error that says how to get one.
  * A yes counts for the session that asked and is used up here; a no holds for every session of the same client, and carries the
  * person's words.
  */
 export async function consent(ports: Ports, limits: Config['limits'], question: Question): Promise<string> {
+  await afterSame(question)
   const asked = await standing(ports, limits, question)
   question.onAsked?.(asked.id)
   const { signal } = question.options
@@ -53,7 +60,10 @@ export async function consent(ports: Ports, limits: Config['limits'], question: 
   if (approval.state === 'approved') return use(ports, approval, question)
   if (approval.state === 'denied') throw declined(approval)
   if (approval.state === 'pending') throw unanswered(approval, question.tool)
-  if (approval.state === 'used') throw usedUp(approval)
+  if (approval.state === 'used') {
+    await afterSame(question)
+    throw usedUp(approval)
+  }
   throw new ToolError('E_POLICY_VIOLATION', `The approval for ${question.tool.name} has lapsed`, {
     details: { approvalId: approval.id, state: approval.state },
     hint: 'Make the call again to ask anew.',
@@ -73,7 +83,8 @@ async function standing(ports: Ports, limits: Config['limits'], question: Questi
   if (question.stillOn && (await question.stillOn()) !== stateDigest) throw movedMeanwhile(tool)
   // While the card was made, the same call may have asked: one change is one question.
   const meanwhile = ports.approvals.about(inputDigest, caller.session)
-  if (meanwhile?.state === 'pending' && meanwhile.stateDigest === stateDigest) return meanwhile
+  if (meanwhile?.stateDigest === stateDigest) return meanwhile
+  await afterSame(question)
   const approval = ports.approvals.ask(
     {
       tool: tool.name,
@@ -111,7 +122,19 @@ function use(ports: Ports, approval: ApprovalHead, question: Question): string {
   if (approval.stateDigest !== question.stateDigest) throw worldMoved(approval)
   question.ready?.()
   if (!ports.approvals.move(approval.id, 'approved', 'used')) throw usedUp(approval)
+  question.same.begin(question.id, sameKey(question))
   return approval.id
+}
+
+const sameKey = ({ caller, inputDigest }: Question): string => `${caller.session}\0${inputDigest}`
+
+/** Lets the same call have its end first, where it is being carried out; throws where that has done what this one asks for. */
+async function afterSame(question: Question): Promise<void> {
+  const ahead = question.same.ahead(sameKey(question))
+  if (!ahead || !(await orAborted(ahead, question.options.signal))) return
+  throw new JustDone('E_CONFLICT', `The same ${question.tool.name} was approved and carried out while this one was looked at`, {
+    hint: 'It is done once. Look at the files; make the call again only if it is wanted once more.',
+  })
 }
 
 function usedUp(approval: ApprovalHead): ToolError {

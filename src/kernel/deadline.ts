@@ -1,3 +1,4 @@
+import { onAbort } from '../contracts/aborts.ts'
 import { ToolError } from '../contracts/errors.ts'
 
 export interface Deadline {
@@ -18,13 +19,13 @@ export function deadline(ms: number, outer: AbortSignal | undefined, late = tooL
   let timer: NodeJS.Timeout | undefined
   let last: Promise<unknown> | undefined
   const pass = (): void => controller?.abort(outer?.reason)
+  let stopListening: (() => void) | undefined
   let grace: NodeJS.Timeout | undefined
   const signal = (): AbortSignal => {
     if (controller) return controller.signal
     const made = (controller = new AbortController())
     timer = setTimeout(() => made.abort(late(ms)), ms)
-    if (outer?.aborted) pass()
-    else outer?.addEventListener('abort', pass, { once: true })
+    stopListening = onAbort(outer, pass)
     return made.signal
   }
   return {
@@ -37,10 +38,8 @@ export function deadline(ms: number, outer: AbortSignal | undefined, late = tooL
           if (last) await last.then(() => new Promise((over) => (grace = setTimeout(over, graceMs).unref())))
           reject(limit.reason as Error)
         }
-        const hear = (): void => void stop()
-        if (limit.aborted) hear()
-        limit.addEventListener('abort', hear, { once: true })
-        void doing.then(resolve, reject).finally(() => limit.removeEventListener('abort', hear))
+        const deaf = onAbort(limit, () => void stop())
+        void doing.then(resolve, reject).finally(deaf)
       }),
     finishing(doing) {
       last = doing.catch(() => undefined)
@@ -48,7 +47,7 @@ export function deadline(ms: number, outer: AbortSignal | undefined, late = tooL
     },
     done() {
       clearTimeout(timer)
-      outer?.removeEventListener('abort', pass)
+      stopListening?.()
       clearTimeout(grace)
     },
   }

@@ -2,16 +2,18 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { Touch } from '../contracts/tool.ts'
 
 /**
- * Judging a write takes a moment. Who comes later for the same file does not overtake it meanwhile: they go on once it has taken its
- * turn, or is asked about. Reads that meet no write are not held up at all.
+ * Judging a write takes a moment, or as long as its pattern does. What comes later of the same session for the same file does not
+ * overtake it meanwhile: it goes on once the write has taken its turn, or is asked about. Nobody waits for what another session has judged.
  */
-export function judgedInOrder<Call extends { touches: readonly Touch[] }, Found>(
+export function judgedInOrder<Call extends { session: string; touches: readonly Touch[] }, Found>(
   judge: (call: Call) => Promise<Found[]>,
 ): (call: Call) => Found[] | Promise<Found[]> {
   const underWay = new Map<string, Promise<void>>()
   return (call) => {
-    const touched = call.touches.flatMap((touch) => ('path' in touch ? [touch] : []))
-    const ahead = underWay.size ? touched.flatMap(({ path }) => underWay.get(path) ?? []) : []
+    const touched = call.touches.flatMap((touch) =>
+      'path' in touch ? [{ key: `${call.session}\0${touch.path}`, access: touch.access }] : [],
+    )
+    const ahead = underWay.size ? touched.flatMap(({ key }) => underWay.get(key) ?? []) : []
     const writes = touched.filter(({ access }) => access === 'write')
     if (writes.length === 0) return ahead.length ? Promise.all(ahead).then(() => []) : []
     const found = ahead.length ? Promise.all(ahead).then(() => judge(call)) : judge(call)
@@ -19,10 +21,10 @@ export function judgedInOrder<Call extends { touches: readonly Touch[] }, Found>
       // What follows on being judged is done before the next turn of the event loop.
       await found.catch(() => undefined)
       await turn()
-      for (const { path } of writes) if (underWay.get(path) === gone) underWay.delete(path)
+      for (const { key } of writes) if (underWay.get(key) === gone) underWay.delete(key)
     }
     const gone = over()
-    for (const { path } of writes) underWay.set(path, gone)
+    for (const { key } of writes) underWay.set(key, gone)
     return found
   }
 }

@@ -12,6 +12,7 @@ import { openPolicy } from './policy.ts'
 import type { Ports } from './ports.ts'
 import type { Road } from './road.ts'
 import { scrub } from './record.ts'
+import { openSameCalls } from './same-calls.ts'
 
 /** The kernel's public face: what is offered, and the one way to ask for it. */
 const longestPath = 4_096
@@ -38,7 +39,8 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
   const scheduler = openPathScheduler(config.limits)
   const marksNow = openMarks(config, ports.world)
   const marks = judgedInOrder(marksNow)
-  const road: Road = { ports, policy, marks, marksNow, scheduler, config, offered: offered.map((tool) => tool.name) }
+  const same = openSameCalls()
+  const road: Road = { ports, policy, marks, marksNow, scheduler, same, config, offered: offered.map((tool) => tool.name) }
   // Ids name calls, they guard nothing: a random start and a count are unique and cost no randomness per call.
   const start = randomBytes(8).toString('hex')
   let count = 0

@@ -32,8 +32,8 @@ export interface Written {
   effects?: readonly Effect[]
 }
 
-/** At once where nothing is written and nobody who writes there is ahead. */
-export type Marks = (written: Written) => Mark[] | Promise<Mark[]>
+/** At once where nothing is written and no write of the same session is ahead there. */
+export type Marks = (written: Written & { session: string }) => Mark[] | Promise<Mark[]>
 
 /** On the files as they are at this moment, whoever is ahead. */
 export type MarksNow = (written: Written) => Promise<Mark[]>
@@ -130,7 +130,7 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
     return [
       ...(await inTurns(each(paths, byWord))).flat(),
       ...repositories(await inTurns(wouldBeRepository(world, paths))),
-      ...(await inTurns(byLinks(paths, links, otherwise))).flat(),
+      ...(await inTurns(byLinks(paths, links, otherwise))),
       ...(await inTurns(each(effects, byEffect))).flat(),
       ...(written.effects ? [] : await byContent(paths, written.drafts)),
     ]
@@ -141,20 +141,22 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
 const mostNames = 20_000
 
 /** What is written is also written under every name that a link gives it: `docs/tasks.json`, where `.vscode` leads to `docs`. */
-function byLinks(paths: readonly string[], links: KnownLinks, judge: (name: string, path: string) => Mark[]): Steps<Mark[][]> {
+function* byLinks(paths: readonly string[], links: KnownLinks, judge: (name: string, path: string) => Mark[]): Steps<Mark[]> {
   let room = mostNames
-  return each(paths, (path): Mark[] => {
+  const marks: Mark[] = []
+  for (const path of paths) {
     const { names, all } = room > 0 ? links.namesOf(path) : { names: [], all: false }
     room -= names.length
-    const found = names.flatMap((name) => judge(name, path))
-    const marks = found.map(({ path: name, says, asks }): Mark => ({
-      path,
-      says: `is also ${shownName(name)}, which ${says}`,
-      asks,
-    }))
-    if (all && links.all) return marks
-    return [...marks, { path, says: 'may have so many names by way of links that not all of them were looked at', asks: 'once' }]
-  })
+    for (const one of names) {
+      for (const { path: name, says, asks } of judge(one, path))
+        marks.push({ path, says: `is also ${shownName(name)}, which ${says}`, asks })
+      yield
+    }
+    if (!all || !links.all)
+      marks.push({ path, says: 'may have so many names by way of links that not all of them were looked at', asks: 'once' })
+    yield
+  }
+  return marks
 }
 
 /** A link in the place of a folder whose files run something. */

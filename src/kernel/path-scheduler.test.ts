@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { getEventListeners } from 'node:events'
+import { getEventListeners, setMaxListeners } from 'node:events'
 import { expect, test } from 'vitest'
 import { openPathScheduler, type Lane, type PathScheduler } from './path-scheduler.ts'
 
@@ -164,6 +164,8 @@ test('a call that is cancelled while it waits leaves the queue and lets the next
 test('nothing stays on a signal that many calls share', async () => {
   const { enter, letOut } = stays(openPathScheduler({ ...limits, maxConcurrent: 1 }))
   const { signal } = new AbortController()
+  // Twenty calls that wait on one signal are what this is about.
+  setMaxListeners(0, signal)
   const names = Array.from({ length: 20 }, (_, index) => `c${index}`)
   const all = names.map((name, index) => enter(name, { signal, touches: index % 2 ? write('a') : read('b') }))
   await turns()

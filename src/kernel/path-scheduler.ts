@@ -1,3 +1,4 @@
+import { orAborted } from '../contracts/aborts.ts'
 import type { Caller } from '../contracts/call.ts'
 import { ToolError } from '../contracts/errors.ts'
 import { openFairSlots, type FairSlots, type Pace } from '../contracts/fair-slots.ts'
@@ -102,17 +103,4 @@ function openPace(ms: number): Pace {
     },
     later: (act) => void acts.add(act),
   }
-}
-
-function orAborted(wait: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  if (!signal) return wait
-  return new Promise((resolve, reject) => {
-    const stop = (): void => reject(signal.reason as Error)
-    if (signal.aborted) return stop()
-    signal.addEventListener('abort', stop, { once: true })
-    void wait.then(() => {
-      signal.removeEventListener('abort', stop)
-      resolve()
-    })
-  })
 }

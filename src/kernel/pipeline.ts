@@ -4,7 +4,7 @@ import { ToolError } from '../contracts/errors.ts'
 import { each, inTurns, promptly } from '../contracts/steps.ts'
 import type { Card, Tool, Touch } from '../contracts/tool.ts'
 import { checkInput, checkOutput } from './check.ts'
-import { consent } from './consent.ts'
+import { consent, JustDone } from './consent.ts'
 import { deadline } from './deadline.ts'
 import { digest } from './digest.ts'
 import { Unforeseen } from './judged-at-commit.ts'
@@ -26,6 +26,7 @@ export interface Performed {
 export async function perform(road: Road, tool: Tool, raw: unknown, call: Call): Promise<Performed> {
   const { ports, policy } = road
   const trace = follow(ports.audit, tool, raw, call)
+  let done = false
   try {
     call.options.signal?.throwIfAborted()
     // 1. contract
@@ -43,14 +44,27 @@ export async function perform(road: Road, tool: Tool, raw: unknown, call: Call):
     const program = await programmed(judged)
     for (let round = 1; ; round++) {
       try {
-        return await settle(judged, program)
+        const performed = await settle(judged, program)
+        done = true
+        return performed
       } catch (fault) {
+        const known = fault instanceof JustDone ? recall(judged) : undefined
+        if (known) return replay(judged, known.output)
         if (!(fault instanceof Unforeseen) || round === mostRounds || trace.snapshots.length > 0) throw fault
       }
     }
   } catch (thrown) {
     throw trace.fail(thrown)
+  } finally {
+    road.same.over(call.id, done)
   }
+}
+
+/** The answer that the same call with the same key got. */
+function replay({ call, trace }: Judged, output: unknown): Performed {
+  trace.replayed()
+  trace.end()
+  return { callId: call.id, output, snapshots: [] }
 }
 
 /** How often one call is judged anew because others made something else of it meanwhile. */
@@ -66,7 +80,7 @@ async function settle(judged: Judged, program: Programmed | undefined): Promise<
   const floor = program ? riskBefore(program, tool.risk(input)) : tool.risk(input)
   const mayChange = (path: string): boolean => ports.grants.mayChange(call.caller.session, path)
   const asker = { client: call.caller.peer ?? session, signal: call.options.signal }
-  const found = road.marks({ touches, ...(tool.drafts && { drafts: () => tool.drafts?.(input, asker) ?? [] }) })
+  const found = road.marks({ session, touches, ...(tool.drafts && { drafts: () => tool.drafts?.(input, asker) ?? [] }) })
   const marks = found instanceof Promise ? await found : found
   const risk = policy.risk(
     floor,
@@ -78,11 +92,7 @@ async function settle(judged: Judged, program: Programmed | undefined): Promise<
   const changes = touches.some((touch) => 'path' in touch && touch.access === 'write')
   trace.know({ input, light, touches, marks, risk, changes: changes || risk !== 'R0' || program !== undefined })
   const known = changes ? recall(judged) : undefined
-  if (known) {
-    trace.replayed()
-    trace.end()
-    return { callId: call.id, output: known.output, snapshots: [] }
-  }
+  if (known) return replay(judged, known.output)
   const looking = mustBeRehearsed(judged)
   if (looking) await looking
   // A dry run is remembered with the state it was made on; fixed before it runs, so that a change in between shows.
@@ -112,6 +122,7 @@ async function settle(judged: Judged, program: Programmed | undefined): Promise<
     const question = {
       ...call,
       ...asked,
+      same: road.same,
       sensitive,
       beforeRun: program !== undefined,
       ...(!program && { stillOn: async () => bound(await stateOf()) }),

@@ -7,6 +7,7 @@ import type { Mark, Marks, MarksNow } from './marks.ts'
 import type { PathScheduler } from './path-scheduler.ts'
 import type { Policy } from './policy.ts'
 import type { Ports } from './ports.ts'
+import type { SameCalls } from './same-calls.ts'
 import type { Trace } from './trace.ts'
 
 /** What every call has at hand. */
@@ -17,6 +18,7 @@ export interface Road {
   marks: Marks
   marksNow: MarksNow
   scheduler: PathScheduler
+  same: SameCalls
   config: Config
   offered: readonly string[]
 }

@@ -156,7 +156,7 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
   const { session, role } = call.caller
   const touches = await inTurns(each(Object.keys(staged.states), (path): Touch => ({ path, access: 'write' })))
   await inTurns(policy.judgeAll(tool, touches))
-  const marks = await road.marks({ touches, effects: staged.ran.effects })
+  const marks = await road.marks({ session, touches, effects: staged.ran.effects })
   // What a program changed is asked about whatever it is: nothing about its paths could ask for more.
   const risk = highest(tool.risk(input), 'R2', call.options.raisedRisk)
   trace.know({ input, light, touches, marks, risk, changes: true })
@@ -181,6 +181,7 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
     const card = async (): Promise<Card> => tellMarks(await cardAfter(await tool.card(input), staged, sensitive, links), marks)
     const question = {
       ...call,
+      same: road.same,
       sensitive,
       beforeRun: false,
       stillOn: async () => bound(await stateNow(), digest((await behind()).states)),

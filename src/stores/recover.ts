@@ -12,7 +12,10 @@ import { fromRow, type Row, type SnapshotStore } from './snapshots.ts'
 export interface Recovered {
   call: string | null
   landed: boolean
+  /** Those that count from now on or, where it did not land, that count no longer. */
   changes: { id: string; path: string }[]
+  /** What somebody else has changed by now: it stays as it was found, and no state of it is said to be of this call. */
+  leftAsFound: string[]
 }
 
 /** Finishes or takes back what a killed process left; says what it did. The caller holds the project's lock, so its owner is dead. */
@@ -41,20 +44,34 @@ export function* recover(parts: {
       yield
     }
     // One path of several in place: the rest follows, since every new content was stored before the first move.
-    const forward = phase === 'keep' || (phase === undefined && (yield* some(steps, landed)))
+    const forward = phase === 'keep' || (phase === undefined && (yield* some(steps, hasBegun)))
     if (!forward) yield* takeBack(rows, steps)
     // What was being settled had landed, all of it: what differs by now is somebody's later change.
     else if (phase === undefined) yield* carryOn(root, yield* filtered(steps, isOurs), yield* flushing(steps.length))
-    const ids = rows.map(({ id }, index) => ({ id, mode: steps[index]?.mode }))
-    if (forward) yield* parts.rows.settle(call ?? '', ids)
-    else {
+    // Looked at again: what could not be carried on was passed over.
+    const astray = new Set(phase === undefined ? yield* filtered(steps, forward ? isAstray : isNeither) : [])
+    const entries = rows.map(({ id, path }, index) => ({ id, path, step: steps[index] as Step }))
+    const theirs = entries.filter(({ step }) => astray.has(step))
+    const changes = forward ? entries.filter(({ step }) => !astray.has(step)) : entries
+    const dropped = forward ? theirs : entries
+    if (forward)
+      yield* parts.rows.settle(
+        call ?? '',
+        changes.map(({ id, step }) => ({ id, mode: step.mode })),
+      )
+    if (dropped.length) {
       yield* parts.rows.forget(
         call ?? '',
-        ids.map(({ id }) => id),
+        dropped.map(({ id }) => id),
       )
       parts.onDropped(call ?? '')
     }
-    return { call, landed: forward, changes: rows.map(({ id, path }) => ({ id, path })) }
+    return {
+      call,
+      landed: forward,
+      changes: changes.map(({ id, path }) => ({ id, path })),
+      leftAsFound: theirs.map(({ path }) => path),
+    }
   }
 
   function* takeBack(rows: readonly Row[], steps: readonly Step[]): Steps<void> {
@@ -96,6 +113,21 @@ export function* recover(parts: {
     const standing = yield* now(step)
     if (standing === 'not ours') return false
     return sameContent(step.before, step.after) ? sameState(standing, step.after) : sameContent(standing, step.after)
+  }
+
+  /** Whether something of the change was done: it is there, or what stood there has made way for it. */
+  function* hasBegun(step: Step): Steps<boolean> {
+    return (yield* landed(step)) || (makesWay(step) && (yield* now(step)) === undefined)
+  }
+
+  function* isAstray(step: Step): Steps<boolean> {
+    return !(yield* landed(step))
+  }
+
+  /** Neither as it was nor as it was to become. */
+  function* isNeither(step: Step): Steps<boolean> {
+    const standing = yield* now(step)
+    return standing === 'not ours' || !(sameState(standing, step.before) || sameState(standing, step.after))
   }
 
   /** Whether a change is still to be carried out, and nobody else has changed the path since. */

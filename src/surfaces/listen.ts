@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream'
 import { checkHost, holdTwin, isOrigin, startFault } from './address.ts'
 import { complain } from './complain.ts'
 import { openBucket } from './bucket.ts'
+import { shareConnections, type Peers } from './connections.ts'
 import { openLines } from './lines.ts'
 import { Refusal } from '../contracts/refusal.ts'
 
@@ -44,6 +45,7 @@ export interface ListenOptions {
   /** Web pages, besides our own, that may talk to us: exact origins. */
   allowOrigins: readonly string[]
   requestsPerSecond: number
+  peers: Peers
   /** What an agent shows. */
   token: string
   /** Whether the request carries a person's credential; an agent's token never counts as one. */
@@ -95,13 +97,16 @@ export function listen(options: ListenOptions): Promise<Listening> {
   let names: string[] = []
   let pageHost: string | undefined
 
-  const judge = (request: IncomingMessage, path: string, within: boolean): Route => {
+  /** Whether it came by one of our names, from nobody else's page; says whether by the page's own. */
+  const judgeNames = (request: IncomingMessage): boolean => {
     const { host = '', origin } = request.headers
     const named = host === pageHost
     if (hostsOf(request).length !== 1 || !(named || names.includes(host))) throw new Refusal(403, 'This Host is not served here.')
     const known = named ? [`http://${host}`] : [...origins, ...names.map((name) => `http://${name}`)]
     if (origin !== undefined && !known.includes(origin)) throw new Refusal(403, 'This Origin is not served here.')
-    if (!requests.take()) throw new Refusal(429, 'Too many requests; wait a second.')
+    return named
+  }
+  const judge = (request: IncomingMessage, path: string, within: boolean, named: boolean): Route => {
     const found = find(options.routes, path)
     const route = (named || within) && found && !showsAs(found) ? undefined : found
     if (route?.for !== 'anyone') {
@@ -113,6 +118,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
       if (!admitted && browses && (named || route?.for === 'person' || path.startsWith('/p/')))
         throw new Refusal(303, 'This is for the person; sign in first.', '/sign-in')
       if (!admitted) throw new Refusal(401, needs[route?.for ?? 'agent'])
+      connections.admit(request.socket)
     }
     if (!route) throw new Refusal(404, 'Nothing here.')
     if (!route.methods.includes(request.method ?? '')) throw new Refusal(405, `Only ${route.methods.join(', ')} here.`)
@@ -163,7 +169,9 @@ export function listen(options: ListenOptions): Promise<Listening> {
       leave()
     })
     try {
-      const route = judge(request, path, within)
+      const named = judgeNames(request)
+      if (!requests.take() && !(await connections.spare(socket))) throw tooMany()
+      const route = judge(request, path, within, named)
       await route.visit({ request, response, path, query: new URLSearchParams(query), body: () => readBody(request) })
     } catch (thrown) {
       turnAway(request, response, thrown)
@@ -182,7 +190,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
     },
     (request, response) => void take(request, response),
   )
-  server.maxConnections = 256
+  const connections = shareConnections(server, options.peers, options.requestsPerSecond)
   // Node tells nobody that an answer which waits behind another will never go out: its call would run on, and what it holds would stay.
   server.on('connection', (socket) => {
     socket.once('close', () => {
@@ -198,7 +206,9 @@ export function listen(options: ListenOptions): Promise<Listening> {
   server.on('upgrade', (request: IncomingMessage, socket: Duplex) => {
     socket.on('error', () => socket.destroy())
     try {
-      judge(request, (request.url ?? '/').split('?', 1)[0] as string, false)
+      const named = judgeNames(request)
+      if (!requests.take()) throw tooMany()
+      judge(request, (request.url ?? '/').split('?', 1)[0] as string, false, named)
       closeRaw(socket, '426 Upgrade Required')
     } catch (fault) {
       closeRaw(socket, fault instanceof Refusal ? `${fault.status} Refused` : '500 Error')
@@ -220,6 +230,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
       together += response.writableLength
       if (response.writableLength > mostUnread && now - seen.since > standsStillMs) seen.socket.destroy()
     }
+    connections.sweep(new Set([...open.values()].map(({ socket }) => socket)))
     if (together <= mostUnreadTogether) return
     // Whoever leaves the most unread goes first, and of those alike whoever has stood still the longest; nobody who has nothing unread.
     const heaviest = [...open].toSorted(([one, a], [other, b]) => other.writableLength - one.writableLength || a.since - b.since)
@@ -267,6 +278,8 @@ export function leaveUnread(request: IncomingMessage, response: ServerResponse):
   request.pause()
   response.once('finish', () => setTimeout(() => request.destroy(), 250).unref())
 }
+
+const tooMany = (): Refusal => new Refusal(429, 'Too many requests; wait a second.')
 
 function turnAway(request: IncomingMessage, response: ServerResponse, thrown: unknown): void {
   const fault = thrown instanceof Refusal ? thrown : new Refusal(500, 'Handrail met an unexpected fault.')

@@ -115,8 +115,14 @@ describe('slow patterns of one client', () => {
     await Promise.all(bombs)
   })
 
-  test('a change that is thought about for long holds neither its file nor the project, in this process and in another', async () => {
-    const files = { 'evil.txt': evil, 'calm.txt': 'calm\n' }
+  // What may be a script is drafted before anybody could be asked about it.
+  const texts = [
+    ['an ordinary file', evil],
+    ['a file that may become a script', `#\n${evil}`],
+  ] as const
+  const holds = 'is thought about for long holds neither its file nor the project, in this process and in another'
+  test.for(texts)(`a change of %s that ${holds}`, async ([, text]) => {
+    const files = { 'evil.txt': text, 'calm.txt': 'calm\n' }
     await using world = await openWorld({ files, flags: { ...slow, 'write-requires-diff': 'false' } })
     await using other = await openStdio(world.project, { args: ['--write-requires-diff', 'false'] })
     const stop = new AbortController()
@@ -126,7 +132,7 @@ describe('slow patterns of one client', () => {
       .catch((fault: unknown) => fault)
       .then((how) => ended.push(how))
     await new Promise((resolve) => setImmediate(resolve))
-    expect(await world.call('read_file', { path: 'evil.txt' }, honest)).toMatchObject({ content: evil })
+    expect(await world.call('read_file', { path: 'evil.txt' }, honest)).toMatchObject({ content: text })
     await world.call('write_to_file', { path: 'calm.txt', content: 'one\n', dryRun: false }, honest)
     expect(await other.call('write_to_file', { path: 'calm.txt', content: 'two\n', dryRun: false })).toMatchObject({
       applied: true,

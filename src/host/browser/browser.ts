@@ -1,3 +1,4 @@
+import { onAbort } from '../../contracts/aborts.ts'
 import type { BrowserContext, Page } from 'playwright-core'
 import { ToolError } from '../../contracts/errors.ts'
 import { openEgress, type Egress } from './egress.ts'
@@ -228,8 +229,7 @@ function within<T>(until: AbortSignal, limit: { timeoutMs: number; signal?: Abor
               hint: 'Raise limits.browserTimeoutMs if it needs longer.',
             }),
       )
-    if (until.aborted) return stop()
-    until.addEventListener('abort', stop, { once: true })
-    act().then(resolve, reject)
+    const stopListening = onAbort(until, stop)
+    if (!until.aborted) void act().then(resolve, reject).finally(stopListening)
   })
 }

@@ -65,16 +65,23 @@ export function openLinkNames(root: Root, rules: PathRules): LinkNames {
     let isRaw = link.target.includes('\ufffd')
     let loose = false
     let hops = 0
+    /** So many folders of the way in the project are known to be followed: each is looked at once, however deep it goes. */
+    let open = 0
+    const up = (to = at.length - 1): void => {
+      at.length = Math.max(0, to)
+      open = Math.min(open, Math.max(0, at.length - top.length))
+    }
     for (let name = ahead.pop(); name !== undefined; name = ahead.pop()) {
       if (name === '' || name === '.') continue
       if (name === '..') {
-        at.pop()
+        up()
         continue
       }
       at.push(name)
       if (isAbove(at)) continue
       const inside = isBelow(at) ? at.slice(top.length) : undefined
-      const isFollowed = inside !== undefined && !isApart(inside.slice(0, -1))
+      while (inside && open < inside.length - 1 && rules.refuse(inside.slice(0, open + 1)) === undefined) open++
+      const isFollowed = inside !== undefined && open >= inside.length - 1
       if (!isFollowed) loose = true
       const next = isFollowed ? linkAt(inside.join('/')) : readLink(before + at.join('/'))
       if (next === undefined) continue
@@ -82,8 +89,7 @@ export function openLinkNames(root: Root, rules: PathRules): LinkNames {
       if (inside) places.push({ place: inside.join('/'), name: link.path })
       if (++hops > mostHops) return { places, loose }
       isRaw ||= next.includes('\ufffd')
-      at.pop()
-      if (next.startsWith('/')) at.length = 0
+      up(next.startsWith('/') ? 0 : undefined)
       ahead.push(...next.split('/').toReversed())
     }
     if (isRaw) at = realNames([root.path, link.path || link.target].join('/')) ?? at
@@ -97,8 +103,6 @@ export function openLinkNames(root: Root, rules: PathRules): LinkNames {
   }
   const isBelow = (at: readonly string[]): boolean => top.every((one, index) => at[index] === one)
   const isAbove = (at: readonly string[]): boolean => at.every((one, index) => top[index] === one)
-  const isApart = (folders: readonly string[]): boolean =>
-    folders.some((_, index) => rules.refuse(folders.slice(0, index + 1)) !== undefined)
 
   const resolve = async ({ targets, version }: Links): Promise<void> => {
     const linkAt: LinkAt = (path) => targets.get(path)

@@ -8,6 +8,7 @@ import type { Files } from '../files.ts'
 import { besideGame, type Engine } from './engine.ts'
 import { withJumpScript } from './jump-script.ts'
 import { mediaType } from './media-types.ts'
+import { openUnread, type Unread } from './unread.ts'
 
 export interface PreviewServer {
   readonly port: number
@@ -37,7 +38,10 @@ const policy = [
   'sandbox allow-scripts allow-same-origin allow-modals allow-downloads',
 ].join('; ')
 
-const piece = 1 << 20
+/** Of each answer at most one of these waits in memory. */
+const piece = 1 << 18
+/** How long nothing at all may move on a connection. */
+const stalledMs = 30_000
 const largestPage = 4 << 20
 
 /** The engine with the game laid over it, on a port of its own: nothing here holds a token, and nothing can be changed through it. */
@@ -58,7 +62,10 @@ export function servePreview(files: Files, engine: Engine, game: string): Promis
     if (site === 'cross-site' && mode !== 'navigate') throw new Refusal(403, 'Not for other pages.')
   }
 
+  const unread = openUnread()
+  const page = openPage(engine)
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (!(await unread.turn(request.socket, response))) return void response.destroy()
     response.setHeader('Cache-Control', 'no-store')
     response.setHeader('X-Content-Type-Options', 'nosniff')
     response.setHeader('Cross-Origin-Resource-Policy', 'same-origin')
@@ -73,10 +80,10 @@ export function servePreview(files: Files, engine: Engine, game: string): Promis
         const asked = (request.url ?? '/').replace(/^\/+/, '/')
         return void response.writeHead(302, { Location: `http://${names[0]}${asked}` }).end()
       }
-      if (path === '' || path === 'preview' || path === 'index.html') return sendPage(request, response, engine)
+      if (path === '' || path === 'preview' || path === 'index.html') return await sendPage(request, response, page(), unread)
       // Its cache would show yesterday's game.
       if (path === 'webgal-serviceworker.js') throw new Refusal(404, 'Nothing here.')
-      await sendFile(request, response, path, (choose) => {
+      await sendFile(request, response, unread, path, (choose) => {
         if (path.startsWith('game/')) return files.readPart((game === '' ? '' : `${game}/`) + path.slice('game/'.length), choose)
         if (path.startsWith('lib/')) return files.readPart(beside + path, choose)
         return engine.readPart(path, choose)
@@ -90,6 +97,7 @@ export function servePreview(files: Files, engine: Engine, game: string): Promis
     void answer(request, response)
   })
   server.maxConnections = 256
+  server.setTimeout(stalledMs, (socket) => socket.destroy())
   server.on('clientError', (_, socket) => socket.destroy())
   // The script in the page stands in for the editor; nobody else has business here.
   server.on('upgrade', (_: IncomingMessage, socket: Duplex) => {
@@ -123,17 +131,28 @@ function pathOf(request: IncomingMessage): string {
   }
 }
 
-function sendPage(request: IncomingMessage, response: ServerResponse, engine: Engine): void {
-  const { bytes } = engine.readPart('index.html', () => ({ start: 0, end: largestPage }))
-  const page = Buffer.from(withJumpScript(bytes.toString('utf8')))
+async function sendPage(request: IncomingMessage, response: ServerResponse, page: Buffer, unread: Unread): Promise<void> {
   response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8', 'Content-Length': page.length })
-  response.end(request.method === 'HEAD' ? undefined : page)
+  for (let at = 0; at < page.length && request.method !== 'HEAD'; at += piece)
+    if (!(await sent(response, page.subarray(at, at + piece), unread))) return
+  response.end()
+}
+
+/** The first page as the engine has it now; all who wait for the same one share it. */
+function openPage(engine: Engine): () => Buffer {
+  let last: { source: Buffer; page: Buffer } | undefined
+  return () => {
+    const { bytes: source } = engine.readPart('index.html', () => ({ start: 0, end: largestPage }))
+    if (!last?.source.equals(source)) last = { source, page: Buffer.from(withJumpScript(source.toString('utf8'))) }
+    return last.page
+  }
 }
 
 /** A file of any size, piece by piece, or the part of it that was asked for: players of sound and film ask for parts. */
 async function sendFile(
   request: IncomingMessage,
   response: ServerResponse,
+  unread: Unread,
   path: string,
   read: (choose: Parameters<Files['readPart']>[1]) => { size: number; bytes: Buffer },
 ): Promise<void> {
@@ -159,10 +178,8 @@ async function sendFile(
   let next = first.bytes
   for (let at = start; ;) {
     at += next.length
-    const room = response.write(next)
+    if (!(await sent(response, next, unread))) return
     if (at >= end) break
-    if (!room) await drained(response)
-    if (response.destroyed) return
     next = read(() => ({ start: at, end: Math.min(end, at + piece) })).bytes
     // It became shorter while it was sent: a broken answer says so, a padded one would not.
     if (next.length === 0) return void response.destroy()
@@ -170,14 +187,19 @@ async function sendFile(
   response.end()
 }
 
-function drained(response: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
-    const ready = (): void => {
-      response.off('drain', ready).off('close', ready)
-      resolve()
-    }
-    response.on('drain', ready).on('close', ready)
-  })
+/** Goes on once there is room for more; false where nobody is there any more. */
+async function sent(response: ServerResponse, bytes: Buffer, unread: Unread): Promise<boolean> {
+  const room = response.write(bytes)
+  unread.wrote()
+  if (!room && !response.destroyed)
+    await new Promise<void>((resolve) => {
+      const ready = (): void => {
+        response.off('drain', ready).off('close', ready)
+        resolve()
+      }
+      response.on('drain', ready).on('close', ready)
+    })
+  return !response.destroyed
 }
 
 function rangeOf(asked: string | undefined, size: number): { start: number; end: number } | undefined | 'none' {

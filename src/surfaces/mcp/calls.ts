@@ -1,4 +1,5 @@
 import { ProtocolError, ProtocolErrorCode, Server, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/server'
+import { onAbort } from '../../contracts/aborts.ts'
 import type { Runtime } from '../../contracts/runtime.ts'
 import { invalidState, type Answerer, type ToolCall } from './answer.ts'
 import { reachOf, type Answered } from './asking.ts'
@@ -119,12 +120,15 @@ export class CallServer extends Server {
       new Promise((resolve, reject) => {
         if (this.gone) return resolve({ action: 'none' })
         const id = `handrail-${++this.questions}`
-        this.asked.set(id, resolve)
-        const takeBack = (): void => {
+        const stopListening = onAbort(signal, () => {
           if (this.asked.delete(id)) this.tell(transport, call, 'notifications/cancelled', { requestId: id })
           reject(new Error('no answer'))
-        }
-        signal.addEventListener('abort', takeBack)
+        })
+        if (signal.aborted) return
+        this.asked.set(id, (said) => {
+          stopListening()
+          resolve(said)
+        })
         const question = { jsonrpc: '2.0', id, method: 'elicitation/create', params } as JSONRPCMessage
         transport.send(question, { relatedRequestId: call }).catch((fault: Error) => {
           this.asked.delete(id)

@@ -1,3 +1,4 @@
+import { onAbort } from '../../contracts/aborts.ts'
 import type { Runtime } from '../../contracts/runtime.ts'
 import { answered } from '../../kernel/answered.ts'
 import { waitingForPerson, type Answerer, type Reply, type ToolCall } from './answer.ts'
@@ -29,13 +30,12 @@ export async function converse(
   const ask = async (question: Question): Promise<Reply> => {
     call.signal.throwIfAborted()
     const form = openForm(runtime, question, put)
-    const withdraw = (): void => form.close()
-    call.signal.addEventListener('abort', withdraw)
+    const stopListening = onAbort(call.signal, () => form.close())
     const rest = call.progress?.wait(waitingForPerson)
     const patience = Math.min(limits.approvalWaitMs, call.answerBy - Date.now())
     const said = await within(Math.max(1, patience), form.said)
     rest?.()
-    call.signal.removeEventListener('abort', withdraw)
+    stopListening()
     call.signal.throwIfAborted()
     if (said === undefined) stayOpen(runtime, answerer, given, question, form, put)
     return answerer.reply({ ...call, answered: { state: question.state, ...(said ?? { action: 'none' }) } })

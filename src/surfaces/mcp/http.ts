@@ -7,11 +7,13 @@ import {
   type JSONRPCMessage,
   type ServerEvent,
 } from '@modelcontextprotocol/server'
+import { onAbort } from '../../contracts/aborts.ts'
 import { Refusal } from '../../contracts/refusal.ts'
+import type { Peers } from '../connections.ts'
 import { answer, leaveUnread, type Route, type Visitor } from '../listen.ts'
 import { oneLine } from '../../contracts/plain.ts'
 import { redact } from '../../contracts/redact/redact.ts'
-import { parseJson } from '../json.ts'
+import { parseJson } from '../../contracts/json.ts'
 import { createServer, openDesk, type Desk, type House } from './server.ts'
 import type { News } from './feed.ts'
 import { openSessions, type Sessions } from './sessions.ts'
@@ -19,11 +21,6 @@ import { contentHash } from '../../kernel/digest.ts'
 
 const mostInBatch = 100
 const mostDesks = 1_000
-
-/** Says who is at the other end of a connection. */
-export interface Peers {
-  of(socket: IncomingMessage['socket']): Promise<string>
-}
 
 export interface McpHttp {
   route: Route
@@ -116,7 +113,7 @@ async function legacy(
   if (!transport && id !== null) throw new Refusal(404, 'This session has ended; begin a new one.')
   if (!transport) throw new Refusal(400, 'No session: begin with initialize, or send the Mcp-Session-Id it returned.')
   // Nothing that was sent over a broken connection can be taken up again, so whoever is gone has cancelled.
-  dropped.addEventListener('abort', () => {
+  onAbort(dropped, () => {
     for (const { id: requestId, method } of messages)
       if (requestId !== undefined && method !== undefined) transport.onmessage?.(cancelled(requestId))
   })

@@ -1,5 +1,6 @@
 import { WebStandardStreamableHTTPServerTransport, type Server } from '@modelcontextprotocol/server'
 import { Refusal } from '../../contracts/refusal.ts'
+import { whoGivesWay, type Place } from '../giving-way.ts'
 
 /** Sessions of clients from before 2026. */
 export interface Sessions {
@@ -9,10 +10,10 @@ export interface Sessions {
   close(): Promise<void>
 }
 
-interface Session {
+interface Session extends Place {
+  id: string
   transport: WebStandardStreamableHTTPServerTransport
   server: Server
-  usedAt: number
 }
 
 const mostSessions = 100
@@ -25,14 +26,14 @@ export function openSessions(serve: (id: string, peer: string) => Server): Sessi
     sessions.delete(id)
     await session?.server.close().catch(() => undefined)
   }
-  /** The ones that were not used for long go; where there are still too many, the one that waited longest, if it waited at all. */
-  const makeRoom = async (): Promise<void> => {
+  /** The ones that were not used for long go; where there are still too many, one of whoever has most, or one that waited a while. */
+  const makeRoom = async (peer: string): Promise<void> => {
     const now = Date.now()
-    const oldest = [...sessions].toSorted(([, one], [, other]) => one.usedAt - other.usedAt)
-    for (const [id, { usedAt }] of oldest) if (now - usedAt > idleMs) await end(id)
-    const [id, { usedAt }] = oldest[0] ?? ['', { usedAt: now }]
-    if (sessions.size >= mostSessions && now - usedAt > 60_000) await end(id)
-    mustHaveRoom()
+    for (const { id, usedAt } of sessions.values()) if (now - usedAt > idleMs) await end(id)
+    if (sessions.size < mostSessions) return
+    const oldest = [...sessions.values()].reduce((one, other) => (other.usedAt < one.usedAt ? other : one))
+    const gives = whoGivesWay(sessions.values(), peer) ?? (now - oldest.usedAt > 60_000 ? oldest : undefined)
+    if (gives) await end(gives.id)
   }
   const mustHaveRoom = (): void => {
     if (sessions.size >= mostSessions) throw new Refusal(503, 'Too many sessions are open; end one, or wait a minute.')
@@ -40,7 +41,7 @@ export function openSessions(serve: (id: string, peer: string) => Server): Sessi
   return {
     async begin(id, peer) {
       const whose = await peer()
-      await makeRoom()
+      await makeRoom(whose)
       // Others may have come in the same moment: from here to its place in the list nothing is waited for.
       mustHaveRoom()
       const transport = new WebStandardStreamableHTTPServerTransport({
@@ -48,7 +49,7 @@ export function openSessions(serve: (id: string, peer: string) => Server): Sessi
         onsessionclosed: (closed) => end(closed),
       })
       const server = serve(id, whose)
-      sessions.set(id, { transport, server, usedAt: Date.now() })
+      sessions.set(id, { id, peer: whose, transport, server, usedAt: Date.now() })
       await server.connect(transport)
       return transport
     },

@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { isSpecType, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/server'
 import { Refusal } from '../../contracts/refusal.ts'
+import type { Peers } from '../connections.ts'
+import { whoGivesWay } from '../giving-way.ts'
 import { answer, type Route } from '../listen.ts'
 import { toWire } from './dialect.ts'
-import { readMessage, sessionName, type Peers } from './http.ts'
+import { readMessage, sessionName } from './http.ts'
 import { createServer, openDesk, type House } from './server.ts'
 
 const mostStreams = 64
@@ -23,9 +25,10 @@ export function mcpSse(house: House, page: () => string | undefined, peers: Peer
       async visit({ request, response }) {
         const peer = await peers.of(request.socket)
         if (response.destroyed) return
+        if (streams.size >= mostStreams) await whoGivesWay(streams.values(), peer)?.end()
         if (streams.size >= mostStreams) throw new Refusal(503, 'Too many streams are open.')
         const id = randomUUID()
-        const stream = new EventStream(response, `/messages?sessionId=${id}`)
+        const stream = new EventStream(response, `/messages?sessionId=${id}`, peer)
         streams.set(id, stream)
         response.once('close', () => streams.delete(id))
         const session = sessionName(id)
@@ -39,6 +42,7 @@ export function mcpSse(house: House, page: () => string | undefined, peers: Peer
       async visit(visitor) {
         const stream = streams.get(visitor.query.get('sessionId') ?? '')
         if (!stream) throw new Refusal(404, 'No such stream; open /sse first.')
+        stream.usedAt = Date.now()
         const message = await readMessage(visitor)
         if (!isSpecType.JSONRPCMessage(message)) throw new Refusal(400, 'Not a JSON-RPC 2.0 message.')
         // What nobody reads is not made; answers and cancellations go through.
@@ -56,12 +60,20 @@ class EventStream implements Transport {
   onclose?: () => void
   onerror?: (error: Error) => void
   onmessage?: (message: JSONRPCMessage) => void
+  readonly peer: string
+  usedAt = Date.now()
   private readonly response: ServerResponse
   private readonly endpoint: string
 
-  constructor(response: ServerResponse, endpoint: string) {
+  constructor(response: ServerResponse, endpoint: string, peer: string) {
     this.response = response
     this.endpoint = endpoint
+    this.peer = peer
+  }
+
+  /** Makes room for another; it is gone when this comes back. */
+  end(): Promise<void> {
+    return new Promise((resolve) => this.response.once('close', resolve).destroy())
   }
 
   async start(): Promise<void> {

@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { ToolError } from '../../contracts/errors.ts'
+import { parseJson } from '../../contracts/json.ts'
 import { closed, named } from '../../contracts/shapes.ts'
 import { openPace } from '../../contracts/steps.ts'
 import { textChange } from '../../host/text-change.ts'
@@ -77,22 +78,14 @@ function withCharacter(text: string, path: string, { name, imageFile, defaultExp
       details: { path, known: { imageFile: short(JSON.stringify([known.imageFile]).slice(1, -1), 200) } },
       hint: `Change ${path} by hand, or use another name.`,
     })
-  return known ? text : written([...characters, wanted], path)
-}
-
-/** Lists within lists without end can be read and not be written. */
-function written(characters: readonly Character[], path: string): string {
-  try {
-    return `${JSON.stringify(characters, null, 2)}\n`
-  } catch (cause) {
-    throw noList(path, cause)
-  }
+  return known ? text : `${JSON.stringify([...characters, wanted], null, 2)}\n`
 }
 
 function parse(text: string, path: string): Character[] {
   if (text.trim() === '') return []
   try {
-    const found: unknown = JSON.parse(text)
+    // Lists within lists, written out with their indents, are larger than they came by as much as they are deep.
+    const found = parseJson(text)
     if (Array.isArray(found)) return found as Character[]
   } catch {
     // Said below.
@@ -100,10 +93,9 @@ function parse(text: string, path: string): Character[] {
   throw noList(path)
 }
 
-function noList(path: string, cause?: unknown): ToolError {
+function noList(path: string): ToolError {
   return new ToolError('E_PARSE_FAIL', `${path} does not hold a list of characters`, {
     details: { path },
     hint: 'Correct the file, or move it away.',
-    cause,
   })
 }

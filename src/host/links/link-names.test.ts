@@ -1,0 +1,47 @@
+import { mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { pathRules } from '../paths.ts'
+import { closeRoot, openRoot } from '../walk.ts'
+import { openLinkNames } from './link-names.ts'
+
+test('a link to a place two thousand folders deep costs as many looks at the rules, not their square', async () => {
+  const base = realpathSync(mkdtempSync(join(tmpdir(), 'handrail-test-')))
+  const target = `${'a/'.repeat(2_000)}b`
+  symlinkSync(target, join(base, 'deep'))
+  const root = openRoot(base)
+  const rules = pathRules([])
+  let looks = 0
+  const counted: typeof rules = {
+    ...rules,
+    refuse(...given) {
+      looks++
+      return rules.refuse(...given)
+    },
+  }
+  const links = openLinkNames(root, counted)
+  try {
+    const known = await links.look([])
+    expect(known.namesOf(target).names).toEqual(['deep'])
+    expect(looks).toBeLessThan(10_000)
+  } finally {
+    links.close()
+    closeRoot(root)
+    rmSync(base, { recursive: true, force: true })
+  }
+})
+
+test('a link through a folder that is kept apart is not followed there, also after it comes back', async () => {
+  const base = realpathSync(mkdtempSync(join(tmpdir(), 'handrail-test-')))
+  symlinkSync('apart/x/../../docs/y', join(base, 'l'))
+  const root = openRoot(base)
+  const links = openLinkNames(root, pathRules(['apart']))
+  try {
+    expect((await links.look([])).namesOf('docs/y').names).toEqual(['l'])
+  } finally {
+    links.close()
+    closeRoot(root)
+    rmSync(base, { recursive: true, force: true })
+  }
+})

@@ -1,0 +1,68 @@
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { judgedFiles } from '../files.ts'
+import { pathRules } from '../paths.ts'
+import { closeRoot, openRoot } from '../walk.ts'
+import { findEngine } from './engine.ts'
+import { servePreview } from './serve.ts'
+
+/** The real server over a project with an engine and a film. */
+async function openGround() {
+  const base = realpathSync(mkdtempSync(join(tmpdir(), 'handrail-test-')))
+  mkdirSync(join(base, 'game'))
+  mkdirSync(join(base, 'assets'))
+  writeFileSync(join(base, 'index.html'), `<html><head></head><body>${'x'.repeat(3 << 20)}</body></html>`)
+  writeFileSync(join(base, 'game', 'film.mp4'), Buffer.alloc(3 << 20))
+  const root = openRoot(base)
+  const files = judgedFiles(root, pathRules([]), Number.MAX_SAFE_INTEGER)
+  const server = await servePreview(files, findEngine(files, 'game', ''), 'game')
+  return {
+    server,
+    async [Symbol.asyncDispose]() {
+      await server.close()
+      closeRoot(root)
+      rmSync(base, { recursive: true, force: true })
+    },
+  }
+}
+
+const megabytesHeld = (): number => process.memoryUsage().external / (1 << 20)
+
+for (const [path, connections, each] of [
+  ['/game/film.mp4', 1, 400],
+  ['/game/film.mp4', 200, 1],
+  ['/preview', 200, 2],
+] as const)
+  test(`${connections} connection(s) with ${each} request(s) for ${path} that nobody reads are not kept in memory`, async () => {
+    await using ground = await openGround()
+    const { port } = ground.server
+    const ask = `GET ${path} HTTP/1.1\r\nHost: localhost:${port}\r\n\r\n`
+    const before = megabytesHeld()
+    const sockets = await Promise.all(
+      Array.from({ length: connections }, async () => {
+        const socket = connect(port, '127.0.0.1')
+        socket.on('error', () => undefined).pause()
+        await once(socket, 'connect')
+        socket.write(ask.repeat(each))
+        return socket
+      }),
+    )
+    // Whoever reads is answered all the same, after all of the others were looked at.
+    const reader = connect(port, '127.0.0.1')
+    let heard = 0
+    let head = ''
+    reader.on('data', (bytes: Buffer) => {
+      heard += bytes.length
+      head ||= bytes.toString('latin1', 0, 40)
+    })
+    reader.write(`GET /game/film.mp4 HTTP/1.1\r\nHost: localhost:${port}\r\nConnection: close\r\n\r\n`)
+    await once(reader, 'close')
+    expect(head).toMatch(/^HTTP\/1\.1 200/)
+    expect(heard).toBeGreaterThan(3 << 20)
+    expect(megabytesHeld() - before).toBeLessThan(100)
+    for (const socket of sockets) socket.destroy()
+  })

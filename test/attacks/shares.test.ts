@@ -1,0 +1,115 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
+import { createInterface } from 'node:readline'
+import { expect, test } from 'vitest'
+import { openServe, type Served } from '../support/serve.ts'
+import { openWorld } from '../support/world.ts'
+
+// One process takes all it can get of a server; this one, which is another process, must be let in all the same.
+
+const greeting = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
+})
+
+/** Says `full` on its own output once it has taken all it could, and holds on to it until it is ended. */
+const greed: Record<string, string> = {
+  sessions: `
+    for (let i = 0; i < 120; i++) await ask('POST', '/mcp', greeting)
+    full()`,
+  streams: `
+    await Promise.all(Array.from({ length: 64 }, () => ask('GET', '/sse')))
+    full()`,
+  connections: `
+    const net = require('node:net')
+    let open = 0
+    const more = () => {
+      const socket = net.connect(port, '127.0.0.1')
+      socket.on('error', () => {})
+      socket.once('connect', () => ++open === 400 && full())
+      socket.once('close', () => setTimeout(more, 1))
+    }
+    for (let i = 0; i < 400; i++) more()`,
+  requests: `
+    const net = require('node:net')
+    const one = 'GET /healthz HTTP/1.1\\r\\nHost: 127.0.0.1:' + port + '\\r\\n\\r\\n'
+    let refused = false
+    const flood = () => {
+      const socket = net.connect(port, '127.0.0.1', () => socket.write(one.repeat(8)))
+      socket.on('error', () => {})
+      socket.on('data', (bytes) => {
+        const text = bytes.toString('latin1')
+        if (!refused && text.includes('HTTP/1.1 429')) { refused = true; full() }
+        socket.write(one.repeat(text.split('HTTP/1.1 ').length - 1))
+      })
+      socket.once('close', () => setTimeout(flood, 1))
+    }
+    for (let i = 0; i < 8; i++) flood()`,
+}
+
+/** A process of its own that is greedy in one way. */
+async function openGreedy(kind: string, served: Served): Promise<Disposable> {
+  const code = `
+    const http = require('node:http')
+    const [port, token, greeting] = process.argv.slice(1)
+    const full = () => process.stdout.write('full\\n')
+    const headers = {
+      Authorization: 'Bearer ' + token, 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream',
+    }
+    const ask = (method, path, body) => new Promise((resolve) => {
+      const asked = http.request({ host: '127.0.0.1', port, method, path, headers }, (answer) => {
+        answer.resume()
+        if (path === '/sse') answer.once('data', resolve)
+        else answer.once('end', resolve)
+      })
+      asked.on('error', resolve)
+      asked.end(body)
+    })
+    ;(async () => {${greed[kind]}})()`
+  const child = spawn(process.execPath, ['-e', code, String(served.port), served.token, greeting], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  await once(createInterface(child.stdout), 'line')
+  return { [Symbol.dispose]: () => void child.kill('SIGKILL') }
+}
+
+/** The status of one request on a connection of its own; 0 where the connection was dropped. */
+async function status(served: Served, method: string, path: string, body?: string): Promise<number> {
+  const asked = request(`${served.url}${path}`, {
+    method,
+    agent: false,
+    headers: {
+      Authorization: `Bearer ${served.token}`,
+      'Content-Type': 'application/json',
+      Accept: 'application/json, text/event-stream',
+    },
+  })
+  asked.end(body)
+  try {
+    const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+    return answer.statusCode ?? 0
+  } catch {
+    return 0
+  } finally {
+    asked.destroy()
+  }
+}
+
+const ways: [string, string, string, string?][] = [
+  ['sessions', 'POST', '/mcp', greeting],
+  ['streams', 'GET', '/sse'],
+  ['connections', 'GET', '/healthz'],
+  ['requests', 'GET', '/healthz'],
+]
+
+test.for(ways)('one process takes all %s, and another is let in', async ([kind, ...ask]) => {
+  await using world = await openWorld()
+  await using served = await openServe(world.project, { args: ['--requests-per-second', '400'] })
+  using _ = await openGreedy(kind, served)
+  const heard: number[] = []
+  for (let times = 0; times < 10; times++) heard.push(await status(served, ...ask))
+  expect(heard).toEqual(heard.map(() => 200))
+})

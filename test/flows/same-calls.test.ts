@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { openLock } from '../../src/host/lock.ts'
+import { approve, soon } from '../support/stage.ts'
+import { openWorld } from '../support/world.ts'
+
+const config = { policies: { askFrom: 'R1', writeRequiresDiff: false } }
+
+for (const keyed of [true, false])
+  test(`the same call made again while the first is being committed${keyed ? ', with a key' : ''}: it is answered by what becomes of that`, async () => {
+    await using world = await openWorld({ files: { 'a.txt': '' }, config })
+    const input = { path: 'a.txt', content: 'line\n', mode: 'append', dryRun: false, ...(keyed && { idempotencyKey: 'once' }) }
+    const asked: string[] = []
+    const call = (): Promise<unknown> => world.call('write_to_file', input, { onApproval: (id) => void asked.push(id) })
+    const lock = openLock(world.state('locks/project.db'))
+    let release: () => void = () => undefined
+    const held = lock.hold(() => new Promise<void>((resolve) => (release = resolve)))
+    const first = call()
+    expect(await soon(() => asked.length === 1)).toBe(true)
+    world.runtime.approvals.list('pending').forEach((one) => approve(world, one))
+    const used = (): boolean => world.runtime.approvals.get(asked[0] ?? '')?.state === 'used'
+    expect(await soon(used), 'the first is on its way, and waits for the lock').toBe(true)
+    const second = call().catch((fault: unknown) => fault)
+    // Its question, where it asks one, is there long before this comes back.
+    await world.call('search_files', { path: '.', regex: 'line' }, { session: 'sess_other' })
+    release()
+    await held
+    const answer = await first
+    if (keyed) expect(await second).toEqual(answer)
+    else expect(await second).toMatchObject({ code: 'E_CONFLICT' })
+    expect(asked).toHaveLength(1)
+    expect(world.runtime.approvals.list('pending')).toEqual([])
+    expect(world.read('a.txt')).toBe('line\n')
+    lock.close()
+  })
