@@ -52,7 +52,8 @@ export function openDatabase(path: string, schema: string, version: number): Dat
   try {
     connection = openConnection(path)
     connection.exec(
-      'PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON',
+      // Before there is a table: then room that became free can be given back a little at a time.
+      'PRAGMA busy_timeout = 10000; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON',
     )
     const found = (connection.prepare('PRAGMA user_version').get() as { user_version: number }).user_version
     if (found > version)

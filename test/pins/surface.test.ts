@@ -113,6 +113,7 @@ test('the commands others rely on', () => {
     'audit',
     'sessions',
     'state',
+    'prune',
     'trust',
     'webgal',
     'doctor',
