@@ -67,7 +67,7 @@ export const kept: readonly KeptRow[] = [
     kind: 'snapshots',
     bound: `\`limits.snapshotRetention\` for each file; of states that Handrail did not write the newest ${bounds.others.stay}, older ones for ${bounds.others.days} days, ${whole(bounds.others.ever)} at most; places of dropped states: ${whole(bounds.places.most)} for each file where one session follows itself, ${whole(bounds.places.ever)} ever`,
     after:
-      'The oldest go, and the log names them. The original of a file, its present state and the one before never do. How many files are changed has no bound: see `handrail prune`.',
+      'The oldest go, and the log names them. The original of a file, its present state and the one before never do. How many different files are changed has no bound; `handrail prune` takes the old states of those that are gone, where nobody else wrote them.',
   },
   {
     what: 'Changes of many files that are being written down',

@@ -80,7 +80,7 @@ export interface Runtime {
     /** The same in small steps; what was found whole before is compared byte by byte and not taken apart again, unless `full`. */
     check(asked?: {
       full?: boolean
-      anchors?: readonly Pick<Anchor, 'hash'>[]
+      anchors?: readonly (Pick<Anchor, 'hash'> & Partial<Pick<Anchor, 'seq'>>)[]
       onProgress?: (done: number, total: number) => void
     }): Promise<AuditVerdict>
     /** The newest that fit, oldest first; of those only that hold these words, byte for byte as they stand there. */

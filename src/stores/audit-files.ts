@@ -21,7 +21,9 @@ export interface ClosedFile {
  * The log as one run of bytes over all its files: the closed ones, oldest first, and the one that grows. Places count from the very first
  * entry there ever was, so none moves when a file is closed or the oldest are dropped.
  */
-export interface AuditFiles extends Readable, Omit<LogFile, 'writeAt' | 'id'> {
+export interface AuditFiles extends Readable, Omit<LogFile, 'writeAt' | 'id' | 'astray'> {
+  /** Why the file that grows is not the one at its name; with `closedToo`, the same for each of the others. */
+  astray(closedToo?: boolean): string | undefined
   closed(): readonly ClosedFile[]
   /** What stands in the file that grows. */
   liveBytes(): number
@@ -83,9 +85,10 @@ export function openAuditFiles(folder: StateFolder, dropped: () => Dropped): Aud
     view = next
   }
 
-  const wrong = (): string | undefined => {
+  const wrong = (closedToo: boolean): string | undefined => {
     const why = view.live.astray()
     if (why !== undefined) return `${liveName}: ${why}`
+    if (!closedToo) return undefined
     for (const { name, id, bytes } of view.closed) {
       const stat = folder.stat(name)
       if (!stat) return `${name}: it was removed or moved away`
@@ -161,9 +164,9 @@ export function openAuditFiles(folder: StateFolder, dropped: () => Dropped): Aud
     liveBytes: () => view.live.size(),
     closed: () => view.closed,
     nameAt: (position) => view.closed.find(({ from, bytes }) => position < from + bytes)?.name ?? liveName,
-    astray() {
-      const why = wrong()
-      return why === undefined || !goOn() ? why : wrong()
+    astray(closedToo = false) {
+      const why = wrong(closedToo)
+      return why === undefined || !goOn() ? why : wrong(closedToo)
     },
     rotate(first) {
       const name = `audit.${String(first).padStart(15, '0')}.jsonl`

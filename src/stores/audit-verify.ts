@@ -51,10 +51,13 @@ export function copyOf(
   }
 }
 
+/** A line that must be there; one whose number is known may have been pruned since. */
+export type Anchored = Pick<Anchor, 'hash'> & Partial<Pick<Anchor, 'seq'>>
+
 export interface Asked {
   /** Every line by itself, also those that were verified before. */
   full?: boolean | undefined
-  anchors?: readonly Pick<Anchor, 'hash'>[] | undefined
+  anchors?: readonly Anchored[] | undefined
   onProgress?: ((done: number, total: number) => void) | undefined
 }
 
@@ -101,7 +104,7 @@ function* verifyLines(
   copy: LogCopy,
   from: Checked | undefined,
   digest: Digest,
-  anchors: readonly Pick<Anchor, 'hash'>[],
+  anchors: readonly Anchored[],
   onProgress: Asked['onProgress'],
 ): Steps<Verified> {
   const { head, apart, dropped, size: total } = copy
@@ -114,13 +117,17 @@ function* verifyLines(
   /** What was dropped must be said by an entry that is kept: the block that names it is not believed by itself. */
   let isSaid = from !== undefined || dropped.seq === 0
   const unsaid = (): Verified => bad(dropped.seq + 1, 'what came before it is missing, and no entry says that it was pruned')
-  const missing = new Set(anchors.map(({ hash }) => hash))
-  // The one entry of the dropped ones whose hash is still known.
+  // Of the dropped entries only the last has a hash that is still known; what was said of earlier ones can no longer be compared.
+  const gone = anchors.filter(({ seq = 0 }) => seq > 0 && seq < dropped.seq)
+  const missing = new Set(anchors.filter((one) => !gone.includes(one)).map(({ hash }) => hash))
   missing.delete(dropped.hash)
+  const notes = gone.length
+    ? [`${gone.length} of the anchors are of entries that were pruned since, and could not be compared`]
+    : []
   if (!head) {
     if (total > 0) return bad(1, 'the seal (audit.head) is missing or unreadable')
-    const gone = apart && lost(apart, start)
-    if (gone) return bad(1, gone)
+    const shorter = apart && lost(apart, start)
+    if (shorter) return bad(1, shorter)
     return { verdict: missing.size ? notThere(missing, lines) : { whole: true, lines: 0, head: genesis } }
   }
   const early = from && misplaced(copy, head, from.seq, from.hash)
@@ -159,14 +166,14 @@ function* verifyLines(
     if (torn > head.intended.end || torn <= head.sealed.end)
       return bad(lines + 1, 'it has no end: bytes were cut from it or added to it')
     if (missing.size) return { verdict: notThere(missing, lines) }
-    const note = `line ${lines + 1} was torn by a process that died; the next write cuts it off`
     if (!isSaid) return unsaid()
-    return { verdict: { whole: true, lines, head: prev, note, ...pruned } }
+    notes.push(`line ${lines + 1} was torn by a process that died; the next write cuts it off`)
+    return { verdict: { whole: true, lines, head: prev, note: notes.join('; '), ...pruned } }
   }
   if (lines < head.sealed.seq)
     return bad(lines + 1, `it is missing: the log was sealed at line ${head.sealed.seq} and its tail was cut`)
-  const gone = apart && lost(apart, { seq: lines, hash: prev })
-  if (gone) return bad(lines + 1, gone)
+  const shorter = apart && lost(apart, { seq: lines, hash: prev })
+  if (shorter) return bad(lines + 1, shorter)
   if (copy.checked && lines < copy.checked.seq)
     return bad(lines + 1, `it is missing: the log had ${copy.checked.seq} entries when it was last verified`)
   if (missing.size) return { verdict: notThere(missing, lines) }
@@ -175,7 +182,8 @@ function* verifyLines(
     apart && lines > 0
       ? { log: apart.log, seq: lines, hash: prev, end, digest: digest.digest('hex'), from: dropped.end }
       : undefined
-  return { verdict: { whole: true, lines, head: prev, ...pruned }, ...(checked && { checked }) }
+  const note = notes.length > 0 && { note: notes.join('; ') }
+  return { verdict: { whole: true, lines, head: prev, ...note, ...pruned }, ...(checked && { checked }) }
 }
 
 /** Its hash, where this is the line with this number that follows the one with the hash `prev`, down to the last byte. */

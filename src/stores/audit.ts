@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Anchor, AuditEntry, AuditFile, AuditLine, AuditStream, AuditVerdict } from '../contracts/audit.ts'
+import type { AuditEntry, AuditFile, AuditLine, AuditStream, AuditVerdict } from '../contracts/audit.ts'
 import { ToolError } from '../contracts/errors.ts'
 import { atOnce, inTurns, wait, type Steps } from '../contracts/steps.ts'
 import type { Lock } from '../host/lock.ts'
@@ -25,7 +25,7 @@ import {
 } from './audit-heads.ts'
 import { lastLines, linesOf, parse } from './audit-lines.ts'
 import { openStream } from './audit-stream.ts'
-import { copyOf, verifyLog, type Asked, type LogCopy } from './audit-verify.ts'
+import { copyOf, verifyLog, type Anchored, type Asked, type LogCopy } from './audit-verify.ts'
 
 /** Reads are written down together; this is the most that kill -9 can take of them. */
 const groupMs = 20
@@ -37,7 +37,7 @@ export interface AuditStore extends AuditStream {
   write(entry: AuditEntry, durable?: boolean): void
   flush(): void
   /** Every line, on the spot. */
-  verify(onProgress?: (done: number, total: number) => void, anchors?: readonly Pick<Anchor, 'hash'>[]): AuditVerdict
+  verify(onProgress?: (done: number, total: number) => void, anchors?: readonly Anchored[]): AuditVerdict
   /** The same in small steps; what was found whole before is compared byte by byte and not taken apart again, unless `full`. */
   check(asked?: Asked): Promise<AuditVerdict>
   /** The newest lines that fit, oldest first; of those only that hold these words, byte for byte as they stand there. */
@@ -80,6 +80,8 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace, bo
   let timer: NodeJS.Timeout | undefined
   let stuck = false
   let ageing: NodeJS.Immediate | undefined
+  /** Whether this process has looked for files that are too old since the last was closed. */
+  let looked = bounds.keptDays === 0
   clearDropped()
 
   const flush = (durable = false): void => {
@@ -89,7 +91,7 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace, bo
     // A copy: what a repair adds to it must not pile up in `waiting` while the disk is full.
     const batch = [...waiting]
     lock.holdNow(() => {
-      mustStand()
+      mustStand(durable)
       let at = endOfLog(log, headFile, known, (entry) => batch.unshift(entry))
       if (log.liveBytes() >= bounds.fileBytes) rotate(at, batch)
       const texts = batch.map((entry) => {
@@ -111,6 +113,8 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace, bo
       stuck = false
     })
     stream.look()
+    if (!looked) ageing ??= setImmediate(dropAged)
+    looked = true
   }
 
   const write = (entry: AuditEntry, durable = false): void => {
@@ -133,7 +137,7 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace, bo
     const before = log.rotate(first)
     const details = { before, first, last: at.seq, hash: at.hash }
     batch.unshift(stamp({ event: 'audit.rotated', message: `the log goes on in a new file; ${before} is closed`, details }))
-    if (bounds.keptDays > 0) ageing ??= setImmediate(dropAged)
+    looked = bounds.keptDays === 0
   }
 
   /** By age alone: no number of entries that an agent can bring about makes an older one go. */
@@ -189,8 +193,8 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace, bo
     for (const { name, first } of closedNames(folder)) if (first <= seq) folder.remove(name)
   }
 
-  const astray = (): string | undefined => {
-    const why = log.astray()
+  const astray = (closedToo: boolean): string | undefined => {
+    const why = log.astray(closedToo)
     if (why !== undefined) return why
     for (const [file, name] of [
       [headFile, 'audit.head'],
@@ -202,10 +206,13 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace, bo
     return undefined
   }
 
-  /** The files must be those at their names. Where a person has started a new log meanwhile, it is taken up. */
-  function mustStand(): void {
-    let why = astray()
-    if (why !== undefined && takeUp()) why = astray()
+  /**
+   * The files must be those at their names; closed ones are looked at before anything that changes the world, as reads are many. Where a
+   * person has started a new log meanwhile, it is taken up.
+   */
+  function mustStand(closedToo = true): void {
+    let why = astray(closedToo)
+    if (why !== undefined && takeUp()) why = astray(closedToo)
     if (why !== undefined) throw broken(`The audit log was swapped under Handrail: ${why}`)
     const other = folder.swapped()
     if (other !== undefined)
@@ -274,7 +281,7 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace, bo
       fault = cause
     }
     const copy = lock.holdNow((): LogCopy | string => {
-      const why = astray()
+      const why = astray(true)
       const heads = { head: readHead(headFile), apart: readApart(apartFile), checked: readChecked(apartFile), dropped: dropped() }
       return why ?? copyOf(log, heads)
     })

@@ -44,19 +44,23 @@ export function* findOldStates(folder: StateFolder, db: Database, before: number
   return found
 }
 
-/** Never the original, nor the newest two that were written, nor any that Handrail did not write. */
+/**
+ * Never the original, nor the newest two that were written, nor any that Handrail did not write. Of a file that is gone, and of which nobody
+ * else ever made a state, nothing is the original of anything: all its states go, else an agent could make and remove files without an end.
+ */
 export function agedOf(db: Database, path: string, before: number): string[] {
-  const original = db.get<{ id: string }>(
-    'SELECT id FROM snapshots WHERE path = ? AND sha256 IS NOT NULL ORDER BY ts LIMIT 1',
+  const rows = db.all<{ id: string; ts: number; sha256: string | null; state: string; kind: string }>(
+    'SELECT id, ts, sha256, state, kind FROM snapshots WHERE path = ? ORDER BY ts',
     path,
-  )?.id
-  return db
-    .all<{ id: string; ts: number; sha256: string | null }>(
-      `SELECT id, ts, sha256 FROM snapshots WHERE path = ? AND state = 'kept' AND kind != 'baseline' ORDER BY ts`,
-      path,
-    )
-    .slice(0, -2)
-    .filter(({ id, ts, sha256 }) => id !== original && sha256 !== null && ts < before)
+  )
+  const last = rows.at(-1)
+  const wasOurs =
+    last?.state === 'kept' && last.sha256 === null && last.ts < before && rows.every(({ kind }) => kind !== 'baseline')
+  const original = rows.find(({ sha256 }) => sha256 !== null)?.id
+  return rows
+    .filter(({ state, kind }) => state === 'kept' && kind !== 'baseline')
+    .slice(0, wasOurs ? undefined : -2)
+    .filter(({ id, ts, sha256 }) => (wasOurs || id !== original) && sha256 !== null && ts < before)
     .map(({ id }) => id)
 }
 

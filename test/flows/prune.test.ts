@@ -283,3 +283,102 @@ test('killed at any write of a prune, nothing that counts is lost, the log is wh
   }
   expect(killed).toBeGreaterThan(3)
 })
+
+test('anchors of entries that were pruned are said to be so; those of entries that are kept still count', async () => {
+  await using world = await used()
+  const file = join(world.base, 'anchors.jsonl')
+  writeFileSync(file, `${JSON.stringify({ project: world.project, ...world.runtime.audit.line(3) })}\n`)
+  await runCli(world.project, ['audit', 'anchor', '--to', file])
+  expect(await runCli(world.project, ['audit', 'verify', '--anchor', file])).toMatchObject({ code: 0 })
+  await pruneAll(world)
+  const end = await runCli(world.project, ['audit', 'verify', '--anchor', file])
+  expect(end.out).toContain('1 of the anchors are of entries that were pruned since')
+  expect(end.code).toBe(0)
+  writeFileSync(file, `${JSON.stringify({ project: world.project, seq: 9_999, hash: 'f'.repeat(64), at: '' })}\n`)
+  expect(await runCli(world.project, ['audit', 'verify', '--anchor', file])).toMatchObject({ code: 1 })
+})
+
+test('renew after a break puts every file of the log aside; prune names them and leaves them', async () => {
+  await using world = await openWorld({ files: { 'a.txt': 'a\n' }, config: small })
+  grow(world, 3)
+  await world.runtime.close()
+  const [, second = '', third = ''] = closedOf(world)
+  rmSync(world.state(second))
+  expect(await runCli(world.project, ['audit', 'renew', '--yes'])).toMatchObject({ code: 0 })
+  expect(closedOf(world)).toEqual([])
+  expect(readdirSync(world.state('.')).some((name) => name.startsWith(`${third}.`))).toBe(true)
+  expect(await runCli(world.project, ['audit', 'verify', '--full'])).toMatchObject({ code: 0 })
+  const before = readdirSync(world.state('.')).toSorted()
+  const plan = JSON.parse((await runCli(world.project, ['prune', '--days', '0', '--dry-run', '--json'])).out) as PrunePlan
+  expect(plan.stays.map(({ what, count }) => [what, count])).toContainEqual(['logs put aside after a break', 4])
+  await pruneAll(world)
+  expect(readdirSync(world.state('.')).toSorted()).toEqual(before)
+})
+
+test('of a file that is gone all states go, unless somebody else ever wrote it', async () => {
+  await using world = await openWorld({ files: {} })
+  const make = async (path: string, byHand: boolean): Promise<void> => {
+    const { snapshotId: first } = await world.put(path, 'one\n')
+    if (byHand) world.write(path, 'by hand\n')
+    const { snapshotId: second } = await world.put(path, 'two\n')
+    const person = { role: 'person' as const }
+    await world.call('undo', { snapshot: second, dryRun: false }, person)
+    if (byHand) world.write(path, 'one\n')
+    await world.call('undo', { snapshot: first, dryRun: false }, person)
+    expect(existsSync(world.path(path))).toBe(false)
+  }
+  await make('ours.txt', false)
+  await make('theirs.txt', true)
+  await pruneAll(world)
+  expect(world.runtime.snapshots(100, 'ours.txt')).toEqual([])
+  const left = world.runtime.snapshots(100, 'theirs.txt').filter(({ kind }) => kind === 'baseline')
+  expect(left.length).toBeGreaterThan(0)
+  for (const { id } of left) expect(await runCli(world.project, ['undo', '--to', id, '--yes'])).toMatchObject({ code: 0 })
+})
+
+test('the database gives back what became free, an older one too', async () => {
+  for (const vacuum of [2, 0]) {
+    await using world = await openWorld()
+    await world.runtime.close()
+    const db = openDatabase(world.state('handrail.db'), schema, schemaVersion)
+    db.exec(`PRAGMA auto_vacuum = ${vacuum}; VACUUM`)
+    db.run(
+      `WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 2000)
+       INSERT INTO notes (session, kind, text, at) SELECT 's' || n, 'question', printf('%.4000c', 'x'), 1 FROM s`,
+    )
+    db.close()
+    const size = (): number => lstatSync(world.state('handrail.db')).size
+    const before = size()
+    const report = await pruneAll(world)
+    expect(report.gone).toContainEqual({ what: 'notes of agents', count: 2_000, bytes: 0 })
+    expect(before - size()).toBeGreaterThan(7_000_000)
+    expect(report.databaseBytes).toBeGreaterThan(7_000_000)
+  }
+})
+
+test('state shows every file of the log among its sizes; doctor says how much is taken, and when something is nearly full', async () => {
+  await using world = await openWorld({ config: small })
+  grow(world, 2)
+  await world.runtime.close()
+  const view = JSON.parse((await runCli(world.project, ['state', '--json'])).out) as { bytes: { audit: number } }
+  expect(view.bytes.audit).toBeGreaterThan(2 * 65_536)
+  const findings = async (): Promise<{ what: string; state: string; says: string }[]> =>
+    (
+      JSON.parse((await runCli(world.project, ['doctor', '--json'])).out) as {
+        findings: { what: string; state: string; says: string }[]
+      }
+    ).findings
+  expect((await findings()).find(({ what }) => what === 'room')).toMatchObject({
+    state: 'good',
+    says: expect.stringContaining('audit '),
+  })
+  const db = openDatabase(world.state('handrail.db'), schema, schemaVersion)
+  db.run(
+    `WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 1900)
+     INSERT INTO notes (session, kind, text, at) SELECT 's' || n, 'question', 'x', 1 FROM s`,
+  )
+  db.close()
+  const room = (await findings()).find(({ what }) => what === 'room')
+  expect(room).toMatchObject({ state: 'note', says: expect.stringContaining('1900 of 2000 notes of agents') })
+  expect(room?.says).toContain('handrail prune')
+})
