@@ -15,6 +15,7 @@ export function generate() {
     deniedSecrets,
     errorTable,
     filesThatRun,
+    kept,
     keys,
     markedSecrets,
     rooms,
@@ -50,6 +51,7 @@ export function generate() {
   files.set('docs/reference/cli.md', cliPage(commands))
   files.set('docs/reference/webgal.md', head + webgalReference('EN'))
   files.set('docs/reference/webgal.zh-CN.md', head + webgalReference('ZH'))
+  files.set('docs/reference/kept.md', keptPage(kept))
   files.set('docs/reference/map.md', mapPage(rooms, keys, siblings))
   files.set('docs/reference/files-that-run.md', filesPage(filesThatRun, deniedSecrets, markedSecrets))
   return files
@@ -166,6 +168,20 @@ function filesPage(filesThatRun, denied, marked) {
       marked.map((row) => [code(row.files), row.says]),
     )}\n`,
   ].join('\n')
+}
+
+function keptPage(kept) {
+  const code = (words = []) => words.map((word) => `\`${word}\``)
+  const where = ({ files, tables, shared }) =>
+    [
+      ...code(files),
+      ...code(tables).map((name) => `table ${name}`),
+      ...code(shared).map((name) => `${name} (of all projects)`),
+    ].join(', ')
+  return `${head}# What is kept, and how much of it\n\nThe state of a project lies outside of it; \`handrail state\` says where. Everything in it is here, with its bound. \`handrail state\` shows the sizes, \`handrail doctor\` says when they are large, and \`handrail prune\` takes away what is old or no longer named, after it has said what that is. A state of a file that Handrail did not write, perhaps the only copy of somebody's work, is never pruned.\n\n${rows(
+    ['what', 'where', 'bound', 'then'],
+    kept.map((row) => [row.what, where(row), row.bound, row.after]),
+  )}\n`
 }
 
 function mapPage(rooms, keys, siblings) {

@@ -44,6 +44,7 @@ export function main(argv: string[], version: string): Promise<number> {
 export { openRuntime }
 export { errorTable, ToolError } from './contracts/errors.ts'
 export { filesThatRun } from './contracts/files-that-run/index.ts'
+export { kept } from './contracts/kept.ts'
 export { deniedSecrets, markedSecrets } from './contracts/secret-files.ts'
 export { Config } from './contracts/config.ts'
 export { leaves as settings } from './config/load.ts'

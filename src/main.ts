@@ -34,6 +34,7 @@ import { openGrants } from './stores/grants.ts'
 import { openIdempotency } from './stores/idempotency.ts'
 import { openJournal, type Kept } from './stores/journal.ts'
 import { openPins } from './stores/pins.ts'
+import { openPruning } from './stores/prune.ts'
 import { schema, schemaVersion } from './stores/schema.ts'
 import { others } from './stores/retention.ts'
 import { openSessions } from './stores/sessions.ts'
@@ -111,10 +112,11 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
   const db = keep(openingLock.holdNow(() => openDatabase(state.file('handrail.db'), schema, schemaVersion)))
   openingLock.close()
   const apart = { folder: kept.base.sub(headsFolder), name: headName(projectRoot.path) }
-  const audit = keep(openAudit(state, auditLock, apart))
+  const audit = keep(openAudit(state, auditLock, apart, { fileBytes: limits.auditFileBytes, keptDays: limits.auditKeptDays }))
   if (kept.remounted)
     audit.note({ event: 'state.remounted', message: 'the project lies on another device than before', details: kept.remounted })
-  const snapshots = openSnapshots(state.sub('snapshots'), db)
+  const contents = state.sub('snapshots')
+  const snapshots = openSnapshots(contents, db)
   const approvals = openApprovals(db, {
     lapsed(lapsed, by) {
       stages.forget(lapsed.id)
@@ -135,6 +137,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
     retention: limits.snapshotRetention,
     onDropped: (call) => idempotency.forget(call),
   })
+  const evidence = keep(openEvidence(state))
   const pins = openPins(db, projectLock)
   const regex = keep(openRegexEngine())
   const diffs = keep(openDiffs(limits.callTimeoutMs))
@@ -279,7 +282,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       record: async (changes, origin) => keptBoth(await journal.record(changes, origin), origin.call),
     },
     stages,
-    evidence: openEvidence(state),
+    evidence,
     diffs: {
       count: async (before, after, call) => (await diffs.measure(before, after, { lines: 0, characters: 0 }, call)).lines,
     },
@@ -324,6 +327,18 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
     notes: sessions.notes,
     approvals: decisions(approvals, audit, stages),
     grants: grants.person,
+    pruning: openPruning({
+      state,
+      contents,
+      db,
+      audit,
+      snapshots,
+      exclusive: (act) =>
+        projectLock.hold(async () => {
+          await recover()
+          return act()
+        }),
+    }),
     audit: {
       ...audit,
       keepAnchor(file) {

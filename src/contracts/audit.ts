@@ -33,6 +33,12 @@ export interface AuditEntry {
     | 'recovered'
     /** A person started a new log after a break; what is left of the old one is kept beside it. */
     | 'audit.renewed'
+    /** The log goes on in a new file; the one before is closed. */
+    | 'audit.rotated'
+    /** The oldest files of the log were dropped, by a person or a setting of theirs. */
+    | 'audit.pruned'
+    /** A person had dropped what was no longer needed. */
+    | 'state.pruned'
     | ToolEvent
   call?: string
   session?: string
@@ -88,6 +94,16 @@ export interface AuditStream {
   subscribe(wanted: Subscription, listener: AuditListener): () => void
 }
 
+/** A file of the log that is full. */
+export interface AuditFile {
+  name: string
+  bytes: number
+  /** Its first and last entry, and when the last one was written. */
+  first: number
+  last: number
+  until: string
+}
+
 /** Where a log stood at a time: to be kept where nobody who can reach the log can reach it. */
 export interface Anchor {
   project: string
@@ -98,5 +114,13 @@ export interface Anchor {
 
 /** What `audit verify` found. `line` is 1-based and names the first bad line; 0 where it is the file itself. */
 export type AuditVerdict =
-  | { whole: true; lines: number; head: string; note?: string }
+  | {
+      whole: true
+      /** The number of its last entry. */
+      lines: number
+      head: string
+      note?: string
+      /** Entries up to this one are no longer kept: who dropped them, and when. */
+      pruned?: { upTo: number; by: string; at: string }
+    }
   | { whole: false; lines: number; line: number; why: string }

@@ -253,6 +253,20 @@ export const Config = Type.Object(
           default: 2_592_000_000,
           description: 'How long an idempotency key is remembered.',
         }),
+        auditFileBytes: Type.Integer({
+          minimum: 65_536,
+          tighter: 'person',
+          default: 67_108_864,
+          description:
+            'A file of the audit log that has grown to this is closed, and the log goes on in the next. Not in a project’s own file.',
+        }),
+        auditKeptDays: Type.Integer({
+          minimum: 0,
+          tighter: 'person',
+          default: 0,
+          description:
+            'Closed files of the audit log whose last entry is older than so many days are dropped. 0: none is, until you say `handrail prune`. Not in a project’s own file.',
+        }),
         searchTimeoutMs: Type.Integer({
           ...whole,
           minimum: 100,

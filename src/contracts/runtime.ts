@@ -3,6 +3,7 @@ import type { Anchor, AuditEntry, AuditLine, AuditStream, AuditVerdict } from '.
 import type { CallOptions, Caller } from './call.ts'
 import type { Config, Setting } from './config.ts'
 import type { Grant } from './grant.ts'
+import type { Pruning } from './prune.ts'
 import type { ProjectSettings } from './project-settings.ts'
 import type { Session, SessionNote } from './session.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -79,7 +80,7 @@ export interface Runtime {
     /** The same in small steps; what was found whole before is compared byte by byte and not taken apart again, unless `full`. */
     check(asked?: {
       full?: boolean
-      anchors?: readonly Pick<Anchor, 'hash'>[]
+      anchors?: readonly (Pick<Anchor, 'hash'> & Partial<Pick<Anchor, 'seq'>>)[]
       onProgress?: (done: number, total: number) => void
     }): Promise<AuditVerdict>
     /** The newest that fit, oldest first; of those only that hold these words, byte for byte as they stand there. */
@@ -107,6 +108,8 @@ export type Danger = 'home' | 'system'
 export const dangerFlags: Record<Danger, string> = { home: 'allow-home-as-project', system: 'allow-system-folder-as-project' }
 /** What a person at their own terminal can reach besides. No surface that agents come in by is handed this. */
 export interface Operator extends Runtime {
+  /** What is old or no longer named goes; the person says when. */
+  pruning: Pruning
   /** What the person lets sessions do beyond the rules. No agent reaches it over any surface. */
   grants: {
     list(): Grant[]

@@ -51,10 +51,11 @@ export function openDatabase(path: string, schema: string, version: number): Dat
   let connection: Connection
   try {
     connection = openConnection(path)
-    connection.exec(
-      'PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON',
-    )
+    connection.exec('PRAGMA busy_timeout = 10000')
     const found = (connection.prepare('PRAGMA user_version').get() as { user_version: number }).user_version
+    // While there is no table yet: then room that became free can be given back a little at a time. Later it would be a write at each open.
+    if (found === 0) connection.exec('PRAGMA auto_vacuum = INCREMENTAL')
+    connection.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON')
     if (found > version)
       throw new ToolError(
         'E_UNSUPPORTED',

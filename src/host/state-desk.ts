@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { ToolError } from '../contracts/errors.ts'
+import { keptRowOf } from '../contracts/kept.ts'
 import type { StateDesk, StateView } from '../contracts/state.ts'
 import { headName, headsFolder } from './heads.ts'
 import { openStateFolder, type StateFolder } from './state-folder.ts'
@@ -173,10 +174,7 @@ function within<T>(path: string, act: (folder: StateFolder) => T): T {
 }
 
 function kindOf(path: readonly string[]): string {
-  const [first = ''] = path
-  if (first.startsWith('handrail.db')) return 'database'
-  if (first.startsWith('audit.')) return 'audit'
-  return first === 'snapshots' || first === 'evidence' ? first : 'other'
+  return keptRowOf(path.join('/'))?.kind ?? 'other'
 }
 
 function nothing(says: string): ToolError {

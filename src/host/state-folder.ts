@@ -51,28 +51,39 @@ export interface StateFolder {
   /** A second name for the same content; `EMLINK` and file systems without links fall back to false. */
   link(from: string, to: string): boolean
   remove(name: string): void
+  /** Another name for a file, on the disk when it returns. */
+  move(from: string, to: string): void
+  /** What stands at a name, whatever it is: which file, how long, and how many names it has. */
+  stat(name: string): { id: string; bytes: number; links: number; changedMs: number } | undefined
   openLog(name: string): LogFile
+  openToRead(name: string): ReadFile | undefined
   /** The database, lock or folder opened here, or below, that is no longer the one at its name. */
   swapped(): string | undefined
   /** Lets go of this folder and of those opened inside it. */
   close(): void
 }
 
+/** A file that is read at any place. */
+export interface ReadFile {
+  /** Which file it is, whatever its name. */
+  id(): string
+  readAt(position: number, length: number): Buffer
+  readSoon(position: number, length: number): Promise<Buffer>
+  close(): void
+}
+
 /** A file that only grows, with positioned reads and writes for its head. */
-export interface LogFile {
+export interface LogFile extends ReadFile {
   size(): number
   /** Why the open file is not, or not only, the one at its name; undefined where it is. */
   astray(): string | undefined
   append(bytes: Uint8Array): void
   writeAt(bytes: Uint8Array, position: number): void
-  readAt(position: number, length: number): Buffer
-  readSoon(position: number, length: number): Promise<Buffer>
   truncate(size: number): void
   flush(): void
   flushSoon(): Promise<void>
   /** Tells of every change to the file at this name, whichever process makes it, and now and then of none. Returns how to stop. */
   watch(tell: () => void): () => void
-  close(): void
 }
 
 /** Opens (and where needed makes, 0700) a folder of ours; a link in its place, or a folder of somebody else, is refused. */
@@ -217,7 +228,55 @@ function folderAt(own: string, path: string, label: string, fd: number): StateFo
         if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw stateFault(shown(name), cause)
       }
     },
+    move: (from, to) =>
+      guarded(from, () => {
+        renameSync(at(from), at(to))
+        fsyncSync(fd)
+      }),
+    stat(name) {
+      const stat = guarded(name, () => lstatSync(at(name), { throwIfNoEntry: false }))
+      return stat && { id: idOf(stat), bytes: stat.size, links: stat.nlink, changedMs: stat.mtimeMs }
+    },
     openLog: (name) => guarded(name, () => logAt(at(name), shown(name))),
+    openToRead(name) {
+      try {
+        const file = openSync(at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+        return { ...readingOf(file, shown(name)), close: () => closeSync(file) }
+      } catch (cause) {
+        if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+        throw stateFault(shown(name), cause)
+      }
+    },
+  }
+}
+
+function idOf({ dev, ino }: { dev: number; ino: number }): string {
+  return `${dev} ${ino}`
+}
+
+function readingOf(file: number, shown: string): Omit<ReadFile, 'close'> {
+  const at = <T>(act: () => T): T => {
+    try {
+      return act()
+    } catch (cause) {
+      throw stateFault(shown, cause)
+    }
+  }
+  return {
+    id: () => at(() => idOf(fstatSync(file))),
+    readAt: (position, length) =>
+      at(() => {
+        const buffer = Buffer.allocUnsafe(length)
+        return buffer.subarray(0, readSync(file, buffer, 0, length, position))
+      }),
+    async readSoon(position, length) {
+      const buffer = Buffer.allocUnsafe(length)
+      try {
+        return buffer.subarray(0, (await readSoon(file, buffer, 0, length, position)).bytesRead)
+      } catch (cause) {
+        throw stateFault(shown, cause)
+      }
+    },
   }
 }
 
@@ -237,6 +296,7 @@ function logAt(path: string, shown: string): LogFile {
       throw stateFault(shown, cause)
     })
   return {
+    ...readingOf(place, shown),
     size: () => guarded(() => fstatSync(place).size),
     astray: () =>
       guarded(() => {
@@ -252,18 +312,6 @@ function logAt(path: string, shown: string): LogFile {
         for (let done = 0; done < bytes.byteLength;) done += writeSync(grow, bytes, done)
       }),
     writeAt: (bytes, position) => guarded(() => void writeSync(place, bytes, 0, bytes.byteLength, position)),
-    readAt: (position, length) =>
-      guarded(() => {
-        const buffer = Buffer.allocUnsafe(length)
-        const count = readSync(place, buffer, 0, length, position)
-        return buffer.subarray(0, count)
-      }),
-    readSoon: (position, length) =>
-      soon(async () => {
-        const buffer = Buffer.allocUnsafe(length)
-        const { bytesRead } = await readSoon(place, buffer, 0, length, position)
-        return buffer.subarray(0, bytesRead)
-      }),
     truncate: (size) => guarded(() => ftruncateSync(place, size)),
     flush: () => guarded(() => fdatasyncSync(place)),
     flushSoon: () => soon(() => flushSoon(place)),

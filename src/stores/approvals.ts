@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Approval, ApprovalHead, ApprovalState, Decision, Page, TextPart } from '../contracts/approval.ts'
 import { ToolError } from '../contracts/errors.ts'
+import { bounds } from '../contracts/kept.ts'
 import type { Database } from '../host/database.ts'
 import { openCards } from './cards.ts'
 import { sha256 } from '../host/files.ts'
@@ -81,9 +82,8 @@ export interface ApprovalStore {
 const mostInSession = 100
 const mostInAll = 500
 const mostListed = 500
-/** Of questions that are answered or lapsed. */
-const mostKept = 5_000
-const keptMs = 90 * 86_400_000
+/** Of old ones, so many go at a time. */
+const few = 64
 const titleLength = 300
 const pathsTold = 3
 
@@ -135,11 +135,16 @@ export function openApprovals(db: Database, tell: Tell): ApprovalStore {
 
   /** What was answered long ago, or so often that it is beyond the newest few thousand, goes. */
   const prune = (): void => {
-    const closed = `state NOT IN ('pending', 'approved')`
+    // A no that still counts stays: no number of other questions makes it go.
+    const closed = `state NOT IN ('pending', 'approved') AND NOT (state = 'denied' AND coalesce(no_until, 0) > ?)`
+    const { most, days } = bounds.approvals
+    const now = Date.now()
     const old = db.all<{ id: string }>(
-      `SELECT id FROM approvals WHERE ${closed} AND created_at < ? UNION
-       SELECT id FROM (SELECT id FROM approvals WHERE ${closed} ORDER BY created_at DESC LIMIT -1 OFFSET ${mostKept})`,
-      Date.now() - keptMs,
+      `SELECT id FROM (SELECT id FROM approvals WHERE ${closed} AND created_at < ? LIMIT ${few}) UNION
+       SELECT id FROM (SELECT id FROM approvals WHERE ${closed} ORDER BY created_at DESC LIMIT ${few} OFFSET ${most})`,
+      now,
+      now - days * 86_400_000,
+      now,
     )
     for (const { id } of old) {
       db.run('DELETE FROM approvals WHERE id = ?', id)
@@ -179,7 +184,7 @@ export function openApprovals(db: Database, tell: Tell): ApprovalStore {
           now + noMs,
           JSON.stringify({ tool, risk, client, asker, card: told }),
         )
-        cards.keep(id, { card, input }, texts)
+        db.run('UPDATE approvals SET shown = ? WHERE id = ?', cards.keep(id, { card, input }, texts), id)
         return lapsed
       }, true)
       if (gone && gone.answering !== null) tell.halfAnswered(fromRow(gone))

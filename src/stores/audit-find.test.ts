@@ -16,6 +16,7 @@ function logOf(text: string): Counted {
   const log: Counted = {
     bytes: 0,
     times: 0,
+    begin: () => 0,
     size: () => data.length,
     readAt(position, length) {
       const part = data.subarray(position, position + length)

@@ -23,9 +23,10 @@ export function headingOf(bytes: Buffer): { seq: number; event: string } | undef
  * their numbers, so halving finds it in some twenty short reads of a log of any length, with no index that could be old or forged.
  */
 export function placeOf(log: Readable, seq: number): number {
+  const begin = log.begin()
   const size = log.size()
   // Every line before `low` has a smaller number; every line that begins after `high` has this one or a later one.
-  let low = 0
+  let low = begin
   let high = size
   while (high - low > nearBytes) {
     const middle = low + Math.floor((high - low) / 2)
@@ -52,13 +53,14 @@ export function lineOf(log: Readable, seq: number): AuditLine | undefined {
 
 /** Where the log ends with a whole line, and the number of that one. */
 export function endOf(log: Readable): { seq: number; end: number } {
+  const begin = log.begin()
   const size = log.size()
   for (let length = nearBytes; ; length *= 2) {
-    const from = Math.max(0, size - length)
+    const from = Math.max(begin, size - length)
     const data = log.readAt(from, size - from)
     const end = data.lastIndexOf(0x0a) + 1
     const before = end > 1 ? data.lastIndexOf(0x0a, end - 2) + 1 : 0
-    if (from > 0 && (end === 0 || before === 0) && length < mostBytes) continue
+    if (from > begin && (end === 0 || before === 0) && length < mostBytes) continue
     return { seq: end > 0 ? (headingOf(data.subarray(before, end - 1))?.seq ?? 0) : 0, end: from + end }
   }
 }

@@ -56,6 +56,8 @@ export function readApart(file: LogFile): Apart | undefined {
 export interface Checked extends End {
   log: number
   digest: string
+  /** Where those bytes begin: another one once earlier ones were dropped. */
+  from?: number
 }
 
 /** It lies behind the head kept apart, in a block of its own: who can change the log cannot change what it is compared with. */
@@ -66,6 +68,25 @@ export function writeChecked(file: LogFile, checked: Checked): void {
 export function readChecked(file: LogFile): Checked | undefined {
   const checked = readPadded(file, headBytes) as Partial<Checked> | undefined
   return isEnd(checked) && Number.isSafeInteger(checked?.log) && isHash(checked?.digest) ? (checked as Checked) : undefined
+}
+
+/** The last entry that was dropped with the files before it, by a person or a setting of theirs, and when. */
+export interface Dropped extends End {
+  log: number
+  by: string
+  at: string
+}
+
+export const nothingDropped: Dropped = { ...start, log: 0, by: '', at: '' }
+
+/** A third block: the files are gone after it is written, never before. */
+export function writeDropped(file: LogFile, dropped: Dropped): void {
+  writePadded(file, dropped, 2 * headBytes)
+}
+
+export function readDropped(file: LogFile, log: number): Dropped {
+  const dropped = readPadded(file, 2 * headBytes) as Partial<Dropped> | undefined
+  return isEnd(dropped) && dropped?.log === log ? { ...nothingDropped, ...(dropped as Dropped) } : nothingDropped
 }
 
 export function writeHead(file: LogFile, head: Head): void {

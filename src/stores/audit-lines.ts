@@ -2,6 +2,8 @@ import type { AuditLine } from '../contracts/audit.ts'
 
 /** What reading lines needs of a log. */
 export interface Readable {
+  /** Where its first byte lies; what was before it has been dropped. */
+  begin(): number
   size(): number
   readAt(position: number, length: number): Buffer
 }
@@ -15,7 +17,11 @@ export function parse(text: string): AuditLine | undefined {
 }
 
 /** Lines with their bytes, in order, from a position on. The last one may be torn (`whole: false`). */
-export function* linesOf(log: Readable, from = 0, step = 1 << 20): Generator<{ bytes: Buffer; end: number; whole: boolean }> {
+export function* linesOf(
+  log: Readable,
+  from = log.begin(),
+  step = 1 << 20,
+): Generator<{ bytes: Buffer; end: number; whole: boolean }> {
   const size = log.size()
   let position = from
   let rest = Buffer.alloc(0)
@@ -47,13 +53,14 @@ export function lastLines(
   holding: readonly string[] = [],
 ): AuditLine[] {
   const found: AuditLine[] = []
+  const begin = log.begin()
   let position = log.size()
   let rest = Buffer.alloc(0)
-  while (position > 0 && found.length < count) {
-    const from = Math.max(0, position - (1 << 16))
+  while (position > begin && found.length < count) {
+    const from = Math.max(begin, position - (1 << 16))
     const data = Buffer.concat([log.readAt(from, position - from), rest])
     position = from
-    const first = from === 0 ? 0 : data.indexOf(0x0a) + 1
+    const first = from === begin ? 0 : data.indexOf(0x0a) + 1
     rest = Buffer.from(data.subarray(0, first))
     if (!holding.every((word) => data.includes(word))) continue
     const texts = data.subarray(first).toString('utf8').split('\n').filter(Boolean)

@@ -1,5 +1,5 @@
 import type { AuditLine, AuditListener, AuditStream, Subscription } from '../contracts/audit.ts'
-import type { LogFile } from '../host/state-folder.ts'
+import type { AuditFiles } from './audit-files.ts'
 import { endOf, headingOf, mostBytes, placeOf } from './audit-find.ts'
 import { parse } from './audit-lines.ts'
 
@@ -11,7 +11,7 @@ const missingMs = 1_000
 interface Follower extends Subscription {
   listener: AuditListener
   /** The log it reads, the byte it goes on at, and the last line before that, where it is known. */
-  log: LogFile
+  log: AuditFiles
   at: number
   seq: number
   /** The first line that is wanted. */
@@ -41,9 +41,9 @@ export interface OpenStream extends AuditStream {
  * Lines for whoever follows the log, read from the file itself, so that all processes hear the same in the same order. `current` is the log
  * as it stands, a renewed one where a person started that; `astray` says that it is not the file at its name.
  */
-export function openStream(current: () => { log: LogFile; astray: boolean }): OpenStream {
+export function openStream(current: () => { log: AuditFiles; astray: boolean }): OpenStream {
   const followers = new Set<Follower>()
-  let watched: { log: LogFile; stop: () => void } | undefined
+  let watched: { log: AuditFiles; stop: () => void } | undefined
   let missing: NodeJS.Timeout | undefined
   let due: NodeJS.Immediate | undefined
   let last: Block | undefined
@@ -52,7 +52,7 @@ export function openStream(current: () => { log: LogFile; astray: boolean }): Op
   const look = (): void => {
     if (followers.size > 0) due ??= setImmediate(run)
   }
-  const watch = (log: LogFile, astray: boolean): void => {
+  const watch = (log: AuditFiles, astray: boolean): void => {
     if (watched?.log !== log) {
       watched?.stop()
       watched = { log, stop: log.watch(look) }
@@ -81,7 +81,7 @@ export function openStream(current: () => { log: LogFile; astray: boolean }): Op
       missing = setTimeout(look, missingMs).unref()
     }
   }
-  const goOn = (follower: Follower, log: LogFile): void => {
+  const goOn = (follower: Follower, log: AuditFiles): void => {
     if (follower.log !== log) {
       // Every line of a new log is news.
       Object.assign(follower, { log, at: 0, seq: 0, least: 0 })
@@ -153,7 +153,7 @@ function complain(fault: unknown): void {
 }
 
 /** Whole lines from a place on. Nothing where there are none yet; an end below 0 where there can be none. */
-function readBlock(log: LogFile, from: number): Block | undefined {
+function readBlock(log: AuditFiles, from: number): Block | undefined {
   const size = log.size()
   if (from === size) return undefined
   const nowhere: Block = { from, end: -1, entries: [] }

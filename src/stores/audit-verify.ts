@@ -1,13 +1,17 @@
 import { createHash, hash as hashOf } from 'node:crypto'
 import type { Anchor, AuditVerdict } from '../contracts/audit.ts'
 import { wait, type Steps } from '../contracts/steps.ts'
-import type { LogFile } from '../host/state-folder.ts'
-import { genesis, lost, start, type Apart, type Checked, type Head } from './audit-heads.ts'
+import type { AuditFiles } from './audit-files.ts'
+import { genesis, lost, start, type Apart, type Checked, type Dropped, type Head } from './audit-heads.ts'
 import { parse } from './audit-lines.ts'
 
 /** A log as it was at one moment, so that nobody waits while it is verified. */
 export interface LogCopy {
   size: number
+  /** What was dropped before its first entry. */
+  dropped: Dropped
+  /** The name of the file that a place lies in, where the log has several. */
+  nameAt(position: number): string | undefined
   read(position: number, length: number): Steps<Buffer>
   head: Head | undefined
   apart: Apart | undefined
@@ -21,7 +25,10 @@ const pieceBytes = 1 << 20
 const comparedBytes = 1 << 22
 
 /** Taken while the lock is held. Only what lies behind the seal can still be cut off by others: that is copied, the rest never changes. */
-export function copyOf(log: LogFile, head: Head | undefined, apart: Apart | undefined, checked: Checked | undefined): LogCopy {
+export function copyOf(
+  log: AuditFiles,
+  { head, apart, checked, dropped }: Pick<LogCopy, 'head' | 'apart' | 'checked' | 'dropped'>,
+): LogCopy {
   const size = log.size()
   const from = head?.sealed.end ?? size
   const tail = size > from && size - from <= mostTail ? log.readAt(from, size - from) : undefined
@@ -31,7 +38,9 @@ export function copyOf(log: LogFile, head: Head | undefined, apart: Apart | unde
     size,
     head,
     apart,
+    dropped,
     checked: checked?.log === apart?.log ? checked : undefined,
+    nameAt: (position) => (log.closed().length ? log.nameAt(position) : undefined),
     read: (position, length) => {
       const whole = tail && position < from ? Math.min(length, from - position) : length
       return wait(
@@ -42,10 +51,13 @@ export function copyOf(log: LogFile, head: Head | undefined, apart: Apart | unde
   }
 }
 
+/** A line that must be there; one whose number is known may have been pruned since. */
+export type Anchored = Pick<Anchor, 'hash'> & Partial<Pick<Anchor, 'seq'>>
+
 export interface Asked {
   /** Every line by itself, also those that were verified before. */
   full?: boolean | undefined
-  anchors?: readonly Pick<Anchor, 'hash'>[] | undefined
+  anchors?: readonly Anchored[] | undefined
   onProgress?: ((done: number, total: number) => void) | undefined
 }
 
@@ -60,17 +72,22 @@ export interface Verified {
  * bytes are no longer those, every line is, so that the first bad one is named.
  */
 export function* verifyLog(copy: LogCopy, { full = false, anchors = [], onProgress }: Asked = {}): Steps<Verified> {
-  if (!full && anchors.length === 0 && copy.checked && copy.head && copy.checked.seq <= copy.head.sealed.seq) {
+  if (!full && anchors.length === 0 && copy.checked && copy.head && goesOnFrom(copy, copy.checked, copy.head)) {
     const known = yield* readsAsBefore(copy, copy.checked, onProgress)
     if (known) return yield* verifyLines(copy, copy.checked, known, [], onProgress)
   }
   return yield* verifyLines(copy, undefined, createHash('sha256'), anchors, onProgress)
 }
 
+/** Whether what was verified before is about the same beginning, and not ahead of the log. */
+function goesOnFrom({ dropped }: LogCopy, { from = 0, seq }: Checked, { sealed }: Head): boolean {
+  return from === dropped.end && seq <= sealed.seq
+}
+
 /** The hash over the bytes up to the point, to be carried on; nothing where they were changed. */
 function* readsAsBefore(copy: LogCopy, checked: Checked, onProgress: Asked['onProgress']): Steps<Digest | undefined> {
   const digest = createHash('sha256')
-  for (let position = 0; position < checked.end;) {
+  for (let position = copy.dropped.end; position < checked.end;) {
     const piece = yield* copy.read(position, Math.min(comparedBytes, checked.end - position))
     if (piece.length === 0) return undefined
     digest.update(piece)
@@ -87,19 +104,30 @@ function* verifyLines(
   copy: LogCopy,
   from: Checked | undefined,
   digest: Digest,
-  anchors: readonly Pick<Anchor, 'hash'>[],
+  anchors: readonly Anchored[],
   onProgress: Asked['onProgress'],
 ): Steps<Verified> {
-  const { head, apart, size: total } = copy
-  let lines = from?.seq ?? 0
-  let prev = from?.hash ?? genesis
-  let end = from?.end ?? 0
-  const bad = (line: number, why: string): Verified => ({ verdict: { whole: false, lines, line, why } })
-  const missing = new Set(anchors.map(({ hash }) => hash))
+  const { head, apart, dropped, size: total } = copy
+  let { seq: lines, hash: prev, end } = from ?? dropped
+  const bad = (line: number, why: string): Verified => {
+    const name = copy.nameAt(end)
+    return { verdict: { whole: false, lines, line, why: name === undefined ? why : `${why} (${name})` } }
+  }
+  const pruned = dropped.seq > 0 && { pruned: { upTo: dropped.seq, by: dropped.by, at: dropped.at } }
+  /** What was dropped must be said by an entry that is kept: the block that names it is not believed by itself. */
+  let isSaid = from !== undefined || dropped.seq === 0
+  const unsaid = (): Verified => bad(dropped.seq + 1, 'what came before it is missing, and no entry says that it was pruned')
+  // Of the dropped entries only the last has a hash that is still known; what was said of earlier ones can no longer be compared.
+  const gone = anchors.filter(({ seq = 0 }) => seq > 0 && seq < dropped.seq)
+  const missing = new Set(anchors.filter((one) => !gone.includes(one)).map(({ hash }) => hash))
+  missing.delete(dropped.hash)
+  const notes = gone.length
+    ? [`${gone.length} of the anchors are of entries that were pruned since, and could not be compared`]
+    : []
   if (!head) {
     if (total > 0) return bad(1, 'the seal (audit.head) is missing or unreadable')
-    const gone = apart && lost(apart, start)
-    if (gone) return bad(1, gone)
+    const shorter = apart && lost(apart, start)
+    if (shorter) return bad(1, shorter)
     return { verdict: missing.size ? notThere(missing, lines) : { whole: true, lines: 0, head: genesis } }
   }
   const early = from && misplaced(copy, head, from.seq, from.hash)
@@ -118,14 +146,15 @@ function* verifyLines(
       if (hash === undefined) return bad(number, whatIsWrong(bytes, number, prev))
       const why = misplaced(copy, head, number, hash)
       if (why !== undefined) return bad(number, why)
+      isSaid ||= saysDropped(bytes, dropped)
       prev = hash
       lines = number
       missing.delete(hash)
+      end += newline + 1 - begin
       begin = newline + 1
       if (lines % 64 === 0) yield
     }
     digest.update(data.subarray(0, begin))
-    end += begin
     rest = Buffer.from(data.subarray(begin))
     onProgress?.(position, total)
   }
@@ -137,18 +166,24 @@ function* verifyLines(
     if (torn > head.intended.end || torn <= head.sealed.end)
       return bad(lines + 1, 'it has no end: bytes were cut from it or added to it')
     if (missing.size) return { verdict: notThere(missing, lines) }
-    const note = `line ${lines + 1} was torn by a process that died; the next write cuts it off`
-    return { verdict: { whole: true, lines, head: prev, note } }
+    if (!isSaid) return unsaid()
+    notes.push(`line ${lines + 1} was torn by a process that died; the next write cuts it off`)
+    return { verdict: { whole: true, lines, head: prev, note: notes.join('; '), ...pruned } }
   }
   if (lines < head.sealed.seq)
     return bad(lines + 1, `it is missing: the log was sealed at line ${head.sealed.seq} and its tail was cut`)
-  const gone = apart && lost(apart, { seq: lines, hash: prev })
-  if (gone) return bad(lines + 1, gone)
+  const shorter = apart && lost(apart, { seq: lines, hash: prev })
+  if (shorter) return bad(lines + 1, shorter)
   if (copy.checked && lines < copy.checked.seq)
     return bad(lines + 1, `it is missing: the log had ${copy.checked.seq} entries when it was last verified`)
   if (missing.size) return { verdict: notThere(missing, lines) }
-  const checked = apart && lines > 0 ? { log: apart.log, seq: lines, hash: prev, end, digest: digest.digest('hex') } : undefined
-  return { verdict: { whole: true, lines, head: prev }, ...(checked && { checked }) }
+  if (!isSaid) return unsaid()
+  const checked =
+    apart && lines > 0
+      ? { log: apart.log, seq: lines, hash: prev, end, digest: digest.digest('hex'), from: dropped.end }
+      : undefined
+  const note = notes.length > 0 && { note: notes.join('; ') }
+  return { verdict: { whole: true, lines, head: prev, ...note, ...pruned }, ...(checked && { checked }) }
 }
 
 /** Its hash, where this is the line with this number that follows the one with the hash `prev`, down to the last byte. */
@@ -162,6 +197,13 @@ function followingHash(bytes: Buffer, number: number, prev: string): string | un
   bytes[cut] = comma as number
   const last = `,"prev":"${prev}","hash":"${hash}"}`
   return bytes.toString('latin1', bytes.length - last.length) === last ? hash : undefined
+}
+
+function saysDropped(bytes: Buffer, { seq, hash }: Dropped): boolean {
+  if (!bytes.includes('"event":"audit.pruned"')) return false
+  const line = parse(bytes.toString('utf8'))
+  const details = line?.details as { upTo?: number; hash?: string } | undefined
+  return line?.event === 'audit.pruned' && details?.upTo === seq && details.hash === hash
 }
 
 function whatIsWrong(bytes: Buffer, number: number, prev: string): string {

@@ -1,27 +1,31 @@
 import { createHash } from 'node:crypto'
-import type { Anchor, AuditEntry, AuditLine, AuditStream, AuditVerdict } from '../contracts/audit.ts'
+import type { AuditEntry, AuditFile, AuditLine, AuditStream, AuditVerdict } from '../contracts/audit.ts'
 import { ToolError } from '../contracts/errors.ts'
 import { atOnce, inTurns, wait, type Steps } from '../contracts/steps.ts'
 import type { Lock } from '../host/lock.ts'
 import type { LogFile, StateFolder } from '../host/state-folder.ts'
-import { lineOf, placeOf } from './audit-find.ts'
+import { closedNames, openAuditFiles, type AuditFiles } from './audit-files.ts'
+import { headingOf, lineOf, placeOf } from './audit-find.ts'
 import {
   genesis,
   lost,
   readApart,
   readChecked,
+  readDropped,
   readHead,
   start,
   writeApart,
   writeChecked,
+  writeDropped,
   writeHead,
   type Apart,
   type Checked,
+  type Dropped,
   type End,
 } from './audit-heads.ts'
 import { lastLines, linesOf, parse } from './audit-lines.ts'
 import { openStream } from './audit-stream.ts'
-import { copyOf, verifyLog, type Asked, type LogCopy } from './audit-verify.ts'
+import { copyOf, verifyLog, type Anchored, type Asked, type LogCopy } from './audit-verify.ts'
 
 /** Reads are written down together; this is the most that kill -9 can take of them. */
 const groupMs = 20
@@ -33,7 +37,7 @@ export interface AuditStore extends AuditStream {
   write(entry: AuditEntry, durable?: boolean): void
   flush(): void
   /** Every line, on the spot. */
-  verify(onProgress?: (done: number, total: number) => void, anchors?: readonly Pick<Anchor, 'hash'>[]): AuditVerdict
+  verify(onProgress?: (done: number, total: number) => void, anchors?: readonly Anchored[]): AuditVerdict
   /** The same in small steps; what was found whole before is compared byte by byte and not taken apart again, unless `full`. */
   check(asked?: Asked): Promise<AuditVerdict>
   /** The newest lines that fit, oldest first; of those only that hold these words, byte for byte as they stand there. */
@@ -44,7 +48,18 @@ export interface AuditStore extends AuditStream {
   lines(from?: number): Iterable<AuditLine>
   head(): { seq: number; hash: string; at: string }
   renew(): string[]
+  /** The files of the log that are full, oldest first. */
+  files(): AuditFile[]
+  /** Drops the files before the one that begins with this entry. The log says by whom; what is left of it verifies as before. */
+  drop(before: number, by: string): AuditFile[]
   close(): void
+}
+
+export interface AuditBounds {
+  /** A file that has grown to this is closed, and the next one begun. */
+  fileBytes: number
+  /** Closed files whose last entry is older are dropped; 0: never. */
+  keptDays: number
 }
 
 /** The folder and name under which the head of this log is kept apart from it. */
@@ -54,15 +69,20 @@ export interface ApartPlace {
 }
 
 /** An append-only log, one JSON line an event, each carrying the hash of the line before; shared by every process on the project. */
-export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace): AuditStore {
-  let log = folder.openLog('audit.jsonl')
+export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace, bounds: AuditBounds): AuditStore {
   let headFile = folder.openLog('audit.head')
   let apartFile = place.folder.openLog(place.name)
   let known: End = start
   let apart = readApart(apartFile) ?? unknown
+  const dropped = (): Dropped => readDropped(apartFile, apart.log)
+  let log = openAuditFiles(folder, dropped)
   let waiting: AuditEntry[] = []
   let timer: NodeJS.Timeout | undefined
   let stuck = false
+  let ageing: NodeJS.Immediate | undefined
+  /** Whether this process has looked for files that are too old since the last was closed. */
+  let looked = bounds.keptDays === 0
+  clearDropped()
 
   const flush = (durable = false): void => {
     clearTimeout(timer)
@@ -71,8 +91,9 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace): A
     // A copy: what a repair adds to it must not pile up in `waiting` while the disk is full.
     const batch = [...waiting]
     lock.holdNow(() => {
-      mustStand()
+      mustStand(durable)
       let at = endOfLog(log, headFile, known, (entry) => batch.unshift(entry))
+      if (log.liveBytes() >= bounds.fileBytes) rotate(at, batch)
       const texts = batch.map((entry) => {
         const { text, hash } = compose(entry, at.seq + 1, at.hash)
         at = { seq: at.seq + 1, hash, end: at.end + Buffer.byteLength(text) }
@@ -92,6 +113,8 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace): A
       stuck = false
     })
     stream.look()
+    if (!looked) ageing ??= setImmediate(dropAged)
+    looked = true
   }
 
   const write = (entry: AuditEntry, durable = false): void => {
@@ -106,9 +129,74 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace): A
     }
   }
 
-  const astray = (): string | undefined => {
+  /** The chain goes on: the first entry of the new file carries the hash of the last of the one before. */
+  function rotate(at: End, batch: AuditEntry[]): void {
+    const first = firstIn(log, at.end - log.liveBytes())
+    // Not a line of ours: it stays where it is, for `audit verify` to name.
+    if (first === undefined) return
+    const before = log.rotate(first)
+    const details = { before, first, last: at.seq, hash: at.hash }
+    batch.unshift(stamp({ event: 'audit.rotated', message: `the log goes on in a new file; ${before} is closed`, details }))
+    looked = bounds.keptDays === 0
+  }
+
+  /** By age alone: no number of entries that an agent can bring about makes an older one go. */
+  function dropAged(): void {
+    ageing = undefined
+    const least = new Date(Date.now() - bounds.keptDays * 86_400_000).toISOString()
+    try {
+      const aged = files().filter(({ until }) => until !== '' && until < least)
+      const last = aged.at(-1)
+      if (last) drop(last.last + 1, 'limits.auditKeptDays')
+    } catch {
+      // They are still there; the next file that is closed is another occasion.
+    }
+  }
+
+  function files(): AuditFile[] {
+    log.begin()
+    return log.closed().map(({ name, first, from, bytes }) => {
+      const [line] = lastLines({ ...log, begin: () => from, size: () => from + bytes }, 1)
+      return { name, bytes, first, last: line?.seq ?? 0, until: line?.at ?? '' }
+    })
+  }
+
+  function drop(before: number, by: string): AuditFile[] {
+    const going = files().filter(({ last }) => last > 0 && last < before)
+    const last = going.at(-1)
+    if (!last) return []
+    const line = lineOf(log, last.last)
+    const next = lineOf(log, last.last + 1)
+    if (!line || next?.prev !== line.hash) throw broken(`${last.name} does not go on in the next file, so nothing is dropped`)
+    const end = placeOf(log, line.seq + 1)
+    const bytes = going.reduce((sum, file) => sum + file.bytes, 0)
+    const names = going.map(({ name }) => name)
+    // First the entry, then the block that counts, then the files: whenever a process dies, what is left is whole.
+    const details = { upTo: line.seq, hash: line.hash, files: names.slice(-20), count: names.length, bytes }
+    const message = `entries up to ${line.seq} were dropped with the files that held them`
+    write({ event: 'audit.pruned', by, message, details }, true)
+    lock.holdNow(() => {
+      mustStand()
+      if (dropped().end >= end) return
+      const point = { seq: line.seq, hash: line.hash, end, log: apart.log, by: by.slice(0, 80), at: new Date().toISOString() }
+      writeDropped(apartFile, point)
+      apartFile.flush()
+      clearDropped()
+      mustStand()
+    })
+    return going
+  }
+
+  /** Files that were dropped and whose process died before they were gone. */
+  function clearDropped(): void {
+    const { seq } = dropped()
+    for (const { name, first } of closedNames(folder)) if (first <= seq) folder.remove(name)
+  }
+
+  const astray = (closedToo: boolean): string | undefined => {
+    const why = log.astray(closedToo)
+    if (why !== undefined) return why
     for (const [file, name] of [
-      [log, 'audit.jsonl'],
       [headFile, 'audit.head'],
       [apartFile, 'its head kept apart'],
     ] as const) {
@@ -118,10 +206,13 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace): A
     return undefined
   }
 
-  /** The files must be those at their names. Where a person has started a new log meanwhile, it is taken up. */
-  function mustStand(): void {
-    let why = astray()
-    if (why !== undefined && takeUp()) why = astray()
+  /**
+   * The files must be those at their names; closed ones are looked at before anything that changes the world, as reads are many. Where a
+   * person has started a new log meanwhile, it is taken up.
+   */
+  function mustStand(closedToo = true): void {
+    let why = astray(closedToo)
+    if (why !== undefined && takeUp()) why = astray(closedToo)
     if (why !== undefined) throw broken(`The audit log was swapped under Handrail: ${why}`)
     const other = folder.swapped()
     if (other !== undefined)
@@ -134,8 +225,8 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace): A
   function takeUp(): boolean {
     const found = readApart(apartFile)
     if (!found || found.log === apart.log) return false
-    reopen()
     apart = found
+    reopen()
     return true
   }
 
@@ -148,13 +239,13 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace): A
   function reopen(): void {
     log.close()
     headFile.close()
-    log = folder.openLog('audit.jsonl')
+    log = openAuditFiles(folder, dropped)
     headFile = folder.openLog('audit.head')
     known = start
   }
 
   /** Finds the end, repairing what a killed process left half done, and remembers it in `known`. */
-  function endOfLog(file: LogFile, head: LogFile, last: End, tell: (entry: AuditEntry) => void): End {
+  function endOfLog(file: AuditFiles, head: LogFile, last: End, tell: (entry: AuditEntry) => void): End {
     const size = file.size()
     if (last.end === size && size > 0) return last
     const { sealed, intended } = readHead(head) ?? { sealed: start, intended: start }
@@ -172,7 +263,7 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace): A
    * A log that ends where its own seal says may still be an older one, put back with its seal, or cut and sealed as if a process had died:
    * then nothing is added to it, since the head kept apart would forget what it knows.
    */
-  function mustHold(file: LogFile, end: End): void {
+  function mustHold(file: AuditFiles, end: End): void {
     const { last } = apart
     const gone = lost(apart, end)
     if (gone !== undefined) throw broken(`The audit log is not the one that was written: ${gone}`)
@@ -190,11 +281,14 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace): A
       fault = cause
     }
     const copy = lock.holdNow((): LogCopy | string => {
-      const why = astray()
-      return why ?? copyOf(log, readHead(headFile), readApart(apartFile), readChecked(apartFile))
+      const why = astray(true)
+      const heads = { head: readHead(headFile), apart: readApart(apartFile), checked: readChecked(apartFile), dropped: dropped() }
+      return why ?? copyOf(log, heads)
     })
     if (typeof copy === 'string') return { whole: false, lines: 0, line: 0, why: `the log was swapped: ${copy}` }
     const { verdict, checked } = yield* verifyLog(copy, asked)
+    // A person dropped the oldest files while they were read.
+    if (!verdict.whole && dropped().end !== copy.dropped.end) return yield* verifying(asked)
     if (verdict.whole && fault) throw fault
     if (checked) yield* keepChecked(checked)
     return verdict
@@ -242,7 +336,7 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace): A
     },
     *lines(from = 1) {
       flush()
-      for (const { bytes } of linesOf(log, from > 1 ? placeOf(log, from) : 0)) {
+      for (const { bytes } of linesOf(log, from > 1 ? placeOf(log, from) : log.begin())) {
         const line = parse(bytes.toString('utf8'))
         if (line && line.seq >= from) yield line
       }
@@ -254,9 +348,10 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace): A
     },
     renew() {
       const kept: string[] = []
+      let before: object = {}
       lock.holdNow(() => {
         const aside = new Date().toISOString().replace(/[:.]/g, '-')
-        for (const name of ['audit.jsonl', 'audit.head'])
+        for (const name of [...closedNames(folder).map((one) => one.name), 'audit.jsonl', 'audit.head'])
           if (folder.has(name)) {
             if (!folder.link(name, `${name}.${aside}`)) folder.create(`${name}.${aside}`, folder.read(name) ?? Buffer.alloc(0))
             kept.push(`${name}.${aside}`)
@@ -266,20 +361,20 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace): A
         apartFile.close()
         apartFile = place.folder.openLog(place.name)
         writeApart(apartFile, { log: apart.log + 1, last: start, durable: start })
+        before = { log: apart.log, entries: apart.last.seq, hash: apart.last.hash }
+        apart = { ...unknown, log: apart.log + 1 }
         reopen()
       })
-      const { last, log: number } = apart
-      apart = { ...unknown, log: number + 1 }
       waiting = []
       const message = 'a person started a new log after a break; what is left of the old one is kept beside it'
-      write(
-        { event: 'audit.renewed', message, details: { kept, before: { log: number, entries: last.seq, hash: last.hash } } },
-        true,
-      )
+      write({ event: 'audit.renewed', message, details: { kept, before } }, true)
       return kept
     },
+    files,
+    drop,
     close() {
       stream.close()
+      if (ageing) clearImmediate(ageing)
       try {
         flush()
       } finally {
@@ -317,13 +412,19 @@ function compose(entry: AuditEntry, seq: number, prev: string): { text: string; 
   return { text: `${body.slice(0, -1)},"hash":"${hash}"}\n`, hash }
 }
 
+/** The number of the first entry from a place on. */
+function firstIn(log: AuditFiles, from: number): number | undefined {
+  for (const { bytes } of linesOf(log, from, 1 << 12)) return headingOf(bytes)?.seq
+  return undefined
+}
+
 /** Goes on from what a killed process left: whole lines count, a torn one is cut off, and that it happened is written down. */
 function repair(
-  file: LogFile,
+  file: AuditFiles,
   size: number,
   sealed: End,
   intended: End,
-  mustHold: (file: LogFile, end: End) => void,
+  mustHold: (file: AuditFiles, end: End) => void,
   tell: (entry: AuditEntry) => void,
 ): End {
   if (size < sealed.end || size > Math.max(sealed.end, intended.end)) {

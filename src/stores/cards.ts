@@ -1,23 +1,25 @@
 import type { Approval, TextPart } from '../contracts/approval.ts'
 import { ToolError } from '../contracts/errors.ts'
+import { bounds } from '../contracts/kept.ts'
 import type { Database } from '../host/database.ts'
 
 /** What is shown of a question. */
 type Shown = Pick<Approval, 'card' | 'input'>
 
 export interface Cards {
-  keep(id: string, shown: Shown, texts: ReadonlyMap<string, string> | undefined): void
+  /** Says how many characters it takes. */
+  keep(id: string, shown: Shown, texts: ReadonlyMap<string, string> | undefined): number
   get(id: string): Shown | undefined
   /** A part of what the card had no room for. */
   text(id: string, path: string, from: number): TextPart | undefined
   remove(id: string): void
-  /** Of questions that are answered, the cards of the newest stay. */
+  /** Of questions that are answered, the cards of the newest stay. A few go at a time. */
   prune(): void
 }
 
 const largestCard = 8_388_608
 const partLength = 65_536
-const mostKept = 500
+const few = 64
 
 /** What is shown of each question, apart from the questions: read by id, one at a time. */
 export function openCards(db: Database): Cards {
@@ -46,6 +48,8 @@ export function openCards(db: Database): Cards {
           details: { characters: body.length, most: largestCard },
           hint: 'Ask for less at once.',
         })
+      let length = body.length
+      for (const text of texts.values()) length += text.length
       db.run('INSERT INTO cards (approval, body) VALUES (?, ?)', id, body)
       for (const [path, text] of texts)
         for (let at = 0, part = 0; at < text.length; part++) {
@@ -57,6 +61,7 @@ export function openCards(db: Database): Cards {
           db.run('INSERT INTO card_texts (approval, path, part, text) VALUES (?, ?, ?, ?)', id, path, part, text.slice(at, end))
           at = end
         }
+      return length
     },
     get(id) {
       const row = db.get<{ body: string }>('SELECT body FROM cards WHERE approval = ?', id)
@@ -78,11 +83,14 @@ export function openCards(db: Database): Cards {
       db.run('DELETE FROM card_texts WHERE approval = ?', id)
     },
     prune() {
-      const old = db.all<{ id: string }>(
-        `SELECT a.id FROM approvals a JOIN cards c ON c.approval = a.id WHERE a.state NOT IN ('pending', 'approved')
-         ORDER BY a.rowid DESC LIMIT -1 OFFSET ${mostKept}`,
+      const { most, bytes } = bounds.cards
+      const closed = db.all<{ id: string; shown: number | null }>(
+        `SELECT a.id, a.shown FROM approvals a JOIN cards c ON c.approval = a.id WHERE a.state NOT IN ('pending', 'approved')
+         ORDER BY a.rowid DESC LIMIT ${most + few}`,
       )
-      for (const { id } of old) this.remove(id)
+      let sum = 0
+      const old = closed.filter(({ shown }, index) => (sum += shown ?? 0) > bytes || index >= most)
+      for (const { id } of old.slice(-few)) this.remove(id)
     },
   }
 }

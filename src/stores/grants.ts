@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Grant } from '../contracts/grant.ts'
+import { bounds } from '../contracts/kept.ts'
 import type { Database } from '../host/database.ts'
 
 export interface GrantStore {
@@ -25,6 +26,7 @@ export function openGrants(db: Database): GrantStore {
       db.transaction(() => {
         record(grant)
         const { id, kind, session, path, by } = grant
+        db.run('DELETE FROM grants WHERE expires_at <= ?', now)
         db.run('DELETE FROM grants WHERE kind = ? AND session = ? AND path = ?', kind, session, path)
         db.run(
           'INSERT INTO grants (id, kind, session, path, given_by, given_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
@@ -36,6 +38,8 @@ export function openGrants(db: Database): GrantStore {
           now,
           grant.expiresAt,
         )
+        const beyond = `SELECT rowid FROM grants ORDER BY given_at DESC, rowid DESC LIMIT -1 OFFSET ${bounds.grants}`
+        db.run(`DELETE FROM grants WHERE rowid IN (${beyond})`)
       }, true)
       return grant
     },

@@ -1,3 +1,4 @@
+import { bounds } from '../contracts/kept.ts'
 import type { Database } from '../host/database.ts'
 
 export interface Remembered {
@@ -15,9 +16,19 @@ export interface IdempotencyStore {
   forget(call: string): void
 }
 
+/** So many are written before the oldest are looked for again. */
+const between = 500
+
 /** Answers already given, by tool and key. The input's digest tells a repetition from a mistake. */
 export function openIdempotency(db: Database, ttlMs: number): IdempotencyStore {
   db.run('DELETE FROM idempotency WHERE at < ?', Date.now() - ttlMs)
+  let written = 0
+  const bound = (): void => {
+    if (written++ % between !== 0) return
+    db.run('DELETE FROM idempotency WHERE at < ?', Date.now() - ttlMs)
+    const beyond = `SELECT rowid FROM idempotency ORDER BY at DESC LIMIT ${2 * between} OFFSET ${bounds.idempotency}`
+    db.run(`DELETE FROM idempotency WHERE rowid IN (${beyond})`)
+  }
   return {
     recall(tool, key) {
       const row = db.get<{ input_digest: string; output: string; undone: number }>(
@@ -32,8 +43,9 @@ export function openIdempotency(db: Database, ttlMs: number): IdempotencyStore {
       )
       return row && { inputDigest: row.input_digest, output: JSON.parse(row.output) as unknown, undone: row.undone === 1 }
     },
-    remember: (tool, key, inputDigest, output, call) =>
-      void db.run(
+    remember(tool, key, inputDigest, output, call) {
+      bound()
+      db.run(
         `INSERT INTO idempotency (tool, key, input_digest, output, call, at) VALUES (?, ?, ?, ?, ?, ?)
          ON CONFLICT DO UPDATE SET input_digest = excluded.input_digest, output = excluded.output, call = excluded.call, at = excluded.at`,
         tool,
@@ -42,7 +54,8 @@ export function openIdempotency(db: Database, ttlMs: number): IdempotencyStore {
         JSON.stringify(output),
         call,
         Date.now(),
-      ),
+      )
+    },
     forget: (call) => void db.run('DELETE FROM idempotency WHERE call = ?', call),
   }
 }

@@ -35,6 +35,7 @@ export function openPins(db: Database, lock: Pick<Lock, 'hold'>): Pins {
   return {
     async put({ call, tool, scope }, forMs, signal) {
       const until = Date.now() + forMs
+      db.run('DELETE FROM pins WHERE until < ?', Date.now())
       db.run(
         'INSERT OR REPLACE INTO pins (call, tool, scope, process, until) VALUES (?, ?, ?, ?, ?)',
         call,

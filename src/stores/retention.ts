@@ -1,3 +1,4 @@
+import { bounds } from '../contracts/kept.ts'
 import type { Database } from '../host/database.ts'
 
 /** What goes of one path: states that were written through Handrail, and states of others, which are said apart. */
@@ -10,7 +11,7 @@ export interface Beyond {
  * A baseline is a state that Handrail did not write: often the only copy of somebody's work. No number of writes pushes one out. Only
  * other programs make them, so the newest stay whatever their age, the rest for a month, and there is an end to them even then.
  */
-export const others = { stay: 200, days: 30, ever: 2_000 }
+export const others = bounds.others
 
 /** What is to be dropped of a path where `most` states are kept: the original, and otherwise what was written. */
 export function beyond(db: Database, path: string, most: number): Beyond {
@@ -53,3 +54,29 @@ function othersBeyond(db: Database, path: string, original: string): string[] {
     .filter(({ ts }, index) => index >= others.ever - others.stay || ts < Date.now() - others.days * 86_400_000)
     .map(({ id }) => id)
 }
+
+/**
+ * Places of states that were dropped, of which there are too many at a path. One between two writes of its own session is no state that any
+ * undo goes back to; the others go where there is no end to them, oldest first. A few at a time.
+ */
+export function placesBeyond(db: Database, path: string): string[] {
+  const { most, ever } = bounds.places
+  const dropped = `path = ? AND state = 'dropped'`
+  const count = db.get<{ n: number }>(`SELECT count(*) AS n FROM snapshots WHERE ${dropped}`, path)?.n ?? 0
+  if (count <= most) return []
+  const middle = db.all<{ id: string }>(
+    `SELECT id FROM (
+       SELECT id, ts, state, session, lag(session) OVER w AS earlier, lead(session) OVER w AS later
+       FROM snapshots WHERE path = ? WINDOW w AS (ORDER BY ts)
+     ) WHERE state = 'dropped' AND session = earlier AND session = later ORDER BY ts LIMIT ?`,
+    path,
+    Math.min(few, count - most),
+  )
+  const rest =
+    middle.length || count <= ever
+      ? []
+      : db.all<{ id: string }>(`SELECT id FROM snapshots WHERE ${dropped} ORDER BY ts LIMIT ?`, path, Math.min(few, count - ever))
+  return [...middle, ...rest].map(({ id }) => id)
+}
+
+const few = 512

@@ -1,5 +1,5 @@
 /** Counts the changes of the schema below; each one is additive: new tables, new indexes, new columns that may be null. */
-export const schemaVersion = 5
+export const schemaVersion = 6
 
 /** The whole store in one place. */
 export const schema = `
@@ -55,7 +55,8 @@ CREATE TABLE IF NOT EXISTS approvals (
   client TEXT,
   whole INTEGER,
   no_until INTEGER,
-  answering INTEGER
+  answering INTEGER,
+  shown INTEGER
 ) STRICT;
 CREATE INDEX IF NOT EXISTS approvals_by_input ON approvals (input_digest, created_at);
 CREATE INDEX IF NOT EXISTS approvals_by_state ON approvals (state, created_at);
@@ -91,6 +92,7 @@ CREATE TABLE IF NOT EXISTS idempotency (
   PRIMARY KEY (tool, key)
 ) STRICT;
 
+CREATE INDEX IF NOT EXISTS idempotency_by_time ON idempotency (at);
 CREATE INDEX IF NOT EXISTS idempotency_by_call ON idempotency (call);
 
 CREATE TABLE IF NOT EXISTS rehearsals (

@@ -1,3 +1,4 @@
+import { bounds } from '../contracts/kept.ts'
 import type { Session, SessionNote, SessionWork } from '../contracts/session.ts'
 import type { Database } from '../host/database.ts'
 
@@ -19,10 +20,15 @@ export interface SessionStore extends SessionWork {
 }
 
 /** A dry run older than this is no longer worth remembering. */
-const rehearsalTtlMs = 7 * 86_400_000
+const rehearsalTtlMs = bounds.rehearsals.days * 86_400_000
 /** An agent can say, rehearse and fail as often as it likes: what is kept of it has an end, the newest stays. */
-const mostNotes = { session: 200, all: 2_000 }
-const mostRows = { sessions: 10_000, refusals: 5_000, rehearsals: 20_000, repairs: 20_000 }
+const mostNotes = bounds.notes
+const mostRows = {
+  sessions: bounds.sessions,
+  refusals: bounds.refusals,
+  rehearsals: bounds.rehearsals.most,
+  repairs: bounds.repairs,
+}
 /** So many rows are written before the oldest are looked for again. */
 const between = 500
 /** A call is not worth a write each; so much later the next one is. */
@@ -78,7 +84,9 @@ export function openSessions(db: Database): SessionStore {
         path,
         most,
       ),
-    note({ session, kind, text, at }) {
+    note({ session, kind, text: said, at }) {
+      const text =
+        said.length > mostNotes.characters ? `${said.slice(0, mostNotes.characters)}… (cut: ${said.length} characters)` : said
       db.run('INSERT INTO notes (session, kind, text, at) VALUES (?, ?, ?, ?)', session, kind, text, at)
       const beyond = 'SELECT rowid FROM notes WHERE session = ? ORDER BY rowid DESC LIMIT -1 OFFSET ?'
       db.run(`DELETE FROM notes WHERE rowid IN (${beyond})`, session, mostNotes.session)

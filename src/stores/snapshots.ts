@@ -9,7 +9,7 @@ import { flushFor, type Flush } from '../host/flush.ts'
 import { writeNew } from '../host/place.ts'
 import { stateFault, type StateFolder } from '../host/state-folder.ts'
 import { ioFault } from '../host/walk.ts'
-import { beyond, type Beyond } from './retention.ts'
+import { beyond, placesBeyond, type Beyond } from './retention.ts'
 
 const idForm = new RegExp(snapshotIdPattern)
 
@@ -100,6 +100,7 @@ export interface SnapshotStore {
 /** A timeline of states per file: `<id>.txt` holds the content (one copy however many states share it), `<id>.meta.json` describes it. */
 export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore {
   rebuildIndex(folder, db)
+  let pruned = 0
   const rows = (sql: string, ...values: (string | number)[]): Snapshot[] => db.all<Row>(sql, ...values).map(fromRow)
 
   const healthy = (snapshot: Snapshot): boolean => {
@@ -224,6 +225,8 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
         db.run(`UPDATE snapshots SET state = 'dropped' WHERE id = ?`, id)
         store.discard(id)
       }
+      if (written.length && pruned++ % between === 0)
+        for (const id of placesBeyond(db, path)) db.run(`DELETE FROM snapshots WHERE id = ? AND state = 'dropped'`, id)
       return { written, others }
     },
   }
@@ -380,6 +383,8 @@ export function fromRow(row: Row): Snapshot {
   }
 }
 
+/** So many writes drop something before it is looked for places to go. */
+const between = 128
 const fewPaths = 64
 const firstPage = 2
 const page = 200

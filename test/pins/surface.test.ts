@@ -115,6 +115,7 @@ test('the commands others rely on', () => {
     'audit',
     'sessions',
     'state',
+    'prune',
     'trust',
     'webgal',
     'doctor',

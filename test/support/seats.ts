@@ -171,7 +171,12 @@ export function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
   const projectLock = openLock(locks.at('project.db'))
   const auditLock = openLock(locks.at('audit.db'))
   const db = openDatabase(state.at('handrail.db'), schema, schemaVersion)
-  const audit = openAudit(state, auditLock, { folder: state.sub('heads'), name: 'test.head' })
+  const audit = openAudit(
+    state,
+    auditLock,
+    { folder: state.sub('heads'), name: 'test.head' },
+    { fileBytes: 1 << 26, keptDays: 0 },
+  )
   const approvals = openApprovals(db, { lapsed: () => undefined, halfAnswered: () => undefined })
   const idempotency = openIdempotency(db, config.limits.idempotencyTtlMs)
   const snapshots = openSnapshots(state.sub('snapshots'), db)

@@ -86,3 +86,10 @@ export function ago(at: number): string {
   if (seconds < 172_800) return `${Math.round(seconds / 3_600)} h ago`
   return new Date(at).toISOString().slice(0, 10)
 }
+
+/** Bytes as people say them. */
+export function size(bytes: number): string {
+  if (bytes < 1_024) return `${bytes} B`
+  const power = Math.min(3, Math.floor(Math.log2(bytes) / 10))
+  return `${(bytes / 1_024 ** power).toFixed(1)} ${['B', 'KiB', 'MiB', 'GiB'][power]}`
+}

@@ -9,6 +9,7 @@ import { doctor } from './commands/doctor.ts'
 import { grants } from './commands/grants.ts'
 import { init } from './commands/init.ts'
 import { mcp } from './commands/mcp.ts'
+import { prune } from './commands/prune.ts'
 import { serve } from './commands/serve.ts'
 import { sessions } from './commands/sessions.ts'
 import { snapshots } from './commands/snapshots.ts'
@@ -32,6 +33,7 @@ export const commands: readonly Command[] = [
   audit,
   sessions,
   state,
+  prune,
   trust,
   webgal,
   doctor,

@@ -20,7 +20,8 @@ renew   after a break (a log that was removed, put back to an older state or swa
         first line says so. Until then nothing that must be written down is done.
 
 The log is audit.jsonl in the project's state folder (handrail state says where): one JSON line an event, each carrying the hash of
-the line before.`,
+the line before. A file that is full (limits.auditFileBytes) is closed as audit.NUMBER.jsonl, after its first entry, and the log goes on in
+the next: all of these commands read them as one. Closed files stay until you say handrail prune, or for limits.auditKeptDays.`,
   options: [
     { name: 'limit', value: 'N', says: 'How many events to show. Default 30.' },
     { name: 'call', value: 'ID', says: 'Only this call.' },
@@ -85,6 +86,9 @@ async function verify({ json, options }: Invocation, runtime: Runtime): Promise<
     say(
       `${green('Log intact')}: ${verdict.lines} entries, head ${verdict.head}` +
         (anchors.length ? `\nAnchors found: ${anchors.length}` : '') +
+        (verdict.pruned
+          ? `\nKept from entry ${verdict.pruned.upTo + 1} on: the earlier ones were pruned by ${plain(verdict.pruned.by)} on ${plain(verdict.pruned.at.slice(0, 10))}`
+          : '') +
         (verdict.note ? `\n${yellow(verdict.note)}` : ''),
     )
   else say(`${red('Broken')}${verdict.line ? ` at line ${verdict.line}` : ''}: ${verdict.why}`)

@@ -1,6 +1,6 @@
 import { asToolError } from '../../../contracts/errors.ts'
 import type { Command } from '../command.ts'
-import { block, bold, green, oneLine, red, say, table, yellow } from '../print.ts'
+import { block, bold, green, oneLine, red, say, size, table, yellow } from '../print.ts'
 import { under } from '../set-off.ts'
 
 interface Finding {
@@ -81,9 +81,17 @@ export const doctor: Command = {
         'audit',
         verdict.whole ? 'good' : 'bad',
         verdict.whole
-          ? `log intact: ${verdict.lines} entries`
+          ? `log intact: ${verdict.lines} entries${verdict.pruned ? `, kept from ${verdict.pruned.upTo + 1} on` : ''}`
           : `broken${verdict.line ? ` at line ${verdict.line}` : ''}: ${verdict.why}. \`handrail audit renew\` starts a new log`,
       )
+      const { bytes: taken, atLeast, near } = await runtime.pruning.size()
+      const parts = Object.entries(taken).filter(([, one]) => one > 0)
+      const sum = parts.reduce((all, [, one]) => all + one, 0)
+      const room = `${atLeast ? 'at least ' : ''}${size(sum)}: ${parts.map(([kind, one]) => `${kind} ${size(one)}`).join(', ')}`
+      const full = near.map(({ what, count, most }) => `${count} of ${most} ${what}`).join(', ')
+      const isNote = sum > largeBytes || near.length > 0
+      const why = full ? `${room}; nearly full: ${full}` : room
+      add('room', isNote ? 'note' : 'good', isNote ? `${why}. \`handrail prune\` says what can go` : why)
       const waiting = runtime.approvals.count('pending')
       add('approvals', waiting ? 'note' : 'good', waiting ? `${waiting} wait for you: handrail approvals list` : 'nothing waits')
       await runtime.close()
@@ -110,6 +118,8 @@ export const doctor: Command = {
   },
 }
 
+/** A state that is larger is worth a word. */
+const largeBytes = 1_000_000_000
 /** Where the words of a finding stand. */
 const column = 16
 

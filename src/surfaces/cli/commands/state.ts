@@ -2,7 +2,7 @@ import { ToolError } from '../../../contracts/errors.ts'
 import type { StateDesk, StateView } from '../../../contracts/state.ts'
 import type { Command, Invocation } from '../command.ts'
 import { confirm, onStdout } from '../confirm.ts'
-import { bold, dim, green, plain, say, warn, yellow } from '../print.ts'
+import { bold, dim, green, plain, say, size, warn, yellow } from '../print.ts'
 import { folded, under } from '../set-off.ts'
 
 export const state: Command = {
@@ -156,10 +156,4 @@ async function written(
 function done({ json }: Invocation, body: Record<string, unknown>, says: string): number {
   say(json ? JSON.stringify(body) : says)
   return 0
-}
-
-function size(bytes: number): string {
-  if (bytes < 1_024) return `${bytes} B`
-  const power = Math.min(3, Math.floor(Math.log2(bytes) / 10))
-  return `${(bytes / 1_024 ** power).toFixed(1)} ${['B', 'KiB', 'MiB', 'GiB'][power]}`
 }

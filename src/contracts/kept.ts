@@ -1,0 +1,215 @@
+/** How much is kept, as the stores obey it and `docs/reference/kept.md` prints it. */
+export const bounds = {
+  approvals: { most: 5_000, days: 90 },
+  cards: { most: 500, bytes: 134_217_728 },
+  evidence: { most: 2_000, days: 90, bytes: 1_073_741_824 },
+  /** Places of dropped states in a file's timeline: those in the middle of one session's writes first, then any. */
+  places: { most: 2_000, ever: 20_000 },
+  /** States that Handrail did not write. */
+  others: { stay: 200, days: 30, ever: 2_000 },
+  idempotency: 100_000,
+  grants: 1_000,
+  sessions: 10_000,
+  refusals: 5_000,
+  rehearsals: { most: 20_000, days: 7 },
+  repairs: 20_000,
+  notes: { session: 200, all: 2_000, characters: 16_384 },
+} as const
+
+/** What `handrail state` counts together. */
+export const kinds = ['database', 'audit', 'snapshots', 'evidence', 'other'] as const
+export type Kind = (typeof kinds)[number]
+
+export interface KeptRow {
+  what: string
+  /** Names in the project's state folder, a `*` for any characters; or tables of its database. */
+  files?: readonly string[]
+  tables?: readonly string[]
+  /** Names in the folder above, which all projects of a person share. */
+  shared?: readonly string[]
+  kind: Kind
+  bound: string
+  /** What happens at the bound. */
+  after: string
+}
+
+const whole = (n: number): string => n.toLocaleString('en')
+const mebibytes = (n: number): string => `${n / 1_048_576} MiB`
+
+/** Everything that is kept of a project. A test walks the folder and the schema: what is not here does not pass. */
+export const kept: readonly KeptRow[] = [
+  {
+    what: 'Audit log',
+    files: ['audit.jsonl', 'audit.head', 'audit.*.jsonl'],
+    kind: 'audit',
+    bound: '`limits.auditFileBytes` a file; `limits.auditKeptDays`',
+    after:
+      'The file is closed and the log goes on in the next, as one chain. Closed files go by `handrail prune`, or by age where you set it; never by number or size, which an agent could bring about.',
+  },
+  {
+    what: 'Logs that `audit renew` put aside',
+    files: ['audit.jsonl.*', 'audit.head.*', 'audit.*.jsonl.*'],
+    kind: 'audit',
+    bound: 'as often as a person renews',
+    after: 'Evidence of a break: only a person removes it, by hand.',
+  },
+  {
+    what: 'Head of the log, how far it was verified, what was pruned of it',
+    shared: ['heads/*'],
+    kind: 'other',
+    bound: 'one file of 1.5 KiB for each project',
+    after: 'Moves with `handrail state adopt` and `reset`.',
+  },
+  {
+    what: 'States of files',
+    files: ['snapshots/*.txt', 'snapshots/*.meta.json'],
+    tables: ['snapshots'],
+    kind: 'snapshots',
+    bound: `\`limits.snapshotRetention\` for each file; of states that Handrail did not write the newest ${bounds.others.stay}, older ones for ${bounds.others.days} days, ${whole(bounds.others.ever)} at most; places of dropped states: ${whole(bounds.places.most)} for each file where one session follows itself, ${whole(bounds.places.ever)} ever`,
+    after:
+      'The oldest go, and the log names them. The original of a file, its present state and the one before never do. How many different files are changed has no bound; `handrail prune` takes the old states of those that are gone, where nobody else wrote them.',
+  },
+  {
+    what: 'Changes of many files that are being written down',
+    tables: ['commits'],
+    kind: 'database',
+    bound: 'the changes under way',
+    after: 'Gone when the change is settled; what a killed process left is settled by the next.',
+  },
+  {
+    what: 'Questions to a person',
+    tables: ['approvals'],
+    kind: 'database',
+    bound: `waiting: 500, of one session 100; answered or lapsed: ${whole(bounds.approvals.most)}, ${bounds.approvals.days} days`,
+    after: 'No more are asked, or one of whoever has most waiting lapses. Of the answered the oldest go.',
+  },
+  {
+    what: 'Cards: what was shown of a question',
+    tables: ['cards', 'card_texts'],
+    kind: 'database',
+    bound: `of questions that wait: all; of answered ones the newest ${bounds.cards.most}, ${mebibytes(bounds.cards.bytes)} together`,
+    after: 'The card goes, the answer stays.',
+  },
+  {
+    what: 'Programs that nothing may change under',
+    tables: ['pins'],
+    kind: 'database',
+    bound: 'the programs that run',
+    after: 'Gone when the program, its time or its process ends.',
+  },
+  {
+    what: 'Idempotency keys',
+    tables: ['idempotency'],
+    kind: 'database',
+    bound: `\`limits.idempotencyTtlMs\`; ${whole(bounds.idempotency)}`,
+    after: 'The oldest are forgotten.',
+  },
+  {
+    what: 'Dry runs',
+    tables: ['rehearsals'],
+    kind: 'database',
+    bound: `${bounds.rehearsals.days} days; ${whole(bounds.rehearsals.most)}`,
+    after: 'The oldest are forgotten: the agent makes another one.',
+  },
+  {
+    what: 'Sessions, and the paths they were refused',
+    tables: ['sessions', 'refusals'],
+    kind: 'database',
+    bound: `${whole(bounds.sessions)}; ${whole(bounds.refusals)}`,
+    after: 'Those that were longest silent go.',
+  },
+  {
+    what: 'What agents asked and said they had done',
+    tables: ['notes'],
+    kind: 'database',
+    bound: `${bounds.notes.session} of a session, ${whole(bounds.notes.all)} in all, ${whole(bounds.notes.characters)} characters each`,
+    after: 'The oldest go; a longer one is cut, and says so.',
+  },
+  {
+    what: 'Grants',
+    tables: ['grants'],
+    kind: 'database',
+    bound: `their time; ${whole(bounds.grants)}`,
+    after: 'They lapse; beyond that number the oldest does.',
+  },
+  {
+    what: 'Failed checks of files',
+    tables: ['repairs'],
+    kind: 'database',
+    bound: whole(bounds.repairs),
+    after: 'The oldest are forgotten.',
+  },
+  {
+    what: 'The database',
+    files: ['handrail.db', 'handrail.db-wal', 'handrail.db-shm', 'handrail.db-journal'],
+    kind: 'database',
+    bound: 'what its tables hold',
+    after: 'Room that became free is used again; `handrail prune` gives it back.',
+  },
+  {
+    what: 'Evidence: logs and patches of other agents',
+    files: ['evidence/*'],
+    kind: 'evidence',
+    bound: `${whole(bounds.evidence.most)}, ${bounds.evidence.days} days, ${mebibytes(bounds.evidence.bytes)}`,
+    after: 'The oldest go.',
+  },
+  {
+    what: 'Old logs that `state import` took over',
+    files: ['imported/*'],
+    kind: 'other',
+    bound: 'as often as a person imports; 1 GiB each',
+    after: 'Only a person removes it, by hand.',
+  },
+  {
+    what: 'Tokens, what the project is, what was trusted',
+    files: ['token', 'person-token', 'manifest.json', 'manifest.json.*', 'trust.json', 'trust.json.*'],
+    kind: 'other',
+    bound: 'one of each',
+    after: 'Replaced.',
+  },
+  {
+    what: 'Words of sign-in links that were used',
+    files: ['spent/*'],
+    kind: 'other',
+    bound: 'their time',
+    after: 'Gone at the next sign-in after it.',
+  },
+  {
+    what: 'Locks',
+    files: ['locks/project.db', 'locks/audit.db', 'locks/opening.db'],
+    kind: 'other',
+    bound: 'one of each, empty',
+    after: 'Nothing is ever written to them.',
+  },
+  {
+    what: 'Stages of programs, with what is written down of each',
+    shared: ['stages/*'],
+    kind: 'other',
+    bound: 'those that run; 32 that wait for an answer, four times `limits.stageDiskBytes` together',
+    after: 'No other may wait. What nobody owns is swept at the next start.',
+  },
+  {
+    what: 'State that `state reset` set aside',
+    shared: ['set-aside/*'],
+    kind: 'other',
+    bound: 'as often as a person resets',
+    after: 'It may hold the only copy of something: only a person removes it, by hand.',
+  },
+]
+
+/** The row a name in the state folder belongs to. */
+export function keptRowOf(path: string): KeptRow | undefined {
+  return kept.find(({ files = [] }) => files.some((form) => matches(form, path)))
+}
+
+function matches(form: string, path: string): boolean {
+  const [first = '', ...rest] = form.split('*')
+  const last = rest.pop()
+  if (last === undefined) return path === form
+  return (
+    path.length >= form.length - 1 &&
+    path.startsWith(first) &&
+    path.endsWith(last) &&
+    rest.every((part) => path.slice(first.length, path.length - last.length).includes(part))
+  )
+}

@@ -1,0 +1,202 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, expect, test, vi } from 'vitest'
+import { bounds } from '../../src/contracts/kept.ts'
+import { openDatabase, type Database } from '../../src/host/database.ts'
+import { openStateFolder } from '../../src/host/state-folder.ts'
+import { openApprovals } from '../../src/stores/approvals.ts'
+import { openEvidence } from '../../src/stores/evidence.ts'
+import { openIdempotency } from '../../src/stores/idempotency.ts'
+import { placesBeyond } from '../../src/stores/retention.ts'
+import { schema, schemaVersion } from '../../src/stores/schema.ts'
+import { sweep } from '../support/soak.ts'
+import { openWorld, type World } from '../support/world.ts'
+
+/** Whatever an agent does again and again, what is kept of it has an end, and nothing that counts is pushed out by it. */
+
+function openStore(): { db: Database; folder: string; [Symbol.dispose](): void } {
+  const folder = mkdtempSync(join(tmpdir(), 'handrail-bounds-'))
+  const db = openDatabase(join(folder, 'handrail.db'), schema, schemaVersion)
+  return {
+    db,
+    folder,
+    [Symbol.dispose]() {
+      db.close()
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+const countOf = (db: Database, from: string): number => db.get<{ n: number }>(`SELECT count(*) AS n FROM ${from}`)?.n ?? 0
+
+const many = (db: Database, count: number, sql: string): void =>
+  void db.run(`WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < ${count}) ${sql}`)
+
+test('the state of a project is bounded over many calls', async () => {
+  await using world = await openWorld({
+    files: { 'a.txt': 'by hand\n' },
+    config: { limits: { snapshotRetention: 4, auditFileBytes: 65_536 } },
+  })
+  const calls = sweep(20_000, 100)
+  for (let n = 0; n < calls; n++) await world.put('a.txt', `written ${n}\n`)
+  // The original and three that were written, two files each.
+  expect(readdirSync(world.state('snapshots'))).toHaveLength(8)
+  const db = openDatabase(world.state('handrail.db'), schema, schemaVersion)
+  expect(countOf(db, 'snapshots')).toBeLessThan(bounds.places.most + 300)
+  expect(countOf(db, 'rehearsals')).toBeLessThanOrEqual(bounds.rehearsals.most + 500)
+  db.close()
+  expect(await world.runtime.audit.check()).toMatchObject({ whole: true })
+  const { bytes } = await world.runtime.pruning.size()
+  expect(bytes.snapshots).toBeLessThan(10_000)
+})
+
+test.for([
+  ['one session', bounds.places.most, `'sess'`],
+  ['a new session for each write', bounds.places.ever, `'sess' || n`],
+] as const)('places of dropped states have an end: %s', ([, most, session]) => {
+  using store = openStore()
+  const { db } = store
+  many(
+    db,
+    bounds.places.ever + 1_500,
+    `INSERT INTO snapshots (id, path, ts, sha256, bytes, kind, session, state) SELECT 'snap' || n, 'a.txt', n, 'x', 1, 'write', ${session}, 'dropped' FROM s`,
+  )
+  for (let ids = placesBeyond(db, 'a.txt'); ids.length; ids = placesBeyond(db, 'a.txt')) {
+    expect(ids.length).toBeLessThanOrEqual(1_024)
+    const gone = ids
+    db.transaction(() => {
+      for (const id of gone) db.run('DELETE FROM snapshots WHERE id = ?', id)
+    })
+  }
+  expect(countOf(db, 'snapshots')).toBeLessThanOrEqual(most)
+  // Where one session wrote them all, its undo still finds where it began.
+  if (session === `'sess'`) expect(db.get('SELECT 1 AS there FROM snapshots WHERE ts = 1')).toEqual({ there: 1 })
+})
+
+test('idempotency keys have an end, and the newest stay', () => {
+  using store = openStore()
+  const { db } = store
+  const keys = openIdempotency(db, 3_600_000)
+  const now = Date.now()
+  many(
+    db,
+    bounds.idempotency + 700,
+    `INSERT INTO idempotency (tool, key, input_digest, output, call, at) SELECT 't', 'k' || n, 'd', '{}', 'c' || n, ${now - 300_000} + n FROM s`,
+  )
+  keys.remember('t', 'newest', 'd', {}, 'call')
+  expect(countOf(db, 'idempotency')).toBe(bounds.idempotency + 1)
+  expect(keys.recall('t', 'newest')).toBeDefined()
+  expect(keys.recall('t', 'k1')).toBeUndefined()
+})
+
+function approvalsIn(db: Database): { ask(): string; approvals: ReturnType<typeof openApprovals> } {
+  const approvals = openApprovals(db, { lapsed: () => undefined, halfAnswered: () => undefined })
+  let n = 0
+  return {
+    approvals,
+    ask: () =>
+      approvals.ask(
+        {
+          tool: 'write_to_file',
+          risk: 'R2',
+          inputDigest: `digest ${n++}`,
+          stateDigest: '',
+          card: { title: 'A card', changes: [], notes: [] },
+          input: {},
+          session: 'sess',
+          surface: 'mcp-stdio',
+          client: 'test/1',
+          whole: true,
+        },
+        { ttlMs: 3_600_000, noMs: 3_600_000 },
+      ).id,
+  }
+}
+
+test('no number of other questions pushes out a no that still counts, nor one that waits', () => {
+  using store = openStore()
+  const { db } = store
+  const { ask, approvals } = approvalsIn(db)
+  const [denied, waits] = [ask(), ask()]
+  approvals.decide(denied, { approve: false, by: 'person' }, () => undefined)
+  many(
+    db,
+    bounds.approvals.most + 300,
+    `INSERT INTO approvals (id, state, input_digest, state_digest, session, created_at, expires_at, body)
+     SELECT 'appr_' || n, 'void', 'd', '', 'sess', ${Date.now()} + n, 0, '{}' FROM s`,
+  )
+  for (let n = 0; n < 10; n++) approvals.decide(ask(), { approve: false, by: 'person' }, () => undefined)
+  expect(countOf(db, `approvals WHERE state = 'void'`)).toBeLessThanOrEqual(bounds.approvals.most)
+  expect(approvals.refusal('digest 0', { session: 'sess', surface: 'mcp-stdio', client: 'test/1' })?.id).toBe(denied)
+  expect(approvals.head(waits)?.state).toBe('pending')
+})
+
+test('cards of answered questions have an end in bytes, and those that wait keep theirs', () => {
+  using store = openStore()
+  const { db } = store
+  const { ask, approvals } = approvalsIn(db)
+  const ids = [ask(), ask(), ask(), ask()]
+  const [waits = '', ...answered] = ids
+  for (const id of answered) approvals.decide(id, { approve: false, by: 'person' }, () => undefined)
+  db.run('UPDATE approvals SET shown = ?', Math.ceil(bounds.cards.bytes / 2) + 1)
+  ask()
+  expect(answered.map((id) => countOf(db, `cards WHERE approval = '${id}'`))).toEqual([0, 0, 1])
+  expect(countOf(db, `cards WHERE approval = '${waits}'`)).toBe(1)
+})
+
+test('evidence has an end, oldest first', async () => {
+  using store = openStore()
+  const state = openStateFolder(join(store.folder, 'state'))
+  mkdirSync(join(store.folder, 'state', 'evidence'))
+  const at = (name: string): string => join(store.folder, 'state', 'evidence', name)
+  const old = Date.now() / 1_000 - 3_600
+  for (let n = 0; n < bounds.evidence.most + 5; n++) {
+    writeFileSync(at(`call_${n}.log`), 'x')
+    utimesSync(at(`call_${n}.log`), old + n, old + n)
+  }
+  utimesSync(at('call_9.log'), 1, 1)
+  const evidence = openEvidence(state)
+  evidence.keep('call_new', 'log', 'new')
+  await evidence.close()
+  state.close()
+  const names = readdirSync(join(store.folder, 'state', 'evidence'))
+  expect(names).toHaveLength(bounds.evidence.most)
+  expect(names).toContain('call_new.log')
+  expect(['call_0.log', 'call_4.log', 'call_9.log'].filter((name) => names.includes(name))).toEqual([])
+  expect(names).toContain('call_6.log')
+})
+
+afterEach(() => void vi.useRealTimers())
+
+const closedOf = (world: World): string[] => readdirSync(world.state('.')).filter((name) => /^audit\.\d+\.jsonl$/.test(name))
+
+function grow(world: World, files: number): void {
+  while (closedOf(world).length < files) {
+    for (let n = 0; n < 100; n++) world.runtime.audit.note({ event: 'session.note', message: 'x'.repeat(200) })
+    world.runtime.audit.head()
+  }
+}
+
+test('with a limit of days old files of the log go by themselves; no flood of entries makes a younger one go', async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - 3 * 86_400_000 })
+  await using world = await openWorld({ config: { limits: { auditFileBytes: 65_536, auditKeptDays: 1 } } })
+  grow(world, 2)
+  const old = closedOf(world)
+  vi.setSystemTime(Date.now() + 2.5 * 86_400_000)
+  grow(world, 4)
+  const { audit } = world.runtime
+  await vi.waitFor(() => expect(closedOf(world)).not.toContain(old[0]))
+  expect(audit.last(1, ({ event }) => event === 'audit.pruned')[0]).toMatchObject({ by: 'limits.auditKeptDays' })
+  const young = closedOf(world)
+  expect(old.filter((name) => young.includes(name))).toEqual([])
+  grow(world, young.length + 6)
+  for (const name of young) expect(closedOf(world)).toContain(name)
+  expect(audit.verify()).toMatchObject({ whole: true, pruned: { by: 'limits.auditKeptDays' } })
+})
+
+test('a project says neither how long the log is kept nor how large its files are', async () => {
+  await using world = await openWorld({ projectConfig: { limits: { auditKeptDays: 1, auditFileBytes: 65_536 } } })
+  const { limits } = world.runtime.config
+  expect([limits.auditKeptDays, limits.auditFileBytes]).toEqual([0, 67_108_864])
+})
