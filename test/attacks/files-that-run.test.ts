@@ -55,7 +55,8 @@ describe('names', () => {
         {
           const path = anywhere ? `sub/Deep/${name.toUpperCase()}` : name
           const denied =
-            secretOn(path.split('/')) !== undefined || /(^|\/)(\.git|\.hg|\.sl|\.jj|\.svn|\.bzr|node_modules)(\/|$)/i.test(path)
+            secretOn(path.split('/')) !== undefined ||
+            /(^|\/)(\.git|\.hg|\.sl|\.jj|\.svn|\.bzr|\.pijul|_darcs|node_modules)(\/|$)/i.test(path)
           expect([path, await write(path)]).toEqual([path, denied ? 'E_DENY_PATH' : behaviour[of]])
         }
       }

@@ -34,6 +34,8 @@ test('version controls besides git are out of reach as git is, in any spelling',
     '.sl/config',
     '.svn/x',
     '.bzr/branch/branch.conf',
+    '.pijul/config',
+    '_darcs/prefs/defaults',
     '.hg',
   ])
     expect([path, await said(world, path)]).toEqual([path, 'E_DENY_PATH'])
