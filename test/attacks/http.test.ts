@@ -1006,7 +1006,8 @@ test('H09 many clients that ask and never read are let go too: what waits for al
     // Six megabytes each.
     await eventually('the end of half of them', () => (socketsOf(serving) <= idle + 45 ? true : undefined), 50_000)
     await answersHonestly(serving)
-    expect(megabytes(serving)).toBeLessThan(1_000)
+    // 320 where this was written, 360 at most on the way.
+    expect(megabytes(serving)).toBeLessThan(600)
   } finally {
     for (const wire of wires) wire.socket.destroy()
   }
