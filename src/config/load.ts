@@ -130,9 +130,10 @@ function inWords(textOf: (leaf: Leaf) => string | boolean | undefined, nameOf: (
   const said: Layer = {}
   for (const leaf of leaves) {
     const value = fromText(leaf, textOf(leaf))
-    if (value !== undefined) put(said, leaf.path, value)
+    if (value === undefined) continue
+    checkSettings(leaf.schema, value, () => nameOf(leaf), leaf.key)
+    put(said, leaf.path, value)
   }
-  if (Object.keys(said).length > 0) checkSettings(schema, said, (key) => nameOf(leaves.find((leaf) => leaf.key === key) as Leaf))
   return said
 }
 

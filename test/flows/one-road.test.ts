@@ -39,8 +39,8 @@ async function openTalk(way: 'stdio 2025' | 'http 2025' | 'sse') {
   }
   const say = (message: Message): Promise<void> => transport.send({ jsonrpc: '2.0', ...message } as never)
   const ask = async (id: number, method: string, params: unknown): Promise<Message> => {
-    void say({ id, method, params })
-    return await until((message) => message['id'] === id && !('method' in message))
+    const answer = until((message) => message['id'] === id && !('method' in message))
+    return await Promise.race([answer, say({ id, method, params }).then(() => answer)])
   }
   const clientInfo = { name: 'by-hand', version: '1' }
   await ask(1, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo })
@@ -56,9 +56,13 @@ describe.each(['stdio 2025', 'http 2025', 'sse'] as const)('%s', (way) => {
       [{ name: 7 }, 'name must be a string'],
       [{ name: 'read_file', arguments: [] }, 'arguments must be an object'],
       [{ name: 'read_file', arguments: 'a.txt' }, 'arguments must be an object'],
-      [{ name: 'read_file', arguments: {}, _meta: [] }, '_meta must be an object'],
-      [{ name: 'read_file', arguments: {}, _meta: { progressToken: {} } }, 'progressToken must be a string or a whole number'],
     ]
+    // Over HTTP these are no messages at all, and never get so far.
+    if (way === 'stdio 2025')
+      wrong.push(
+        [{ name: 'read_file', arguments: {}, _meta: [] }, '_meta must be an object'],
+        [{ name: 'read_file', arguments: {}, _meta: { progressToken: {} } }, 'progressToken must be a string or a whole number'],
+      )
     let id = 10
     for (const [params, words] of wrong)
       expect(await talk.ask(++id, 'tools/call', params)).toEqual({
