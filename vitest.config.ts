@@ -17,7 +17,9 @@ if (!confines)
     `handrail: programs cannot be confined here (bubblewrap and user namespaces are needed), so these are not tested: ${staged.join(', ')}\n`,
   )
 const exclude = confines ? [] : staged
-process.stderr.write(`handrail: what is drawn at random is drawn from HANDRAIL_SEED=${seed}\n`)
+// This file is read more than once in a run: the first time decides.
+if (process.env['HANDRAIL_SEED'] === undefined) process.stderr.write(`handrail: what is random is drawn from HANDRAIL_SEED=${seed}\n`)
+process.env['HANDRAIL_SEED'] = String(seed)
 const env = { HANDRAIL_TEST_CONFINES: confines ? '1' : '', HANDRAIL_SEED: String(seed) }
 
 export default defineConfig({

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readGitConfig } from '../../src/host/stage/git-config.ts'
 import { shownAddress, shownGitConfig, withoutLogins } from '../../src/host/stage/git-shown.ts'
 import { draws, seed } from '../support/seed.ts'
+import { sweep } from '../support/soak.ts'
 import { withShell } from '../support/stage.ts'
 import { openWorld, type World } from '../support/world.ts'
 
@@ -73,7 +74,7 @@ test('our reading of any text is git’s', () => {
     'é',
   )
   let compared = 0
-  for (let round = 0; round < 400; round++) {
+  for (let round = 0; round < sweep(400, 150); round++) {
     let text = '[s]\n'
     for (let part = random(14); part >= 0; part--) text += parts[random(parts.length)]
     const theirs = asGitReads(text)
@@ -85,7 +86,7 @@ test('our reading of any text is git’s', () => {
     const shown = shownGitConfig(text)
     expect(asGitReads(shown), `seed ${seed}: ${JSON.stringify(shown)}`).toBeDefined()
   }
-  expect(compared).toBeGreaterThan(40)
+  expect(compared).toBeGreaterThan(sweep(40, 15))
 })
 
 /** Where a plain word of anybody's is seen: it names a thing or a person. Nothing else shows one. */
