@@ -46,7 +46,7 @@ async function bundle(bench, name, mute) {
     platform: 'node',
     external: ['@photostructure/sqlite', '@vscode/ripgrep'],
     logLevel: 'warn',
-    plugins: mute ? [instead('kernel/trace.ts', muteTrace)] : [],
+    plugins: mute ? [instead('kernel/call-audit.ts', muteTrace)] : [],
   })
   const dir = join(bench.temp, `bundle-${name}`)
   await made.write({ dir, format: 'cjs', entryFileNames: '[name].cjs', chunkFileNames: '[name]-[hash].cjs', minify: true })

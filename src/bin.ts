@@ -4,9 +4,9 @@ import { leaves, loadConfig } from './config/load.ts'
 import { openLiveRuntime } from './live.ts'
 import { openRuntime } from './main.ts'
 import { runCli, type SettingFlag } from './surfaces/cli/run.ts'
-import { signInKey } from './surfaces/person.ts'
+import { signInKey } from './surfaces/person-auth.ts'
 
-/** The program: hands the command line what it needs from the other rooms. Heavy doors are opened only when used. */
+/** The program: hands the command line what it needs from the other rooms. Heavy modules are loaded only when used. */
 export function main(argv: string[], version: string): Promise<number> {
   const flags: SettingFlag[] = leaves.map(({ flag, schema }) => ({
     flag,
@@ -20,7 +20,7 @@ export function main(argv: string[], version: string): Promise<number> {
       serveMcpStdio: async (runtime) => (await import('./surfaces/mcp/stdio.ts')).serveMcpStdio(runtime),
       serveHttp: async (runtime, options) => (await import('./serve.ts')).serveHttp(runtime, options),
       openLiveRuntime,
-      openStateDesk: async (options) => (await import('./state.ts')).openStateDesk(options),
+      openStateAdmin: async (options) => (await import('./state.ts')).openStateAdmin(options),
       signInLink: (runtime, url) => `${url}/sign-in?key=${signInKey(runtime.token('person').token)}`,
       toolListBytes: async (runtime) => (await import('./surfaces/mcp/dialect.ts')).listBytes(runtime.listed()),
       openClientConfigs: async () =>
@@ -43,9 +43,9 @@ export function main(argv: string[], version: string): Promise<number> {
 
 export { openRuntime }
 export { errorTable, ToolError } from './contracts/errors.ts'
-export { filesThatRun } from './contracts/files-that-run/index.ts'
+export { filesThatRun } from './text/files-that-run/index.ts'
 export { kept } from './contracts/kept.ts'
-export { deniedSecrets, markedSecrets } from './contracts/secret-files.ts'
+export { deniedSecrets, markedSecrets } from './text/secret-files.ts'
 export { Config } from './contracts/config.ts'
 export { leaves as settings } from './config/load.ts'
 export { commands } from './surfaces/cli/run.ts'

@@ -1,6 +1,6 @@
 import type { AuditListener, Subscription } from './contracts/audit.ts'
 import { asToolError } from './contracts/errors.ts'
-import { plain } from './contracts/plain.ts'
+import { printable } from './text/printable.ts'
 import type { Runtime, RuntimeOptions } from './contracts/runtime.ts'
 import { stampOf } from './host/settings-file.ts'
 import { watchNames } from './host/watch-names.ts'
@@ -60,7 +60,7 @@ export function openLiveRuntime(options: RuntimeOptions): Runtime {
     else {
       usable = projectSettings?.text
       if (projectSettings?.says !== undefined && projectSettings.says !== before.runtime.projectSettings?.says)
-        console.error(`handrail: ${plain(projectSettings.says)}`)
+        console.error(`handrail: ${printable(projectSettings.says)}`)
     }
     for (const follower of followers) {
       follower.stop()
@@ -121,7 +121,7 @@ export function openLiveRuntime(options: RuntimeOptions): Runtime {
 }
 
 function complain(why: string): void {
-  console.error(`handrail: the settings changed but cannot be used, so the old ones stay in force: ${plain(why)}`)
+  console.error(`handrail: the settings changed but cannot be used, so the old ones stay in force: ${printable(why)}`)
 }
 
 function toolNames(runtime: Runtime): string {
@@ -140,7 +140,7 @@ function noteChange(before: Runtime, after: Runtime): void {
     after.audit.note({ event: 'settings.changed', details: { settings, ...(ignored.length > 0 && { ignored }) } })
   } catch (fault) {
     // The log cannot be written: the next act is refused for that, and looking at the settings must not end the server.
-    console.error(`handrail: ${plain(asToolError(fault).message)}`)
+    console.error(`handrail: ${printable(asToolError(fault).message)}`)
   }
 }
 

@@ -2,30 +2,30 @@ import { createRequire } from 'node:module'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { Operator, RuntimeOptions } from './contracts/runtime.ts'
-import { redact } from './contracts/redact/redact.ts'
-import { promptly } from './contracts/steps.ts'
+import { redact } from './text/redact/redact.ts'
+import { runPromptly } from './text/steps.ts'
 import type { Written } from './contracts/tool.ts'
 import { anchorsIn, keepAnchor } from './host/anchors.ts'
 import { openDatabase } from './host/database.ts'
 import { openDiffs } from './host/diffs.ts'
-import { judgedFiles } from './host/files.ts'
+import { openFiles } from './host/files.ts'
 import { fingerprint } from './host/fingerprint.ts'
 import { headName, headsFolder } from './host/heads.ts'
 import { openPrograms } from './host/installed.ts'
 import { openLinkNames } from './host/links/link-names.ts'
 import { openLock } from './host/lock.ts'
 import { pathRules, splitPath, withKinOfGit } from './host/paths.ts'
-import { judgeProject } from './host/project-place.ts'
+import { checkProject } from './host/project-place.ts'
 import { openPython } from './host/python.ts'
 import { openRegexEngine } from './host/regex.ts'
 import { findRipgrep, openSearch } from './host/search.ts'
 import { openStages } from './host/stage/stages.ts'
-import { mayExecuteAt, standsAt, statesAt } from './host/standing.ts'
+import { mayExecuteAt, existsAt, fingerprintsAt } from './host/path-state.ts'
 import { bringsOldState, openProjectState } from './host/state-project.ts'
 import { closeRoot, openRoot, type Root } from './host/walk.ts'
 import { openWeb } from './host/web.ts'
 import { openKernel } from './kernel/kernel.ts'
-import { scrub } from './kernel/record.ts'
+import { scrub } from './kernel/redacted-input.ts'
 import { openApprovals } from './stores/approvals.ts'
 import { openAudit } from './stores/audit.ts'
 import { openCredentials } from './stores/credentials.ts'
@@ -41,7 +41,7 @@ import { openSessions } from './stores/sessions.ts'
 import { openSnapshots } from './stores/snapshots.ts'
 import { attended, decisions, granting, trusting } from './operator.ts'
 import { recoverFrom, tellHalfAnswer } from './recovery.ts'
-import { settle } from './settings.ts'
+import { loadSettings } from './settings.ts'
 import { allTools } from './toolsets/index.ts'
 import { usefulIn } from './toolsets/useful.ts'
 
@@ -91,16 +91,16 @@ type Keep = <T extends { close(): unknown }>(one: T) => T
 
 function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unknown): Omit<Operator, 'close'> {
   const environment = options.environment ?? process.env
-  judgeProject(opened, environment, options.allows ?? [])
+  checkProject(opened, environment, options.allows ?? [])
   const kept = keep(openProjectState(opened, { state: options.state, environment }))
   const state = kept.folder
-  const settled = settle(opened, state, options, unusable)
+  const settled = loadSettings(opened, state, options, unusable)
   const { config } = settled
   const { policies, limits } = config
   const projectRoot: Root = { ...opened, mounts: policies.crossMounts ? undefined : opened.mounts }
   const forbidden = withKinOfGit([...settled.personal, ...policies.forbiddenDirs])
   const rules = pathRules(forbidden, settled.within)
-  const files = judgedFiles(projectRoot, rules, limits.maxReadBytes)
+  const files = openFiles(projectRoot, rules, limits.maxReadBytes)
 
   const links = keep(openLinkNames(projectRoot, rules))
 
@@ -131,7 +131,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
   const journal = openJournal({
     root: projectRoot,
     // What it touches has been judged; what a killed process left must be put right whatever the rules are today.
-    files: judgedFiles(projectRoot, pathRules([], [], false), Number.MAX_SAFE_INTEGER),
+    files: openFiles(projectRoot, pathRules([], [], false), Number.MAX_SAFE_INTEGER),
     snapshots,
     db,
     retention: limits.snapshotRetention,
@@ -248,10 +248,10 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
     world: {
       normal: (path) => files.normal(path),
       read: (path) => files.peek(path),
-      links: links.look,
+      links: links.scan,
       mayExecute: (path) => mayExecuteAt(projectRoot, splitPath(path, rules)),
-      stands: (path) => standsAt(projectRoot, splitPath(path, rules)),
-      states: (paths) => promptly(statesAt(projectRoot, paths, (path) => splitPath(path, rules))),
+      exists: (path) => existsAt(projectRoot, splitPath(path, rules)),
+      states: (paths) => runPromptly(fingerprintsAt(projectRoot, paths, (path) => splitPath(path, rules))),
       newest: () => snapshots.newest(),
       changedSince: (paths, newest) => snapshots.newest() !== newest && paths.some((path) => snapshots.newest(path) > newest),
       exclusive: (act, signal) =>
@@ -268,10 +268,10 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       fingerprint: async (scope, signal) =>
         `${await fingerprint(join(projectRoot.path, scope), ['.handrail'], signal)} ${scope === '' ? snapshots.lastChange()?.id : ''}`,
       pin: pins.put,
-      held: pins.held,
+      pinConflict: pins.conflict,
       async commit(changes, origin, ...told) {
         const paths = changes.map((change) => change.path)
-        const held = origin.person ? undefined : pins.held(paths, origin.call)
+        const held = origin.person ? undefined : pins.conflict(paths, origin.call)
         if (held) throw held
         const linksChange = changes.some(({ form, after }) => form !== undefined || after === null)
         if (linksChange) links.changed()
@@ -305,9 +305,9 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
     projectSettings: settled.project,
     trust: trusting(settled, audit),
     state: { base: kept.base.path, folder: state.path, ignored: bringsOldState(projectRoot.path) },
-    means: {
+    capabilities: {
       search: search.engine,
-      paths: projectRoot.means,
+      paths: projectRoot.method,
       sqlite: process.getBuiltinModule?.('node:sqlite') ? 'node:sqlite' : '@photostructure/sqlite',
       browser: web.about,
       confinement: stages.confinement,

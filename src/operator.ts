@@ -3,13 +3,13 @@ import { ToolError } from './contracts/errors.ts'
 import type { Grant } from './contracts/grant.ts'
 import type { Operator, Runtime } from './contracts/runtime.ts'
 import type { Session } from './contracts/session.ts'
-import { secretOn } from './contracts/secret-files.ts'
+import { secretOn } from './text/secret-files.ts'
 import type { Files } from './host/files.ts'
-import { isLetThrough, lettingThrough } from './host/let-through.ts'
+import { isSecretGranted, withSecretGrants } from './host/secret-grants.ts'
 import type { Stages } from './host/stage/stages.ts'
 import type { Ports } from './kernel/ports.ts'
-import { scrub } from './kernel/record.ts'
-import type { Settled } from './settings.ts'
+import { scrub } from './kernel/redacted-input.ts'
+import type { LoadedSettings } from './settings.ts'
 import type { ApprovalStore } from './stores/approvals.ts'
 import type { AuditStore } from './stores/audit.ts'
 import type { GrantStore } from './stores/grants.ts'
@@ -105,9 +105,9 @@ export function granting(
       const plain = plainly(path)
       if (!grants.holds('secret', session, plain)) return act()
       audit.write({ event: 'grant.used', call: id, session, details: { kind: 'secret', path: scrub(plain) } })
-      return lettingThrough(new Set([plain]), act)
+      return withSecretGrants(new Set([plain]), act)
     },
-    letsRead: isLetThrough,
+    letsRead: isSecretGranted,
   }
   return { person, kernel }
 }
@@ -136,7 +136,7 @@ function theOnly(offered: Offered[], kind: Grant['kind'], path: string): Offered
 
 /** The path of a grant in its written-down form; throws where there is nothing to let through, or nobody may. */
 function grantable(kind: Grant['kind'], path: string, files: Files): string {
-  const normal = kind === 'secret' ? lettingThrough(new Set([plainly(path)]), () => files.normal(path)) : files.normal(path)
+  const normal = kind === 'secret' ? withSecretGrants(new Set([plainly(path)]), () => files.normal(path)) : files.normal(path)
   if (kind === 'secret' && secretOn(normal.split('/')) === undefined && !isSecretByContent(normal, files))
     throw new ToolError('E_BAD_ARGS', `${normal} is not kept from anybody`, { hint: 'Agents can read it as it is.' })
   return normal
@@ -185,7 +185,7 @@ function ifPossible(act: () => void): void {
 }
 
 /** A person's trust in the project's own settings, as they were read. */
-export function trusting({ project, trust }: Settled, audit: AuditStore): Operator['trust'] {
+export function trusting({ project, trust }: LoadedSettings, audit: AuditStore): Operator['trust'] {
   return {
     grant(digest, by) {
       const { digest: read, loosenings = [] } = project ?? {}

@@ -1,8 +1,8 @@
 import type { ApprovalHead } from './contracts/approval.ts'
 import type { Lock } from './host/lock.ts'
 import type { Stages } from './host/stage/stages.ts'
-import { atOnce } from './contracts/steps.ts'
-import { scrub } from './kernel/record.ts'
+import { runToEnd } from './text/steps.ts'
+import { scrub } from './kernel/redacted-input.ts'
 import type { ApprovalStore } from './stores/approvals.ts'
 import type { AuditStore } from './stores/audit.ts'
 import type { openJournal } from './stores/journal.ts'
@@ -12,7 +12,7 @@ import type { SnapshotStore } from './stores/snapshots.ts'
 /** Paths that one line of the log names. */
 const mostTold = 200
 
-export interface Kept {
+export interface RecoveryParts {
   audit: AuditStore
   snapshots: SnapshotStore
   journal: ReturnType<typeof openJournal>
@@ -22,7 +22,7 @@ export interface Kept {
 }
 
 /** Puts right what killed processes left, and writes down what became of it. Returns what to do again before each change, with the lock held. */
-export function recoverFrom({ audit, snapshots, journal, approvals, stages, lock }: Kept): () => Promise<void> {
+export function recoverFrom({ audit, snapshots, journal, approvals, stages, lock }: RecoveryParts): () => Promise<void> {
   const tell = (recovered: readonly Recovered[]): void => {
     for (const { call, landed, changes, leftAsFound } of recovered)
       audit.write(
@@ -42,7 +42,7 @@ export function recoverFrom({ audit, snapshots, journal, approvals, stages, lock
   const questionStands = (id: string): boolean => ['pending', 'approved'].includes(approvals.head(id)?.state ?? '')
   stages.sweep(questionStands, ({ call, session, tool, confined }, made) => {
     // Killed between its commit, or the record of what it did, and the end of the call: that counts, and is kept already.
-    const known = atOnce(snapshots.ofCall(call))
+    const known = runToEnd(snapshots.ofCall(call))
     const states =
       made.length && !known.length
         ? lock.holdNow(() =>

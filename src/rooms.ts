@@ -3,13 +3,17 @@
  * `main.ts` wires the rooms and `bin.ts` starts them; no other file sees them all.
  */
 export const rooms = {
-  contracts: { may: [], says: 'the words every room shares; runs in Node and in the browser' },
-  config: { may: ['contracts'], says: 'one typed config; every value knows where it came from' },
-  kernel: { may: ['contracts'], says: 'the one road every act takes' },
-  host: { may: ['contracts'], says: 'the machine: files, processes, time; the only room with node:fs' },
-  stores: { may: ['contracts', 'host'], says: 'what is kept: audit, snapshots, approvals, keys, sessions' },
-  toolsets: { may: ['contracts', 'host'], says: 'what an agent can do, one file per tool' },
-  surfaces: { may: ['contracts', 'kernel'], says: 'how a caller gets in: a transport and a dialect' },
+  contracts: { may: [], says: 'the words every room shares, as types and schemas; runs in Node and in the browser' },
+  text: {
+    may: ['contracts'],
+    says: 'pure functions on text and values: diff, glob, redaction, printable text; runs in Node and in the browser',
+  },
+  config: { may: ['contracts', 'text'], says: 'one typed config; every value knows where it came from' },
+  kernel: { may: ['contracts', 'text'], says: 'the one road every act takes' },
+  host: { may: ['contracts', 'text'], says: 'the machine: files, processes, time; the only room with node:fs' },
+  stores: { may: ['contracts', 'text', 'host'], says: 'what is kept: audit, snapshots, approvals, keys, sessions' },
+  toolsets: { may: ['contracts', 'text', 'host'], says: 'what an agent can do, one file per tool' },
+  surfaces: { may: ['contracts', 'text', 'kernel'], says: 'how a caller gets in: a transport and a dialect' },
 } as const satisfies Record<string, { may: readonly string[]; says: string }>
 
 /** Rooms whose sub-folders are siblings that never import each other. */

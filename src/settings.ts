@@ -13,7 +13,7 @@ import { openTrust, trustFile, type TrustStore } from './stores/trust.ts'
 
 const file = 'handrail.config.json'
 
-export interface Settled {
+export interface LoadedSettings {
   config: Config
   settings: LoadedConfig['settings']
   /** The folder tools may enter, as names below the project. */
@@ -32,7 +32,7 @@ export interface Settled {
  * Reads every layer of settings. The project's file is read once: the bytes that are parsed are the bytes whose digest is looked up
  * among what the person trusted. `fault` says why that file cannot be used; the stand-in counts in its place, and never loosens.
  */
-export function settle(project: Root, state: StateFolder, options: RuntimeOptions, fault?: unknown): Settled {
+export function loadSettings(project: Root, state: StateFolder, options: RuntimeOptions, fault?: unknown): LoadedSettings {
   const environment = options.environment ?? process.env
   // As the XDG specification has it, a relative path does not count: it would lie wherever we were started, which may be the project.
   const absolute = (path = ''): string | undefined => (isAbsolute(path) ? path : undefined)

@@ -1,32 +1,32 @@
 import { join } from 'node:path'
 import { ToolError } from './contracts/errors.ts'
 import type { RuntimeOptions } from './contracts/runtime.ts'
-import type { StateDesk } from './contracts/state.ts'
+import type { StateAdmin } from './contracts/state.ts'
 import { loadConfig } from './config/load.ts'
 import { openDatabase } from './host/database.ts'
 import { openLock } from './host/lock.ts'
 import { openOldFolder, type OldFolder } from './host/old-state.ts'
 import { pathRules } from './host/paths.ts'
-import { judgeProject } from './host/project-place.ts'
-import { openDesk } from './host/state-desk.ts'
+import { checkProject } from './host/project-place.ts'
+import { openStateInspector } from './host/state-inspector.ts'
 import { openProjectState } from './host/state-project.ts'
 import { closeRoot, openRoot } from './host/walk.ts'
-import { importOldStates, judgeOldStates } from './stores/import.ts'
+import { importOldStates, checkOldStates } from './stores/import.ts'
 import { schema, schemaVersion } from './stores/schema.ts'
 import { openSnapshots } from './stores/snapshots.ts'
 
 const mostAuditBytes = 1_073_741_824
 
 /** Wires the person's tools for the state of a project. */
-export function openStateDesk(options: RuntimeOptions): StateDesk {
+export function openStateAdmin(options: RuntimeOptions): StateAdmin {
   const environment = options.environment ?? process.env
   const asked = { state: options.state, environment }
   const root = openRoot(options.project)
   // What is forbidden by default is no place to bring content to, whatever this project has set.
   const rules = pathRules(loadConfig({ flags: {} }).config.policies.forbiddenDirs)
   try {
-    judgeProject(root, environment, options.allows ?? [])
-    const desk = openDesk(root, asked)
+    checkProject(root, environment, options.allows ?? [])
+    const inspector = openStateInspector(root, asked)
     const inOld = <T>(act: (old: OldFolder) => T): T => {
       const old = openOldFolder(root)
       if (!old)
@@ -38,8 +38,8 @@ export function openStateDesk(options: RuntimeOptions): StateDesk {
       }
     }
     return {
-      ...desk,
-      oldState: () => inOld((old) => ({ ...judgeOldStates(old, rules), auditBytes: Math.min(old.auditBytes(), mostAuditBytes) })),
+      ...inspector,
+      oldState: () => inOld((old) => ({ ...checkOldStates(old, rules), auditBytes: Math.min(old.auditBytes(), mostAuditBytes) })),
       importOld: () =>
         inOld((old) => {
           const kept = openProjectState(root, asked)
@@ -60,7 +60,7 @@ export function openStateDesk(options: RuntimeOptions): StateDesk {
           }
         }),
       close() {
-        desk.close()
+        inspector.close()
         closeRoot(root)
       },
     }

@@ -1,7 +1,7 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
 import { ToolError } from '../contracts/errors.ts'
-import { nearest } from '../contracts/nearest.ts'
-import { validatorOf } from '../contracts/validator.ts'
+import { nearest } from '../text/nearest.ts'
+import { validatorOf } from '../text/validator.ts'
 import type { Direction } from './tighten.ts'
 
 /** A setting, or a group of them, as the contract has it. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { validatorOf } from '../contracts/validator.ts'
+import { validatorOf } from '../text/validator.ts'
 import { leaves, loadConfig } from './load.ts'
 
 const file = (value: unknown): { name: string; text: string } => ({ name: 'x.json', text: JSON.stringify(value) })

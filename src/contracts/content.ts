@@ -1,5 +1,5 @@
 /** A content too large to be held whole: it stays where it lies and is read piece by piece. */
-export interface Lying {
+export interface ContentOnDisk {
   readonly sha256: string
   readonly bytes: number
   /** A descriptor to read it from, opened anew each time; whoever asks closes it. */
@@ -8,9 +8,9 @@ export interface Lying {
   changed(found: string): Error
 }
 
-export type Content = Uint8Array | Lying
+export type Content = Uint8Array | ContentOnDisk
 
-export const isLying = (content: Content): content is Lying => !(content instanceof Uint8Array)
+export const isOnDisk = (content: Content): content is ContentOnDisk => !(content instanceof Uint8Array)
 
 /** More than this is not held whole, and not shown as text. */
-export const largestWhole = 8_388_608
+export const largestInMemory = 8_388_608

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { closed } from './shapes.ts'
-import { effectKinds, type Kept, type Ran } from './stage.ts'
+import { effectKinds, type CapturedOutput, type ProgramResult } from './stage.ts'
 
 /** What a program changed, as tools answer it. */
 export const EffectShape = Type.Object(
@@ -14,7 +14,7 @@ export const EffectShape = Type.Object(
 )
 
 /** The fields every tool that runs a program adds to its answer. */
-export const RanShape = {
+export const ProgramResultShape = {
   changes: Type.Optional(Type.Array(EffectShape, { description: 'What it changed; taken over, and can be undone.' })),
   left: Type.Optional(
     Type.Array(Type.Object({ path: Type.String(), why: Type.String() }, closed), {
@@ -27,7 +27,7 @@ export const RanShape = {
 
 const mostListed = 1_000
 
-export function ranFields({ effects, leftover, leftoverMore = 0, ms, confined }: Ran): {
+export function programResultFields({ effects, leftover, leftoverMore = 0, ms, confined }: ProgramResult): {
   changes: Static<typeof EffectShape>[]
   left?: { path: string; why: string }[]
   duration_ms: number
@@ -51,6 +51,6 @@ const unnamed = (count: number): { path: string; why: string }[] =>
   count > mostListed ? [{ path: '…', why: `and ${count - mostListed} more, not named here` }] : []
 
 /** The lines of an output, without a last empty one. */
-export function linesOf({ text }: Kept): string[] {
+export function linesOf({ text }: CapturedOutput): string[] {
   return text === '' ? [] : text.replace(/\n$/, '').split('\n')
 }

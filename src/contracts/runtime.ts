@@ -31,7 +31,7 @@ export interface Runtime {
   /** The project's own settings file, where it has one. */
   readonly projectSettings: ProjectSettings | undefined
   /** What this system gives us, for `doctor`. */
-  readonly means: {
+  readonly capabilities: {
     search: string
     paths: string
     sqlite: string
@@ -97,7 +97,7 @@ export interface Runtime {
   /** A secret of this project, made on first use; lives in a 0600 file. One is for agents, the other for the person, and neither stands for the other. */
   token(whose?: 'agent' | 'person'): { token: string; file: string }
   /** Marks a word as used until a time, for every process on the project; false where it was used before. */
-  spend(word: string, until: number): boolean
+  consumeNonce(word: string, until: number): boolean
   close(): Promise<void>
 }
 

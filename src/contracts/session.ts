@@ -17,8 +17,8 @@ export interface SessionNote {
 /** What is kept of a session's work, so that the next call knows of it. */
 export interface SessionWork {
   /** Remembers a dry run: what was rehearsed, on which state of the world. */
-  rehearse(session: string, tool: string, same: string, state: string): void
-  rehearsed(session: string, tool: string, same: string): string | undefined
+  rememberDryRun(session: string, tool: string, same: string, state: string): void
+  dryRunState(session: string, tool: string, same: string): string | undefined
   /** A check of a file passed or failed. Failing again without a write in between counts once. */
   checked(session: string, path: string, passed: boolean): void
   /** Whether any file of this session was ever checked and failed: where none was, nothing else about it need be asked. */

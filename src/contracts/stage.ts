@@ -28,7 +28,7 @@ export interface Program {
 }
 
 /** Output as it was kept: both ends where it was long. */
-export interface Kept {
+export interface CapturedOutput {
   text: string
   /** All of it, in bytes. */
   bytes: number
@@ -60,7 +60,7 @@ export interface Effect {
 export type Sides = (effect: Effect) => readonly [Uint8Array | undefined, Uint8Array | undefined]
 
 /** Something a program changed that no commit takes over. */
-export interface Leftover {
+export interface SkippedChange {
   path: string
   why: string
 }
@@ -73,19 +73,19 @@ export interface Serving {
 }
 
 /** How a program ran and what it did. */
-export interface Ran {
+export interface ProgramResult {
   /** Null where it was ended. */
   exitCode: number | null
   /** The signal that ended it, of its own making. */
   signal?: string
   /** Why we ended it: the deadline, or the limit it broke. */
   ended?: string
-  stdout: Kept
-  stderr: Kept
+  stdout: CapturedOutput
+  stderr: CapturedOutput
   ms: number
   effects: readonly Effect[]
   /** The first of what no commit takes over. */
-  leftover: readonly Leftover[]
+  leftover: readonly SkippedChange[]
   /** How many more there are. */
   leftoverMore?: number
   /** For a program that keeps running. */

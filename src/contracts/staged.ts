@@ -1,5 +1,5 @@
 import type { Change, Changed } from './change.ts'
-import type { Ran, Sides } from './stage.ts'
+import type { ProgramResult, Sides } from './stage.ts'
 import type { Card } from './tool.ts'
 
 /** Links that a person is asked about: where they end in the project, and what stands there. */
@@ -10,7 +10,7 @@ export interface NewLinks {
 
 /** A program that has run, and what it did. */
 export interface Staged {
-  readonly ran: Ran
+  readonly ran: ProgramResult
   /** The project's side of everything it changed. */
   readonly states: Record<string, string | null>
   /** Not real yet: what a commit would do. */

@@ -44,7 +44,7 @@ export interface OldState {
 }
 
 /** A person's tools for the state of a project; it opens no runtime, since that is refused where the state does not fit. */
-export interface StateDesk {
+export interface StateAdmin {
   show(): Promise<StateView>
   adoption(from?: string): Adoption
   adopt(plan: Adoption): void

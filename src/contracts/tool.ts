@@ -1,9 +1,9 @@
 import type { Static, TSchema } from 'typebox'
 import type { Content } from './content.ts'
 import type { ErrorCode } from './errors.ts'
-import type { LineDiff } from './diff.ts'
+import type { LineDiff } from './line-diff.ts'
 import type { Form } from './snapshot.ts'
-import type { Program, Ran, Sides } from './stage.ts'
+import type { Program, ProgramResult, Sides } from './stage.ts'
 
 /** R0 reads. R1 changes that can be undone. R2 cannot be fully undone, or unknown code. R3 destroys, publishes, spends, or touches secrets. */
 export const risks = ['R0', 'R1', 'R2', 'R3'] as const
@@ -72,8 +72,8 @@ export interface Asker {
   signal: AbortSignal | undefined
 }
 
-/** What a tool may do while it runs. Writing is a power of the call, limited to what the tool declared in `touches`. */
-export interface Acting {
+/** What a tool may do while it runs. Writing is a capability of the call, limited to what the tool declared in `touches`. */
+export interface ToolContext {
   readonly id: string
   readonly session: string
   /** Whose turn it takes where calls share what there is little of: see `Caller.peer`. */
@@ -85,7 +85,7 @@ export interface Acting {
   /** What the person answered, where the tool `asks` and the surface could put the question. */
   readonly answer: string | undefined
   /** How the tool's program ran, and what was committed of it. Only for tools that have one. */
-  readonly ran: Ran
+  readonly ran: ProgramResult
   readonly committed: readonly Written[]
   /** Where what the tool named as `evidence` is kept. */
   readonly evidence: readonly string[]
@@ -134,18 +134,18 @@ export interface ToolForm<I extends object, O extends object, Use, In, Out> {
    */
   program?: (input: In, use: Use) => Program | Promise<Program>
   /** What is kept of a run for a person to look at later, made before anything of it is taken over; the log names it. */
-  evidence?: (input: In, use: Use, ran: Ran, sides: Sides) => Evidence[] | Promise<Evidence[]>
+  evidence?: (input: In, use: Use, ran: ProgramResult, sides: Sides) => Evidence[] | Promise<Evidence[]>
   /** One more line in the log, however a call with a fitting input ends, for tools whose contract names one. */
-  record?: (input: In, use: Use, ran: Ran | undefined) => { event: ToolEvent; details: Record<string, unknown> }
-  execute: (input: In, use: Use, call: Acting) => Out | Promise<Out>
+  record?: (input: In, use: Use, ran: ProgramResult | undefined) => { event: ToolEvent; details: Record<string, unknown> }
+  execute: (input: In, use: Use, call: ToolContext) => Out | Promise<Out>
   /** Inputs the contract promises to accept although the schema alone would refuse them. */
-  forgives?: (raw: Record<string, unknown>) => Record<string, unknown>
+  normalizeInput?: (raw: Record<string, unknown>) => Record<string, unknown>
   /** Input fields that hold content: only their size and digest are written down. */
   private?: readonly (keyof In & string)[]
   /** Input fields that carry what stands in files, and so may be as large as those. */
   contents?: readonly (keyof In & string)[]
-  /** For tools that must be rehearsed: whether this is the dry run, and which fields must be equal between it and the real one. */
-  rehearsal?: (input: In) => { dry: boolean; same: readonly (keyof In & string)[] }
+  /** For tools that need a dry run first: whether this is the dry run, and which fields must be equal between it and the real one. */
+  dryRun?: (input: In) => { dry: boolean; same: readonly (keyof In & string)[] }
   /** For tools that check a file: whether it passed, so that `maxAutoFix` can count repairs. */
   verdict?: (input: In, output: Out) => { path: string; passed: boolean } | undefined
   /** Waits for something other than the disk, such as a page, a search or a pattern, and so for longer than a moment. */
@@ -192,18 +192,20 @@ export interface Tool {
   readonly asks: ((input: unknown) => string) | undefined
   /** `by input` where the arguments decide. */
   readonly floor: Risk | 'by input'
-  readonly rehearsal: ((input: unknown) => { dry: boolean; same: readonly string[] }) | undefined
+  readonly dryRun: ((input: unknown) => { dry: boolean; same: readonly string[] }) | undefined
   readonly verdict: ((input: unknown, output: unknown) => { path: string; passed: boolean } | undefined) | undefined
-  forgives(raw: Record<string, unknown>): Record<string, unknown>
+  normalizeInput(raw: Record<string, unknown>): Record<string, unknown>
   risk(input: unknown): Risk
   waits(input: unknown): boolean
   touches(input: unknown): Touch[] | Promise<Touch[]>
   card(input: unknown): Card | Promise<Card>
   readonly drafts: ((input: unknown, asker: Asker) => Draft[] | Promise<Draft[]>) | undefined
   readonly program: ((input: unknown) => Program | Promise<Program>) | undefined
-  readonly evidence: ((input: unknown, ran: Ran, sides: Sides) => Evidence[] | Promise<Evidence[]>) | undefined
-  readonly record: ((input: unknown, ran: Ran | undefined) => { event: ToolEvent; details: Record<string, unknown> }) | undefined
-  execute(input: unknown, call: Acting): unknown
+  readonly evidence: ((input: unknown, ran: ProgramResult, sides: Sides) => Evidence[] | Promise<Evidence[]>) | undefined
+  readonly record:
+    | ((input: unknown, ran: ProgramResult | undefined) => { event: ToolEvent; details: Record<string, unknown> })
+    | undefined
+  execute(input: unknown, call: ToolContext): unknown
 }
 
 /** A form waiting for the slice of the host its toolset names. */
@@ -241,9 +243,9 @@ function bindForm<Use>(toolset: string, form: ToolForm<object, object, Use, unkn
     pictures: form.pictures ?? false,
     asks: form.asks,
     floor: typeof floor === 'function' ? 'by input' : floor,
-    rehearsal: form.rehearsal,
+    dryRun: form.dryRun,
     verdict: form.verdict,
-    forgives: form.forgives ?? ((raw) => raw),
+    normalizeInput: form.normalizeInput ?? ((raw) => raw),
     risk: typeof floor === 'function' ? floor : () => floor,
     waits: typeof waits === 'function' ? waits : () => waits,
     touches: (input) => form.touches?.(input, use) ?? [],

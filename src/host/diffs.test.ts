@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest'
-import { changedLines, lineDiff } from '../contracts/diff.ts'
+import { changedLines, lineDiff } from '../text/diff.ts'
 import { openDiffs } from './diffs.ts'
 
 const diffs = openDiffs(60_000)

@@ -1,4 +1,5 @@
-import { changedLines, lineDiff, makeDiffer, wholeBudget, type LineDiff } from '../contracts/diff.ts'
+import { changedLines, lineDiff, makeDiffer, wholeBudget } from '../text/diff.ts'
+import type { LineDiff } from '../contracts/line-diff.ts'
 import { ToolError } from '../contracts/errors.ts'
 import { openWorkerPool } from './worker-pool.ts'
 

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
 import { closeSync, opendirSync, readSync } from 'node:fs'
 import { ToolError } from '../contracts/errors.ts'
-import { longestJudged, secretIn } from '../contracts/secret-content.ts'
-import { isLetThrough } from './let-through.ts'
-import { byText, inTurns, openPace, sorted, type Pace } from '../contracts/steps.ts'
+import { longestJudged, secretIn } from '../text/secret-content.ts'
+import { isSecretGranted } from './secret-grants.ts'
+import { byText, runInSlices, openPace, sorted, type Pace } from '../text/steps.ts'
 import { deepest, letThroughHint, splitPath, type PathRules } from './paths.ts'
 import { enterFolder, fileFault, ioFault, openFile, openFolder, type Folder, type Root } from './walk.ts'
 
@@ -21,7 +21,7 @@ export interface Listing {
 /** Most entries of one folder that are put in order and looked at. */
 export const mostInFolder = 100_000
 
-/** What tools see of the disk: reading only, every path judged at the moment of use. Writing is a power of the call. */
+/** What tools see of the disk: reading only, every path judged at the moment of use. Writing is a capability of the call. */
 export interface Files {
   readonly root: string
   readonly maxBytes: number
@@ -34,7 +34,7 @@ export interface Files {
   /** A stretch of a file of any size: `choose` is told the size and says from where to where (exclusive). */
   readPart(path: string, choose: (size: number) => { start: number; end: number }): { size: number; bytes: Buffer }
   /** Throws where a file of this name with these bytes may not be shown: what is kept of files is judged like files. */
-  judge(path: string, bytes: Buffer): void
+  checkContent(path: string, bytes: Buffer): void
   isFolder(path: string): boolean
   /** The entries of one folder, names sorted; of an endless one the first that were found, and that there are more. */
   list(path: string, signal?: AbortSignal, most?: number): Promise<Listing>
@@ -50,12 +50,12 @@ export interface Files {
 }
 
 /** A folder with rules on its names: the only way from a tool to the disk. */
-export function judgedFiles(root: Root, rules: PathRules, maxBytes: number): Files {
+export function openFiles(root: Root, rules: PathRules, maxBytes: number): Files {
   const files: Files = {
     root: root.path,
     maxBytes,
     normal: (path) => splitPath(path, rules).join('/'),
-    read: (path, limit = maxBytes) => readJudged(root, rules, splitPath(path, rules), limit),
+    read: (path, limit = maxBytes) => readChecked(root, rules, splitPath(path, rules), limit),
     peek(path) {
       try {
         return files.read(path)
@@ -74,7 +74,7 @@ export function judgedFiles(root: Root, rules: PathRules, maxBytes: number): Fil
       })
       return { size, bytes }
     },
-    judge(path, bytes) {
+    checkContent(path, bytes) {
       const names = splitPath(path, rules)
       if (rules.secrets) refuseSecret(bytes, names)
     },
@@ -111,7 +111,7 @@ export function judgedFiles(root: Root, rules: PathRules, maxBytes: number): Fil
   return files
 }
 
-function readJudged(root: Root, rules: PathRules, names: readonly string[], limit: number): Buffer {
+function readChecked(root: Root, rules: PathRules, names: readonly string[], limit: number): Buffer {
   return readOpened(root, rules, names, (fd, size) => {
     if (size > limit) throw tooLarge(names.join('/'), size, limit)
     return readAll(fd, size)
@@ -142,7 +142,7 @@ function readOpened(root: Root, rules: PathRules, names: readonly string[], read
 /** Secrets that are told by what they hold: everybody's name for them is another. */
 function refuseSecret(bytes: Buffer, names: readonly string[]): void {
   const says = secretIn(bytes)
-  if (says === undefined || isLetThrough(names.join('/'))) return
+  if (says === undefined || isSecretGranted(names.join('/'))) return
   throw new ToolError('E_DENY_PATH', `Path not allowed: ${names.join('/')} is ${says}`, {
     details: { path: names.join('/') },
     hint: letThroughHint(names),
@@ -205,7 +205,7 @@ async function entriesOf(folder: Folder, names: readonly string[], rules: PathRu
     if (cause instanceof Error && 'syscall' in cause) throw ioFault(names, cause)
     throw cause
   }
-  return { entries: await inTurns(sorted(entries, (a, b) => byText(a.name, b.name))), more }
+  return { entries: await runInSlices(sorted(entries, (a, b) => byText(a.name, b.name))), more }
 }
 
 interface Walk {

@@ -11,7 +11,7 @@ const tickMs = 20
 const mostWalks = 4
 
 /**
- * A word for everything below a folder: names, kinds, sizes, permissions, and the times of change, which no program can set back.
+ * A fingerprint of everything below a folder: names, kinds, sizes, permissions, and the times of change, which no program can set back.
  * Whatever is written, moved, replaced or removed there makes it another word. `skip` names what stands at the top and is not ours to see.
  */
 export async function fingerprint(

@@ -1,7 +1,7 @@
 import { closeSync, constants, openSync } from 'node:fs'
 import { ToolError } from '../contracts/errors.ts'
-import { wait, type Steps } from '../contracts/steps.ts'
-import { flushOne } from './pieces.ts'
+import { wait, type Steps } from '../text/steps.ts'
+import { flushOne } from './chunks.ts'
 import { runBriefly, runBrieflySoon } from './process.ts'
 
 /** How what was written reaches the disk: each file by itself, or all that was written so far at once. */

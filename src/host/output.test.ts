@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { keepBothEnds } from './output.ts'
+import { captureBothEnds } from './output.ts'
 
 const marker = /\n?… (\d+) bytes left out …\n/
 
 function kept(most: number, bytes: Buffer, cuts: readonly number[] = []) {
-  const keeping = keepBothEnds(most)
+  const keeping = captureBothEnds(most)
   let from = 0
   for (const at of [...cuts.toSorted((a, b) => a - b), bytes.length]) {
     keeping.add(bytes.subarray(from, at))
@@ -15,7 +15,7 @@ function kept(most: number, bytes: Buffer, cuts: readonly number[] = []) {
 }
 
 test('nothing is nothing', () => {
-  expect(keepBothEnds(10).end()).toEqual({ text: '', bytes: 0, cut: false })
+  expect(captureBothEnds(10).end()).toEqual({ text: '', bytes: 0, cut: false })
 })
 
 test('what fits is kept as it is, to the last byte', () => {
@@ -74,7 +74,7 @@ test('characters that are cut between two pieces come out whole', () => {
 
 test('a flood, a few bytes or a megabyte at a time, keeps the right ends', () => {
   for (const size of [7, 4_096, 1_048_576]) {
-    const keeping = keepBothEnds(1_000)
+    const keeping = captureBothEnds(1_000)
     keeping.add(Buffer.from('START'))
     const count = Math.ceil(2_000_000 / size)
     for (let turn = 0; turn < count; turn++) keeping.add(Buffer.alloc(size, 'm'))
@@ -88,7 +88,7 @@ test('a flood, a few bytes or a megabyte at a time, keeps the right ends', () =>
 })
 
 test('pieces may be used again by whoever gave them', () => {
-  const keeping = keepBothEnds(8)
+  const keeping = captureBothEnds(8)
   const piece = Buffer.from('abcd')
   keeping.add(piece)
   keeping.add(Buffer.from('middle, long enough to go'))
@@ -99,7 +99,7 @@ test('pieces may be used again by whoever gave them', () => {
 })
 
 test('only the newest is kept where no head is wanted', () => {
-  const keeping = keepBothEnds(5, [], 0)
+  const keeping = captureBothEnds(5, [], 0)
   keeping.add(Buffer.from('abcdefgh'))
   expect(keeping.end().text).toBe('… 3 bytes left out …\ndefgh')
   keeping.add(Buffer.from('ij'))
@@ -107,7 +107,7 @@ test('only the newest is kept where no head is wanted', () => {
 })
 
 test('secrets are left out wherever they stand whole, also across pieces, and the totals stay true', () => {
-  const keeping = keepBothEnds(100, ['s3cret', '$&'])
+  const keeping = captureBothEnds(100, ['s3cret', '$&'])
   for (const piece of ['a s3c', 'ret b ', 's3crets3cret $& ', 's3cre t']) keeping.add(Buffer.from(piece))
   expect(keeping.end()).toEqual({ text: 'a [secret] b [secret][secret] [secret] s3cre t', bytes: 34, cut: false })
 })
@@ -115,7 +115,7 @@ test('secrets are left out wherever they stand whole, also across pieces, and th
 test('where the cut goes through a secret, no half of it is left', () => {
   const secret = 'ABCDEFGHIJKLMNOP'
   for (let at = 0; at < 60; at++) {
-    const keeping = keepBothEnds(80, [secret])
+    const keeping = captureBothEnds(80, [secret])
     keeping.add(Buffer.from(`${'.'.repeat(at)}${secret}${'.'.repeat(300)}${secret}${'.'.repeat(at)}`))
     expect(keeping.end().text).not.toMatch(/[A-P]/)
   }

@@ -1,14 +1,14 @@
-import type { Kept } from '../contracts/stage.ts'
+import type { CapturedOutput } from '../contracts/stage.ts'
 
 /** Keeps both ends of an output of any length in a bounded space, and counts all of it. */
-export interface Keeping {
+export interface OutputCapture {
   add(chunk: Buffer): void
   /** What is kept so far; more may come. */
-  end(): Kept
+  end(): CapturedOutput
 }
 
 /** `secrets` are left out, also where the cut went through one. With a `headMost` of 0 only the newest is kept. */
-export function keepBothEnds(most: number, secrets: readonly string[] = [], headMost = Math.ceil(most / 2)): Keeping {
+export function captureBothEnds(most: number, secrets: readonly string[] = [], headMost = Math.ceil(most / 2)): OutputCapture {
   const text = (bytes: Buffer): string =>
     secrets.reduce((left, secret) => left.replaceAll(secret, '[secret]'), bytes.toString('utf8'))
   const halfSecret = Math.max(0, ...secrets.map((secret) => secret.length - 1))

@@ -49,7 +49,7 @@ function whereShut<T>(root: Root, act: () => T, otherwise: () => T): T {
   } catch (fault) {
     const { code, cause } = fault as NodeJS.ErrnoException
     const shut =
-      (code === 'EACCES' || (cause as NodeJS.ErrnoException | undefined)?.code === 'EACCES') && root.means === 'descriptors'
+      (code === 'EACCES' || (cause as NodeJS.ErrnoException | undefined)?.code === 'EACCES') && root.method === 'descriptors'
     if (!shut) throw fault
     return otherwise()
   }

@@ -1,7 +1,7 @@
 import { ToolError } from '../contracts/errors.ts'
-import { foldName, foldPath } from '../contracts/names.ts'
-import { secretAt, secretStems } from '../contracts/secret-files.ts'
-import { isLetThrough } from './let-through.ts'
+import { foldName, foldPath } from '../text/fold-name.ts'
+import { secretAt, secretStems } from '../text/secret-files.ts'
+import { isSecretGranted } from './secret-grants.ts'
 
 /** Names no tool may reach, whatever the policy says: our own state and settings, also while they do not exist. */
 const reserved = ['.handrail', 'handrail.config.json']
@@ -90,15 +90,15 @@ const mostKnown = 1_024
 export function splitPath(path: string, rules: PathRules): readonly string[] {
   const known = rules.known.get(path)
   if (known) return known
-  const names = judgeWords(path, rules)
+  const names = checkPath(path, rules)
   // What a person lets one session through to is known to no other.
-  if (isLetThrough(names.join('/'))) return names
+  if (isSecretGranted(names.join('/'))) return names
   if (rules.known.size >= mostKnown) rules.known.clear()
   rules.known.set(path, names)
   return names
 }
 
-function judgeWords(path: string, rules: PathRules): readonly string[] {
+function checkPath(path: string, rules: PathRules): readonly string[] {
   const deny = (why: string, hint?: string): ToolError =>
     new ToolError('E_DENY_PATH', `Path not allowed: ${why}`, {
       details: { path: path.length > 300 ? `${path.slice(0, 300)}…` : path },
@@ -124,7 +124,7 @@ function judgeWords(path: string, rules: PathRules): readonly string[] {
     const why = rules.refuse(here)
     if (!why) return
     const secret = rules.secrets && secretAt(here) !== undefined
-    if (secret && isLetThrough(names.join('/'))) return
+    if (secret && isSecretGranted(names.join('/'))) return
     throw deny(why, secret ? letThroughHint(names) : undefined)
   })
   return names

@@ -14,13 +14,13 @@ import {
   type Stats,
 } from 'node:fs'
 import { rename, unlink } from 'node:fs/promises'
-import { largestWhole, type Content } from '../contracts/content.ts'
+import { largestInMemory, type Content } from '../contracts/content.ts'
 import { ToolError } from '../contracts/errors.ts'
-import { wait, type Steps } from '../contracts/steps.ts'
+import { wait, type Steps } from '../text/steps.ts'
 import { eachByItself, type Flush } from './flush.ts'
 import { givingBits } from './owner-bits.ts'
-import { writePieces } from './pieces.ts'
-import { fileFault, ioFault, judgeFile, openFile, openFolder, type Folder, type Root } from './walk.ts'
+import { writeChunks } from './chunks.ts'
+import { fileFault, ioFault, checkRegularFile, openFile, openFolder, type Folder, type Root } from './walk.ts'
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
 const allBits = 0o777
@@ -34,7 +34,7 @@ export interface How {
   anyName?: boolean
   flush?: Flush
   /** Asked with what stands there, right before it goes or is replaced; throws where it may not. */
-  still?: (now: Stats | undefined) => void
+  checkUnchanged?: (now: Stats | undefined) => void
 }
 
 /** What came of it: folders made on the way, and the permission bits the file system really gave. */
@@ -59,7 +59,7 @@ export function placeFile(
 }
 
 /** The first half of `placeFile`: the content lies beside its place, under the temporary name. */
-export function layBeside(
+export function writeTempBeside(
   root: Root,
   names: readonly string[],
   content: Content,
@@ -70,7 +70,7 @@ export function layBeside(
 }
 
 /** The second half of `placeFile`. */
-export function moveInto(root: Root, names: readonly string[], temporary: string, how: How = {}): Steps<void> {
+export function moveTempIntoPlace(root: Root, names: readonly string[], temporary: string, how: How = {}): Steps<void> {
   return within(root, names, (folder) => moveIn(folder, names, temporary, how))
 }
 
@@ -88,12 +88,12 @@ export function makeFolder(root: Root, names: readonly string[], mode: number, f
 export function removeFile(
   root: Root,
   names: readonly string[],
-  { anyName = false, flush = eachByItself, still }: How = {},
+  { anyName = false, flush = eachByItself, checkUnchanged }: How = {},
 ): Steps<void> {
   return within(root, names, function* (folder) {
     const stat = lstatSync(folder.at(lastOf(names)))
-    judge(stat, names, anyName)
-    still?.(stat)
+    checkReplaceable(stat, names, anyName)
+    checkUnchanged?.(stat)
     yield* releasing(stat, unlinkSync, unlink, folder.at(lastOf(names)))
     yield* flush.one(folder.fd)
   })
@@ -173,7 +173,7 @@ export function sweepTemporary(root: Root, names: readonly string[], temporary: 
 export function* writeNew(path: string, content: Content, mode: number, finish: (fd: number) => Steps<void>): Steps<void> {
   const fd = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode)
   try {
-    yield* writePieces(fd, content)
+    yield* writeChunks(fd, content)
     yield* finish(fd)
   } catch (cause) {
     unlinkSync(path)
@@ -192,7 +192,7 @@ function* releasing<T extends string[]>(
   soon: (...paths: T) => Promise<void>,
   ...paths: T
 ): Steps<void> {
-  if ((goes?.size ?? 0) <= largestWhole) return now(...paths)
+  if ((goes?.size ?? 0) <= largestInMemory) return now(...paths)
   yield* wait(
     () => now(...paths),
     () => soon(...paths),
@@ -239,7 +239,7 @@ function* making(root: Root, names: readonly string[], act: (folder: Folder) => 
 
 function* writeTemporary(folder: Folder, names: readonly string[], content: Content, temporary: string, how: How): Steps<number> {
   const before = statIfThere(folder.at(lastOf(names)))
-  if (before) judge(before, names, how.anyName)
+  if (before) checkReplaceable(before, names, how.anyName)
   if (how.form === 'link') {
     symlinkSync(Buffer.from(content as Uint8Array), folder.at(temporary))
     return allBits
@@ -262,13 +262,13 @@ function* moveIn(
   folder: Folder,
   names: readonly string[],
   temporary: string,
-  { anyName, flush = eachByItself, still }: How,
+  { anyName, flush = eachByItself, checkUnchanged }: How,
 ): Steps<void> {
   const name = lastOf(names)
   try {
     const before = statIfThere(folder.at(name))
-    if (before) judge(before, names, anyName)
-    still?.(before)
+    if (before) checkReplaceable(before, names, anyName)
+    checkUnchanged?.(before)
     yield* releasing(before, renameSync, rename, folder.at(temporary), folder.at(name))
   } catch (cause) {
     unlinkSync(folder.at(temporary))
@@ -283,8 +283,8 @@ function* setMode(fd: number, mode: number, flush: Flush): Steps<number> {
   return fstatSync(fd).mode & allBits
 }
 
-function judge(stat: Stats, names: readonly string[], anyName = false): void {
-  if (!anyName || !(stat.isFile() || stat.isSymbolicLink())) judgeFile(stat, names)
+function checkReplaceable(stat: Stats, names: readonly string[], anyName = false): void {
+  if (!anyName || !(stat.isFile() || stat.isSymbolicLink())) checkRegularFile(stat, names)
 }
 
 function statIfThere(path: string): Stats | undefined {

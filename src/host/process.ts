@@ -186,13 +186,13 @@ export function runBrieflySoon(
 }
 
 /** Somebody who outlives us by a moment, to clear up. */
-export interface Watcher {
+export interface CleanupWatchdog {
   /** It does its work now, and is waited for. */
   dismiss(): Promise<void>
 }
 
 /** Starts a script of ours that does its work once its stdin closes: when it is dismissed, or when we end, kill -9 included. */
-export function keepWatch(script: string, argument: string): Watcher {
+export function startCleanupWatchdog(script: string, argument: string): CleanupWatchdog {
   const watcher = spawn('/bin/sh', ['-c', script, argument], {
     cwd: '/',
     env: systemEnv(),

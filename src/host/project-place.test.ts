@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Danger } from '../contracts/runtime.ts'
-import { judgeProject } from './project-place.ts'
+import { checkProject } from './project-place.ts'
 import { closeRoot, openRoot } from './walk.ts'
 
 let base: string
@@ -29,7 +29,7 @@ afterAll(() => rmSync(base, { recursive: true }))
 function verdict(path: string, allowed: Danger[] = []): string {
   const root = openRoot(path)
   try {
-    judgeProject(root, { HOME: home }, allowed)
+    checkProject(root, { HOME: home }, allowed)
     return 'fine'
   } catch (fault) {
     const { hint = '' } = fault as { hint?: string }
@@ -83,7 +83,7 @@ test('places below shared folders are projects, by name alone', () => {
   const judge = (path: string): string => {
     const root = openRoot(base)
     try {
-      judgeProject({ ...root, path }, { HOME: home }, ['home'])
+      checkProject({ ...root, path }, { HOME: home }, ['home'])
       return 'fine'
     } catch {
       return 'refused'

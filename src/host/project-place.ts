@@ -104,7 +104,7 @@ const homely: Readonly<Record<string, number>> = {
 }
 
 /** Refuses folders an agent should not be let loose in, unless the person named the danger. Judged on the folder that was opened, not on its name. */
-export function judgeProject(root: Root, environment: Record<string, string | undefined>, allowed: readonly Danger[]): void {
+export function checkProject(root: Root, environment: Record<string, string | undefined>, allowed: readonly Danger[]): void {
   for (const { danger, is } of dangersOf(root, environment)) {
     if (danger !== undefined && allowed.includes(danger)) continue
     throw new ToolError('E_BAD_ARGS', `Not a project: ${root.path} is ${is}`, {

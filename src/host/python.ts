@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs'
 import { ToolError } from '../contracts/errors.ts'
 import { inPath, type Installed, type Machine } from './installed.ts'
-import { keepBothEnds } from './output.ts'
+import { captureBothEnds } from './output.ts'
 import { runProcess } from './process.ts'
 import { wallsOf } from './stage/walls.ts'
 import { pythonParts } from './toolchain.ts'
@@ -27,7 +27,7 @@ async function findPython(machine: Machine): Promise<Installed> {
 }
 
 async function ask(file: string, { path, home }: Machine): Promise<string[]> {
-  const output = keepBothEnds(20_000)
+  const output = captureBothEnds(20_000)
   try {
     const end = await runProcess({
       file,

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module'
 import { ToolError } from '../contracts/errors.ts'
-import { compileGlobs } from '../contracts/glob.ts'
+import { compileGlobs } from '../text/glob.ts'
 import { decodeText, type Files } from './files.ts'
-import { byText, inTurns, openPace, sorted } from '../contracts/steps.ts'
+import { byText, runInSlices, openPace, sorted } from '../text/steps.ts'
 import type { PathRules } from './paths.ts'
 import { splitPath } from './paths.ts'
 import { runProcess } from './process.ts'
@@ -16,7 +16,7 @@ export interface Match {
   preview: string
 }
 
-export interface Searching {
+export interface SearchRequest {
   path: string
   regex: string
   filePattern: string | undefined
@@ -29,7 +29,7 @@ export interface Searching {
 
 export interface Search {
   readonly engine: 'ripgrep' | 'node'
-  find(asked: Searching): Promise<Found>
+  find(asked: SearchRequest): Promise<Found>
 }
 
 export interface Found {
@@ -104,7 +104,7 @@ type Hits = Map<string, number[]>
 
 /** One search under way. */
 interface State {
-  readonly asked: Searching
+  readonly asked: SearchRequest
   readonly pattern: SearchPattern
   cut: boolean
   /** Characters that may still be kept. */
@@ -214,7 +214,7 @@ async function readHits(
     lines = []
     held = 0
   }
-  const paths = await inTurns(sorted([...hits.keys()], byText), signal)
+  const paths = await runInSlices(sorted([...hits.keys()], byText), signal)
   for (const relative of paths) {
     if (matches.length >= most || state.left < 0) break
     if (!wanted(relative)) continue
@@ -307,7 +307,7 @@ async function scanInNode(parts: Parts, state: State, base: string, wanted: (pat
     if (more) state.cut = true
   }
   const pace = openPace(asked.signal)
-  const ordered = await inTurns(sorted(found, byText), asked.signal)
+  const ordered = await runInSlices(sorted(found, byText), asked.signal)
   const matches: Match[] = []
   for (let from = 0; from < ordered.length && matches.length < asked.most && state.left >= 0;) {
     const batch: { path: string; text: string }[] = []

@@ -12,12 +12,12 @@ export interface Root {
   readonly fd: number
   readonly dev: number
   /** `descriptors`: names are looked up inside open folders, so a link swapped in mid-way cannot lead out. `compare`: opened by name, then checked. */
-  readonly means: 'descriptors' | 'compare'
+  readonly method: 'descriptors' | 'compare'
   /** What is mounted below; nothing where entering it is allowed. */
   readonly mounts: Mounts | undefined
 }
 
-export function openRoot(path: string, options: { means?: Root['means'] } = {}): Root {
+export function openRoot(path: string, options: { means?: Root['method'] } = {}): Root {
   let real: string
   try {
     real = realpathSync(path)
@@ -35,8 +35,8 @@ export function openRoot(path: string, options: { means?: Root['means'] } = {}):
     closeSync(fd)
     throw new ToolError('E_BAD_ARGS', `Not a folder: ${path}`, { details: { path }, hint: 'Give a folder with --project.' })
   }
-  const means = options.means ?? (existsSync(`/proc/self/fd/${fd}`) ? 'descriptors' : 'compare')
-  return { path: real, fd, dev: stat.dev, means, mounts: watchMounts(real) }
+  const method = options.means ?? (existsSync(`/proc/self/fd/${fd}`) ? 'descriptors' : 'compare')
+  return { path: real, fd, dev: stat.dev, method, mounts: watchMounts(real) }
 }
 
 export function closeRoot(root: Root): void {
@@ -86,7 +86,7 @@ export function enterFolder(root: Root, parent: Folder, names: readonly string[]
 function enter(root: Root, parent: Folder, name: string, asked: readonly string[]): Folder {
   const fd = openSync(parent.at(name), dirFlags)
   try {
-    if (root.means === 'compare') mustBeSame(root, parent.at(name), fd)
+    if (root.method === 'compare') mustBeSame(root, parent.at(name), fd)
     if (root.mounts && fstatSync(fd).dev !== root.dev) throw mounted(asked)
   } catch (cause) {
     closeSync(fd)
@@ -96,7 +96,7 @@ function enter(root: Root, parent: Folder, name: string, asked: readonly string[
 }
 
 function folderAt(root: Root, fd: number, path: string): Folder {
-  const base = root.means === 'descriptors' ? `/proc/self/fd/${fd}` : path
+  const base = root.method === 'descriptors' ? `/proc/self/fd/${fd}` : path
   return {
     fd,
     at: (name) => `${base}/${name}`,
@@ -116,9 +116,9 @@ export function openFile(root: Root, folder: Folder, names: readonly string[]): 
     throw fileFault(names, cause)
   }
   try {
-    if (root.means === 'compare') mustBeSame(root, folder.at(name), fd)
+    if (root.method === 'compare') mustBeSame(root, folder.at(name), fd)
     const stat = fstatSync(fd)
-    judgeFile(stat, names)
+    checkRegularFile(stat, names)
     if (root.mounts?.oneDevice && stat.dev !== root.dev) throw mounted(names)
     return { fd, stat }
   } catch (cause) {
@@ -128,7 +128,7 @@ export function openFile(root: Root, folder: Folder, names: readonly string[]): 
 }
 
 /** Refuses everything but a regular file with a single name. */
-export function judgeFile(stat: Stats, names: readonly string[]): void {
+export function checkRegularFile(stat: Stats, names: readonly string[]): void {
   if (stat.isDirectory())
     throw new ToolError('E_IO', `Is a folder, not a file: ${names.join('/')}`, {
       details: { path: names.join('/') },

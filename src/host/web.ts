@@ -31,7 +31,7 @@ export function openWeb(parts: {
   const load = async (): Promise<Opened> => {
     const [{ openBrowser }, { hostsOnly }, { openPages }, { openPreview }] = await Promise.all([
       import('./browser/browser.ts'),
-      import('./browser/grounds.ts'),
+      import('./browser/network-scope.ts'),
       import('./browser/pages.ts'),
       import('./preview/preview.ts'),
     ])

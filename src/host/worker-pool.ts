@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { ToolError } from '../contracts/errors.ts'
-import { openFairSlots } from '../contracts/fair-slots.ts'
+import { openFairSlots } from '../text/fair-slots.ts'
 
 /** One piece of work for a thread. */
 export interface Work<Job> {

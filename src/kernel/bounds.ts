@@ -20,7 +20,7 @@ interface Schema {
 /** Fields that are longer than they may be, with what they may have. */
 export function beyondBounds(tool: Pick<Tool, 'input' | 'contents'>, input: unknown): { field: string; problem: string }[] {
   const found: { field: string; problem: string }[] = []
-  const look = (value: unknown, schema: Schema, field: string, content: boolean): void => {
+  const check = (value: unknown, schema: Schema, field: string, content: boolean): void => {
     if (found.length >= 20) return
     if (typeof value === 'string') {
       const most = schema.maxLength ?? (content ? longestContent : longestText)
@@ -28,17 +28,17 @@ export function beyondBounds(tool: Pick<Tool, 'input' | 'contents'>, input: unkn
     } else if (Array.isArray(value)) {
       const most = schema.maxItems ?? mostItems
       if (value.length > most) found.push({ field, problem: `must have at most ${most} items` })
-      else value.forEach((item, index) => look(item, schema.items ?? {}, `${field}.${index}`, content))
+      else value.forEach((item, index) => check(item, schema.items ?? {}, `${field}.${index}`, content))
     } else if (typeof value === 'object' && value !== null) {
       const entries = Object.entries(value)
       if (entries.length > mostItems) found.push({ field, problem: `must have at most ${mostItems} fields` })
       else
         for (const [name, item] of entries) {
           const known = schema.properties && Object.hasOwn(schema.properties, name) ? schema.properties[name] : undefined
-          look(item, known ?? {}, field === '' ? name : `${field}.${name}`, content || tool.contents.includes(name))
+          check(item, known ?? {}, field === '' ? name : `${field}.${name}`, content || tool.contents.includes(name))
         }
     }
   }
-  look(input, tool.input as Schema, '', false)
+  check(input, tool.input as Schema, '', false)
   return found
 }

@@ -1,4 +1,4 @@
-import type { Hunk, LineDiff } from '../contracts/diff.ts'
+import type { Hunk, LineDiff } from '../contracts/line-diff.ts'
 import type { Card, CardChange } from '../contracts/tool.ts'
 
 /** What one card shows of lines. What is beyond is kept apart and read one part at a time. */
@@ -9,12 +9,12 @@ const none: LineDiff = { type: 'line', hunks: [] }
 /** A card as it is kept and shown: never larger than somebody reads, and what it leaves out is marked and kept beside it, by path. */
 export function fitted(card: Card, sensitive: ReadonlySet<string>): { card: Card; texts: Map<string, string> } {
   const texts = new Map<string, string>()
-  const weighed = card.changes.map((change) => ({ change, ...sizeOf(change.diff), first: sensitive.has(change.path) }))
+  const measured = card.changes.map((change) => ({ change, ...sizeOf(change.diff), first: sensitive.has(change.path) }))
   let lines = 0
   let characters = 0
   const changes = new Map<CardChange, CardChange>()
   // What makes programs run something first, then the small before the large.
-  for (const one of [...weighed].sort((a, b) => Number(b.first) - Number(a.first) || a.characters - b.characters)) {
+  for (const one of [...measured].sort((a, b) => Number(b.first) - Number(a.first) || a.characters - b.characters)) {
     const marked = one.first ? { ...one.change, sensitive: true as const } : one.change
     const fits = lines + one.lines <= mostLines && characters + one.characters <= mostCharacters
     if (fits) {

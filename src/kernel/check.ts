@@ -1,12 +1,12 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
 import { ToolError, type ErrorCode } from '../contracts/errors.ts'
 import type { Tool } from '../contracts/tool.ts'
-import { validatorOf } from '../contracts/validator.ts'
+import { validatorOf } from '../text/validator.ts'
 import { beyondBounds } from './bounds.ts'
 
 /** The input as the contract wants it, or E_BAD_ARGS naming every field that does not fit. */
 export function checkInput(tool: Tool, raw: unknown): unknown {
-  const input = isRecord(raw) ? tool.forgives(raw) : raw
+  const input = isRecord(raw) ? tool.normalizeInput(raw) : raw
   const validate = validatorOf(tool.input)
   if (validate(input)) {
     const { idempotencyKey: key } = input as { idempotencyKey?: unknown }

@@ -2,26 +2,26 @@ import type { ApprovalHead } from '../contracts/approval.ts'
 import type { Call } from '../contracts/call.ts'
 import type { Config } from '../contracts/config.ts'
 import { ToolError } from '../contracts/errors.ts'
-import { isWhole } from '../contracts/plain.ts'
+import { showsEverything } from '../text/printable.ts'
 import type { Card, Risk, Tool } from '../contracts/tool.ts'
-import { orAborted } from '../contracts/aborts.ts'
-import { answered } from './answered.ts'
+import { orAborted } from '../text/aborts.ts'
+import { awaitDecision } from './await-decision.ts'
 import { fitted } from './card.ts'
 import type { Ports } from './ports.ts'
-import { recordable } from './record.ts'
+import { recordable } from './redacted-input.ts'
 import type { SameCalls } from './same-calls.ts'
 
 export interface Question extends Call {
   tool: Tool
   input: unknown
-  light: Record<string, unknown>
+  redactedInput: Record<string, unknown>
   inputDigest: string
   stateDigest: string
   risk: Risk
   /** What the person is shown. */
   card: () => Card | Promise<Card>
   /** The state of the world now that the card was made: what was shown must be what is asked about. */
-  stillOn?: () => Promise<string>
+  stateNow?: () => Promise<string>
   /** Paths among the changes that make other programs run something. */
   sensitive: readonly string[]
   /** It is asked before a program runs: the yes lives minutes, and a no holds whatever changes meanwhile. */
@@ -46,7 +46,7 @@ export class JustDone extends ToolError {}
  */
 export async function consent(ports: Ports, limits: Config['limits'], question: Question): Promise<string> {
   await afterSame(question)
-  const asked = await standing(ports, limits, question)
+  const asked = await openQuestion(ports, limits, question)
   question.onAsked?.(asked.id)
   const { signal } = question.options
   const wait = Math.min(question.options.approvalWaitMs ?? limits.approvalWaitMs, limits.approvalWaitMs)
@@ -55,7 +55,7 @@ export async function consent(ports: Ports, limits: Config['limits'], question: 
   if (approval.state === 'pending') {
     question.options.onApproval?.(approval.id)
     const look = (): ApprovalHead => (approval = ports.approvals.head(asked.id) ?? approval)
-    await answered(ports.audit, () => look().state, { id: asked.id, until: Math.min(until, asked.expiresAt) }, signal)
+    await awaitDecision(ports.audit, () => look().state, { id: asked.id, until: Math.min(until, asked.expiresAt) }, signal)
   }
   if (approval.state === 'approved') return use(ports, approval, question)
   if (approval.state === 'denied') throw declined(approval)
@@ -71,16 +71,16 @@ export async function consent(ports: Ports, limits: Config['limits'], question: 
 }
 
 /** The question that stands about this call, or a new one. A question about an older state of the world no longer counts. */
-async function standing(ports: Ports, limits: Config['limits'], question: Question): Promise<ApprovalHead> {
+async function openQuestion(ports: Ports, limits: Config['limits'], question: Question): Promise<ApprovalHead> {
   const { tool, inputDigest, stateDigest, risk, caller } = question
   const refused = ports.approvals.refusal(inputDigest, caller)
   if (refused && (question.beforeRun || refused.stateDigest === stateDigest)) return refused
   const known = ports.approvals.about(inputDigest, caller.session)
   if (known?.stateDigest === stateDigest) return known
-  if (known?.state === 'approved' && ports.approvals.move(known.id, 'approved', 'void')) throw worldMoved(known)
+  if (known?.state === 'approved' && ports.approvals.move(known.id, 'approved', 'void')) throw changedSinceAsked(known)
   if (known?.state === 'pending') ports.approvals.move(known.id, 'pending', 'void')
   const { card, texts } = fitted(await question.card(), new Set(question.sensitive))
-  if (question.stillOn && (await question.stillOn()) !== stateDigest) throw movedMeanwhile(tool)
+  if (question.stateNow && (await question.stateNow()) !== stateDigest) throw changedWhileAsking(tool)
   // While the card was made, the same call may have asked: one change is one question.
   const meanwhile = ports.approvals.about(inputDigest, caller.session)
   if (meanwhile?.stateDigest === stateDigest) return meanwhile
@@ -92,12 +92,12 @@ async function standing(ports: Ports, limits: Config['limits'], question: Questi
       inputDigest,
       stateDigest,
       card,
-      input: recordable(tool, question.light),
+      input: recordable(tool, question.redactedInput),
       session: caller.session,
       surface: caller.surface,
       client: caller.client,
       ...(caller.peer !== undefined && { peer: caller.peer }),
-      whole: isWhole(card),
+      whole: showsEverything(card),
     },
     { ttlMs: question.beforeRun ? limits.runApprovalTtlMs : limits.approvalTtlMs, noMs: limits.approvalTtlMs, texts },
   )
@@ -111,7 +111,7 @@ async function standing(ports: Ports, limits: Config['limits'], question: Questi
       surface: caller.surface,
       client: caller.client,
       inputDigest,
-      input: recordable(tool, question.light),
+      input: recordable(tool, question.redactedInput),
     },
     true,
   )
@@ -119,7 +119,7 @@ async function standing(ports: Ports, limits: Config['limits'], question: Questi
 }
 
 function use(ports: Ports, approval: ApprovalHead, question: Question): string {
-  if (approval.stateDigest !== question.stateDigest) throw worldMoved(approval)
+  if (approval.stateDigest !== question.stateDigest) throw changedSinceAsked(approval)
   question.ready?.()
   if (!ports.approvals.move(approval.id, 'approved', 'used')) throw usedUp(approval)
   question.same.begin(question.id, sameKey(question))
@@ -150,13 +150,13 @@ export function withdraw(ports: Ports, inputDigest: string, session: string): vo
   if (known) ports.approvals.move(known.id, known.state, 'void')
 }
 
-function movedMeanwhile(tool: Tool): ToolError {
+function changedWhileAsking(tool: Tool): ToolError {
   return new ToolError('E_CONFLICT', `What ${tool.name} touches was changed by somebody else while the question was made`, {
     hint: 'Look at the files again and make the call again; nobody was asked.',
   })
 }
 
-function worldMoved(approval: ApprovalHead): ToolError {
+function changedSinceAsked(approval: ApprovalHead): ToolError {
   return new ToolError('E_CONFLICT', 'What this call touches has changed since the person saw it', {
     details: { approvalId: approval.id, tool: approval.tool },
     hint: 'Look at the files again and make the call again; a new card will be shown.',

@@ -1,4 +1,4 @@
-import { onAbort } from '../contracts/aborts.ts'
+import { onAbort } from '../text/aborts.ts'
 import { ToolError } from '../contracts/errors.ts'
 
 export interface Deadline {

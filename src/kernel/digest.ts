@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
-import { canonical } from '../contracts/canonical.ts'
-import { inTurns, type Steps } from '../contracts/steps.ts'
+import { canonical } from '../text/canonical.ts'
+import { runInSlices, type Steps } from '../text/steps.ts'
 
 /** Names a value: equal values have equal digests, whatever the order of their fields. */
 export function digest(...values: unknown[]): string {
@@ -10,7 +10,7 @@ export function digest(...values: unknown[]): string {
 /** The same digest of values that hold very many, in small steps. */
 export async function digestLong(...values: unknown[]): Promise<string> {
   const hash = createHash('sha256')
-  await inTurns(feed(hash, values, 2))
+  await runInSlices(feed(hash, values, 2))
   return hash.digest('hex')
 }
 

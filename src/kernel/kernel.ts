@@ -4,14 +4,14 @@ import type { Config } from '../contracts/config.ts'
 import { ToolError } from '../contracts/errors.ts'
 import type { Tool } from '../contracts/tool.ts'
 import { checkInput } from './check.ts'
-import { judgedInOrder } from './judged-in-order.ts'
+import { marksInOrder } from './marks-in-order.ts'
 import { openMarks } from './marks.ts'
 import { openPathScheduler } from './path-scheduler.ts'
-import { perform, type Performed } from './pipeline.ts'
+import { perform, type CallResult } from './pipeline.ts'
 import { openPolicy } from './policy.ts'
 import type { Ports } from './ports.ts'
-import type { Road } from './road.ts'
-import { scrub } from './record.ts'
+import type { KernelContext } from './call-context.ts'
+import { scrub } from './redacted-input.ts'
 import { openSameCalls } from './same-calls.ts'
 
 /** The kernel's public face: what is offered, and the one way to ask for it. */
@@ -22,7 +22,7 @@ export interface Kernel {
   readonly tools: readonly Tool[]
   offers(name: string): boolean
   accepts(name: string, input: unknown): boolean
-  call(name: string, input: unknown, caller: Caller, options?: CallOptions): Promise<Performed>
+  call(name: string, input: unknown, caller: Caller, options?: CallOptions): Promise<CallResult>
 }
 
 export function openKernel(tools: readonly Tool[], config: Config, ports: Ports): Kernel {
@@ -38,9 +38,18 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
   const offered = tools.filter((tool) => tool.audience === 'agent' && policy.offers(tool))
   const scheduler = openPathScheduler(config.limits)
   const marksNow = openMarks(config, ports.world)
-  const marks = judgedInOrder(marksNow)
+  const marks = marksInOrder(marksNow)
   const same = openSameCalls()
-  const road: Road = { ports, policy, marks, marksNow, scheduler, same, config, offered: offered.map((tool) => tool.name) }
+  const kernel: KernelContext = {
+    ports,
+    policy,
+    marks,
+    marksNow,
+    scheduler,
+    same,
+    config,
+    offered: offered.map((tool) => tool.name),
+  }
   // Ids name calls, they guard nothing: a random start and a count are unique and cost no randomness per call.
   const start = randomBytes(8).toString('hex')
   let count = 0
@@ -66,13 +75,13 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
         (tool?.audience === 'person' && caller.role !== 'person') || (tool?.audience === 'resource' && !options.asResource)
       if (!tool || closed)
         throw new ToolError('E_UNSUPPORTED', `No such tool: ${name.slice(0, 100)}`, {
-          details: { tools: road.offered },
+          details: { tools: kernel.offered },
           hint: 'Choose one of the listed tools.',
         })
       // What a client calls itself is its own words, and is written down with everything it does.
       const known = { ...caller, client: scrub(caller.client) }
       const id = `call_${start}${(++count).toString(16).padStart(8, '0')}`
-      const act = (): Promise<Performed> => perform(road, tool, input, { id, caller: known, options })
+      const act = (): Promise<CallResult> => perform(kernel, tool, input, { id, caller: known, options })
       const path = (input as { path?: unknown } | null)?.path
       // What is longer is no path, and is refused further on: nothing looks through it before.
       if (typeof path !== 'string' || path.length > longestPath) return act()

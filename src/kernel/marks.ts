@@ -1,18 +1,18 @@
 import type { Config } from '../contracts/config.ts'
-import { whatRuns, whatRunsBelow } from '../contracts/files-that-run/index.ts'
+import { whatRuns, whatRunsBelow } from '../text/files-that-run/index.ts'
 import { ToolError } from '../contracts/errors.ts'
-import { compileGlobs } from '../contracts/glob.ts'
-import { hiddenTextNotes } from '../contracts/hidden-text.ts'
+import { compileGlobs } from '../text/glob.ts'
+import { hiddenTextNotes } from '../text/hidden-text.ts'
 import type { KnownLinks, MadeLink } from '../contracts/links.ts'
-import { foldPath } from '../contracts/names.ts'
-import { shownName } from '../contracts/plain.ts'
-import { mayBeSecret } from '../contracts/secret-files.ts'
+import { foldPath } from '../text/fold-name.ts'
+import { quotedName } from '../text/printable.ts'
+import { mayBeSecret } from '../text/secret-files.ts'
 import type { Effect } from '../contracts/stage.ts'
-import { atOnce, each, inTurns, type Steps } from '../contracts/steps.ts'
+import { runToEnd, each, runInSlices, type Steps } from '../text/steps.ts'
 import type { Card, Draft, Touch } from '../contracts/tool.ts'
 import { posix } from 'node:path'
 import type { WorldPort } from './ports.ts'
-import { wouldBeRepository } from './shapes.ts'
+import { wouldBeRepository } from './runs-indirectly.ts'
 
 /** Why a file that is written is not like any other, and whether the person is asked about it. */
 export interface Mark {
@@ -24,7 +24,7 @@ export interface Mark {
 }
 
 /** What is known of a call when its files are judged. */
-export interface Written {
+export interface PlannedWrite {
   touches: readonly Touch[]
   /** What will stand there, where the tool can say; asked for only where it matters. */
   drafts?: () => Draft[] | Promise<Draft[]>
@@ -33,10 +33,10 @@ export interface Written {
 }
 
 /** At once where nothing is written and no write of the same session is ahead there. */
-export type Marks = (written: Written & { session: string }) => Mark[] | Promise<Mark[]>
+export type Marks = (written: PlannedWrite & { session: string }) => Mark[] | Promise<Mark[]>
 
 /** On the files as they are at this moment, whoever is ahead. */
-export type MarksNow = (written: Written) => Promise<Mark[]>
+export type MarksNow = (written: PlannedWrite) => Promise<Mark[]>
 
 /** Faults of a draft that its write has too, whenever it is made. */
 const unwritable = new Set<string>(['E_NOT_FOUND', 'E_ENCODING', 'E_BAD_ARGS', 'E_TOO_LARGE', 'E_DENY_PATH'])
@@ -70,7 +70,7 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
    * What could be executed before is an ordinary change, and said; what can be from now on is asked about. What cannot be drafted cannot
    * be written: the call itself says why.
    */
-  const byContent = async (paths: readonly string[], drafts: Written['drafts']): Promise<Mark[]> => [
+  const byContent = async (paths: readonly string[], drafts: PlannedWrite['drafts']): Promise<Mark[]> => [
     ...paths
       .filter(mayExecute)
       .map((path): Mark => ({ path, says: 'can be executed, and is another from now on', asks: 'never' })),
@@ -83,12 +83,12 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
       return false
     }
   }
-  const scriptsIn = async (drafts: NonNullable<Written['drafts']>): Promise<Mark[]> => {
+  const scriptsIn = async (drafts: NonNullable<PlannedWrite['drafts']>): Promise<Mark[]> => {
     try {
       return (await drafts()).flatMap(({ path: given, text }): Mark[] => {
         if (!isScript(text)) return []
         const path = world.normal(given)
-        if (!world.stands(path)) return [{ path, says: 'is new, and can be executed by its first bytes', asks: 'once' }]
+        if (!world.exists(path)) return [{ path, says: 'is new, and can be executed by its first bytes', asks: 'once' }]
         const before = world.read(path)?.subarray(0, 4).toString('latin1') ?? ''
         return isScript(before) ? [] : [{ path, says: 'can be executed by its first bytes from now on', asks: 'once' }]
       })
@@ -102,7 +102,7 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
   return async (written) => {
     const paths = written.touches.flatMap((touch) => ('path' in touch && touch.access === 'write' ? [touch.path] : []))
     const { effects = [] } = written
-    const made = (await inTurns(each(effects, linkOf))).flat()
+    const made = (await runInSlices(each(effects, linkOf))).flat()
     const links = await world.links(made)
     /** What a program, or a call under that name, would be told, for a path and for each name that links give it. */
     const byWord = (path: string): Mark[] => {
@@ -112,7 +112,7 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
       const row = whatRuns(starter)
       const asks = row?.class === '2' || /(^|\/)package\.json$/i.test(starter) || how !== 'whole' ? 'once' : 'always'
       const why = how === 'unread' ? 'is too large to be looked at whole and ' : ''
-      const says = `${how === 'whole' ? 'is' : 'may be'} started by ${shownName(starter)}, which ${why}${row?.when ?? 'runs by itself'}`
+      const says = `${how === 'whole' ? 'is' : 'may be'} started by ${quotedName(starter)}, which ${why}${row?.when ?? 'runs by itself'}`
       return [...byName(path), { path, says, asks }]
     }
     const repositories = (found: readonly string[]): Mark[] =>
@@ -124,14 +124,14 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
     const newLinks = new Set(made.map(({ path }) => path))
     const otherwise = (name: string, path: string): Mark[] => [
       ...byWord(name),
-      ...repositories(atOnce(wouldBeRepository(world, [name]))),
+      ...repositories(runToEnd(wouldBeRepository(world, [name]))),
       ...(newLinks.has(path) ? byPlace(name) : []),
     ]
     return [
-      ...(await inTurns(each(paths, byWord))).flat(),
-      ...repositories(await inTurns(wouldBeRepository(world, paths))),
-      ...(await inTurns(byLinks(paths, links, otherwise))),
-      ...(await inTurns(each(effects, byEffect))).flat(),
+      ...(await runInSlices(each(paths, byWord))).flat(),
+      ...repositories(await runInSlices(wouldBeRepository(world, paths))),
+      ...(await runInSlices(byLinks(paths, links, otherwise))),
+      ...(await runInSlices(each(effects, byEffect))).flat(),
       ...(written.effects ? [] : await byContent(paths, written.drafts)),
     ]
   }
@@ -141,15 +141,15 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
 const mostNames = 20_000
 
 /** What is written is also written under every name that a link gives it: `docs/tasks.json`, where `.vscode` leads to `docs`. */
-function* byLinks(paths: readonly string[], links: KnownLinks, judge: (name: string, path: string) => Mark[]): Steps<Mark[]> {
+function* byLinks(paths: readonly string[], links: KnownLinks, marksOf: (name: string, path: string) => Mark[]): Steps<Mark[]> {
   let room = mostNames
   const marks: Mark[] = []
   for (const path of paths) {
     const { names, all } = room > 0 ? links.namesOf(path) : { names: [], all: false }
     room -= names.length
     for (const one of names) {
-      for (const { path: name, says, asks } of judge(one, path))
-        marks.push({ path, says: `is also ${shownName(name)}, which ${says}`, asks })
+      for (const { path: name, says, asks } of marksOf(one, path))
+        marks.push({ path, says: `is also ${quotedName(name)}, which ${says}`, asks })
       yield
     }
     if (!all || !links.all)
@@ -183,15 +183,15 @@ function byEffect(effect: Effect): Mark[] {
   const row = leads === undefined ? undefined : whatRuns(leads)
   const below = leads === undefined || row ? undefined : whatRunsBelow(leads)
   return [
-    ...(row ? [{ path, says: `leads to ${shownName(leads ?? '')}, which ${row.when}`, asks: 'always' } as const] : []),
+    ...(row ? [{ path, says: `leads to ${quotedName(leads ?? '')}, which ${row.when}`, asks: 'always' } as const] : []),
     ...(below
-      ? [{ path, says: `leads to ${shownName(leads ?? '')}, which holds what ${below.when}`, asks: 'always' } as const]
+      ? [{ path, says: `leads to ${quotedName(leads ?? '')}, which holds what ${below.when}`, asks: 'always' } as const]
       : []),
     ...(leads === undefined
       ? []
       : byPlace(path).map(({ says }): Mark => ({
           path,
-          says: `is a link to ${shownName(leads)}, and from now on what is written there counts here; it ${says}`,
+          says: `is a link to ${quotedName(leads)}, and from now on what is written there counts here; it ${says}`,
           asks: 'always',
         }))),
     ...(form === 'file' && after !== null && after & 0o111 && !((before ?? 0) & 0o111)
@@ -256,5 +256,5 @@ export function tellMarks(card: Card, marks: readonly Mark[]): Card {
 
 function namedIn(paths: readonly string[]): string {
   const more = paths.length > mostNamed ? ` and ${paths.length - mostNamed} more` : ''
-  return `${paths.slice(0, mostNamed).map(shownName).join(', ')}${more}`
+  return `${paths.slice(0, mostNamed).map(quotedName).join(', ')}${more}`
 }

@@ -1,7 +1,7 @@
-import { orAborted } from '../contracts/aborts.ts'
+import { orAborted } from '../text/aborts.ts'
 import type { Caller } from '../contracts/call.ts'
 import { ToolError } from '../contracts/errors.ts'
-import { openFairSlots, type FairSlots, type Pace } from '../contracts/fair-slots.ts'
+import { openFairSlots, type FairSlots, type Throttle } from '../text/fair-slots.ts'
 import type { Touch } from '../contracts/tool.ts'
 import { openPathOrder } from './path-order.ts'
 
@@ -37,10 +37,10 @@ export function openPathScheduler({ maxConcurrent, maxPrograms, maxQueued }: Sch
       details: { busy: true, waiting: count },
       hint: 'Wait for answers before sending more, or raise limits.maxQueued.',
     })
-  const open = (slots: number, perClient: number, pace?: Pace): FairSlots =>
-    openFairSlots({ slots, perClient, mostWaiting: maxQueued, busy, ...(pace && { pace }) })
+  const open = (slots: number, perClient: number, throttle?: Throttle): FairSlots =>
+    openFairSlots({ slots, perClient, mostWaiting: maxQueued, busy, ...(throttle && { throttle }) })
   const lanes: Record<Lane, FairSlots> = {
-    files: open(maxConcurrent, maxConcurrent, openPace(turnMs)),
+    files: open(maxConcurrent, maxConcurrent, openThrottle(turnMs)),
     waits: open(maxConcurrent, shareOf(maxConcurrent)),
     programs: open(maxPrograms, shareOf(maxPrograms)),
   }
@@ -85,7 +85,7 @@ function shareOf(slots: number): number {
 }
 
 /** Counts the time of each turn of the event loop from its first call on. */
-function openPace(ms: number): Pace {
+function openThrottle(ms: number): Throttle {
   let began: number | undefined
   const acts = new Set<() => void>()
   const next = (): void => {

@@ -1,8 +1,8 @@
-import { isWebAddress } from '../contracts/address.ts'
+import { isWebAddress } from '../text/address.ts'
 import type { Config } from '../contracts/config.ts'
 import { ToolError } from '../contracts/errors.ts'
-import { secretOn } from '../contracts/secret-files.ts'
-import type { Steps } from '../contracts/steps.ts'
+import { secretOn } from '../text/secret-files.ts'
+import type { Steps } from '../text/steps.ts'
 import { risks, type Risk, type Tool, type Touch } from '../contracts/tool.ts'
 import type { Caller } from '../contracts/call.ts'
 
@@ -10,14 +10,14 @@ export interface Policy {
   /** Whether the tool is switched on at all. */
   offers(tool: Tool): boolean
   /** Throws where the mode, a switch, a host or a command forbids the call. Paths are judged by the world itself. */
-  judge(tool: Tool, touches: readonly Touch[]): void
+  authorize(tool: Tool, touches: readonly Touch[]): void
   /** The same of very many, in steps. */
-  judgeAll(tool: Tool, touches: readonly Touch[]): Steps<void>
+  authorizeAll(tool: Tool, touches: readonly Touch[]): Steps<void>
   /** The risk in force: the tool's floor, what the arguments imply, and whatever raises it. Nothing lowers it. */
   risk(floor: Risk, touches: readonly Touch[], failures: (path: string) => number, raised?: Risk, marked?: boolean): Risk
   asks(risk: Risk): boolean
   /** Throws where one call changes more lines, in all its files together, than a person could look over. */
-  judgeSize(lines: number, caller: Caller): void
+  checkSize(lines: number, caller: Caller): void
 }
 
 /** `letThrough` says whether a person lets the session of the present call read this secret. */
@@ -30,7 +30,7 @@ export function openPolicy(config: Config, letThrough: (path: string) => boolean
     picked.length === 0 || picked.some((parts) => parts.every((part) => part === toolset || part === name))
   const hosts = new Set(policies.browserAllowedHosts.map((host) => host.toLowerCase()))
 
-  const judgeTouch = (touch: Touch): void => {
+  const authorizeTouch = (touch: Touch): void => {
     if ('command' in touch && !policies.allowedCommands.includes(touch.command))
       throw new ToolError('E_POLICY_VIOLATION', `Command not allowed: ${touch.command}`, {
         details: { command: touch.command, allowed: policies.allowedCommands },
@@ -60,7 +60,7 @@ export function openPolicy(config: Config, letThrough: (path: string) => boolean
       isPicked(tool) &&
       (developer || !tool.developer) &&
       (tool.needs === undefined || config[tool.needs]),
-    judge(tool, touches) {
+    authorize(tool, touches) {
       if (tool.audience !== 'person' && !isPicked(tool))
         throw new ToolError('E_TOOL_DISABLED', `${tool.name} is switched off`, {
           hint: 'It is not among the toolsets and tools in the setting tools.',
@@ -77,12 +77,12 @@ export function openPolicy(config: Config, letThrough: (path: string) => boolean
         throw new ToolError('E_TOOL_DISABLED', `${tool.name} is switched off`, {
           hint: 'A person can switch it on: --enable-shell, HANDRAIL_ENABLE_SHELL=1, or "enableShell": true in their own settings file (a project’s counts after `handrail trust`).',
         })
-      for (const touch of touches) judgeTouch(touch)
+      for (const touch of touches) authorizeTouch(touch)
     },
-    *judgeAll(tool, touches) {
-      policy.judge(tool, [])
+    *authorizeAll(tool, touches) {
+      policy.authorize(tool, [])
       for (const touch of touches) {
-        judgeTouch(touch)
+        authorizeTouch(touch)
         yield
       }
     },
@@ -93,7 +93,7 @@ export function openPolicy(config: Config, letThrough: (path: string) => boolean
       return highest(floor, implied || marked ? 'R2' : 'R0', raised)
     },
     asks: (risk) => risks.indexOf(risk) >= risks.indexOf(policies.askFrom),
-    judgeSize(lines, caller) {
+    checkSize(lines, caller) {
       if (caller.role === 'person' || lines <= policies.batchMaxLines) return
       throw new ToolError(
         'E_POLICY_VIOLATION',

@@ -35,8 +35,8 @@ export interface WorldPort {
   /** One holder among all processes on the project; what a killed one left is put right first. */
   exclusive<T>(act: () => T | Promise<T>, signal?: AbortSignal): Promise<T>
   /** Whether anything stands at a path, without reading it. */
-  stands(path: string): boolean
-  /** What stands at each path, in a word; null is nothing. The object has no prototype. A promise only where it takes long. */
+  exists(path: string): boolean
+  /** What stands at each path, as a fingerprint; null is nothing. The object has no prototype. A promise only where it takes long. */
   states(paths: readonly string[]): Record<string, string | null> | Promise<Record<string, string | null>>
   /** Whether the file there may be executed, by its permissions, where those mean anything. */
   mayExecute(path: string): boolean
@@ -46,7 +46,7 @@ export interface WorldPort {
   newest(): number
   /** Whether it has changed one of these since, be it away and back again. */
   changedSince(paths: readonly string[], newest: number): boolean
-  /** A word for all of the project that a program sees below a folder: another one as soon as anything there changed. */
+  /** A fingerprint of all of the project that a program sees below a folder: another one as soon as anything there changed. */
   fingerprint(scope: string, signal?: AbortSignal): Promise<string>
   /**
    * While a program runs that a person agreed to beforehand, no agent changes what it sees: their commits are refused at once. Waits
@@ -54,7 +54,7 @@ export interface WorldPort {
    */
   pin(pin: { call: string; tool: string; scope: string }, forMs: number, signal?: AbortSignal): Promise<() => void>
   /** Why an agent cannot change these paths now: a program runs on them as a person saw them. */
-  held(paths: readonly string[], call: string): ToolError | undefined
+  pinConflict(paths: readonly string[], call: string): ToolError | undefined
   commit(
     changes: readonly Change[],
     origin: WorldOrigin,

@@ -1,10 +1,10 @@
 import { ToolError } from '../contracts/errors.ts'
-import { oneLine, shownName } from '../contracts/plain.ts'
-import { redactLong } from '../contracts/redact/long.ts'
-import { shellWords } from '../contracts/shell-words.ts'
-import type { Program, Ran } from '../contracts/stage.ts'
+import { oneLine, quotedName } from '../text/printable.ts'
+import { redactLong } from '../text/redact/long.ts'
+import { shellWords } from '../text/shell-words.ts'
+import type { Program, ProgramResult } from '../contracts/stage.ts'
 import type { Staged } from '../contracts/staged.ts'
-import { each, inTurns } from '../contracts/steps.ts'
+import { each, runInSlices } from '../text/steps.ts'
 import type { Card, Risk, Touch, Written } from '../contracts/tool.ts'
 import { checkOutput } from './check.ts'
 import { consent, Unanswered, withdraw } from './consent.ts'
@@ -13,26 +13,26 @@ import { digest, digestLong } from './digest.ts'
 import { behindLinks, type BehindLinks } from './behind-links.ts'
 import { askedAbout, askedOnce, newAmong, reasons, tellMarks, type Mark } from './marks.ts'
 import { highest } from './policy.ts'
-import { powers } from './powers.ts'
-import type { Judged, Programmed } from './road.ts'
+import { openToolContext } from './tool-context.ts'
+import type { CallContext, ProgramContext } from './call-context.ts'
 import { statesOf } from './states.ts'
 
 /** What is known of a program before it runs. */
-export async function programmed(judged: Judged): Promise<Programmed | undefined> {
-  const { road, tool, input, call } = judged
+export async function prepareProgram(context: CallContext): Promise<ProgramContext | undefined> {
+  const { kernel, tool, input, call } = context
   const program = await tool.program?.(input)
   if (!program) return undefined
   mustFit(program)
-  const { stages } = road.ports
+  const { stages } = kernel.ports
   const confinement = await stages.confinement()
   if (program.discards && !confinement.confined)
     throw new ToolError('E_UNSUPPORTED', `What ${tool.name} changes cannot be thrown away here: ${confinement.says}`, {
       hint: 'Leave that wish out: it is then run after a person agreed, and what it changed can be undone.',
     })
-  road.ports.approvals.lapse()
-  const waiting = await stages.waiting(judged.inputDigest(), call.caller.session)
+  kernel.ports.approvals.lapse()
+  const waiting = await stages.waiting(context.inputDigest(), call.caller.session)
   // A server says by itself that it needs a stage; what ran on one already is committed or thrown away.
-  if (!confinement.confined && road.config.stage.unconfined === 'refuse' && !program.serves && !waiting)
+  if (!confinement.confined && kernel.config.stage.unconfined === 'refuse' && !program.serves && !waiting)
     throw new ToolError('E_UNSUPPORTED', `Programs are not run here, since nothing confines them. ${confinement.says}`, {
       hint: '`handrail doctor` says what is missing. stage.unconfined "ask" would run it after a person agreed.',
     })
@@ -59,14 +59,14 @@ function mustFit({ argv }: Program): void {
  * The risk of letting a program run. A stage shows what it did before any of it counts, so running it there is none, whatever
  * its words are; the network, a program that nothing confines, and one that spends or publishes are asked about first.
  */
-export function riskBefore({ program, confined }: Programmed, floor: Risk): Risk {
+export function riskBefore({ program, confined }: ProgramContext, floor: Risk): Risk {
   // A server that cannot be confined is not run, so there is nothing to ask.
   const bare = !confined && program.serves === undefined
   return program.network || bare || floor === 'R3' ? highest(floor, 'R2') : 'R0'
 }
 
 /** What a person sees before a program runs, where it must be asked about first. */
-export function cardBefore(card: Card, { program, confined, says }: Programmed): Card {
+export function cardBefore(card: Card, { program, confined, says }: ProgramContext): Card {
   const notes = [
     ...(card.notes ?? []),
     `Runs: ${shellWords(program.argv)}`,
@@ -79,20 +79,20 @@ export function cardBefore(card: Card, { program, confined, says }: Programmed):
 }
 
 /** The part of the project a program sees. */
-export function scopeOf({ program, confined }: Programmed): string {
+export function scopeOf({ program, confined }: ProgramContext): string {
   return confined && program.alone ? (program.changes ?? '') : ''
 }
 
 /** Runs a program that was agreed to beforehand on exactly the project the person saw, and lets no agent change that under it. */
-async function asSeen<T>(judged: Judged, programmed: Programmed, run: () => Promise<T>): Promise<T> {
-  const { road, tool, call } = judged
-  const { world } = road.ports
-  if (programmed.seen === undefined) return run()
-  const scope = scopeOf(programmed)
-  const pinMs = programmed.program.timeoutMs + road.config.limits.callTimeoutMs
+async function runPinned<T>(context: CallContext, programContext: ProgramContext, run: () => Promise<T>): Promise<T> {
+  const { kernel, tool, call } = context
+  const { world } = kernel.ports
+  if (programContext.seen === undefined) return run()
+  const scope = scopeOf(programContext)
+  const pinMs = programContext.program.timeoutMs + kernel.config.limits.callTimeoutMs
   const release = await world.pin({ call: call.id, tool: tool.name, scope }, pinMs, call.options.signal)
   try {
-    if ((await world.fingerprint(scope, call.options.signal)) !== programmed.seen)
+    if ((await world.fingerprint(scope, call.options.signal)) !== programContext.seen)
       throw new ToolError('E_CONFLICT', 'The project changed after a person agreed to this run, so it was not run', {
         hint: 'A yes to a run is a yes to the files as they were. Make the call again; a new card will be shown.',
       })
@@ -103,16 +103,16 @@ async function asSeen<T>(judged: Judged, programmed: Programmed, run: () => Prom
 }
 
 /** The road of a program: run on a stage, judged by what it did there and not by its words, asked about, committed like any write. */
-export async function stage(judged: Judged, programmed: Programmed): Promise<unknown> {
-  const { program, confined, waiting } = programmed
-  const { road, tool, input, call, trace } = judged
-  const { ports } = road
+export async function stage(context: CallContext, programContext: ProgramContext): Promise<unknown> {
+  const { program, confined, waiting } = programContext
+  const { kernel, tool, input, call, callAudit } = context
+  const { ports } = kernel
   const { signal } = call.options
   const origin = { call: call.id, session: call.caller.session, person: call.caller.role === 'person', idempotencyKey: null }
   let staged = waiting
   let written: readonly Written[] = []
   const run = async (): Promise<Staged> => {
-    staged = await ports.stages.run(program, { ...origin, tool: tool.name, inputDigest: judged.inputDigest() }, signal)
+    staged = await ports.stages.run(program, { ...origin, tool: tool.name, inputDigest: context.inputDigest() }, signal)
     // Not confined, so it has happened: what it takes to undo it is kept, however it ended.
     if (!staged.ran.confined) written = await ports.world.record(staged.made(), origin)
     return staged
@@ -120,23 +120,23 @@ export async function stage(judged: Judged, programmed: Programmed): Promise<unk
   const progress = tick(call.options.onProgress, program)
   try {
     const pinned = (): Promise<Staged> =>
-      asSeen(judged, programmed, () => (confined ? run() : ports.world.exclusive(run, signal)))
-    staged ??= await road.scheduler.run({ caller: call.caller, lane: 'programs', touches: [], signal }, pinned)
+      runPinned(context, programContext, () => (confined ? run() : ports.world.exclusive(run, signal)))
+    staged ??= await kernel.scheduler.run({ caller: call.caller, lane: 'programs', touches: [], signal }, pinned)
     progress.stop()
-    trace.ran(staged.ran)
-    trace.wrote(written.map((one) => one.snapshotId))
+    callAudit.ran(staged.ran)
+    callAudit.wrote(written.map((one) => one.snapshotId))
     const evidence: string[] = []
     for (const { kind, text } of (await tool.evidence?.(input, staged.ran, staged.sides)) ?? [])
       evidence.push(ports.evidence.keep(call.id, kind, await redactLong(text)))
-    trace.kept(evidence)
+    callAudit.kept(evidence)
     mustHaveEnded(staged.ran, tool.name)
-    if (staged.ran.confined && staged.ran.effects.length && !program.discards) written = await commit(judged, staged)
+    if (staged.ran.confined && staged.ran.effects.length && !program.discards) written = await commitStage(context, staged)
     staged.discard()
     const { ran } = staged
-    const limit = deadline(road.config.limits.callTimeoutMs, signal)
+    const limit = deadline(kernel.config.limits.callTimeoutMs, signal)
     const facts = { ran: { value: ran }, committed: { value: written }, evidence: { value: evidence } }
     try {
-      const doing = tool.execute(input, Object.defineProperties(powers(judged, {}, limit), facts))
+      const doing = tool.execute(input, Object.defineProperties(openToolContext(context, {}, limit), facts))
       return checkOutput(tool, doing instanceof Promise ? await limit.within(doing) : doing)
     } finally {
       limit.done()
@@ -150,24 +150,24 @@ export async function stage(judged: Judged, programmed: Programmed): Promise<unk
   }
 }
 
-async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
-  const { road, tool, input, light, call, trace } = judged
-  const { ports, policy, config } = road
+async function commitStage(context: CallContext, staged: Staged): Promise<Written[]> {
+  const { kernel, tool, input, redactedInput, call, callAudit } = context
+  const { ports, policy, config } = kernel
   const { session, role } = call.caller
-  const touches = await inTurns(each(Object.keys(staged.states), (path): Touch => ({ path, access: 'write' })))
-  await inTurns(policy.judgeAll(tool, touches))
-  const marks = await road.marks({ session, touches, effects: staged.ran.effects })
+  const touches = await runInSlices(each(Object.keys(staged.states), (path): Touch => ({ path, access: 'write' })))
+  await runInSlices(policy.authorizeAll(tool, touches))
+  const marks = await kernel.marks({ session, touches, effects: staged.ran.effects })
   // What a program changed is asked about whatever it is: nothing about its paths could ask for more.
   const risk = highest(tool.risk(input), 'R2', call.options.raisedRisk)
-  trace.know({ input, light, touches, marks, risk, changes: true })
-  const inputDigest = await digestLong(judged.inputDigest(), staged.ran.effects)
+  callAudit.setFacts({ input, redactedInput, touches, marks, risk, changes: true })
+  const inputDigest = await digestLong(context.inputDigest(), staged.ran.effects)
   const state = await digestLong(staged.states)
   const stateNow = async (): Promise<string> => digestLong(await statesOf(ports.world, touches))
   if ((await stateNow()) !== state) {
     withdraw(ports, inputDigest, session)
     throw new ToolError('E_CONFLICT', 'Files this program changed were changed by somebody else since it ran', {
       details: { paths: touches.slice(0, 20).map((touch) => ('path' in touch ? touch.path : '')) },
-      hint: 'Nothing of it was taken over. Make the call again to run it on the files as they are now.',
+      hint: 'None of it was applied. Make the call again to run it on the files as they are now.',
     })
   }
   const asks = policy.asks(risk) && role !== 'person'
@@ -181,13 +181,13 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
     const card = async (): Promise<Card> => tellMarks(await cardAfter(await tool.card(input), staged, sensitive, links), marks)
     const question = {
       ...call,
-      same: road.same,
+      same: kernel.same,
       sensitive,
       beforeRun: false,
-      stillOn: async () => bound(await stateNow(), digest((await behind()).states)),
+      stateNow: async () => bound(await stateNow(), digest((await behind()).states)),
       tool,
       input,
-      light,
+      redactedInput,
       inputDigest,
       stateDigest,
       risk,
@@ -195,37 +195,40 @@ async function commit(judged: Judged, staged: Staged): Promise<Written[]> {
       onAsked: (id: string) => staged.keep(id),
       // What ran already and was agreed to is not lost because another program runs: the same call, made again, commits it.
       ready() {
-        const held = ports.world.held(Object.keys(staged.states), call.id)
-        if (held)
-          throw new Unanswered(held.code, held.message, { ...(held.details && { details: held.details }), hint: held.hint })
+        const pinned = ports.world.pinConflict(Object.keys(staged.states), call.id)
+        if (pinned)
+          throw new Unanswered(pinned.code, pinned.message, {
+            ...(pinned.details && { details: pinned.details }),
+            hint: pinned.hint,
+          })
       },
     }
     await staged.mayWait()
     const approval = await consent(ports, config.limits, question)
-    trace.approved(approval, stateDigest)
+    callAudit.approved(approval, stateDigest)
     ports.grants.letChange(session, askedOnce(marks), approval)
     staged.take(call.id)
   }
-  return road.scheduler.run({ caller: call.caller, lane: 'files', touches, signal: call.options.signal }, () =>
+  return kernel.scheduler.run({ caller: call.caller, lane: 'files', touches, signal: call.options.signal }, () =>
     ports.world.exclusive(async () => {
       if (asks) {
-        const news = newAmong(await road.marksNow({ touches, effects: staged.ran.effects }), marks, () => false)
-        if (news.length > 0 || digest((await behind()).states) !== led) throw movedAround(news)
+        const news = newAmong(await kernel.marksNow({ touches, effects: staged.ran.effects }), marks, () => false)
+        if (news.length > 0 || digest((await behind()).states) !== led) throw surroundingsChanged(news)
       }
       const changes = await staged.changes()
       const origin = { call: call.id, session, person: role === 'person', idempotencyKey: null }
-      const written = await ports.world.commit(changes, origin, undefined, () => trace.landed(changes.length))
-      trace.wrote(written.map((one) => one.snapshotId))
-      if (ports.sessions.failing(session)) await inTurns(each(changes, ({ path }) => ports.sessions.repaired(session, path)))
+      const written = await ports.world.commit(changes, origin, undefined, () => callAudit.landed(changes.length))
+      callAudit.wrote(written.map((one) => one.snapshotId))
+      if (ports.sessions.failing(session)) await runInSlices(each(changes, ({ path }) => ports.sessions.repaired(session, path)))
       return written
     }, call.options.signal),
   )
 }
 
-function movedAround(news: readonly Mark[]): ToolError {
+function surroundingsChanged(news: readonly Mark[]): ToolError {
   return new ToolError('E_CONFLICT', 'What lies around the files this program changed is not what the person saw', {
     details: { paths: news.slice(0, 20).map(({ path }) => path) },
-    hint: 'Nothing of it was taken over. Make the call again; a new card will be shown.',
+    hint: 'None of it was applied. Make the call again; a new card will be shown.',
   })
 }
 
@@ -240,7 +243,7 @@ async function cardAfter(card: Card, { ran, show }: Staged, sensitive: string[],
       .map((line) => `> ${oneLine(line, 200)}`)
   const notes = [
     ...(card.notes ?? []),
-    ran.exitCode === 0 ? `It ended well after ${ran.ms} ms.` : `It ended with exit code ${ran.exitCode} after ${ran.ms} ms.`,
+    ran.exitCode === 0 ? `Exited 0 in ${ran.ms} ms.` : `Exited ${ran.exitCode} in ${ran.ms} ms.`,
     ...(ran.network ? ['It had the network.'] : []),
     ...leftoverNotes(ran),
     ...(ran.stdout.text.trim() ? ['It printed:', ...last(ran.stdout.text)] : []),
@@ -252,7 +255,7 @@ async function cardAfter(card: Card, { ran, show }: Staged, sensitive: string[],
 const mostReasons = 20
 
 /** What is left behind, a sentence for each reason. */
-function leftoverNotes({ leftover, leftoverMore = 0 }: Ran): string[] {
+function leftoverNotes({ leftover, leftoverMore = 0 }: ProgramResult): string[] {
   const byReason = new Map<string, string[]>()
   for (const { path, why } of leftover) {
     const known = byReason.get(why)
@@ -262,25 +265,25 @@ function leftoverNotes({ leftover, leftoverMore = 0 }: Ran): string[] {
   const reasons = [...byReason]
   const said = reasons.slice(0, mostReasons).map(([why, paths]) => {
     const more = paths.length > 5 ? ` and ${paths.length - 5} more` : ''
-    return `Not taken over: ${paths.slice(0, 5).map(shownName).join(', ')}${more} (${why}).`
+    return `Not applied: ${paths.slice(0, 5).map(quotedName).join(', ')}${more} (${why}).`
   })
   const more = reasons.slice(mostReasons).reduce((sum, [, paths]) => sum + paths.length, leftoverMore)
-  return more > 0 ? [...said, `Not taken over: ${more} more that are not named here.`] : said
+  return more > 0 ? [...said, `Not applied: ${more} more that are not named here.`] : said
 }
 
-function mustHaveEnded(ran: Ran, tool: string): void {
+function mustHaveEnded(ran: ProgramResult, tool: string): void {
   if (ran.ended === undefined) return
   const late = ran.ended.startsWith('it ran longer')
   throw new ToolError(late ? 'E_TIMEOUT' : 'E_POLICY_VIOLATION', `${tool} was ended: ${ran.ended}`, {
     details: { stdout: ran.stdout.text.slice(-2_048), stderr: ran.stderr.text.slice(-2_048), ms: ran.ms },
     hint: ran.confined
-      ? 'Nothing it did was taken over. Ask for less at once, or for more time where the tool lets you.'
+      ? 'Nothing it did was applied. Ask for less at once, or for more time where the tool lets you.'
       : 'What it had changed by then is kept for undo: handrail undo --last.',
   })
 }
 
 /** Long work shows that it goes on. */
-function tick(onProgress: Judged['call']['options']['onProgress'], { timeoutMs }: Program): { stop(): void } {
+function tick(onProgress: CallContext['call']['options']['onProgress'], { timeoutMs }: Program): { stop(): void } {
   if (!onProgress) return { stop: () => undefined }
   const began = performance.now()
   const total = Math.ceil(timeoutMs / 1_000)

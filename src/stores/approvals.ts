@@ -39,7 +39,7 @@ export interface Asking {
 }
 
 /** Whom the store tells what the log must say. */
-export interface Tell {
+export interface ApprovalListener {
   /** A question that nobody can answer any more, and why. */
   lapsed(approval: ApprovalHead, by: 'time' | 'room for others'): void
   /**
@@ -91,7 +91,7 @@ const pathsTold = 3
  * Questions to people and their answers. They survive a restart and are shared by all processes; silence turns into no. A row is
  * small whatever it asks about: what is shown lies in a table of its own and is read one at a time.
  */
-export function openApprovals(db: Database, tell: Tell): ApprovalStore {
+export function openApprovals(db: Database, tell: ApprovalListener): ApprovalStore {
   const cards = openCards(db)
   const lapse = (): void => {
     const late = db.all<Row>(`SELECT * FROM approvals WHERE state IN ('pending', 'approved') AND expires_at <= ?`, Date.now())

@@ -28,7 +28,7 @@ type Line = Pick<End, 'seq' | 'hash'>
  * What is known of a log outside its folder: its last line, and the last that was flushed to the disk. It is written after the log, so
  * after a kill the log may be further, never less far; only a halt of the whole system can lose what was not flushed.
  */
-export interface Apart {
+export interface ExternalHead {
   /** Counts the logs of a project; a person starts another one after a break. */
   log: number
   last: Line
@@ -38,18 +38,18 @@ export interface Apart {
 }
 
 /** What of the log is gone, in words; undefined where it holds all it must. `end` is where the log ends now. */
-export function lost({ last, durable, boot }: Apart, end: Line): string | undefined {
+export function lost({ last, durable, boot }: ExternalHead, end: Line): string | undefined {
   if (end.seq >= last.seq || (end.seq >= durable.seq && boot !== bootId())) return undefined
   return `it is missing: the log had ${last.seq} entries, as its head kept apart says. It was removed, cut or put back to an older state`
 }
 
-export function writeApart(file: LogFile, apart: Omit<Apart, 'at' | 'boot'>): void {
+export function writeExternalHead(file: LogFile, apart: Omit<ExternalHead, 'at' | 'boot'>): void {
   writePadded(file, { ...apart, at: new Date().toISOString(), boot: bootId() })
 }
 
-export function readApart(file: LogFile): Apart | undefined {
-  const apart = readPadded(file) as Partial<Apart> | undefined
-  return isLine(apart?.last) && isLine(apart?.durable) && Number.isSafeInteger(apart?.log) ? (apart as Apart) : undefined
+export function readExternalHead(file: LogFile): ExternalHead | undefined {
+  const apart = readPadded(file) as Partial<ExternalHead> | undefined
+  return isLine(apart?.last) && isLine(apart?.durable) && Number.isSafeInteger(apart?.log) ? (apart as ExternalHead) : undefined
 }
 
 /** Up to where a log was verified: line `seq` ends at byte `end`, and all bytes before that have this digest. */

@@ -33,7 +33,7 @@ interface Block {
 
 export interface OpenStream extends AuditStream {
   /** There may be news. */
-  look(): void
+  poll(): void
   close(): void
 }
 
@@ -49,19 +49,19 @@ export function openStream(current: () => { log: AuditFiles; astray: boolean }):
   let last: Block | undefined
 
   /** In a turn of its own: whoever wrote a line has finished what it stands for, and a burst is read once. */
-  const look = (): void => {
+  const poll = (): void => {
     if (followers.size > 0) due ??= setImmediate(run)
   }
   const watch = (log: AuditFiles, astray: boolean): void => {
     if (watched?.log !== log) {
       watched?.stop()
-      watched = { log, stop: log.watch(look) }
+      watched = { log, stop: log.watch(poll) }
       // What came before the watch was laid.
-      look()
+      poll()
     }
     clearTimeout(missing)
     // The new one says nothing to who watches the old one.
-    missing = astray ? setTimeout(look, missingMs).unref() : undefined
+    missing = astray ? setTimeout(poll, missingMs).unref() : undefined
   }
   const rest = (): void => {
     watched?.stop()
@@ -78,14 +78,14 @@ export function openStream(current: () => { log: AuditFiles; astray: boolean }):
     } catch {
       // The disk fails, or the log is no file: whoever acts is told; here it is looked at again.
       clearTimeout(missing)
-      missing = setTimeout(look, missingMs).unref()
+      missing = setTimeout(poll, missingMs).unref()
     }
   }
   const goOn = (follower: Follower, log: AuditFiles): void => {
     if (follower.log !== log) {
       // Every line of a new log is news.
       Object.assign(follower, { log, at: 0, seq: 0, least: 0 })
-      look()
+      poll()
       return follower.onLost?.('a new log was started')
     }
     const block = last?.from === follower.at ? last : readBlock(log, follower.at)
@@ -106,7 +106,7 @@ export function openStream(current: () => { log: AuditFiles; astray: boolean }):
       }
     follower.at = block.end
     follower.seq = block.entries.findLast((entry) => entry !== undefined)?.seq ?? follower.seq
-    look()
+    poll()
     hand(follower, lines)
   }
   const hand = (follower: Follower, lines: AuditLine[]): void => {
@@ -121,11 +121,11 @@ export function openStream(current: () => { log: AuditFiles; astray: boolean }):
     follower.busy = true
     await doing.catch(complain)
     follower.busy = false
-    look()
+    poll()
   }
 
   return {
-    look,
+    poll,
     subscribe(wanted, listener) {
       const { log, astray } = current()
       const { from: least = 0 } = wanted
@@ -133,7 +133,7 @@ export function openStream(current: () => { log: AuditFiles; astray: boolean }):
       const follower: Follower = { ...wanted, listener, log, at, seq, least, busy: false }
       followers.add(follower)
       watch(log, astray)
-      look()
+      poll()
       return () => {
         if (followers.delete(follower) && followers.size === 0) rest()
       }

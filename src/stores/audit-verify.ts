@@ -1,8 +1,8 @@
 import { createHash, hash as hashOf } from 'node:crypto'
 import type { Anchor, AuditVerdict } from '../contracts/audit.ts'
-import { wait, type Steps } from '../contracts/steps.ts'
+import { wait, type Steps } from '../text/steps.ts'
 import type { AuditFiles } from './audit-files.ts'
-import { genesis, lost, start, type Apart, type Checked, type Dropped, type Head } from './audit-heads.ts'
+import { genesis, lost, start, type ExternalHead, type Checked, type Dropped, type Head } from './audit-heads.ts'
 import { parse } from './audit-lines.ts'
 
 /** A log as it was at one moment, so that nobody waits while it is verified. */
@@ -14,7 +14,7 @@ export interface LogCopy {
   nameAt(position: number): string | undefined
   read(position: number, length: number): Steps<Buffer>
   head: Head | undefined
-  apart: Apart | undefined
+  apart: ExternalHead | undefined
   /** Up to where it was verified before. */
   checked: Checked | undefined
 }

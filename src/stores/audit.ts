@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { AuditEntry, AuditFile, AuditLine, AuditStream, AuditVerdict } from '../contracts/audit.ts'
 import { ToolError } from '../contracts/errors.ts'
-import { atOnce, inTurns, wait, type Steps } from '../contracts/steps.ts'
+import { runToEnd, runInSlices, wait, type Steps } from '../text/steps.ts'
 import type { Lock } from '../host/lock.ts'
 import type { LogFile, StateFolder } from '../host/state-folder.ts'
 import { closedNames, openAuditFiles, type AuditFiles } from './audit-files.ts'
@@ -9,16 +9,16 @@ import { headingOf, lineOf, placeOf } from './audit-find.ts'
 import {
   genesis,
   lost,
-  readApart,
+  readExternalHead,
   readChecked,
   readDropped,
   readHead,
   start,
-  writeApart,
+  writeExternalHead,
   writeChecked,
   writeDropped,
   writeHead,
-  type Apart,
+  type ExternalHead,
   type Checked,
   type Dropped,
   type End,
@@ -63,17 +63,17 @@ export interface AuditBounds {
 }
 
 /** The folder and name under which the head of this log is kept apart from it. */
-export interface ApartPlace {
+export interface ExternalHeadPlace {
   folder: StateFolder
   name: string
 }
 
 /** An append-only log, one JSON line an event, each carrying the hash of the line before; shared by every process on the project. */
-export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace, bounds: AuditBounds): AuditStore {
+export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPlace, bounds: AuditBounds): AuditStore {
   let headFile = folder.openLog('audit.head')
   let apartFile = place.folder.openLog(place.name)
   let known: End = start
-  let apart = readApart(apartFile) ?? unknown
+  let apart = readExternalHead(apartFile) ?? unknown
   const dropped = (): Dropped => readDropped(apartFile, apart.log)
   let log = openAuditFiles(folder, dropped)
   let waiting: AuditEntry[] = []
@@ -108,11 +108,11 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace, bo
       known = at
       const last = { seq: at.seq, hash: at.hash }
       apart = { ...apart, last, durable: durable ? last : apart.durable }
-      writeApart(apartFile, apart)
+      writeExternalHead(apartFile, apart)
       waiting = []
       stuck = false
     })
-    stream.look()
+    stream.poll()
     if (!looked) ageing ??= setImmediate(dropAged)
     looked = true
   }
@@ -223,7 +223,7 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace, bo
 
   /** Takes up the log that a person has started meanwhile; false where nobody has. */
   function takeUp(): boolean {
-    const found = readApart(apartFile)
+    const found = readExternalHead(apartFile)
     if (!found || found.log === apart.log) return false
     apart = found
     reopen()
@@ -249,7 +249,7 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace, bo
     const size = file.size()
     if (last.end === size && size > 0) return last
     const { sealed, intended } = readHead(head) ?? { sealed: start, intended: start }
-    apart = readApart(apartFile) ?? apart
+    apart = readExternalHead(apartFile) ?? apart
     if (sealed.end !== size) {
       known = repair(file, size, sealed, intended, mustHold, tell)
       return known
@@ -282,7 +282,12 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace, bo
     }
     const copy = lock.holdNow((): LogCopy | string => {
       const why = astray(true)
-      const heads = { head: readHead(headFile), apart: readApart(apartFile), checked: readChecked(apartFile), dropped: dropped() }
+      const heads = {
+        head: readHead(headFile),
+        apart: readExternalHead(apartFile),
+        checked: readChecked(apartFile),
+        dropped: dropped(),
+      }
       return why ?? copyOf(log, heads)
     })
     if (typeof copy === 'string') return { whole: false, lines: 0, line: 0, why: `the log was swapped: ${copy}` }
@@ -323,8 +328,8 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace, bo
     },
     write,
     flush: () => flush(),
-    verify: (onProgress, anchors) => atOnce(verifying({ full: true, anchors, onProgress })),
-    check: (asked = {}) => inTurns(verifying(asked)),
+    verify: (onProgress, anchors) => runToEnd(verifying({ full: true, anchors, onProgress })),
+    check: (asked = {}) => runInSlices(verifying(asked)),
     subscribe: stream.subscribe,
     line: (seq) => {
       flush()
@@ -357,10 +362,10 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace, bo
             kept.push(`${name}.${aside}`)
             folder.remove(name)
           }
-        apart = readApart(apartFile) ?? apart
+        apart = readExternalHead(apartFile) ?? apart
         apartFile.close()
         apartFile = place.folder.openLog(place.name)
-        writeApart(apartFile, { log: apart.log + 1, last: start, durable: start })
+        writeExternalHead(apartFile, { log: apart.log + 1, last: start, durable: start })
         before = { log: apart.log, entries: apart.last.seq, hash: apart.last.hash }
         apart = { ...unknown, log: apart.log + 1 }
         reopen()
@@ -386,7 +391,7 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ApartPlace, bo
   }
 }
 
-const unknown: Apart = { log: 1, last: { seq: 0, hash: genesis }, durable: { seq: 0, hash: genesis }, at: '', boot: '' }
+const unknown: ExternalHead = { log: 1, last: { seq: 0, hash: genesis }, durable: { seq: 0, hash: genesis }, at: '', boot: '' }
 
 function broken(message: string): ToolError {
   return new ToolError('E_IO', message, {

@@ -6,7 +6,7 @@ export interface Credentials {
   /** A secret of this project, made on first use, in a 0600 file. */
   token(whose?: 'agent' | 'person'): { token: string; file: string }
   /** Marks a word as used until a time, for every process on the project; false where it was used before. */
-  spend(word: string, until: number): boolean
+  consumeNonce(word: string, until: number): boolean
 }
 
 /** What callers show: one secret for agents, one for the person, and words that count once. */
@@ -22,7 +22,7 @@ export function openCredentials(state: StateFolder): Credentials {
       const token = randomBytes(32).toString('base64url')
       return state.create(name, Buffer.from(`${token}\n`)) ? { token, file } : { token: read() ?? token, file }
     },
-    spend(word, until) {
+    consumeNonce(word, until) {
       spent ??= state.sub('spent')
       for (const name of spent.names()) if (Number(name.split('-', 1)[0]) < Date.now()) spent.remove(name)
       if (spent.names().some((name) => name.slice(name.indexOf('-') + 1) === word)) return false

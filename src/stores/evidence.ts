@@ -1,5 +1,5 @@
 import { bounds } from '../contracts/kept.ts'
-import { inTurns, type Steps } from '../contracts/steps.ts'
+import { runInSlices, type Steps } from '../text/steps.ts'
 import type { StateFolder } from '../host/state-folder.ts'
 
 /** What is kept of calls for a person to look at later, beside the log that names it. */
@@ -29,7 +29,7 @@ export function openEvidence(state: StateFolder): EvidenceStore {
       folder ??= state.sub('evidence')
       folder.create(name, Buffer.from(text))
       // What cannot be tidied up now is so the next time.
-      tidying ??= inTurns(tidy(folder))
+      tidying ??= runInSlices(tidy(folder))
         .catch(() => undefined)
         .finally(() => (tidying = undefined))
       return `evidence/${name}`

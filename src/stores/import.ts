@@ -1,6 +1,6 @@
 import { snapshotIdPattern, type Form, type Snapshot } from '../contracts/snapshot.ts'
 import type { OldState } from '../contracts/state.ts'
-import { atOnce } from '../contracts/steps.ts'
+import { runToEnd } from '../text/steps.ts'
 import { sha256 } from '../host/files.ts'
 import type { OldFolder } from '../host/old-state.ts'
 import { splitPath, type PathRules } from '../host/paths.ts'
@@ -21,7 +21,7 @@ const idForm = new RegExp(snapshotIdPattern)
  * its content by its hash. They come in as states a person can restore, with no call and no session: none of them is ever part of
  * an undo, which would trust their order and origin.
  */
-export function judgeOldStates(
+export function checkOldStates(
   old: OldFolder,
   rules: PathRules,
   each: (snapshot: Snapshot, content: Buffer) => void = () => undefined,
@@ -29,7 +29,7 @@ export function judgeOldStates(
   const paths = new Set<string>()
   const found = { snapshots: 0, paths: 0, bytes: 0, refused: 0, reasons: [] as string[] }
   for (const name of old.descriptions(mostStates)) {
-    const judged = judge(old, name, rules, mostBytes - found.bytes)
+    const judged = checkOldState(old, name, rules, mostBytes - found.bytes)
     if (typeof judged === 'string') {
       found.refused++
       if (found.reasons.length < mostReasons) found.reasons.push(`${name.slice(0, 80)}: ${judged}`)
@@ -46,18 +46,23 @@ export function judgeOldStates(
 /** Takes the states in; those that are kept already stay as they are. The caller holds the project's lock. */
 export function importOldStates(old: OldFolder, rules: PathRules, snapshots: SnapshotStore): number {
   const fresh: Snapshot[] = []
-  const intake = atOnce(snapshots.takeIn(1))
-  judgeOldStates(old, rules, (snapshot, content) => {
+  const intake = runToEnd(snapshots.takeIn(1))
+  checkOldStates(old, rules, (snapshot, content) => {
     if (snapshots.get(snapshot.id)) return
-    atOnce(intake.keep(snapshot, content))
+    runToEnd(intake.keep(snapshot, content))
     fresh.push(snapshot)
   })
-  atOnce(intake.flush.all())
+  runToEnd(intake.flush.all())
   for (const snapshot of fresh) snapshots.insert(snapshot, 'kept')
   return fresh.length
 }
 
-function judge(old: OldFolder, name: string, rules: PathRules, room: number): { snapshot: Snapshot; content: Buffer } | string {
+function checkOldState(
+  old: OldFolder,
+  name: string,
+  rules: PathRules,
+  room: number,
+): { snapshot: Snapshot; content: Buffer } | string {
   const id = name.slice(0, -'.meta.json'.length)
   if (!idForm.test(id)) return 'not the name of a state'
   const text = old.read(name, mostMetaBytes)?.toString('utf8')

@@ -1,15 +1,15 @@
 import type { Change, Changed } from '../contracts/change.ts'
-import { isLying, type Content } from '../contracts/content.ts'
+import { isOnDisk, type Content } from '../contracts/content.ts'
 import { ToolError } from '../contracts/errors.ts'
 import { sameState, type Snapshot } from '../contracts/snapshot.ts'
-import { atOnce, inTurns, type Steps } from '../contracts/steps.ts'
+import { runToEnd, runInSlices, type Steps } from '../text/steps.ts'
 import type { Written } from '../contracts/tool.ts'
 import type { Database } from '../host/database.ts'
 import { sha256, type Files } from '../host/files.ts'
 import { eachByItself, flushFor, type Flush } from '../host/flush.ts'
-import { contentStanding, standingInSteps, standsAt, stampOf, stateWord, type Standing } from '../host/standing.ts'
-import { judgeFile, type Root } from '../host/walk.ts'
-import { carryOut, namesOf, temporaryName, type Step } from './carry-out.ts'
+import { contentOfState, pathStateInSteps, existsAt, stampOf, stateFingerprint, type PathState } from '../host/path-state.ts'
+import { checkRegularFile, type Root } from '../host/walk.ts'
+import { applyChanges, namesOf, temporaryName, type Step } from './apply-changes.ts'
 import { recover, type Recovered } from './recover.ts'
 import type { Beyond } from './retention.ts'
 import { openRows, type Taken } from './rows.ts'
@@ -41,8 +41,8 @@ export interface Journal {
 }
 
 /** What was found where a change is to be made. */
-interface Look {
-  standing: Standing | undefined
+interface Found {
+  standing: PathState | undefined
   /** Which file it was, and when it was written last. */
   seen: string
   /** Folders that come into being with it. */
@@ -69,19 +69,19 @@ export function openJournal(parts: {
   const umask = process.umask()
 
   /** What stands there, which must be what the change was made for. */
-  const look = function* (change: Change): Steps<Pick<Look, 'standing' | 'seen'>> {
+  const look = function* (change: Change): Steps<Pick<Found, 'standing' | 'seen'>> {
     const names = namesOf(change.path)
     if (isPlain(change)) files.normal(change.path)
     let seen = stampOf(undefined)
-    const standing = yield* standingInSteps(root, names, (stat) => {
-      if (isPlain(change)) judgeFile(stat, names)
+    const pathState = yield* pathStateInSteps(root, names, (stat) => {
+      if (isPlain(change)) checkRegularFile(stat, names)
       seen = stampOf(stat)
     })
-    const found = stateWord(standing)
+    const found = stateFingerprint(pathState)
     if (found !== change.expect) throw moved(change.path, change.expect, found)
-    if (change.expectMode !== undefined && standing?.mode !== change.expectMode)
-      throw moved(change.path, modeWord(change.expectMode), modeWord(standing?.mode))
-    return { standing, seen }
+    if (change.expectMode !== undefined && pathState?.mode !== change.expectMode)
+      throw moved(change.path, modeWord(change.expectMode), modeWord(pathState?.mode))
+    return { standing: pathState, seen }
   }
 
   /** Folders that will have to be made for a path, from the root down; those that are changes themselves are not among them. */
@@ -89,7 +89,7 @@ export function openJournal(parts: {
     const names = namesOf(path)
     const missing: string[] = []
     for (let depth = names.length - 1; depth > 0; depth--) {
-      if (standsAt(root, names.slice(0, depth))) break
+      if (existsAt(root, names.slice(0, depth))) break
       missing.unshift(names.slice(0, depth).join('/'))
     }
     return missing.filter((folder) => !own.has(folder))
@@ -99,7 +99,7 @@ export function openJournal(parts: {
   const baselineOf = function* (
     intake: Intake,
     path: string,
-    state: Standing | undefined,
+    state: PathState | undefined,
     content: () => Content,
   ): Steps<{ id: string | null; added?: Snapshot }> {
     if (!state) return { id: null }
@@ -115,20 +115,20 @@ export function openJournal(parts: {
   }
 
   /** What stands at a path that was looked at; bytes that are read later must be the ones that were judged. */
-  const standingContent = (path: string, standing: Standing): Content =>
-    contentStanding(root, namesOf(path), standing, (found) => moved(path, standing.sha256, found))
+  const standingContent = (path: string, pathState: PathState): Content =>
+    contentOfState(root, namesOf(path), pathState, (found) => moved(path, pathState.sha256, found))
 
   /** Both states on their way in; nothing of it counts before the rows are there. */
   const prepare = function* (
     intake: Intake,
     change: Change,
-    { standing, seen, madeFolders }: Look,
+    { standing: pathState, seen, madeFolders }: Found,
     origin: Origin,
   ): Steps<Prepared> {
     const { path } = change
-    const { id: before, added } = yield* baselineOf(intake, path, standing, () => standingContent(path, standing as Standing))
+    const { id: before, added } = yield* baselineOf(intake, path, pathState, () => standingContent(path, pathState as PathState))
     const content = typeof change.after === 'function' ? change.after() : change.after
-    const after = content === null ? undefined : stateAfter(change, standing, content, umask)
+    const after = content === null ? undefined : stateAfter(change, pathState, content, umask)
     const snapshot: Snapshot = {
       ...blank(intake, path, after),
       ...originOf(origin),
@@ -139,17 +139,17 @@ export function openJournal(parts: {
     const undoes = change.undoes ?? []
     const step: Step = {
       names: namesOf(path),
-      before: standing,
+      before: pathState,
       after,
       content: contentOf(change.after, snapshot),
-      former: () => snapshots.contentLying(before ?? ''),
+      former: () => snapshots.contentOnDisk(before ?? ''),
       temporary: temporaryName(),
       // It took a while to come here: what somebody saved meanwhile is in no snapshot.
-      still: (now) => {
+      checkUnchanged: (now) => {
         if (stampOf(now) !== seen) throw movedMeanwhile(path)
       },
       anyName: !isPlain(change),
-      keepsBits: change.mode === undefined && standing?.form === 'file' && after?.form === 'file',
+      keepsBits: change.mode === undefined && pathState?.form === 'file' && after?.form === 'file',
       folders: !after && before && undoes.length ? snapshots.madeWith(before) : [],
     }
     return { snapshot, baseline: added, plan: { temporary: step.temporary, undoes, madeFolders }, step }
@@ -184,7 +184,7 @@ export function openJournal(parts: {
   const flushing = function* (count: number): Steps<Flush> {
     // Where other file systems may be entered, one flush would not reach them all.
     if (!root.mounts) return eachByItself
-    return yield* flushFor(count, root.means === 'descriptors' ? `/proc/self/fd/${root.fd}` : root.path)
+    return yield* flushFor(count, root.method === 'descriptors' ? `/proc/self/fd/${root.fd}` : root.path)
   }
 
   const pruned = function* (taken: readonly Taken[]): Steps<Beyond> {
@@ -207,17 +207,21 @@ export function openJournal(parts: {
     refuseTwice(changes)
     // Every path is looked at before anything is stored.
     const own = new Set(changes.map((change) => change.path))
-    const looks: Look[] = []
+    const looks: Found[] = []
     for (const change of changes) {
-      const { standing, seen } = yield* look(change)
-      looks.push({ standing, seen, madeFolders: standing || change.after === null ? [] : missingFolders(change.path, own) })
+      const { standing: pathState, seen } = yield* look(change)
+      looks.push({
+        standing: pathState,
+        seen,
+        madeFolders: pathState || change.after === null ? [] : missingFolders(change.path, own),
+      })
       yield
     }
     const prepared = yield* takeIn<Prepared>(
       changes.length,
       function* (intake, taken) {
         for (const [index, change] of changes.entries()) {
-          taken.push(yield* prepare(intake, change, looks[index] as Look, origin))
+          taken.push(yield* prepare(intake, change, looks[index] as Found, origin))
           yield
         }
       },
@@ -225,7 +229,7 @@ export function openJournal(parts: {
     )
     try {
       const steps = prepared.map(({ step }) => step)
-      yield* carryOut(root, steps, yield* flushing(changes.length))
+      yield* applyChanges(root, steps, yield* flushing(changes.length))
     } catch (fault) {
       yield* rows.forget(
         origin.call,
@@ -250,17 +254,17 @@ export function openJournal(parts: {
       function* (intake, taken) {
         for (const { path, before } of changes) {
           yield
-          const standing = yield* standingInSteps(root, namesOf(path))
+          const pathState = yield* pathStateInSteps(root, namesOf(path))
           const former = before ? stateGiven(before) : undefined
-          if (sameState(former, standing)) continue
+          if (sameState(former, pathState)) continue
           const { id, added } = yield* baselineOf(intake, path, former, () => before?.content() ?? nothing)
           const snapshot: Snapshot = {
-            ...blank(intake, path, standing),
+            ...blank(intake, path, pathState),
             ...originOf(origin),
-            kind: standing ? 'write' : 'remove',
+            kind: pathState ? 'write' : 'remove',
             before: id,
           }
-          if (standing) yield* intake.keep(snapshot, standingContent(path, standing))
+          if (pathState) yield* intake.keep(snapshot, standingContent(path, pathState))
           taken.push({ snapshot, baseline: added })
         }
       },
@@ -277,11 +281,11 @@ export function openJournal(parts: {
   const recovering = (): Steps<Recovered[]> => recover({ root, snapshots, rows, flushing, onDropped: parts.onDropped })
 
   return {
-    commit: (...given) => inTurns(commit(...given)),
-    record: (...given) => inTurns(record(...given)),
-    recover: () => inTurns(recovering()),
-    recoverNow: () => atOnce(recovering()),
-    recordNow: (...given) => atOnce(record(...given)),
+    commit: (...given) => runInSlices(commit(...given)),
+    record: (...given) => runInSlices(record(...given)),
+    recover: () => runInSlices(recovering()),
+    recoverNow: () => runToEnd(recovering()),
+    recordNow: (...given) => runToEnd(record(...given)),
   }
 }
 
@@ -297,21 +301,21 @@ function movedMeanwhile(path: string): ToolError {
 const isPlain = ({ form, mode, expectMode }: Change): boolean =>
   form === undefined && mode === undefined && expectMode === undefined
 
-function stateAfter(change: Change, before: Standing | undefined, content: Content, umask: number): Standing {
+function stateAfter(change: Change, before: PathState | undefined, content: Content, umask: number): PathState {
   const form = change.form ?? 'file'
   const fresh = form === 'link' ? 0o777 : (form === 'folder' ? 0o777 : 0o666) & ~umask
   const stays = before?.form === form ? before.mode : fresh
   const own = form === 'folder' ? nothing : content
-  const weight = isLying(own) ? { sha256: own.sha256, bytes: own.bytes } : { sha256: sha256(own), bytes: own.length }
-  return { form, mode: form === 'link' ? fresh : (change.mode ?? stays) & 0o777, ...weight }
+  const hashed = isOnDisk(own) ? { sha256: own.sha256, bytes: own.bytes } : { sha256: sha256(own), bytes: own.length }
+  return { form, mode: form === 'link' ? fresh : (change.mode ?? stays) & 0o777, ...hashed }
 }
 
-function stateGiven({ form, mode, sha256: hash, bytes }: NonNullable<Changed['before']>): Standing {
+function stateGiven({ form, mode, sha256: hash, bytes }: NonNullable<Changed['before']>): PathState {
   return { form, mode: form === 'link' ? 0o777 : mode & 0o777, sha256: hash, bytes }
 }
 
 /** A state of a path without its place in a story. */
-function blank(intake: Intake, path: string, state: Standing | undefined): Omit<Snapshot, 'kind' | 'before'> {
+function blank(intake: Intake, path: string, state: PathState | undefined): Omit<Snapshot, 'kind' | 'before'> {
   return {
     ...intake.mint(),
     path,

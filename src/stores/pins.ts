@@ -19,7 +19,7 @@ export interface Pins {
    */
   put(pin: Pin, forMs: number, signal?: AbortSignal): Promise<() => void>
   /** Why these paths cannot be changed now: one lies under the pin of another call. To be sure, ask with the project's lock in hand. */
-  held(paths: readonly string[], call: string): ToolError | undefined
+  conflict(paths: readonly string[], call: string): ToolError | undefined
 }
 
 interface Row extends Pin {
@@ -52,7 +52,7 @@ export function openPins(db: Database, lock: Pick<Lock, 'hold'>): Pins {
       }
       return () => release(call)
     },
-    held(paths, call) {
+    conflict(paths, call) {
       for (const pin of db.all<Row>('SELECT * FROM pins WHERE call != ?', call))
         if (!stands(pin)) release(pin.call)
         else if (covers(pin, paths)) return inTheWay(pin, paths)

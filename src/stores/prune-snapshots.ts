@@ -1,4 +1,4 @@
-import { each, type Steps } from '../contracts/steps.ts'
+import { each, type Steps } from '../text/steps.ts'
 import { snapshotIdPattern, type Snapshot } from '../contracts/snapshot.ts'
 import type { Database } from '../host/database.ts'
 import type { StateFolder } from '../host/state-folder.ts'

@@ -1,6 +1,6 @@
 import { bounds, keptRowOf } from '../contracts/kept.ts'
 import type { Amount, PrunePlan, Pruned, Pruning } from '../contracts/prune.ts'
-import { atOnce, inTurns, type Steps } from '../contracts/steps.ts'
+import { runToEnd, runInSlices, type Steps } from '../text/steps.ts'
 import type { Database } from '../host/database.ts'
 import type { StateFolder } from '../host/state-folder.ts'
 import { bytesBelow } from '../host/state-size.ts'
@@ -107,7 +107,7 @@ export function openPruning({ state, contents, db, audit, snapshots, exclusive }
   }
 
   const dropStates = async (before: number, by: string): Promise<Amount[]> => {
-    const { aged, leftovers, strays } = await inTurns(findOldStates(contents, db, before))
+    const { aged, leftovers, strays } = await runInSlices(findOldStates(contents, db, before))
     const paths = [...new Set(aged.map(({ path }) => path))]
     const planned = new Set(aged.map(({ id }) => id))
     const gone: Amount = { what: 'states written through Handrail', count: 0, bytes: 0 }
@@ -121,14 +121,14 @@ export function openPruning({ state, contents, db, audit, snapshots, exclusive }
           for (const id of ids) db.run(`UPDATE snapshots SET state = 'dropped' WHERE id = ?`, id)
         }, true)
         gone.count += ids.length
-        gone.bytes += atOnce(discardAll(contents, ids))
+        gone.bytes += runToEnd(discardAll(contents, ids))
       })
     const left: Amount = { what: 'contents that nothing names', count: 0, bytes: 0 }
     for (let from = 0; from < leftovers.length; from += few)
       await exclusive(() => {
         const ids = leftovers.slice(from, from + few).filter((id) => unnamed(contents, db, id) === 'leftover')
         left.count += ids.length
-        left.bytes += atOnce(discardAll(contents, ids))
+        left.bytes += runToEnd(discardAll(contents, ids))
       })
     for (const stray of strays)
       await exclusive(() => {
@@ -178,7 +178,7 @@ export function openPruning({ state, contents, db, audit, snapshots, exclusive }
     },
     async plan(days) {
       const verdict = await audit.check()
-      const plan = await inTurns(planning(days))
+      const plan = await runInSlices(planning(days))
       if (verdict.whole) return plan
       const going = plan.going.filter(({ what }) => what !== 'closed files of the audit log')
       return { ...plan, going, bytes: going.reduce((sum, { bytes }) => sum + bytes, 0), broken: verdict.why }
@@ -186,12 +186,12 @@ export function openPruning({ state, contents, db, audit, snapshots, exclusive }
     async carryOut({ days, broken }, by) {
       const before = cutoff(days)
       const gone = await dropStates(before, by)
-      gone.push(await inTurns(dropEvidence(days)), ...(await inTurns(dropRows(before))))
+      gone.push(await runInSlices(dropEvidence(days)), ...(await runInSlices(dropRows(before))))
       const last = broken === undefined ? closedBefore(before).at(-1) : undefined
       const files = last ? audit.drop(last.last + 1, by) : []
       const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
       gone.unshift({ what: 'closed files of the audit log', count: files.length, bytes })
-      const databaseBytes = await inTurns(shrink(db, state))
+      const databaseBytes = await runInSlices(shrink(db, state))
       const all = gone.filter((one) => one.count > 0)
       const report: Pruned = { gone: all, bytes: all.reduce((sum, one) => sum + one.bytes, 0), databaseBytes }
       audit.write({ event: 'state.pruned', by, details: { days, ...report } }, true)

@@ -1,10 +1,10 @@
 import { formOf, sameContent, sameState } from '../contracts/snapshot.ts'
-import type { Steps } from '../contracts/steps.ts'
+import type { Steps } from '../text/steps.ts'
 import type { Flush } from '../host/flush.ts'
 import { removeIfEmpty, sweepTemporary } from '../host/place.ts'
-import { standingInSteps, type Standing } from '../host/standing.ts'
+import { pathStateInSteps, type PathState } from '../host/path-state.ts'
 import type { Root } from '../host/walk.ts'
-import { carryOn, makesWay, namesOf, temporaryName, type Step } from './carry-out.ts'
+import { applyWhatCanBe, makesWay, namesOf, temporaryName, type Step } from './apply-changes.ts'
 import type { Rows } from './rows.ts'
 import { fromRow, type Row, type SnapshotStore } from './snapshots.ts'
 
@@ -47,7 +47,7 @@ export function* recover(parts: {
     const forward = phase === 'keep' || (phase === undefined && (yield* some(steps, hasBegun)))
     if (!forward) yield* takeBack(rows, steps)
     // What was being settled had landed, all of it: what differs by now is somebody's later change.
-    else if (phase === undefined) yield* carryOn(root, yield* filtered(steps, isOurs), yield* flushing(steps.length))
+    else if (phase === undefined) yield* applyWhatCanBe(root, yield* filtered(steps, isOurs), yield* flushing(steps.length))
     // Looked at again: what could not be carried on was passed over.
     const astray = new Set(phase === undefined ? yield* filtered(steps, forward ? isAstray : isNeither) : [])
     const entries = rows.map(({ id, path }, index) => ({ id, path, step: steps[index] as Step }))
@@ -76,7 +76,7 @@ export function* recover(parts: {
 
   function* takeBack(rows: readonly Row[], steps: readonly Step[]): Steps<void> {
     const opened = yield* filtered(steps, isHalfOpen)
-    yield* carryOn(root, opened.map(backwards), yield* flushing(steps.length))
+    yield* applyWhatCanBe(root, opened.map(backwards), yield* flushing(steps.length))
     for (const { id } of rows) {
       for (const path of snapshots.madeFolders(id).toReversed()) removeIfEmpty(root, path.split('/'))
       yield
@@ -90,8 +90,8 @@ export function* recover(parts: {
       names: namesOf(row.path),
       before: before?.sha256 === null ? undefined : before,
       after: row.sha256 === null ? undefined : fromRow(row),
-      content: () => snapshots.contentLying(row.id),
-      former: () => snapshots.contentLying(row.before_id ?? ''),
+      content: () => snapshots.contentOnDisk(row.id),
+      former: () => snapshots.contentOnDisk(row.before_id ?? ''),
       temporary: row.temporary ?? temporaryName(),
       anyName: true,
       keepsBits: before !== undefined && formOf(before) === 'file' && before.mode === row.mode,
@@ -100,9 +100,9 @@ export function* recover(parts: {
   }
 
   /** What stands there now; what may not be looked at is no state of ours. */
-  function* now({ names }: Step): Steps<Standing | 'not ours' | undefined> {
+  function* now({ names }: Step): Steps<PathState | 'not ours' | undefined> {
     try {
-      return yield* standingInSteps(root, names)
+      return yield* pathStateInSteps(root, names)
     } catch {
       return 'not ours'
     }
@@ -110,9 +110,9 @@ export function* recover(parts: {
 
   /** Whether the path is in the state the change was to bring about. Bits come with the content, so they count alone only where nothing else changes. */
   function* landed(step: Step): Steps<boolean> {
-    const standing = yield* now(step)
-    if (standing === 'not ours') return false
-    return sameContent(step.before, step.after) ? sameState(standing, step.after) : sameContent(standing, step.after)
+    const pathState = yield* now(step)
+    if (pathState === 'not ours') return false
+    return sameContent(step.before, step.after) ? sameState(pathState, step.after) : sameContent(pathState, step.after)
   }
 
   /** Whether something of the change was done: it is there, or what stood there has made way for it. */
@@ -126,27 +126,27 @@ export function* recover(parts: {
 
   /** Neither as it was nor as it was to become. */
   function* isNeither(step: Step): Steps<boolean> {
-    const standing = yield* now(step)
-    return standing === 'not ours' || !(sameState(standing, step.before) || sameState(standing, step.after))
+    const pathState = yield* now(step)
+    return pathState === 'not ours' || !(sameState(pathState, step.before) || sameState(pathState, step.after))
   }
 
   /** Whether a change is still to be carried out, and nobody else has changed the path since. */
   function* isOurs(step: Step): Steps<boolean> {
-    const standing = yield* now(step)
-    if (standing === 'not ours') return false
+    const pathState = yield* now(step)
+    if (pathState === 'not ours') return false
     // What has gone may have left folders behind that go with it.
-    if (sameState(standing, step.after)) return step.folders.length > 0
-    const between = standing === undefined && makesWay(step)
-    return between || sameState(standing, step.before) || (yield* isHalfOpen(step))
+    if (sameState(pathState, step.after)) return step.folders.length > 0
+    const between = pathState === undefined && makesWay(step)
+    return between || sameState(pathState, step.before) || (yield* isHalfOpen(step))
   }
 
   /** A folder that was made or opened for its owner to work in, and has not got its own bits yet. */
   function* isHalfOpen(step: Step): Steps<boolean> {
-    const standing = yield* now(step)
-    if (standing === 'not ours' || standing?.form !== 'folder') return false
+    const pathState = yield* now(step)
+    if (pathState === 'not ours' || pathState?.form !== 'folder') return false
     const state = step.before?.form === 'folder' ? step.before : step.after
-    if (state?.form !== 'folder' || state.mode === null || state.mode === standing.mode) return false
-    return standing.mode === (state.mode | 0o700) || (state === step.after && standing.mode === 0o700)
+    if (state?.form !== 'folder' || state.mode === null || state.mode === pathState.mode) return false
+    return pathState.mode === (state.mode | 0o700) || (state === step.after && pathState.mode === 0o700)
   }
 }
 

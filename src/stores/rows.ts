@@ -1,5 +1,5 @@
 import type { Snapshot } from '../contracts/snapshot.ts'
-import type { Steps } from '../contracts/steps.ts'
+import type { Steps } from '../text/steps.ts'
 import type { Database } from '../host/database.ts'
 import type { Plan, SnapshotStore } from './snapshots.ts'
 

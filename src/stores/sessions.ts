@@ -20,8 +20,8 @@ export interface SessionStore extends SessionWork {
 }
 
 /** A dry run older than this is no longer worth remembering. */
-const rehearsalTtlMs = bounds.rehearsals.days * 86_400_000
-/** An agent can say, rehearse and fail as often as it likes: what is kept of it has an end, the newest stays. */
+const dryRunTtlMs = bounds.rehearsals.days * 86_400_000
+/** An agent can say things, make dry runs and fail as often as it likes: what is kept of it has an end, the newest stays. */
 const mostNotes = bounds.notes
 const mostRows = {
   sessions: bounds.sessions,
@@ -39,7 +39,7 @@ const fields = 'id, surface, client, started_at AS startedAt, last_at AS lastAt'
 
 /** What belongs to one caller's visit. */
 export function openSessions(db: Database): SessionStore {
-  db.run('DELETE FROM rehearsals WHERE at < ?', Date.now() - rehearsalTtlMs)
+  db.run('DELETE FROM rehearsals WHERE at < ?', Date.now() - dryRunTtlMs)
   const order = { sessions: 'last_at', refusals: 'at', rehearsals: 'at', repairs: 'rowid' } as const
   const written = { sessions: 0, refusals: 0, rehearsals: 0, repairs: 0 }
   const bound = (table: keyof typeof mostRows): void => {
@@ -93,7 +93,7 @@ export function openSessions(db: Database): SessionStore {
       db.run('DELETE FROM notes WHERE rowid IN (SELECT rowid FROM notes ORDER BY rowid DESC LIMIT -1 OFFSET ?)', mostNotes.all)
     },
     notes: (session) => db.all<SessionNote>('SELECT session, kind, text, at FROM notes WHERE session = ? ORDER BY at', session),
-    rehearse(session, tool, same, state) {
+    rememberDryRun(session, tool, same, state) {
       bound('rehearsals')
       db.run(
         `INSERT INTO rehearsals (session, tool, same_digest, state_digest, at) VALUES (?, ?, ?, ?, ?)
@@ -105,7 +105,7 @@ export function openSessions(db: Database): SessionStore {
         Date.now(),
       )
     },
-    rehearsed: (session, tool, same) =>
+    dryRunState: (session, tool, same) =>
       db.get<{ state_digest: string }>(
         'SELECT state_digest FROM rehearsals WHERE session = ? AND tool = ? AND same_digest = ?',
         session,

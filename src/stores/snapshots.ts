@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { largestWhole, type Content } from '../contracts/content.ts'
+import { largestInMemory, type Content } from '../contracts/content.ts'
 import { ToolError } from '../contracts/errors.ts'
 import { formOf, snapshotIdPattern, type Form, type Snapshot } from '../contracts/snapshot.ts'
-import type { Steps } from '../contracts/steps.ts'
+import type { Steps } from '../text/steps.ts'
 import type { Database } from '../host/database.ts'
 import { sha256 } from '../host/files.ts'
 import { flushFor, type Flush } from '../host/flush.ts'
@@ -63,7 +63,7 @@ export interface SnapshotStore {
   /** The content, checked against its hash. */
   content(id: string): Buffer
   /** The same; a large one stays where it lies and is checked when it is read. */
-  contentLying(id: string): Content
+  contentOnDisk(id: string): Content
   /** What a call, or a session, changed, oldest first. */
   ofCall(call: string): Steps<Snapshot[]>
   ofSession(session: string): Steps<Snapshot[]>
@@ -140,13 +140,13 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
       if (meta.path !== row.path || meta.sha256 !== row.sha256) throw broken(id, 'its description was changed')
       return intact(content, row)
     },
-    contentLying(id) {
+    contentOnDisk(id) {
       const row = db.get<Row>(`SELECT * FROM snapshots WHERE id = ?`, id)
-      return row && row.bytes > largestWhole ? store.stored(row) : store.content(id)
+      return row && row.bytes > largestInMemory ? store.stored(row) : store.content(id)
     },
     stored(snapshot) {
       const { id, sha256: hash, bytes } = snapshot
-      if (hash !== null && bytes > largestWhole)
+      if (hash !== null && bytes > largestInMemory)
         return {
           sha256: hash,
           bytes,

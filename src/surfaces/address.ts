@@ -1,7 +1,7 @@
 import type { Server as HttpServer } from 'node:http'
 import { createServer, isIP, type Server } from 'node:net'
 import { ToolError } from '../contracts/errors.ts'
-import { oneLine } from '../contracts/plain.ts'
+import { oneLine } from '../text/printable.ts'
 
 interface Wanted {
   host: string

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
-import { openBucket } from './bucket.ts'
+import { openRateLimiter } from './rate-limiter.ts'
 import { byPeer, largest } from './giving-way.ts'
 
 /** Says who is at the other end of a connection. */
@@ -39,7 +39,7 @@ interface Held {
  */
 export function shareConnections(server: Server, peers: Peers, requestsPerSecond: number): Connections {
   const held = new Map<Socket, Held>()
-  const buckets = new Map<string, ReturnType<typeof openBucket>>()
+  const buckets = new Map<string, ReturnType<typeof openRateLimiter>>()
   let settling: Promise<void> | undefined
   const own = Math.max(1, Math.ceil(requestsPerSecond / 20))
 
@@ -73,7 +73,7 @@ export function shareConnections(server: Server, peers: Peers, requestsPerSecond
     },
     async spare(socket) {
       const peer = await peers.of(socket)
-      const bucket = buckets.get(peer) ?? openBucket(own, own)
+      const bucket = buckets.get(peer) ?? openRateLimiter(own, own)
       buckets.delete(peer)
       buckets.set(peer, bucket)
       if (buckets.size > mostAsking) buckets.delete(buckets.keys().next().value as string)

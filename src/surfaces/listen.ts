@@ -3,14 +3,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { isIP, type AddressInfo, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { checkHost, holdTwin, isOrigin, startFault } from './address.ts'
-import { complain } from './complain.ts'
-import { openBucket } from './bucket.ts'
+import { logFault } from './log-fault.ts'
+import { openRateLimiter } from './rate-limiter.ts'
 import { shareConnections, type Peers } from './connections.ts'
-import { openLines } from './lines.ts'
+import { openPipeliningLimiter } from './pipelining-limiter.ts'
 import { Refusal } from '../contracts/refusal.ts'
 
 /** One request that was let in. */
-export interface Visitor {
+export interface Incoming {
   request: IncomingMessage
   response: ServerResponse
   /** Without the query, and without the room that a person's pages are in. */
@@ -26,7 +26,7 @@ export interface Route {
   for: 'anyone' | 'agent' | 'person'
   /** Something a browser shows, and as what; a person's routes are. No agent's route is found at the page's own name. */
   shows?: 'document' | 'image'
-  visit(visitor: Visitor): void | Promise<void>
+  handle(incoming: Incoming): void | Promise<void>
 }
 
 export interface Listening {
@@ -88,10 +88,10 @@ const loopback = ['127.0.0.1', 'localhost', '[::1]']
 export function listen(options: ListenOptions): Promise<Listening> {
   const host = checkHost(options)
   const secret = hash(options.token)
-  const requests = openBucket(options.requestsPerSecond, 2 * options.requestsPerSecond)
-  const wrongTokens = openBucket(wrongTokensPerSecond, 5 * wrongTokensPerSecond)
+  const requests = openRateLimiter(options.requestsPerSecond, 2 * options.requestsPerSecond)
+  const wrongTokens = openRateLimiter(wrongTokensPerSecond, 5 * wrongTokensPerSecond)
   const open = new Map<ServerResponse, { socket: Socket; sent: number; since: number }>()
-  const lines = openLines()
+  const lines = openPipeliningLimiter()
   const origins = options.allowOrigins.filter(isOrigin)
   let bodyBytes = 0
   let names: string[] = []
@@ -106,7 +106,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
     if (origin !== undefined && !known.includes(origin)) throw new Refusal(403, 'This Origin is not served here.')
     return named
   }
-  const judge = (request: IncomingMessage, path: string, within: boolean, named: boolean): Route => {
+  const authorize = (request: IncomingMessage, path: string, within: boolean, named: boolean): Route => {
     const found = find(options.routes, path)
     const route = (named || within) && found && !showsAs(found) ? undefined : found
     if (route?.for !== 'anyone') {
@@ -171,8 +171,8 @@ export function listen(options: ListenOptions): Promise<Listening> {
     try {
       const named = judgeNames(request)
       if (!requests.take() && !(await connections.spare(socket))) throw tooMany()
-      const route = judge(request, path, within, named)
-      await route.visit({ request, response, path, query: new URLSearchParams(query), body: () => readBody(request) })
+      const route = authorize(request, path, within, named)
+      await route.handle({ request, response, path, query: new URLSearchParams(query), body: () => readBody(request) })
     } catch (thrown) {
       turnAway(request, response, thrown)
     }
@@ -208,7 +208,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
     try {
       const named = judgeNames(request)
       if (!requests.take()) throw tooMany()
-      judge(request, (request.url ?? '/').split('?', 1)[0] as string, false, named)
+      authorize(request, (request.url ?? '/').split('?', 1)[0] as string, false, named)
       closeRaw(socket, '426 Upgrade Required')
     } catch (fault) {
       closeRaw(socket, fault instanceof Refusal ? `${fault.status} Refused` : '500 Error')
@@ -283,7 +283,7 @@ const tooMany = (): Refusal => new Refusal(429, 'Too many requests; wait a secon
 
 function turnAway(request: IncomingMessage, response: ServerResponse, thrown: unknown): void {
   const fault = thrown instanceof Refusal ? thrown : new Refusal(500, 'Handrail met an unexpected fault.')
-  if (fault !== thrown) complain('handrail:', thrown)
+  if (fault !== thrown) logFault('handrail:', thrown)
   if (response.headersSent) return void response.destroy()
   if (fault.location !== undefined) response.setHeader('Location', fault.location)
   if (fault.status === 401) response.setHeader('WWW-Authenticate', 'Bearer')

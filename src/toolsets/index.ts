@@ -7,7 +7,7 @@ import { shellTools, type ShellUse } from './shell/index.ts'
 import { skills, type SkillsUse } from './skills/index.ts'
 import { webgal, type WebgalUse } from './webgal/index.ts'
 
-/** What each toolset may use of the house. */
+/** What each toolset may use of the host. */
 export interface Uses {
   files: FileUse
   session: SessionUse

@@ -7,8 +7,8 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { openBrowser, type Browser, type Visit } from '../../src/host/browser/browser.ts'
-import { hostsOnly } from '../../src/host/browser/grounds.ts'
+import { openBrowser, type Browser, type PageSession } from '../../src/host/browser/browser.ts'
+import { hostsOnly } from '../../src/host/browser/network-scope.ts'
 import { noBrowser } from '../support/chromium.ts'
 import { openWorld } from '../support/world.ts'
 
@@ -64,11 +64,11 @@ beforeEach(() => {
 })
 
 /** Opens a page of ours, gives its attack some time, and says what came of it. */
-async function attack(act: (visit: Visit) => Promise<void>): Promise<string[]> {
+async function attack(act: (visit: PageSession) => Promise<void>): Promise<string[]> {
   await browser.withPage(grounds, { timeoutMs: 30_000 }, act)
   return reached
 }
-const linger = (visit: Visit, ms = 1_200): Promise<void> => visit.page.waitForTimeout(ms)
+const linger = (visit: PageSession, ms = 1_200): Promise<void> => visit.page.waitForTimeout(ms)
 
 describe.skipIf(noBrowser !== undefined)('B: pages reach only what is allowed', () => {
   test('B01 addresses that only look local', async () => {

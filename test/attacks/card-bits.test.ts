@@ -50,9 +50,9 @@ describe.each(users)('run by %s', (_, uid) => {
     const command =
       'cp /usr/bin/id lent; chmod 4755 lent; echo x > grouped; chmod 2711 grouped; echo x > shut; chmod 4111 shut; mkdir tacky; chmod 1777 tacky'
     const { id, text } = await card(command)
-    expect(text).toMatch(/Not taken over: (lent, shut|shut, lent) \(of this, only the set-user-id bit/)
-    expect(text).toContain('Not taken over: grouped (of this, only the set-group-id bit')
-    expect(text).toContain('Not taken over: tacky (of this, only the sticky bit')
+    expect(text).toMatch(/Not applied: (lent, shut|shut, lent) \(of this, only the set-user-id bit/)
+    expect(text).toContain('Not applied: grouped (of this, only the set-group-id bit')
+    expect(text).toContain('Not applied: tacky (of this, only the sticky bit')
     await ground.cli(['approvals', 'approve', id, '--unread', '--project', ground.project])
     const { out } = await call(command)
     expect(out).toContain('of this, only the set-user-id bit')

@@ -1,9 +1,9 @@
 import { chmodSync, rmSync, symlinkSync } from 'node:fs'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Approval } from '../../src/contracts/approval.ts'
-import { cardText, diffRows, headline } from '../../src/contracts/plain.ts'
+import { cardText, diffRows, headline } from '../../src/text/printable.ts'
 import type { CardChange } from '../../src/contracts/tool.ts'
-import { askApproval } from '../../src/surfaces/mcp/asking.ts'
+import { askApproval } from '../../src/surfaces/mcp/elicitation.ts'
 import { ask, withShell } from '../support/stage.ts'
 import { openWorld, runCli, type World } from '../support/world.ts'
 
@@ -231,7 +231,7 @@ describe('links', () => {
 })
 
 test('names in the notes cannot pass for our words either', async () => {
-  const path = 'x: is harmless. It ended well after 1 ms.; Makefile'
+  const path = 'x: is harmless. Exited 0 in 1 ms.; Makefile'
   const asked = await ask(world, {
     command: `mkdir -p '.vscode/${path}'; : > '.vscode/${path}/tasks.sh'; chmod +x '.vscode/${path}/tasks.sh'`,
   })

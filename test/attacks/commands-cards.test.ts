@@ -5,7 +5,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, wr
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { headline } from '../../src/contracts/plain.ts'
+import { headline } from '../../src/text/printable.ts'
 import type { CardChange } from '../../src/contracts/tool.ts'
 import type { Difference } from '../../src/host/stage/effects.ts'
 import { agreed, approve, ask, soon, stagesLeft, theStage, treeOf, withShell } from '../support/stage.ts'
@@ -34,10 +34,10 @@ describe('the card cannot lie', () => {
 
   test('what a program prints cannot pass for what Handrail says', async () => {
     await using world = await openWorld({ flags: withShell })
-    const lie = 'Not taken over: nothing at all.'
+    const lie = 'Not applied: nothing at all.'
     const { card } = await ask(world, { command: `echo "${lie}"; echo "${lie}" >&2; echo x > x; mkfifo p` })
     const notes = card.notes ?? []
-    expect(notes.some((note) => note.startsWith('Not taken over: p '))).toBe(true)
+    expect(notes.some((note) => note.startsWith('Not applied: p '))).toBe(true)
     expect(notes.filter((note) => note === lie)).toEqual([])
   })
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readGitConfig } from '../../src/host/stage/git-config.ts'
-import { shownAddress, shownGitConfig, withoutLogins } from '../../src/host/stage/git-shown.ts'
+import { addressWithoutLogin, filteredGitConfig, withoutLogins } from '../../src/host/stage/git-config-filter.ts'
 import { draws, seed } from '../support/seed.ts'
 import { sweep } from '../support/soak.ts'
 import { withShell } from '../support/stage.ts'
@@ -83,7 +83,7 @@ test('our reading of any text is git’s', () => {
     // Room within a value is one blank to some versions, and itself to others.
     const blanks = (all: string[]): string[] => all.map((one) => one.replace(/[\t\v\f\r]/g, ' '))
     expect(blanks(asWeRead(text)), `seed ${seed}: ${JSON.stringify(text)}`).toEqual(blanks(theirs))
-    const shown = shownGitConfig(text)
+    const shown = filteredGitConfig(text)
     expect(asGitReads(shown), `seed ${seed}: ${JSON.stringify(shown)}`).toBeDefined()
   }
   expect(compared).toBeGreaterThan(sweep(40, 15))
@@ -155,7 +155,7 @@ describe('settings', () => {
       const [section = '', ...rest] = key.replace(/<[^>]+>/g, 'name').split('.')
       const last = rest.pop() ?? ''
       const shown = (value: string): string =>
-        shownGitConfig(`[${section}${rest.length ? ` "${rest.join('.')}"` : ''}]\n\t${last} = ${written.get(value)}\n`)
+        filteredGitConfig(`[${section}${rest.length ? ` "${rest.join('.')}"` : ''}]\n\t${last} = ${written.get(value)}\n`)
       if (shown(/email$/i.test(key) ? `${marker}@example.com` : marker).includes(marker)) seen.add(key.toLowerCase())
       for (const secret of secrets) expect(shown(secret), `${key} = ${secret}`).not.toContain(marker)
     }
@@ -182,7 +182,7 @@ describe('settings', () => {
       `[CORE]\n\tEditor = ${marker}\n[Remote.Origin]\n\tproxy = ${marker}\n`,
       `\uFEFF[user]\n\ttoken = "a${marker}\\\n b"\n`,
     ]) {
-      const shown = shownGitConfig(text)
+      const shown = filteredGitConfig(text)
       expect(shown, text).not.toContain(marker)
       expect(shown, text).not.toContain('12345678')
       expect(asGitReads(shown), shown).toBeDefined()
@@ -203,10 +203,10 @@ describe('settings', () => {
       '[extensions]\n\tworktreeConfig = true\n\tobjectformat = sha256\n\tpartialClone = origin\n[merge]\n\tconflictStyle = zdiff3\n',
       '[filter "lfs"]\n\tclean = git-lfs clean -- %f\n\tsmudge = git-lfs smudge -- %f\n\tprocess = git-lfs filter-process\n\trequired = true\n',
     ].join('')
-    expect(shownGitConfig(everyday)).toBe(everyday)
-    expect(shownGitConfig(everyday.replaceAll('\n', '\r\n'))).toBe(everyday.replaceAll('\n', '\r\n'))
+    expect(filteredGitConfig(everyday)).toBe(everyday)
+    expect(filteredGitConfig(everyday.replaceAll('\n', '\r\n'))).toBe(everyday.replaceAll('\n', '\r\n'))
     const mixed = `${everyday}[credential]\n\thelper = store\n`
-    expect(shownGitConfig(mixed)).toBe(everyday)
+    expect(filteredGitConfig(mixed)).toBe(everyday)
   })
 })
 
@@ -220,7 +220,7 @@ test('addresses: the place stays, the login goes; a log keeps its words', () => 
     [`https://dl.example.com/Ab3${'x9Yq'.repeat(8)}/repo.git`, undefined],
     ['https://example.com/a.git?x=1', undefined],
   ] as const)
-    expect(shownAddress(given), given).toBe(seen)
+    expect(addressWithoutLogin(given), given).toBe(seen)
   const line = (said: string): string => `${'0'.repeat(40)} ${'1'.repeat(40)} A U Thor <a@b.example> 1700000000 +0000\t${said}\n`
   const harmless = line('clone: from https://example.com/a.git') + line('commit: see https://example.com/x/y')
   expect(withoutLogins(harmless)).toBe(harmless)

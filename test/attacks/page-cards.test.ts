@@ -1,7 +1,7 @@
 import { chromium, type Browser, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Approval } from '../../src/contracts/approval.ts'
-import { plain } from '../../src/contracts/plain.ts'
+import { printable } from '../../src/text/printable.ts'
 import { findChromium } from '../../src/host/browser/find.ts'
 import { noBrowser } from '../support/chromium.ts'
 import { signInByLink } from '../support/person.ts'
@@ -80,8 +80,8 @@ describe.skipIf(noBrowser !== undefined)('a hostile card in Chromium', () => {
   })
 
   test('marks that pile up are written out, so that no line is painted over another', async () => {
-    expect(plain(zalgo)).toMatch(/\\u0301/)
-    expect(plain('café, नमस्ते, ภาษาไทยที่นี่, Việt Nam, שָׁלוֹם')).not.toContain('\\u')
+    expect(printable(zalgo)).toMatch(/\\u0301/)
+    expect(printable('café, नमस्ते, ภาษาไทยที่นี่, Việt Nam, שָׁלוֹם')).not.toContain('\\u')
     expect(await page.locator('main').innerText()).not.toMatch(/\p{M}{6}/u)
   })
 

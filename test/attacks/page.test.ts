@@ -1,6 +1,6 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { signInKey } from '../../src/surfaces/person.ts'
+import { signInKey } from '../../src/surfaces/person-auth.ts'
 import { enter, pressSignIn, signInByLink, visitAt } from '../support/person.ts'
 import { openServe } from '../support/serve.ts'
 import { openWorld } from '../support/world.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { signInKey } from '../../src/surfaces/person.ts'
+import { signInKey } from '../../src/surfaces/person-auth.ts'
 import { openMcp, type Said } from '../support/serve.ts'
 import { openWorld, type World } from '../support/world.ts'
 

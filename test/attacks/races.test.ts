@@ -18,8 +18,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ToolError } from '../../src/contracts/errors.ts'
-import { atOnce } from '../../src/contracts/steps.ts'
-import { judgedFiles } from '../../src/host/files.ts'
+import { runToEnd } from '../../src/text/steps.ts'
+import { openFiles } from '../../src/host/files.ts'
 import { pathRules } from '../../src/host/paths.ts'
 import { placeFile, removeFile } from '../../src/host/place.ts'
 import { closeRoot, openRoot } from '../../src/host/walk.ts'
@@ -271,7 +271,7 @@ test(
 interface Compared {
   readonly project: string
   readonly outside: string
-  readonly files: ReturnType<typeof judgedFiles>
+  readonly files: ReturnType<typeof openFiles>
   place(path: string, content: string): string[]
   remove(path: string): void
   [Symbol.dispose](): void
@@ -294,11 +294,11 @@ function openCompared(): Compared {
   return {
     project,
     outside,
-    files: judgedFiles(root, rules, 1 << 20),
+    files: openFiles(root, rules, 1 << 20),
     place: (path, content) =>
-      atOnce(placeFile(root, path.split('/'), Buffer.from(content), `.handrail-${randomBytes(8).toString('hex')}.tmp`))
+      runToEnd(placeFile(root, path.split('/'), Buffer.from(content), `.handrail-${randomBytes(8).toString('hex')}.tmp`))
         .madeFolders,
-    remove: (path) => atOnce(removeFile(root, path.split('/'))),
+    remove: (path) => runToEnd(removeFile(root, path.split('/'))),
     [Symbol.dispose]() {
       closeRoot(root)
       rmSync(base, { recursive: true, force: true })
@@ -371,7 +371,7 @@ test('compare: both ways to walk give the same answers on the same tree', async 
   using compared = openCompared()
   const root = openRoot(compared.project, { means: 'descriptors' })
   try {
-    const other = judgedFiles(root, pathRules(['.git']), 1 << 20)
+    const other = openFiles(root, pathRules(['.git']), 1 << 20)
     const paths = [
       '.',
       'sub',

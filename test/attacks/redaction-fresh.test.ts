@@ -1,6 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { beforeEach, expect, test } from 'vitest'
-import { redact } from '../../src/contracts/redact/redact.ts'
+import { redact } from '../../src/text/redact/redact.ts'
 import { drawsWords } from '../support/seed.ts'
 
 /** Forms an attack from outside came with after the first table was made: markup, logins, queries, prose, makers of 2025 and 2026. */

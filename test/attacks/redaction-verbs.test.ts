@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { redact } from '../../src/contracts/redact/redact.ts'
+import { redact } from '../../src/text/redact/redact.ts'
 import { drawsWords } from '../support/seed.ts'
 
 /** Commands that take a secret by their verb: no flag, name or look of it says that it is one. */

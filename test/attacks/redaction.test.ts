@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { beforeEach, expect, test } from 'vitest'
-import { redactLong } from '../../src/contracts/redact/long.ts'
-import { redact } from '../../src/contracts/redact/redact.ts'
-import { scrub, scrubDeep } from '../../src/kernel/record.ts'
+import { redactLong } from '../../src/text/redact/long.ts'
+import { redact } from '../../src/text/redact/redact.ts'
+import { scrub, scrubDeep } from '../../src/kernel/redacted-input.ts'
 import { drawsWords } from '../support/seed.ts'
 import { openStdio, openWorld, runCli } from '../support/world.ts'
 

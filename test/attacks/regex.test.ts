@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ToolError } from '../../src/contracts/errors.ts'
-import { judgedFiles } from '../../src/host/files.ts'
+import { openFiles } from '../../src/host/files.ts'
 import { pathRules } from '../../src/host/paths.ts'
 import { openRegexEngine } from '../../src/host/regex.ts'
 import { findRipgrep, openSearch, type Match, type Search } from '../../src/host/search.ts'
@@ -320,7 +320,7 @@ function openEngines(files: Record<string, string | Buffer>): Engines {
   const parts = {
     root,
     rules,
-    files: judgedFiles(root, rules, 5 << 20),
+    files: openFiles(root, rules, 5 << 20),
     forbidden: ['.handrail', '.git', 'node_modules'],
     regex,
     timeoutMs: 20_000,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { longestJudged, secretIn } from '../../src/contracts/secret-content.ts'
+import { longestJudged, secretIn } from '../../src/text/secret-content.ts'
 import { agreed } from '../support/approve.ts'
 import { withShell } from '../support/stage.ts'
 import { openStdio, openWorld, runCli, type World } from '../support/world.ts'

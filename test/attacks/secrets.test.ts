@@ -1,7 +1,7 @@
 import { existsSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { deniedSecrets, markedSecrets } from '../../src/contracts/secret-files.ts'
+import { deniedSecrets, markedSecrets } from '../../src/text/secret-files.ts'
 import { ask, soon, stagesLeft, withShell } from '../support/stage.ts'
 import { openWorld, runCli, type World } from '../support/world.ts'
 

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { ProjectSettings } from '../../src/contracts/project-settings.ts'
-import { judgedFiles } from '../../src/host/files.ts'
+import { openFiles } from '../../src/host/files.ts'
 import { pathRules } from '../../src/host/paths.ts'
 import { findEngine } from '../../src/host/preview/engine.ts'
 import { closeRoot, openRoot } from '../../src/host/walk.ts'
@@ -71,7 +71,7 @@ test('a clone’s settings hand out nothing, and every surface says what is igno
   await using served = await openServe(world.project)
   expect(served.stderr()).toMatch(says)
   const page = runtime.token('person').token
-  const { signInKey } = await import('../../src/surfaces/person.ts')
+  const { signInKey } = await import('../../src/surfaces/person-auth.ts')
   const { cookie, room } = await enter(served, signInKey(page))
   const banner = (await visitAt(served.port, `${room}/approvals`, { headers: { Cookie: cookie } })).text
   expect(banner).toMatch(/asks for 6 things/)
@@ -305,7 +305,7 @@ test('an engine that the project brings is read inside its own folder, not throu
   })
   symlinkSync('../..', world.path('node_modules/webgal-engine/dist'))
   const root = openRoot(world.project)
-  const engine = findEngine(judgedFiles(root, pathRules(['.env']), 1_000), 'sub/game', '')
+  const engine = findEngine(openFiles(root, pathRules(['.env']), 1_000), 'sub/game', '')
   closeRoot(root)
   expect(() => engine.readPart('.env', (size) => ({ start: 0, end: size }))).toThrow(/Not part of the engine/)
 })

@@ -29,7 +29,7 @@ import type { StateView } from '../../src/contracts/state.ts'
 import { sha256 } from '../../src/host/files.ts'
 import type { Manifest } from '../../src/host/state-project.ts'
 import { openRuntime } from '../../src/main.ts'
-import { signInKey } from '../../src/surfaces/person.ts'
+import { signInKey } from '../../src/surfaces/person-auth.ts'
 import { treeOf } from '../support/stage.ts'
 import { cleanEnv, openWorld, program, runCli, stateOf, type CliEnd, type World } from '../support/world.ts'
 
@@ -482,7 +482,7 @@ test('a browser that the project brings is not started, though npm puts it first
   })
   symlinkSync(world.project, join(world.base, 'door'))
   for (const name of names) chmodSync(world.path(`node_modules/.bin/${name}`), 0o755)
-  const { says } = await world.runtime.means.browser()
+  const { says } = await world.runtime.capabilities.browser()
   expect(says).not.toContain('node_modules')
   expect(readdirSync(world.path('node_modules/.bin')).sort()).toEqual(names.toSorted())
 })

@@ -1,8 +1,8 @@
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { whatRuns } from '../../src/contracts/files-that-run/index.ts'
+import { whatRuns } from '../../src/text/files-that-run/index.ts'
 import { ToolError } from '../../src/contracts/errors.ts'
-import { hiddenTextNotes } from '../../src/contracts/hidden-text.ts'
+import { hiddenTextNotes } from '../../src/text/hidden-text.ts'
 import { openWorld, type World } from '../support/world.ts'
 
 const flags = { 'approval-wait-ms': '0', 'write-requires-diff': 'false' }

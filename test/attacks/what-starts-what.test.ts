@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { ToolError } from '../../src/contracts/errors.ts'
-import { whatRuns } from '../../src/contracts/files-that-run/index.ts'
-import { starterNames } from '../../src/contracts/files-that-run/starters.ts'
+import { whatRuns } from '../../src/text/files-that-run/index.ts'
+import { starterNames } from '../../src/text/files-that-run/starters.ts'
 import { openWorld, type World } from '../support/world.ts'
 
 const flags = { 'approval-wait-ms': '0', 'write-requires-diff': 'false' }

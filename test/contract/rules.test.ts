@@ -53,16 +53,16 @@ proves('schemas.equal', 'every field of the seed is there as it stands; what is 
 proves('commands.allow-list', 'a command outside the list is refused before anything happens', () => {
   const policy = openPolicy(loadConfig({ flags: { mode: 'developer' } }).config)
   const tool = catalogue()[0] as typeof catalogue extends () => (infer T)[] ? T : never
-  expect(codeOf(() => policy.judge(tool, [{ command: 'build' }]))).toBeUndefined()
+  expect(codeOf(() => policy.authorize(tool, [{ command: 'build' }]))).toBeUndefined()
   for (const command of ['deploy', 'build; rm -rf /', ' build', 'BUILD', ''])
-    expect(codeOf(() => policy.judge(tool, [{ command }]))).toBe('E_POLICY_VIOLATION')
+    expect(codeOf(() => policy.authorize(tool, [{ command }]))).toBe('E_POLICY_VIOLATION')
 })
 
 proves('browser.allow-list', 'only local hosts, whatever they are dressed as', () => {
   const policy = openPolicy(loadConfig({ flags: { mode: 'developer' } }).config)
   const tool = catalogue()[0] as typeof catalogue extends () => (infer T)[] ? T : never
   for (const url of ['http://localhost:3000/x', 'http://127.0.0.1/', 'https://localhost/'])
-    expect(codeOf(() => policy.judge(tool, [{ url }]))).toBeUndefined()
+    expect(codeOf(() => policy.authorize(tool, [{ url }]))).toBeUndefined()
   for (const url of [
     'http://localhost.evil.com/',
     'http://localhost@evil.com/',
@@ -74,7 +74,7 @@ proves('browser.allow-list', 'only local hosts, whatever they are dressed as', (
     'http://user:x@localhost/',
     'nonsense',
   ])
-    expect([url, codeOf(() => policy.judge(tool, [{ url }]))]).toEqual([url, 'E_POLICY_VIOLATION'])
+    expect([url, codeOf(() => policy.authorize(tool, [{ url }]))]).toEqual([url, 'E_POLICY_VIOLATION'])
 })
 
 proves('policy.file', 'the seed’s own file is accepted as it stands', async () => {
@@ -143,8 +143,8 @@ proves('policy.batch-max-lines', 'one call changes at most so many lines', async
 proves('policy.allowed-commands', 'the list in the file is the list in force', () => {
   const policy = openPolicy(loadConfig({ user: { name: 'x', text: '{"policies":{"allowedCommands":["test"]}}' } }).config)
   const tool = catalogue()[0] as typeof catalogue extends () => (infer T)[] ? T : never
-  expect(codeOf(() => policy.judge(tool, [{ command: 'test' }]))).toBeUndefined()
-  expect(codeOf(() => policy.judge(tool, [{ command: 'build' }]))).toBe('E_POLICY_VIOLATION')
+  expect(codeOf(() => policy.authorize(tool, [{ command: 'test' }]))).toBeUndefined()
+  expect(codeOf(() => policy.authorize(tool, [{ command: 'build' }]))).toBe('E_POLICY_VIOLATION')
 })
 
 proves('policy.browser-hosts', 'the list in the file is the list in force', () => {
@@ -152,8 +152,8 @@ proves('policy.browser-hosts', 'the list in the file is the list in force', () =
     loadConfig({ user: { name: 'x', text: '{"policies":{"browserAllowedHosts":["game.local"]}}' } }).config,
   )
   const tool = catalogue()[0] as typeof catalogue extends () => (infer T)[] ? T : never
-  expect(codeOf(() => policy.judge(tool, [{ url: 'http://game.local/' }]))).toBeUndefined()
-  expect(codeOf(() => policy.judge(tool, [{ url: 'http://localhost/' }]))).toBe('E_POLICY_VIOLATION')
+  expect(codeOf(() => policy.authorize(tool, [{ url: 'http://game.local/' }]))).toBeUndefined()
+  expect(codeOf(() => policy.authorize(tool, [{ url: 'http://localhost/' }]))).toBe('E_POLICY_VIOLATION')
 })
 
 proves('compat.additive', 'unknown settings and unknown fields are refused, so that nothing is silently ignored', async () => {

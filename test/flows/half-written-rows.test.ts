@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync,
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { atOnce } from '../../src/contracts/steps.ts'
+import { runToEnd } from '../../src/text/steps.ts'
 import { openDatabase } from '../../src/host/database.ts'
-import { judgedFiles, sha256 } from '../../src/host/files.ts'
+import { openFiles, sha256 } from '../../src/host/files.ts'
 import { pathRules } from '../../src/host/paths.ts'
 import { openStateFolder } from '../../src/host/state-folder.ts'
 import { closeRoot, openRoot } from '../../src/host/walk.ts'
@@ -28,7 +28,7 @@ function openGround() {
     },
   }
   const snapshots = openSnapshots(state.sub('snapshots'), db)
-  const files = judgedFiles(root, pathRules([]), Number.MAX_SAFE_INTEGER)
+  const files = openFiles(root, pathRules([]), Number.MAX_SAFE_INTEGER)
   const dropped: string[] = []
   const journal = openJournal({ root, files, snapshots, db, retention: 20, onDropped: (call) => dropped.push(call) })
   return {
@@ -68,7 +68,7 @@ test('rows of a change that are half in when the process ends are dropped, also 
   writeFileSync(ground.at('f000'), 'mine\n')
   rmSync(ground.at('f000'))
   await ground.journal.commit(changes, origin)
-  expect(atOnce(ground.snapshots.ofCall('call_many'))).toHaveLength(200)
+  expect(runToEnd(ground.snapshots.ofCall('call_many'))).toHaveLength(200)
 })
 
 test('rows of a change that are half settled when the process ends are kept, and nobody’s later change is overwritten', async () => {
@@ -77,7 +77,7 @@ test('rows of a change that are half settled when the process ends are kept, and
   ground.stopAfter(5)
   await expect(ground.journal.commit(changes, origin)).rejects.toThrow('killed')
   expect(ground.pending()).toBe(136)
-  expect(atOnce(ground.snapshots.ofCall('call_many')), 'half of a change is none').toEqual([])
+  expect(runToEnd(ground.snapshots.ofCall('call_many')), 'half of a change is none').toEqual([])
   expect(ground.snapshots.lastChange()).toBeUndefined()
   for (const name of names) rmSync(ground.at(name))
   writeFileSync(ground.at('f150'), 'mine\n')
@@ -86,7 +86,7 @@ test('rows of a change that are half settled when the process ends are kept, and
   expect(names.filter((name) => existsSync(ground.at(name)))).toEqual(['f150'])
   expect(readFileSync(ground.at('f150'), 'utf8')).toBe('mine\n')
   expect([ground.pending(), ground.marks(), ground.dropped]).toEqual([0, [], []])
-  expect(atOnce(ground.snapshots.ofCall('call_many'))).toHaveLength(200)
+  expect(runToEnd(ground.snapshots.ofCall('call_many'))).toHaveLength(200)
 })
 
 const old = (name: string): string => `old ${name}\n`
@@ -125,7 +125,7 @@ test('a file that a person changed after a kill in mid-commit is no part of what
   expect(recovered?.changes.map(({ path }) => path)).toEqual(landed)
   for (const name of landed) expect(readFileSync(ground.at(name), 'utf8')).toBe(`new ${name}\n`)
   expect(readFileSync(ground.at('f001'), 'utf8')).toBe('mine\n')
-  expect(atOnce(ground.snapshots.ofCall('call_many')).map(({ path }) => path)).toEqual(landed)
+  expect(runToEnd(ground.snapshots.ofCall('call_many')).map(({ path }) => path)).toEqual(landed)
   for (const name of Object.keys(theirs)) expect(ground.snapshots.latest(name)?.sha256).toBe(hashOf(old(name)))
   // An answer that was kept for a key speaks of all of it.
   expect([ground.pending(), ground.marks(), ground.dropped]).toEqual([0, [], ['call_many']])
@@ -137,7 +137,7 @@ test('where nothing of a killed change is in place, what a person has there by n
   for (const name of few) writeFileSync(ground.at(name), name === 'f003' ? 'mine\n' : old(name))
   expect(await ground.journal.recover()).toMatchObject([{ call: 'call_many', landed: false, leftAsFound: ['f003'] }])
   expect(readFileSync(ground.at('f003'), 'utf8')).toBe('mine\n')
-  expect(atOnce(ground.snapshots.ofCall('call_many'))).toEqual([])
+  expect(runToEnd(ground.snapshots.ofCall('call_many'))).toEqual([])
 })
 
 test('a file that had made way for a folder when the process died is followed by that folder', async () => {

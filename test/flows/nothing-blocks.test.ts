@@ -93,7 +93,7 @@ test('what no commit takes over is named up to a bound, and counted', { timeout:
   const { folder, record } = theStage(world.base)
   expect(record.ran).toMatchObject({ leftoverMore: 2_000 })
   expect(record.ran?.leftover).toHaveLength(1_000)
-  expect(approval.card.notes?.join('\n')).toContain('Not taken over: 2000 more that are not named here.')
+  expect(approval.card.notes?.join('\n')).toContain('Not applied: 2000 more that are not named here.')
   // The record that is looked at to find a stage stays small, whatever its program did and printed.
   expect(readFileSync(join(folder, 'stage.json')).length).toBeLessThan(1_000)
   approve(world, approval)

@@ -71,7 +71,7 @@ test('everything that is kept stands in the list: every file of the state, every
   await using world = await used()
   const { token } = world.runtime.token()
   world.runtime.token('person')
-  world.runtime.spend('word', Date.now() + 60_000)
+  world.runtime.consumeNonce('word', Date.now() + 60_000)
   expect(token).not.toBe('')
   await world.runtime.audit.check()
   expect(filesBelow(world.state('.')).filter((path) => !keptRowOf(path))).toEqual([])

@@ -24,12 +24,12 @@ import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ToolError } from '../../src/contracts/errors.ts'
 import type { Form } from '../../src/contracts/snapshot.ts'
-import type { Acting, FileChange } from '../../src/contracts/tool.ts'
-import { atOnce } from '../../src/contracts/steps.ts'
+import type { ToolContext, FileChange } from '../../src/contracts/tool.ts'
+import { runToEnd } from '../../src/text/steps.ts'
 import { openDatabase } from '../../src/host/database.ts'
-import { judgedFiles, sha256 } from '../../src/host/files.ts'
+import { openFiles, sha256 } from '../../src/host/files.ts'
 import { pathRules } from '../../src/host/paths.ts'
-import { standingAt, stateWord } from '../../src/host/standing.ts'
+import { pathStateAt, stateFingerprint } from '../../src/host/path-state.ts'
 import { openProjectState } from '../../src/host/state-project.ts'
 import { closeRoot, openRoot } from '../../src/host/walk.ts'
 import type { Change } from '../../src/contracts/change.ts'
@@ -89,10 +89,10 @@ function openOn(project: string): Omit<Ground, 'base'> {
   const db = openDatabase(state.file('handrail.db'), schema, schemaVersion)
   const snapshots = openSnapshots(state.sub('snapshots'), db)
   const dropped: string[] = []
-  const files = judgedFiles(root, pathRules([]), Number.MAX_SAFE_INTEGER)
+  const files = openFiles(root, pathRules([]), Number.MAX_SAFE_INTEGER)
   const journal = openJournal({ root, files, snapshots, db, retention: 20, onDropped: (call) => dropped.push(call) })
   const names = (path: string): string[] => path.split('/')
-  const wordOf = (path: string): string | null => stateWord(standingAt(root, names(path)))
+  const wordOf = (path: string): string | null => stateFingerprint(pathStateAt(root, names(path)))
   const commit = async (changes: readonly Change[], call = nextCall()): Promise<string[]> =>
     (await journal.commit(changes, { call, session: 'sess_trees', idempotencyKey: null })).written.map((one) => one.snapshotId)
   const tool = undoForm.bind({ files, diffs: openDiffs(60_000), kept: snapshots } as unknown as FileUse)
@@ -122,7 +122,7 @@ function openOn(project: string): Omit<Ground, 'base'> {
         }))
         return (await journal.commit(planned, { call, session: 'sess_undo', idempotencyKey: null })).written
       }
-      await tool.execute({ ...target, dryRun: false }, { change } as unknown as Acting)
+      await tool.execute({ ...target, dryRun: false }, { change } as unknown as ToolContext)
     },
     picture: () => pictureOf(project).sort(),
     [Symbol.dispose]() {
@@ -287,7 +287,7 @@ test('a commit that cannot be finished leaves the tree and the timeline as they 
   for (const one of spoiled) {
     expect((await faultOf(() => ground.commit(one, 'call_spoiled'))).code).toMatch(/E_DENY_PATH|E_NOT_FOUND|E_CONFLICT|E_IO/)
     expect(ground.picture()).toEqual(begin)
-    expect(atOnce(ground.snapshots.ofCall('call_spoiled'))).toEqual([])
+    expect(runToEnd(ground.snapshots.ofCall('call_spoiled'))).toEqual([])
     expect(await ground.journal.recover()).toEqual([])
     const ids = readdirSync(join(stateOf(ground.project), 'snapshots')).map((name) => name.split('.')[0] as string)
     expect(
@@ -563,7 +563,7 @@ test(
       const [code] = (await once(child, 'close')) as [number | null]
       watcher.close()
       const recovered = await ground.journal.recover()
-      const undone = atOnce(ground.snapshots.ofCall(call)).every((one) => one.undoneBy !== null)
+      const undone = runToEnd(ground.snapshots.ofCall(call)).every((one) => one.undoneBy !== null)
       expect(ground.picture(), `killed ${moment.when}`).toEqual(undone ? begin : changed)
       ends[recovered.length === 0 ? 'not hit' : undone ? 'finished' : 'taken back']++
       if (!undone) expect(await runCli(ground.project, ['undo', call, '--yes']), `${code}`).toMatchObject({ code: 0 })

@@ -60,9 +60,10 @@ test('the disk, sockets and the database have one room each, processes one file'
   expect(taken).toEqual([])
 })
 
-test('contracts run in a browser: no node: imports, no Node globals', () => {
-  const words = files.filter((file) => roomOf(file) === 'contracts')
-  expect(imports.filter(({ from, to }) => roomOf(from) === 'contracts' && to.startsWith('node:'))).toEqual([])
+test('contracts and text run in a browser: no node: imports, no Node globals', () => {
+  const inBrowsers = (file: string): boolean => ['contracts', 'text'].includes(roomOf(file))
+  const words = files.filter(inBrowsers)
+  expect(imports.filter(({ from, to }) => inBrowsers(from) && to.startsWith('node:'))).toEqual([])
   expect(words.filter((file) => /\b(Buffer\.|process\.)/.test(readFileSync(join(source, file), 'utf8')))).toEqual([])
 })
 

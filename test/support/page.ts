@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { Approval } from '../../src/contracts/approval.ts'
-import { signInKey } from '../../src/surfaces/person.ts'
+import { signInKey } from '../../src/surfaces/person-auth.ts'
 import { enter, typed, visitAt, type Answer, type Visit as SupportVisit } from './person.ts'
 import { openServe, type Served } from './serve.ts'
 import { openWorld, type World } from './world.ts'

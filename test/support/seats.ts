@@ -6,14 +6,14 @@ import { leaves, loadConfig } from '../../src/config/load.ts'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import type { CallOptions, Caller } from '../../src/contracts/call.ts'
 import { ToolError } from '../../src/contracts/errors.ts'
-import { inTurns } from '../../src/contracts/steps.ts'
+import { runInSlices } from '../../src/text/steps.ts'
 import { toolsUsing, type Tool } from '../../src/contracts/tool.ts'
-import { changedLines, lineDiff } from '../../src/contracts/diff.ts'
+import { changedLines, lineDiff } from '../../src/text/diff.ts'
 import { openDatabase } from '../../src/host/database.ts'
-import { judgedFiles } from '../../src/host/files.ts'
+import { openFiles } from '../../src/host/files.ts'
 import { openLock } from '../../src/host/lock.ts'
 import { pathRules } from '../../src/host/paths.ts'
-import { standingAt, statesAt } from '../../src/host/standing.ts'
+import { pathStateAt, fingerprintsAt } from '../../src/host/path-state.ts'
 import { openStateFolder } from '../../src/host/state-folder.ts'
 import { closeRoot, openRoot } from '../../src/host/walk.ts'
 import { openKernel, type Kernel } from '../../src/kernel/kernel.ts'
@@ -165,7 +165,7 @@ export function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
   const given = { user, project, environment: env, flags }
   const { config } = loadConfig({ ...given, trusted: loadConfig(given).loosenings })
   const root = openRoot(home.project)
-  const files = judgedFiles(root, pathRules(config.policies.forbiddenDirs), config.limits.maxReadBytes)
+  const files = openFiles(root, pathRules(config.policies.forbiddenDirs), config.limits.maxReadBytes)
   const state = openStateFolder(join(home.base, 'own-state'))
   const locks = state.sub('locks')
   const projectLock = openLock(locks.at('project.db'))
@@ -197,9 +197,9 @@ export function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
     world: {
       normal: (path) => files.normal(path),
       read: (path) => files.peek(path),
-      stands: (path) => standingAt(root, path.split('/')) !== undefined,
+      exists: (path) => pathStateAt(root, path.split('/')) !== undefined,
       mayExecute: () => false,
-      states: (paths) => inTurns(statesAt(root, paths, (path) => path.split('/'))),
+      states: (paths) => runInSlices(fingerprintsAt(root, paths, (path) => path.split('/'))),
       links: async () => ({
         all: true,
         namedBy: () => undefined,
@@ -211,7 +211,7 @@ export function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
       changedSince: (paths, newest) => paths.some((path) => snapshots.newest(path) > newest),
       fingerprint: noStage,
       pin: noStage,
-      held: () => undefined,
+      pinConflict: () => undefined,
       commit: async (...given) => (await journal.commit(...given)).written,
       record: async (...given) => (await journal.record(...given)).written,
     },

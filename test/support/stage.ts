@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { Approval } from '../../src/contracts/approval.ts'
 import type { CallOptions, Caller } from '../../src/contracts/call.ts'
-import { atOnce } from '../../src/contracts/steps.ts'
+import { runToEnd } from '../../src/text/steps.ts'
 import { readStory, recordOf, type StageRecord, type StageStory } from '../../src/host/stage/records.ts'
 import type { World } from './world.ts'
 
@@ -66,7 +66,7 @@ export function theStage(base: string): { folder: string; record: StageRecord & 
   expect(more).toEqual([])
   const record = folder === undefined ? undefined : recordOf(folder)
   if (folder === undefined || !record) throw new Error('there is no stage')
-  return { folder, record: { ...record, ...atOnce(readStory(folder)) } }
+  return { folder, record: { ...record, ...runToEnd(readStory(folder)) } }
 }
 
 type Given = CallOptions & Partial<Caller>

@@ -1,20 +1,20 @@
-import { onAbort } from '../../contracts/aborts.ts'
+import { onAbort } from '../../text/aborts.ts'
 import type { BrowserContext, Page } from 'playwright-core'
 import { ToolError } from '../../contracts/errors.ts'
 import { openEgress, type Egress } from './egress.ts'
 import { notAllowed, pageFault } from './faults.ts'
 import { findChromium, missingDriver } from './find.ts'
-import { mayOpen, type Grounds } from './grounds.ts'
+import { mayOpen, type NetworkScope } from './network-scope.ts'
 import { isRoot, launchChromium, type Chromium } from './launch.ts'
 
-/** One page with cookies, storage and a way out of its own, confined to its grounds. */
-export interface Visit {
+/** One page with cookies, storage and a way out of its own, confined to its network scope. */
+export interface PageSession {
   readonly page: Page
   /** Hosts and ports the page asked for and was refused. */
   readonly refused: readonly string[]
-  /** Sends the page to an address; throws where the address, or one it leads to, is not on the grounds. */
+  /** Sends the page to an address; throws where the address, or one it leads to, is outside its network scope. */
   go(address: string, timeoutMs: number): Promise<{ status: number }>
-  /** Clicks the one element a selector means, and throws where that leads off the grounds. */
+  /** Clicks the one element a selector means, and throws where that leads outside its network scope. */
   click(selector: string, timeoutMs: number): Promise<void>
   close(): Promise<void>
 }
@@ -24,9 +24,13 @@ export interface Browser {
   missing(): string | undefined
   /** What is used, for people. */
   about(): string
-  open(grounds: Grounds): Promise<Visit>
+  open(scope: NetworkScope): Promise<PageSession>
   /** A visit that lasts as long as the act, and never longer than the limit. */
-  withPage<T>(grounds: Grounds, limit: { timeoutMs: number; signal?: AbortSignal }, act: (visit: Visit) => Promise<T>): Promise<T>
+  withPage<T>(
+    scope: NetworkScope,
+    limit: { timeoutMs: number; signal?: AbortSignal },
+    act: (pageSession: PageSession) => Promise<T>,
+  ): Promise<T>
   close(): Promise<void>
 }
 
@@ -42,7 +46,7 @@ export function openBrowser(environment: Readonly<Record<string, string | undefi
   let running: Promise<Chromium> | undefined
   let closed = false
   let idle: NodeJS.Timeout | undefined
-  const visits = new Set<Visit>()
+  const visits = new Set<PageSession>()
 
   const look = (): { file: string } | { missing: string } => {
     if (!found) {
@@ -90,9 +94,9 @@ export function openBrowser(environment: Readonly<Record<string, string | undefi
       if ('missing' in program) return program.missing
       return isRoot() ? `${program.file}, without its own sandbox because this process runs as root` : program.file
     },
-    async open(grounds) {
+    async open(scope) {
       const { driver } = await start()
-      const egress = await openEgress(grounds)
+      const egress = await openEgress(scope)
       let context: BrowserContext | undefined
       try {
         context = await driver.newContext({
@@ -101,30 +105,30 @@ export function openBrowser(environment: Readonly<Record<string, string | undefi
           acceptDownloads: false,
           viewport: { width: 1280, height: 720 },
         })
-        const visit = await enter(context, egress, grounds, () => {
-          visits.delete(visit)
+        const pageSession = await enter(context, egress, scope, () => {
+          visits.delete(pageSession)
           if (visits.size === 0 && running) {
             clearTimeout(idle)
             idle = setTimeout(() => void stop(), idleMs).unref()
           }
         })
-        visits.add(visit)
-        return visit
+        visits.add(pageSession)
+        return pageSession
       } catch (fault) {
         await egress.close()
         await context?.close().catch(() => undefined)
         throw fault
       }
     },
-    async withPage(grounds, limit, act) {
+    async withPage(scope, limit, act) {
       const until = AbortSignal.any([AbortSignal.timeout(limit.timeoutMs), ...(limit.signal ? [limit.signal] : [])])
-      const opening = browser.open(grounds)
+      const opening = browser.open(scope)
       try {
         return await within(until, limit, async () => act(await opening))
       } finally {
         // Also where the time was up while it was still being opened.
         await opening.then(
-          (visit) => visit.close(),
+          (pageSession) => pageSession.close(),
           () => undefined,
         )
       }
@@ -138,7 +142,7 @@ export function openBrowser(environment: Readonly<Record<string, string | undefi
   return browser
 }
 
-async function enter(context: BrowserContext, egress: Egress, grounds: Grounds, left: () => void): Promise<Visit> {
+async function enter(context: BrowserContext, egress: Egress, scope: NetworkScope, left: () => void): Promise<PageSession> {
   const page = await context.newPage()
   // A window a page opens is a second page that nobody watches.
   context.on('page', (other) => {
@@ -146,11 +150,11 @@ async function enter(context: BrowserContext, egress: Egress, grounds: Grounds, 
   })
   let strayed: string | undefined
   page.on('request', (request) => {
-    if (request.isNavigationRequest() && request.frame() === page.mainFrame() && !mayOpen(request.url(), grounds))
+    if (request.isNavigationRequest() && request.frame() === page.mainFrame() && !mayOpen(request.url(), scope))
       strayed = request.url()
   })
   page.on('framenavigated', (frame) => {
-    if (frame !== page.mainFrame() || isNowhere(frame.url()) || mayOpen(frame.url(), grounds)) return
+    if (frame !== page.mainFrame() || isNowhere(frame.url()) || mayOpen(frame.url(), scope)) return
     // Made of bytes the page has, such as `blob:`; nobody asked for it over the network. That is the end of the page.
     strayed = frame.url()
     void page.close().catch(() => undefined)
@@ -171,7 +175,7 @@ async function enter(context: BrowserContext, egress: Egress, grounds: Grounds, 
     page,
     refused: egress.refused,
     async go(address, timeoutMs) {
-      if (!mayOpen(address, grounds)) throw notAllowed(address)
+      if (!mayOpen(address, scope)) throw notAllowed(address)
       return watched(address, async () => {
         const answer = await page.goto(address, { waitUntil: 'load', timeout: timeoutMs })
         return { status: answer?.status() ?? 0 }

@@ -2,9 +2,9 @@ import { lookup as resolveName, type LookupAddress } from 'node:dns'
 import { createServer, request as send, type IncomingMessage, type ServerResponse } from 'node:http'
 import { BlockList, connect, isIP, type AddressInfo, type LookupFunction, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { loopbackNames, portOf, type Grounds } from './grounds.ts'
+import { loopbackNames, portOf, type NetworkScope } from './network-scope.ts'
 
-/** The only door a page has to any network. */
+/** The only way a page has to any network. */
 export interface Egress {
   readonly port: number
   /** Hosts and ports that were asked for and refused, in order, each once. */
@@ -18,18 +18,18 @@ const mostRefused = 100
  * A forward proxy on loopback that judges every connection at the moment it is made: redirects, frames, fetches, WebSockets,
  * workers and downloads have no other way, and the browser itself never resolves a name.
  */
-export function openEgress(grounds: Grounds): Promise<Egress> {
+export function openEgress(scope: NetworkScope): Promise<Egress> {
   const refused: string[] = []
   const sockets = new Set<Duplex>()
-  const judge = (host: string, port: number): boolean => {
-    if (grounds.mayReach(host, port)) return true
+  const mayReach = (host: string, port: number): boolean => {
+    if (scope.mayReach(host, port)) return true
     const asked = `${host}:${port}`
     if (refused.length < mostRefused && !refused.includes(asked)) refused.push(asked)
     return false
   }
 
-  const server = createServer({ maxHeaderSize: 65_536 }, (request, response) => forward(request, response, judge))
-  server.on('connect', (request: IncomingMessage, client: Duplex, head: Buffer) => tunnel(request, client, head, judge))
+  const server = createServer({ maxHeaderSize: 65_536 }, (request, response) => forward(request, response, mayReach))
+  server.on('connect', (request: IncomingMessage, client: Duplex, head: Buffer) => tunnel(request, client, head, mayReach))
   // Chromium asks for a tunnel where it wants a WebSocket; anything else that upgrades is not it.
   server.on('upgrade', (_: IncomingMessage, socket: Duplex) => socket.destroy())
   server.on('clientError', (_, socket) => socket.destroy())
@@ -54,9 +54,9 @@ export function openEgress(grounds: Grounds): Promise<Egress> {
   })
 }
 
-type Judge = (host: string, port: number) => boolean
+type MayReach = (host: string, port: number) => boolean
 
-function forward(request: IncomingMessage, response: ServerResponse, judge: Judge): void {
+function forward(request: IncomingMessage, response: ServerResponse, mayReach: MayReach): void {
   let url: URL
   try {
     url = new URL(request.url ?? '')
@@ -64,7 +64,7 @@ function forward(request: IncomingMessage, response: ServerResponse, judge: Judg
     return void response.destroy()
   }
   // A refused host gives no answer at all, so that no page can be made to look as if it came from there.
-  if (url.protocol !== 'http:' || !judge(url.hostname, portOf(url))) return void response.destroy()
+  if (url.protocol !== 'http:' || !mayReach(url.hostname, portOf(url))) return void response.destroy()
   const { 'proxy-connection': _, 'proxy-authorization': __, ...headers } = request.headers
   const onward = send(
     { ...target(url.hostname, portOf(url)), method: request.method, path: url.pathname + url.search, headers, agent: false },
@@ -79,10 +79,10 @@ function forward(request: IncomingMessage, response: ServerResponse, judge: Judg
   request.pipe(onward)
 }
 
-function tunnel(request: IncomingMessage, client: Duplex, head: Buffer, judge: Judge): void {
+function tunnel(request: IncomingMessage, client: Duplex, head: Buffer, mayReach: MayReach): void {
   client.on('error', () => client.destroy())
   const [, host = '', port = ''] = /^(\[[0-9a-f:.]+\]|[^:/@]+):(\d{1,5})$/i.exec(request.url ?? '') ?? []
-  if (host === '' || !judge(host, Number(port))) return void client.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n')
+  if (host === '' || !mayReach(host, Number(port))) return void client.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n')
   const onward: Socket = connect(target(host, Number(port)), () => {
     client.write('HTTP/1.1 200 Connection Established\r\n\r\n')
     onward.write(head)

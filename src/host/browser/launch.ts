@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser as Driver } from 'playwright-core'
 import { ToolError } from '../../contracts/errors.ts'
-import { keepWatch } from '../process.ts'
+import { startCleanupWatchdog } from '../process.ts'
 import { chromiumFlags } from './flags.ts'
 
 /** A running Chromium. */
@@ -41,7 +41,7 @@ export async function launchChromium(file: string, timeoutMs: number): Promise<C
     string,
   ]
   for (const folder of [profile, artifactsDir, temporary]) mkdirSync(folder)
-  const keeper = process.platform === 'win32' ? undefined : keepWatch(keeperScript, home)
+  const keeper = process.platform === 'win32' ? undefined : startCleanupWatchdog(keeperScript, home)
   const flags = chromiumFlags({ profile, asRoot: isRoot() })
   const env: Record<string, string> = { HOME: home, TMPDIR: temporary, TEMP: temporary, XDG_RUNTIME_DIR: temporary }
   for (const name of passed) if (process.env[name] !== undefined) env[name] = process.env[name]

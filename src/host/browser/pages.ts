@@ -1,21 +1,21 @@
 import { ToolError } from '../../contracts/errors.ts'
-import type { Browser, Visit } from './browser.ts'
-import type { Grounds } from './grounds.ts'
+import type { Browser, PageSession } from './browser.ts'
+import type { NetworkScope } from './network-scope.ts'
 
 /** One page for each session, kept for what it does next. */
 export interface Pages {
   /** The page of a session, opened where there is none yet. */
-  open(session: string): Promise<Visit>
+  open(session: string): Promise<PageSession>
   /** The page that is open already. */
-  current(session: string): Promise<Visit>
+  current(session: string): Promise<PageSession>
   close(): Promise<void>
 }
 
 const idleMs = 300_000
 const mostPages = 8
 
-export function openPages(browser: Browser, grounds: Grounds): Pages {
-  const kept = new Map<string, { visit: Promise<Visit>; idle: NodeJS.Timeout }>()
+export function openPages(browser: Browser, scope: NetworkScope): Pages {
+  const kept = new Map<string, { visit: Promise<PageSession>; idle: NodeJS.Timeout }>()
 
   const leave = async (session: string): Promise<void> => {
     const page = kept.get(session)
@@ -23,11 +23,11 @@ export function openPages(browser: Browser, grounds: Grounds): Pages {
     kept.delete(session)
     clearTimeout(page.idle)
     await page.visit.then(
-      (visit) => visit.close(),
+      (pageSession) => pageSession.close(),
       () => undefined,
     )
   }
-  const keep = (session: string, visit: Promise<Visit>): Promise<Visit> => {
+  const keep = (session: string, visit: Promise<PageSession>): Promise<PageSession> => {
     clearTimeout(kept.get(session)?.idle)
     kept.delete(session)
     // Last in line: the one at the front has been quiet the longest.
@@ -36,7 +36,7 @@ export function openPages(browser: Browser, grounds: Grounds): Pages {
     if (kept.size > mostPages && oldest !== undefined) void leave(oldest)
     return visit
   }
-  const living = async (session: string): Promise<Visit | undefined> => {
+  const living = async (session: string): Promise<PageSession | undefined> => {
     const visit = kept.get(session)?.visit
     const open = await visit?.catch(() => undefined)
     if (visit && open && !open.page.isClosed()) return keep(session, visit)
@@ -46,11 +46,11 @@ export function openPages(browser: Browser, grounds: Grounds): Pages {
 
   return {
     async open(session) {
-      return (await living(session)) ?? keep(session, kept.get(session)?.visit ?? browser.open(grounds))
+      return (await living(session)) ?? keep(session, kept.get(session)?.visit ?? browser.open(scope))
     },
     async current(session) {
-      const visit = await living(session)
-      if (visit) return visit
+      const pageSession = await living(session)
+      if (pageSession) return pageSession
       throw new ToolError('E_PREVIEW_FAIL', 'No page is open in this session', {
         hint: 'Open one first: action "open" with a url. A page that is not used for five minutes is closed.',
       })

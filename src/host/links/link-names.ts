@@ -1,7 +1,7 @@
 import { lstatSync, readlinkSync, realpathSync } from 'node:fs'
 import type { KnownLinks, MadeLink } from '../../contracts/links.ts'
-import { foldName } from '../../contracts/names.ts'
-import { openPace } from '../../contracts/steps.ts'
+import { foldName } from '../../text/fold-name.ts'
+import { openPace } from '../../text/steps.ts'
 import type { PathRules } from '../paths.ts'
 import type { Root } from '../walk.ts'
 import { openGitStarts } from './git-starts.ts'
@@ -10,7 +10,7 @@ import { behind, openStarted } from './started.ts'
 
 export interface LinkNames {
   /** All links as they are now, and those that are about to be made. */
-  look(made: readonly MadeLink[]): Promise<KnownLinks>
+  scan(made: readonly MadeLink[]): Promise<KnownLinks>
   changed(): void
   close(): void
 }
@@ -120,8 +120,8 @@ export function openLinkNames(root: Root, rules: PathRules): LinkNames {
   }
 
   return {
-    async look(given) {
-      const links = await watch.look()
+    async scan(given) {
+      const links = await watch.scan()
       await resolve(links)
       const { targets, all, noted } = links
       const { firm } = known

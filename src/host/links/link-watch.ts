@@ -1,5 +1,5 @@
 import { lstatSync, readdirSync, readlinkSync, type Stats } from 'node:fs'
-import { openPace } from '../../contracts/steps.ts'
+import { openPace } from '../../text/steps.ts'
 import { deepest, type PathRules } from '../paths.ts'
 import { watchFolders } from '../stage/folder-watch.ts'
 import type { Root } from '../walk.ts'
@@ -19,7 +19,7 @@ export interface Links {
 
 export interface LinkWatch {
   /** Folders are read again only where they have changed, and where the system says which name did, that name alone. */
-  look(): Promise<Links>
+  scan(): Promise<Links>
   /** We changed something ourselves: nothing that was seen before counts. */
   changed(): void
   close(): void
@@ -211,7 +211,7 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
 
   let looking: Promise<unknown> = Promise.resolve()
   return {
-    look() {
+    scan() {
       const found = looking.then(lookOnce)
       looking = found.catch(() => undefined)
       return found

@@ -1,4 +1,4 @@
-import { starterAt, startersBelow, type StarterKind } from '../../contracts/files-that-run/starters.ts'
+import { starterAt, startersBelow, type StarterKind } from '../../text/files-that-run/starters.ts'
 
 /** Names in a project that start others, as they are now. */
 export interface Noted {

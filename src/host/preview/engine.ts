@@ -2,7 +2,7 @@ import { closeSync, constants, existsSync, fstatSync, openSync, readSync, realpa
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ToolError } from '../../contracts/errors.ts'
-import { secretOn } from '../../contracts/secret-files.ts'
+import { secretOn } from '../../text/secret-files.ts'
 import type { Files } from '../files.ts'
 import { readSmall } from '../small-file.ts'
 

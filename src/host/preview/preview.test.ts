@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import type { Browser } from '../browser/browser.ts'
-import { judgedFiles } from '../files.ts'
+import { openFiles } from '../files.ts'
 import { pathRules } from '../paths.ts'
 import { closeRoot, openRoot } from '../walk.ts'
 import { openPreview } from './preview.ts'
@@ -15,7 +15,7 @@ test('a server that could not be started is started anew the next time', async (
   writeFileSync(join(project, 'game/scene/start.txt'), 'end;\n')
   const root = openRoot(project)
   const preview = openPreview({
-    files: judgedFiles(root, pathRules([]), 1 << 20),
+    files: openFiles(root, pathRules([]), 1 << 20),
     settings: { engine: '', terre: 'never', terrePort: 3001 },
     browser: { missing: () => 'none here' } as Browser,
     timeoutMs: 1_000,

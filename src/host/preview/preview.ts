@@ -1,10 +1,10 @@
 import { homedir } from 'node:os'
-import { oneLine } from '../../contracts/plain.ts'
+import { oneLine } from '../../text/printable.ts'
 import { ToolError } from '../../contracts/errors.ts'
 import type { Browser } from '../browser/browser.ts'
 import type { Files } from '../files.ts'
 import { findEngine } from './engine.ts'
-import { lookAt, type Seen } from './look.ts'
+import { openScene, type SceneReport } from './open-scene.ts'
 import { servePreview, type PreviewServer } from './serve.ts'
 import { findTerre, type Terre } from './terre.ts'
 
@@ -19,7 +19,7 @@ export interface Wanted {
 
 export interface Preview {
   /** Where a person can see the scene, and what was seen of it where there is a browser to look with. */
-  show(wanted: Wanted): Promise<Seen & { url: string }>
+  show(wanted: Wanted): Promise<SceneReport & { url: string }>
   close(): Promise<void>
 }
 
@@ -67,16 +67,16 @@ export function openPreview(parts: {
       const place = `#scene=${encodeURIComponent(scene.replace(/\.txt$/i, '')).replaceAll('%2F', '/')}${line > 1 ? `&line=${line}` : ''}`
       const editor = await terre(game)
       const logs: string[] = []
-      // Looked at under its own name, through a door that leads here whatever anybody's DNS says. Told by the contract's name for it.
+      // Looked at under its own name, through a proxy that leads here whatever anybody's DNS says. Told by the contract's name for it.
       const served = editor ? undefined : await server(game)
       const page = editor ? editor.url : `http://${served?.name}:${served?.port}/preview`
       await editor?.push(scene, line).catch((cause: unknown) => {
         logs.push(`Terre did not take the jump: ${oneLine(cause instanceof Error ? cause.message : String(cause), 200)}`)
       })
       const why = browser.missing()
-      const seen: Seen =
+      const seen: SceneReport =
         why === undefined
-          ? await lookAt(browser, { url: page + place, scene, line, timeoutMs, signal, bare: editor !== undefined })
+          ? await openScene(browser, { url: page + place, scene, line, timeoutMs, signal, bare: editor !== undefined })
           : { missing: [], logs: [`not looked at: ${why}`] }
       return {
         url: served ? `http://localhost:${served.port}/preview${place}` : page,

@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { judgedFiles } from '../files.ts'
+import { openFiles } from '../files.ts'
 import { pathRules } from '../paths.ts'
 import { closeRoot, openRoot } from '../walk.ts'
 import { findEngine } from './engine.ts'
@@ -18,7 +18,7 @@ async function openGround() {
   writeFileSync(join(base, 'index.html'), `<html><head></head><body>${'x'.repeat(3 << 20)}</body></html>`)
   writeFileSync(join(base, 'game', 'film.mp4'), Buffer.alloc(3 << 20))
   const root = openRoot(base)
-  const files = judgedFiles(root, pathRules([]), Number.MAX_SAFE_INTEGER)
+  const files = openFiles(root, pathRules([]), Number.MAX_SAFE_INTEGER)
   const server = await servePreview(files, findEngine(files, 'game', ''), 'game')
   return {
     server,

@@ -53,7 +53,7 @@ export function servePreview(files: Files, engine: Engine, game: string): Promis
   const isElsewhere = ({ headers }: IncomingMessage): boolean =>
     headers['sec-fetch-mode'] === 'navigate' && headers.host !== names[0]
 
-  const judge = (request: IncomingMessage): void => {
+  const checkRequest = (request: IncomingMessage): void => {
     const { host = '', origin, 'sec-fetch-site': site, 'sec-fetch-mode': mode } = request.headers
     const hosts = request.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host')
     if (hosts.length !== 1 || !names.includes(host)) throw new Refusal(403, 'This Host is not served here.')
@@ -73,7 +73,7 @@ export function servePreview(files: Files, engine: Engine, game: string): Promis
     response.setHeader('Content-Security-Policy', policy)
     response.setHeader('X-DNS-Prefetch-Control', 'off')
     try {
-      judge(request)
+      checkRequest(request)
       if (request.method !== 'GET' && request.method !== 'HEAD') throw new Refusal(405, 'Only GET and HEAD here.')
       const path = pathOf(request)
       if (isElsewhere(request)) {

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { realpathSync, statSync } from 'node:fs'
 import type { Place } from './entries.ts'
-import { isCertificate } from './sorting.ts'
-import { isOnlyCertificates } from './told-by-content.ts'
+import { isCertificate } from './classify-entry.ts'
+import { isOnlyCertificates } from './content-checks.ts'
 import { holds } from './walls.ts'
 
 interface Found {

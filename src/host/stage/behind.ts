@@ -1,16 +1,16 @@
 import { opendirSync } from 'node:fs'
 import { ToolError } from '../../contracts/errors.ts'
-import { shownName } from '../../contracts/plain.ts'
-import type { Steps } from '../../contracts/steps.ts'
+import { quotedName } from '../../text/printable.ts'
+import type { Steps } from '../../text/steps.ts'
 import { sha256 } from '../files.ts'
 import { splitPath, type PathRules } from '../paths.ts'
-import { contentAt, standingAt, standingInSteps, type Standing } from '../standing.ts'
+import { contentAt, pathStateAt, pathStateInSteps, type PathState } from '../path-state.ts'
 import { openFolder, type Root } from '../walk.ts'
 
 /** A file of the project that a new link gives another name to, and so a meaning it did not have. */
 export interface BehindFile {
   path: string
-  standing: Standing
+  standing: PathState
   content: () => Buffer
 }
 
@@ -43,43 +43,44 @@ export function* filesBehind(
     if (known(path) && path !== at) continue
     try {
       const names = splitPath(path, rules)
-      const standing = yield* standingInSteps(project, names)
-      if (standing?.form === 'file') {
-        if (!known(path)) files.push({ path, standing, content: () => asSeen(contentAt(project, names), standing, path) })
-      } else if (standing?.form === 'link') why ??= `where ${shownName(path)} leads, which is a link as well`
-      else if (standing) {
+      const pathState = yield* pathStateInSteps(project, names)
+      if (pathState?.form === 'file') {
+        if (!known(path))
+          files.push({ path, standing: pathState, content: () => asSeen(contentAt(project, names), pathState, path) })
+      } else if (pathState?.form === 'link') why ??= `where ${quotedName(path)} leads, which is a link as well`
+      else if (pathState) {
         const inside = namesIn(project, names, most - entries)
         if (!inside) return { files: [], why: 'what it leads to, which is very much' }
         entries += inside.length
         waiting.push(...inside.map((name) => `${path}/${name}`).toReversed())
       } else if (path === at) return { files, nothing: true }
-      else why ??= `${shownName(path)}, which is no file`
+      else why ??= `${quotedName(path)}, which is no file`
     } catch {
-      why ??= `${shownName(path)}, which tools may not read`
+      why ??= `${quotedName(path)}, which tools may not read`
     }
   }
   return { files, ...(why !== undefined && { why }) }
 }
 
 /** A file of the project that tools may read; nothing where there is none. */
-export function fileAt(project: Root, rules: PathRules, path: string): Standing | undefined {
+export function fileAt(project: Root, rules: PathRules, path: string): PathState | undefined {
   try {
-    const standing = standingAt(project, splitPath(path, rules))
-    return standing?.form === 'file' ? standing : undefined
+    const pathState = pathStateAt(project, splitPath(path, rules))
+    return pathState?.form === 'file' ? pathState : undefined
   } catch {
     return undefined
   }
 }
 
-function asSeen(content: Buffer, standing: Standing, path: string): Buffer {
-  if (sha256(content) === standing.sha256) return content
+function asSeen(content: Buffer, pathState: PathState, path: string): Buffer {
+  if (sha256(content) === pathState.sha256) return content
   throw movedBehind(path)
 }
 
 export function movedBehind(path: string): ToolError {
   return new ToolError('E_CONFLICT', `${path} was changed while what a link leads to was being shown`, {
     details: { path },
-    hint: 'Nothing was taken over. Make the call again.',
+    hint: 'Nothing was applied. Make the call again.',
   })
 }
 

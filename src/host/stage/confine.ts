@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync } from 'node:fs'
 import { ToolError } from '../../contracts/errors.ts'
-import { shellWords } from '../../contracts/shell-words.ts'
-import type { Covered } from './covers.ts'
+import { shellWords } from '../../text/shell-words.ts'
+import type { Mask } from './masks.ts'
 import type { Place } from './entries.ts'
 import { emptyFile } from './places.ts'
 import { holds } from './walls.ts'
@@ -20,7 +20,7 @@ export interface View {
   /** What it sees of the project, and where; outer folders first. */
   shows: readonly Shown[]
   /** What of the project, and of what it reads, is not there for it: folders become empty, files too, or another takes their place. */
-  hidden: readonly Covered[]
+  hidden: readonly Mask[]
   /** Files and folders of the machine it may read, at their own place. */
   reads: readonly string[]
   /** A folder with the few files of /etc that programs look for. */

@@ -1,25 +1,25 @@
 import { isUtf8 } from 'node:buffer'
 import { lstatSync, opendirSync, type Stats } from 'node:fs'
 import { ToolError } from '../../contracts/errors.ts'
-import type { Effect, Leftover } from '../../contracts/stage.ts'
-import { sorted, wait, type Steps } from '../../contracts/steps.ts'
+import type { Effect, SkippedChange } from '../../contracts/stage.ts'
+import { sorted, wait, type Steps } from '../../text/steps.ts'
 import type { PathRules } from '../paths.ts'
 import { deepest, splitPath } from '../paths.ts'
-import { standingInSteps, type Standing } from '../standing.ts'
+import { pathStateInSteps, type PathState } from '../path-state.ts'
 import { fileFault, type Root } from '../walk.ts'
 
 /** Both sides of one path: as the project has it, and as the program left it. */
 export interface Difference {
   path: string
-  before: Standing | undefined
-  after: Standing | undefined
+  before: PathState | undefined
+  after: PathState | undefined
 }
 
 /** Everything a program changed on its stage, and what no commit takes over. */
 export interface Differences {
   changed: Difference[]
   /** The first of them. */
-  leftover: Leftover[]
+  leftover: SkippedChange[]
   /** How many there are in all. */
   left: number
 }
@@ -27,14 +27,14 @@ export interface Differences {
 /** What is left behind is named up to here: a program can make any number of names that no commit takes over. */
 const mostLeftover = 1_000
 
-export interface Sides {
+export interface StageSides {
   /** The project. */
   lower: Root
   /** The overlay's own folder. */
   upper: Root
   rules: PathRules
   /** The names in some folders as they stand on the stage: `./folder/name`, each with a zero byte after it. */
-  look(folders: readonly string[]): Promise<Buffer>
+  list(folders: readonly string[]): Promise<Buffer>
   /** When the program started: what changed in the project after that was changed by somebody else. */
   since: bigint
   /** Permission bits of the overlay that had to be changed to read it. */
@@ -51,7 +51,7 @@ export interface Contents {
 const longestPath = 4_000
 
 /** Reads off an overlay what was done on it, exactly: files made, changed, removed, permission bits, links, folders. */
-export function* differences(sides: Sides): Steps<Differences> {
+export function* differences(sides: StageSides): Steps<Differences> {
   const found: Differences = { changed: [], leftover: [], left: 0 }
   const both: string[] = []
   yield* compareFolder(sides, [], found, true, both)
@@ -74,13 +74,13 @@ export function* differences(sides: Sides): Steps<Differences> {
 }
 
 /** What stands in folders of the stage, without the `./` before each. */
-function* namesOn({ look }: Sides, folders: readonly string[]): Steps<Set<string>> {
+function* namesOn({ list }: StageSides, folders: readonly string[]): Steps<Set<string>> {
   const names = new Set<string>()
   const bytes = yield* wait<Buffer>(
     () => {
       throw new Error('a program’s stage is not looked at on the spot')
     },
-    () => look(folders),
+    () => list(folders),
   )
   for (let from = 0, at = bytes.indexOf(0); at >= 0; from = at + 1, at = bytes.indexOf(0, from)) {
     names.add(bytes.toString('utf8', from + 2, at))
@@ -96,7 +96,7 @@ function leave(found: Differences, path: string, why: string): false {
 
 /** Compares one folder of the overlay with the project's; adds the folders that stand on both sides, the root left out. */
 function* compareFolder(
-  sides: Sides,
+  sides: StageSides,
   names: readonly string[],
   found: Differences,
   merged: boolean,
@@ -116,7 +116,7 @@ function* compareFolder(
       continue
     }
     const stat = lstatSync(at(sides.upper, here))
-    const before = merged ? yield* standing(sides.lower, here) : undefined
+    const before = merged ? yield* pathState(sides.lower, here) : undefined
     if (isWhiteout(stat)) {
       if (names.length === 0) yield* removed(sides, here, found)
       continue
@@ -125,7 +125,7 @@ function* compareFolder(
       leave(found, path, 'it is a pipe, socket or device')
       continue
     }
-    const stands = (yield* standing(sides.upper, here)) as Standing
+    const stands = (yield* pathState(sides.upper, here)) as PathState
     const after = { ...stands, mode: sides.were.get(path) ?? stands.mode }
     if (before?.form === 'folder' && after.form !== 'folder' && !(yield* emptied(sides, here, found))) {
       leave(found, path, 'the folder in its place holds what no commit removes')
@@ -143,7 +143,7 @@ function* compareFolder(
 const lending = { 'set-user-id': 0o4000, 'set-group-id': 0o2000, sticky: 0o1000 }
 
 /** Bits beyond the nine that a program gave. What the project has there, and what a folder passes on to those in it, is not its doing. */
-function lentBits(sides: Sides, names: readonly string[], stat: Stats, merged: boolean): string[] {
+function lentBits(sides: StageSides, names: readonly string[], stat: Stats, merged: boolean): string[] {
   const { mode } = stat
   if ((mode & 0o7000) === 0) return []
   const there = merged ? lstatSync(at(sides.lower, names), { throwIfNoEntry: false }) : undefined
@@ -153,11 +153,11 @@ function lentBits(sides: Sides, names: readonly string[], stat: Stats, merged: b
 }
 
 /** A path that is gone, with all below it. A folder that holds something no commit removes stays. */
-function* removed(sides: Sides, names: readonly string[], found: Differences): Steps<boolean> {
+function* removed(sides: StageSides, names: readonly string[], found: Differences): Steps<boolean> {
   const path = names.join('/')
   const why = refusal(sides.rules, names)
   if (why !== undefined) return leave(found, path, why)
-  const before = yield* standing(sides.lower, names)
+  const before = yield* pathState(sides.lower, names)
   if (!before) {
     const there = lstatSync(at(sides.lower, names), { throwIfNoEntry: false })
     return there ? leave(found, path, 'it is a pipe, socket or device') : true
@@ -168,7 +168,7 @@ function* removed(sides: Sides, names: readonly string[], found: Differences): S
 }
 
 /** Everything in a folder is gone; false where something of it stays. */
-function* emptied(sides: Sides, names: readonly string[], found: Differences): Steps<boolean> {
+function* emptied(sides: StageSides, names: readonly string[], found: Differences): Steps<boolean> {
   let all = true
   for (const name of yield* namesIn(sides.lower, names.join('/'))) {
     if (!(yield* removed(sides, [...names, name], found))) all = false
@@ -261,9 +261,9 @@ function* namesIn(root: Root, path: string): Steps<string[]> {
 }
 
 /** What stands at a path; nothing for what is neither file, link nor folder. */
-function* standing(root: Root, names: readonly string[]): Steps<Standing | undefined> {
+function* pathState(root: Root, names: readonly string[]): Steps<PathState | undefined> {
   try {
-    return yield* standingInSteps(root, names)
+    return yield* pathStateInSteps(root, names)
   } catch (fault) {
     if (fault instanceof ToolError && (fault.code === 'E_DENY_PATH' || fault.code === 'E_NOT_FOUND')) return undefined
     throw fault
@@ -274,11 +274,11 @@ function isWhiteout(stat: Stats): boolean {
   return stat.isCharacterDevice() && stat.rdev === 0
 }
 
-function isSameContent(a: Standing, b: Standing): boolean {
+function isSameContent(a: PathState, b: PathState): boolean {
   return a.form === b.form && a.sha256 === b.sha256
 }
 
-function isSame(a: Standing | undefined, b: Standing): boolean {
+function isSame(a: PathState | undefined, b: PathState): boolean {
   // A link has no permissions of its own.
   return a !== undefined && isSameContent(a, b) && (a.mode === b.mode || a.form === 'link')
 }
@@ -294,11 +294,11 @@ function refusal(rules: PathRules, names: readonly string[]): string | undefined
   }
 }
 
-function refuseIfMoved({ lower, since }: Sides, path: string): void {
+function refuseIfMoved({ lower, since }: StageSides, path: string): void {
   const stat = lstatSync(`${lower.path}/${path}`, { bigint: true, throwIfNoEntry: false })
   if (stat && !stat.isDirectory() && stat.ctimeNs > since)
     throw new ToolError('E_CONFLICT', `${path} was changed by somebody else while the program ran`, {
       details: { path },
-      hint: 'Look at the file and run the program again; nothing of this run was taken over.',
+      hint: 'Look at the file and run the program again; nothing of this run was applied.',
     })
 }

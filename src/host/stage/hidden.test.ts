@@ -25,7 +25,7 @@ const put = (...paths: string[]): void =>
 let open: HiddenWatch | undefined
 const opened = (rules: PathRules, visible: string[]): HiddenWatch => (open = watchHidden(base, { rules, visible }))
 const names = async (watch: HiddenWatch): Promise<string[]> =>
-  (await watch.look())
+  (await watch.scan())
     .map(({ path, folder, instead }) => (folder ? `${path}/` : instead === undefined ? path : `${path}=${instead}`))
     .sort()
 

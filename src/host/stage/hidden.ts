@@ -1,12 +1,12 @@
 import { accessSync, constants, lstatSync, type Stats } from 'node:fs'
 import { ToolError } from '../../contracts/errors.ts'
-import { openPace } from '../../contracts/steps.ts'
+import { openPace } from '../../text/steps.ts'
 import { deepest } from '../paths.ts'
 import { behindLink, outermost } from './behind-secrets.ts'
 import { below, entriesIn, readable, type Entry, type Place } from './entries.ts'
 import { watchFolders } from './folder-watch.ts'
-import { isCertificate, isRepository, sortEntry, type Kind, type Sorting } from './sorting.ts'
-import { isOnlyCertificates, withoutCredentials } from './told-by-content.ts'
+import { isCertificate, isRepository, classifyEntry, type Kind, type VisibilityRules } from './classify-entry.ts'
+import { isOnlyCertificates, withoutCredentials } from './content-checks.ts'
 
 /** Something that programs do not get to see. */
 export interface Hidden {
@@ -26,7 +26,7 @@ export type HiddenListener = (came?: Pick<Hidden, 'path' | 'at'>) => void
 
 export interface HiddenWatch {
   /** What must be hidden now. A folder is read again only where it has changed, so that a large project costs next to nothing. */
-  look(): Promise<Hidden[]>
+  scan(): Promise<Hidden[]>
   /** What the last look found. */
   known(): readonly Hidden[] | undefined
   /** Gives a way to stop that. */
@@ -56,10 +56,10 @@ interface Folder {
   /** Links that are called like secrets. */
   links: Place[]
   /** Files that must be read to know. */
-  judged: Judged[]
+  judged: ContentChecked[]
 }
 
-interface Judged extends Found {
+interface ContentChecked extends Found {
   name: string
   is: string
   hides: Found | undefined
@@ -86,7 +86,7 @@ const longestPath = 3_600
  * What tools may not enter is hidden from programs too, at any depth, save the names they must read to work; and below those
  * whatever holds secrets. A folder that cannot be looked into, for its permissions or its depth, is hidden whole.
  */
-export function watchHidden(root: string, sorting: Sorting, kind: Kind = 'plain'): HiddenWatch {
+export function watchHidden(root: string, sorting: VisibilityRules, kind: Kind = 'plain'): HiddenWatch {
   const listeners = new Set<HiddenListener>()
   const told = watchFolders<Folder>(root, (folder, name, renamed) => {
     if (!renamed && !folder.judged.some((one) => one.name === name)) return
@@ -105,7 +105,7 @@ export function watchHidden(root: string, sorting: Sorting, kind: Kind = 'plain'
   let known: readonly Hidden[] | undefined
 
   const isHiddenByName = (folder: Folder, name: string): boolean =>
-    sortEntry(sorting, folder, { name, form: 'file' }) === 'hidden'
+    classifyEntry(sorting, folder, { name, form: 'file' }) === 'hidden'
 
   const forget = (folder: Folder): void => {
     folder.gone = true
@@ -148,7 +148,7 @@ export function watchHidden(root: string, sorting: Sorting, kind: Kind = 'plain'
     folder.judged = []
     folder.repository = isRepository(folder, entries)
     for (const entry of entries) {
-      const what = sortEntry(sorting, folder, entry)
+      const what = classifyEntry(sorting, folder, entry)
       if (what === undefined) continue
       const found = { path: join(folder.path, readable(entry)), at: below(folder.at, entry), folder: entry.form === 'folder' }
       if (what === 'hidden') folder.hidden.push(found)
@@ -210,7 +210,7 @@ export function watchHidden(root: string, sorting: Sorting, kind: Kind = 'plain'
     const led = [...holding].flatMap(({ links }) => links.flatMap((at) => behindLink(at, root)))
     const named = [...holding].flatMap((folder): Hidden[] => [
       ...folder.hidden.map((one) => ({ ...one, is: identity(one) })),
-      ...folder.judged.flatMap((one) => judge(one)),
+      ...folder.judged.flatMap((one) => hiddenByContent(one)),
     ])
     const found = led.length ? outermost([...named, ...led.map((one) => ({ ...one, is: identity(one) }))]) : named
     known = found.sort((a, b) => (a.path < b.path ? -1 : 1))
@@ -219,7 +219,7 @@ export function watchHidden(root: string, sorting: Sorting, kind: Kind = 'plain'
 
   let looking: Promise<unknown> = Promise.resolve()
   return {
-    look() {
+    scan() {
       // Whoever asks wants to know what is now, not what a look found that had begun before.
       const found = looking.then(lookOnce)
       looking = found.catch(() => undefined)
@@ -274,7 +274,7 @@ function identity({ at, folder }: Found): string {
 }
 
 /** A file that is hidden for what it holds is read again where anything about it has changed. */
-function judge(one: Judged): Hidden[] {
+function hiddenByContent(one: ContentChecked): Hidden[] {
   const stat = statOf(one.at)
   if (!stat || stat === 'closed' || !stat.isFile()) return []
   const is = `${stat.dev} ${stat.ino} ${stat.ctimeMs} ${stat.size}`

@@ -1,5 +1,5 @@
-import { redact } from '../../contracts/redact/redact.ts'
-import { shownAddress } from './git-shown.ts'
+import { redact } from '../../text/redact/redact.ts'
+import { addressWithoutLogin } from './git-config-filter.ts'
 
 /** What other version controls keep beside their history: settings with addresses, which are shown without logins, and what is not shown at all. */
 const kept: Record<string, { shown?: RegExp; hidden?: RegExp }> = {
@@ -37,7 +37,7 @@ export function shownKinSettings(text: string): string {
       heading = [line.trim()]
       return []
     }
-    const value = isList ? shownAddress(line.trim()) : valueIn(section, line)
+    const value = isList ? addressWithoutLogin(line.trim()) : valueIn(section, line)
     if (value === undefined || value === '' || redact(value) !== value) return []
     const above = heading
     heading = []
@@ -50,6 +50,10 @@ function valueIn(section: string, line: string): string | undefined {
   const [, key = '', given = ''] = /^([\w.:-]+)[ \t]*=(.*)$/.exec(line) ?? []
   const value = given.trim()
   const isAddress = section === 'paths' || (section === '' && key.endsWith('_location'))
-  const seen = isAddress ? shownAddress(value) : section === 'ui' && key === 'username' && person.test(value) ? value : undefined
+  const seen = isAddress
+    ? addressWithoutLogin(value)
+    : section === 'ui' && key === 'username' && person.test(value)
+      ? value
+      : undefined
   return seen === undefined || key === '' ? undefined : `${key} = ${seen}`
 }

@@ -1,16 +1,16 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { ToolError } from '../../contracts/errors.ts'
-import type { Kept, Program, Ran } from '../../contracts/stage.ts'
+import type { CapturedOutput, Program, ProgramResult } from '../../contracts/stage.ts'
 import { runProcess, type ProcessEnd } from '../process.ts'
 import { canAct, endIfStill, gone, markName, processName } from '../running.ts'
 import { asBytes, confine, needsInstructions, started, startText, type View } from './confine.ts'
-import { boundedGroup } from './group.ts'
-import { lifeline } from './lifeline.ts'
+import { openCgroup } from './cgroup.ts'
+import { parentDeathWatchdog } from './parent-death-watchdog.ts'
 import { filterFor } from './seccomp.ts'
-import { watchLimits, type Limits } from './watch.ts'
+import { watchLimits, type Limits } from './limit-watch.ts'
 
 /** The programs of the system that staging rests on. */
-export interface Means {
+export interface SystemTools {
   bubblewrap: string
   unshare: string
   shell: string
@@ -47,12 +47,12 @@ const limiting = [
   '{ echo 900 >/proc/self/oom_score_adj; } 2>/dev/null',
   'ulimit -c 0; ulimit -f "$1"; ulimit -d "$2"; ulimit -u "$3" 2>/dev/null || ulimit -p "$3" 2>/dev/null',
   'shift 3',
-  lifeline,
+  parentDeathWatchdog,
   'exec "$@"',
 ]
 
 /** Without layers nothing is mounted. */
-function stageArguments(means: Means, layers: Layers | undefined, readOnly: boolean, script: readonly string[]): string[] {
+function stageArguments(tools: SystemTools, layers: Layers | undefined, readOnly: boolean, script: readonly string[]): string[] {
   const enter = (steps: readonly string[]): string[] => [
     '--user',
     '--map-root-user',
@@ -61,7 +61,7 @@ function stageArguments(means: Means, layers: Layers | undefined, readOnly: bool
     '--propagation',
     'slave',
     '--',
-    means.shell,
+    tools.shell,
     '-c',
     [...steps, ...script].join('\n'),
     'stage',
@@ -82,7 +82,7 @@ export interface LaunchEnd extends ProcessEnd {
 }
 
 /** Where a program is to run. */
-export interface Setting {
+export interface StageSetup {
   /** The stage's own folder: all that belongs to it carries its name. */
   folder: string
   layers: Layers | undefined
@@ -94,7 +94,7 @@ export interface Launch {
   /** Found out while the stage is set up, which takes as long. */
   view: () => View
   /** Asked while bubblewrap sets up that view; without a yes it gets no program to start. */
-  holds?: () => Promise<boolean>
+  stillHolds?: () => Promise<boolean>
   /** All it writes to the disk lands below these folders. */
   written: readonly string[]
   /** How often it is looked what it takes; a program that runs for days is not to cost much by it. */
@@ -109,7 +109,7 @@ export interface Launch {
 }
 
 /** A stage that is set up, down to a bubblewrap that waits to be told what to run, and where. */
-export interface Ready {
+export interface PreparedSandbox {
   /** No longer, where somebody ended it. */
   waits(): boolean
   /** Runs a program, once. When it returns, nothing of it runs any more. */
@@ -126,7 +126,7 @@ const filterPipe = 6
 export const filter = filterFor(process.arch)
 
 /** Sets a stage up. */
-export function makeReady(means: Means, { folder, layers, limits }: Setting): Ready {
+export function prepareSandbox(tools: SystemTools, { folder, layers, limits }: StageSetup): PreparedSandbox {
   const block = 512
   let facts = ''
   let first: number | undefined
@@ -138,19 +138,19 @@ export function makeReady(means: Means, { folder, layers, limits }: Setting): Re
   let watch: { stop(): void } | undefined
   let pid = 0
   const stopping = new AbortController()
-  const how = said()
-  const what = said()
-  const group = boundedGroup(limits)
+  const how = deferredBytes()
+  const what = deferredBytes()
+  const group = openCgroup(limits)
   // It goes with bubblewrap by itself, unless a program talked it out of that.
   const endFirst = (): void => {
     if (first !== undefined) endIfStill(first, firstName)
   }
   const running = runProcess({
-    file: means.unshare,
+    file: tools.unshare,
     args: [
-      ...stageArguments(means, layers, false, limiting),
+      ...stageArguments(tools, layers, false, limiting),
       ...[Math.ceil(limits.diskBytes / block), Math.ceil(limits.memoryBytes / 1_024), limits.processes].map(String),
-      means.bubblewrap,
+      tools.bubblewrap,
       ...needsInstructions,
       '--json-status-fd',
       '3',
@@ -213,14 +213,14 @@ export function makeReady(means: Means, { folder, layers, limits }: Setting): Re
       if (signal?.aborted) stopping.abort()
       signal?.addEventListener('abort', onAbort, { once: true })
       try {
-        how.say(asBytes(confine(view(), means.flags, programPipe, filter && filterPipe)))
+        how.say(asBytes(confine(view(), tools.flags, programPipe, filter && filterPipe)))
         // It is on its way before we look.
         await turn()
-        outdated = (await launch.holds?.()) === false
+        outdated = (await launch.stillHolds?.()) === false
         if (outdated) stopping.abort()
         else what.say(Buffer.from(startText(program.argv)))
         const { written, lookEveryMs: everyMs = 50 } = launch
-        watch = watchLimits({ pid, first: () => first, written, unshare: means.unshare, everyMs }, limits, stop)
+        watch = watchLimits({ pid, first: () => first, written, unshare: tools.unshare, everyMs }, limits, stop)
         launch.onStarted?.(stop)
         return await ended
       } catch (fault) {
@@ -236,14 +236,14 @@ export function makeReady(means: Means, { folder, layers, limits }: Setting): Re
 }
 
 /** Something that is said later. */
-function said(): { bytes: Promise<Buffer>; say: (bytes: Buffer) => void } {
+function deferredBytes(): { bytes: Promise<Buffer>; say: (bytes: Buffer) => void } {
   let say: (bytes: Buffer) => void = () => undefined
   const bytes = new Promise<Buffer>((resolve) => (say = resolve))
   return { bytes, say }
 }
 
 /** A program whose stage could not be set up never ran. */
-export function mustHaveStarted({ ran, code }: LaunchEnd, errors: Kept): void {
+export function mustHaveStarted({ ran, code }: LaunchEnd, errors: CapturedOutput): void {
   if (ran) return
   throw new ToolError('E_UNSUPPORTED', `The stage could not be set up (${code}): ${errors.text.trim().slice(0, 300)}`, {
     hint: 'Nothing was run. `handrail doctor` says what confinement there is.',
@@ -251,7 +251,7 @@ export function mustHaveStarted({ ran, code }: LaunchEnd, errors: Kept): void {
 }
 
 /** The end of a program in the words of the contract. */
-export function howItEnded(end: ProcessEnd, { timeoutMs }: Program): Pick<Ran, 'exitCode' | 'signal' | 'ended'> {
+export function howItEnded(end: ProcessEnd, { timeoutMs }: Program): Pick<ProgramResult, 'exitCode' | 'signal' | 'ended'> {
   const ended = end.timedOut ? `it ran longer than ${timeoutMs / 1_000} s` : end.stopped ? 'the call was cancelled' : end.ended
   return {
     exitCode: end.code,
@@ -261,14 +261,14 @@ export function howItEnded(end: ProcessEnd, { timeoutMs }: Program): Pick<Ran, '
 }
 
 /** The names in some folders as they stand on the stage, whatever the overlay did to make them so; a zero byte after each. */
-export async function lookOnStage(means: Means, layers: Layers, folders: readonly string[]): Promise<Buffer> {
+export async function listOnStage(tools: SystemTools, layers: Layers, folders: readonly string[]): Promise<Buffer> {
   const chunks: Buffer[] = []
   const end = await runProcess({
-    file: means.unshare,
+    file: tools.unshare,
     args: [
-      ...stageArguments(means, layers, true, [
+      ...stageArguments(tools, layers, true, [
         'cd "$1" || exit 122',
-        `exec xargs -0 -r ${means.shell} -c 'exec find "$@" -mindepth 1 -maxdepth 1 -print0' look`,
+        `exec xargs -0 -r ${tools.shell} -c 'exec find "$@" -mindepth 1 -maxdepth 1 -print0' look`,
       ]),
       layers.merged,
     ],

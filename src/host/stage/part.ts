@@ -1,13 +1,13 @@
 import { closeSync, constants, openSync, readlinkSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TextPart } from '../../contracts/approval.ts'
-import { shownName } from '../../contracts/plain.ts'
+import { quotedName } from '../../text/printable.ts'
 import type { Effect } from '../../contracts/stage.ts'
-import { contentAt } from '../standing.ts'
+import { contentAt } from '../path-state.ts'
 import type { Root } from '../walk.ts'
 import type { Difference } from './effects.ts'
-import { lettersOf } from './legible.ts'
-import { sentence } from './show.ts'
+import { decodeLossless } from './readable-text.ts'
+import { describeEffect } from './show.ts'
 
 const partBytes = 65_536
 
@@ -22,7 +22,7 @@ export function partOf(project: Root, folder: string, { path, before, after }: D
       closeSync(fd)
     }
   }
-  if (after?.form === 'link') return { text: lettersOf(readlinkSync(join(folder, 'upper', path), 'buffer')) }
+  if (after?.form === 'link') return { text: decodeLossless(readlinkSync(join(folder, 'upper', path), 'buffer')) }
   if (after || !before) return { text: '' }
   const whole = contentAt(project, path.split('/'))
   return cutAt(whole.subarray(from, from + partBytes), from, whole.length)
@@ -34,8 +34,8 @@ const partLines = 500
 export function listOf(effects: readonly Effect[], from: number): TextPart {
   const lines = effects.slice(from, from + partLines).map((effect) => {
     const [, size] = effect.sizes
-    const weight = effect.form === 'file' && size !== null ? `; ${size} bytes, sha256 ${effect.hashes[1] ?? 'none'}` : ''
-    return `${shownName(effect.path)}: ${sentence(effect)}${weight}\n`
+    const sizeAndHash = effect.form === 'file' && size !== null ? `; ${size} bytes, sha256 ${effect.hashes[1] ?? 'none'}` : ''
+    return `${quotedName(effect.path)}: ${describeEffect(effect)}${sizeAndHash}\n`
   })
   return { text: lines.join(''), ...(from + partLines < effects.length && { next: from + partLines }) }
 }
@@ -51,6 +51,6 @@ function cutAt(bytes: Buffer, from: number, size: number): TextPart {
       if (byte >= (back === 1 ? 0xc0 : back === 2 ? 0xe0 : 0xf0)) end -= back
       break
     }
-  const text = lettersOf(bytes.subarray(0, end))
+  const text = decodeLossless(bytes.subarray(0, end))
   return { text, ...(end > 0 && from + end < size && { next: from + end }) }
 }

@@ -17,7 +17,7 @@ import {
 import { rm } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import type { Steps } from '../../contracts/steps.ts'
+import type { Steps } from '../../text/steps.ts'
 import { deepest } from '../paths.ts'
 import { runBrieflySoon } from '../process.ts'
 import { sha256 } from '../files.ts'

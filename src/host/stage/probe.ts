@@ -3,14 +3,16 @@ import { join } from 'node:path'
 import { inPath } from '../installed.ts'
 import { runProcess } from '../process.ts'
 import { processName } from '../running.ts'
-import { keepBothEnds } from '../output.ts'
+import { captureBothEnds } from '../output.ts'
 import { overlaid } from './confine.ts'
-import { filter, makeReady, type Means } from './launch.ts'
+import { filter, prepareSandbox, type SystemTools } from './launch.ts'
 import { etcFiles, makePlace, removeStage } from './places.ts'
-import { makeLayers } from './shelf.ts'
+import { makeLayers } from './stage-pool.ts'
 
 /** What was found by trying: a real program on a real stage over this very project. */
-export type Probe = { confined: true; means: Means; place: string; etc: string; says: string } | { confined: false; says: string }
+export type Probe =
+  | { confined: true; means: SystemTools; place: string; etc: string; says: string }
+  | { confined: false; says: string }
 
 export type Confined = Probe & { confined: true }
 
@@ -32,17 +34,17 @@ export async function probe(asked: Probing): Promise<Probe> {
   if (!unshare || !shell) return { confined: false, says: `unshare is not installed (apt install util-linux).` }
   const about = await ask(bubblewrap, ['--help'])
   const version = /\d[\d.]*/.exec(await ask(bubblewrap, ['--version']))?.[0] ?? 'of unknown version'
-  const means: Means = { bubblewrap, unshare, shell, flags: new Set(about.match(/--[a-z][a-z-]+/g) ?? []) }
+  const tools: SystemTools = { bubblewrap, unshare, shell, flags: new Set(about.match(/--[a-z][a-z-]+/g) ?? []) }
   const faults: string[] = []
   for (const home of asked.homes) {
     try {
       const place = makePlace(home, asked.project)
       const etc = etcFiles(place)
-      const fault = await tryStage(means, asked.project, place, etc)
+      const fault = await tryStage(tools, asked.project, place, etc)
       if (fault === undefined)
         return {
           confined: true,
-          means,
+          means: tools,
           place,
           etc,
           says: `bubblewrap ${version} and an overlay of the project; no network, no capabilities, own processes${filter ? ', calls to the kernel filtered' : `; calls to the kernel are not filtered on ${process.arch}`}`,
@@ -56,13 +58,13 @@ export async function probe(asked: Probing): Promise<Probe> {
 }
 
 /** Runs a command that must see the project, must not see our state, and must leave a file on the stage. */
-async function tryStage(means: Means, project: string, place: string, etc: string): Promise<string | undefined> {
+async function tryStage(tools: SystemTools, project: string, place: string, etc: string): Promise<string | undefined> {
   const folder = mkdtempSync(join(place, `probe-${processName(process.pid)}-`))
   try {
     const layers = makeLayers(folder, place, project)
-    const output = keepBothEnds(2_000)
+    const output = captureBothEnds(2_000)
     const limits = { processes: 64, memoryBytes: 1_073_741_824, diskBytes: 1_048_576, entries: 1_000 }
-    const end = await makeReady(means, { folder, layers, limits }).run({
+    const end = await prepareSandbox(tools, { folder, layers, limits }).run({
       program: { argv: ['/bin/sh', '-c', 'test ! -e .handrail/token && : > .handrail-probe && echo staged'], timeoutMs: 10_000 },
       view: () => ({
         project,
@@ -97,7 +99,7 @@ function explain(faults: readonly string[]): string {
 }
 
 async function ask(file: string, args: string[]): Promise<string> {
-  const output = keepBothEnds(20_000)
+  const output = captureBothEnds(20_000)
   try {
     await runProcess({ file, args, cwd: '/', env: {}, timeoutMs: 5_000, onOutput: (chunk) => output.add(chunk) })
   } catch {

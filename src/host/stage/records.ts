@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { closeSync, constants, existsSync, openSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ToolError } from '../../contracts/errors.ts'
-import type { Effect, Ran } from '../../contracts/stage.ts'
-import type { Steps } from '../../contracts/steps.ts'
-import { readPieces, writePieces } from '../pieces.ts'
+import type { Effect, ProgramResult } from '../../contracts/stage.ts'
+import type { Steps } from '../../text/steps.ts'
+import { readChunks, writeChunks } from '../chunks.ts'
 import { killMarked, processName } from '../running.ts'
 import type { Difference } from './effects.ts'
 import { recordFile, removeStage } from './places.ts'
@@ -27,7 +27,7 @@ export interface StageRecord extends StageOrigin {
 
 /** How a program ran that waits for a person, and all it changed: as much as it likes, in a file of its own. */
 export interface StageStory {
-  ran: Ran
+  ran: ProgramResult
   changed: readonly Difference[]
 }
 
@@ -60,7 +60,7 @@ export function* writeStory(folder: string, { ran, changed }: StageStory): Steps
   let lines: string[] = [JSON.stringify({ ran: rest })]
   const put = function* (most: number): Steps<void> {
     if (lines.length < most) return
-    yield* writePieces(fd, Buffer.from(`${lines.join('\n')}\n`))
+    yield* writeChunks(fd, Buffer.from(`${lines.join('\n')}\n`))
     lines = []
     yield
   }
@@ -81,11 +81,11 @@ export function* writeStory(folder: string, { ran, changed }: StageStory): Steps
 
 /** Nothing where there is none, or not a whole one. */
 export function* readStory(folder: string): Steps<StageStory | undefined> {
-  let ran: Omit<Ran, 'effects'> | undefined
+  let ran: Omit<ProgramResult, 'effects'> | undefined
   const changed: Difference[] = []
   const effects: Effect[] = []
   const take = (line: Buffer): void => {
-    const found = JSON.parse(line.toString('utf8')) as { ran?: Ran; changed?: Difference; effect?: Effect }
+    const found = JSON.parse(line.toString('utf8')) as { ran?: ProgramResult; changed?: Difference; effect?: Effect }
     if (found.ran) ran = found.ran
     if (found.changed) changed.push(found.changed)
     if (found.effect) effects.push(found.effect)
@@ -94,7 +94,7 @@ export function* readStory(folder: string): Steps<StageStory | undefined> {
     const fd = openSync(join(folder, storyFile), constants.O_RDONLY | constants.O_NOFOLLOW)
     try {
       let rest = Buffer.alloc(0)
-      yield* readPieces(fd, function* (piece) {
+      yield* readChunks(fd, function* (piece) {
         const bytes = Buffer.concat([rest, piece])
         let from = 0
         for (let at = bytes.indexOf(10); at >= 0; at = bytes.indexOf(10, from)) {
@@ -146,7 +146,7 @@ export function mustHaveRoom(places: readonly string[], bytes: number, diskBytes
     `The changes of ${waiting.length} programs wait for a person already; with these that would be ${all} bytes (most: ${mostWaiting} programs, ${mostWaitingTimes * diskBytes} bytes)`,
     {
       details: { waiting: waiting.length },
-      hint: 'Nothing of this run was taken over. A person can answer what waits: handrail approvals list. Then make the call again.',
+      hint: 'Nothing of this run was applied. A person can answer what waits: handrail approvals list. Then make the call again.',
     },
   )
 }

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 
 /** Where the relay waits for us, as a server's program sees it. */
-export const doorInside = '/door'
-export const doorName = 'in'
+export const relaySocketInside = '/door'
+export const relaySocketName = 'in'
 
 /** Two connections become one: what one says the other hears, an end is passed on, a fault ends both. It must not refer to anything outside itself. */
 export function couple(one: Socket, other: Socket): void {
@@ -19,7 +19,7 @@ export function couple(one: Socket, other: Socket): void {
 }
 
 /**
- * The whole program that stands beside a server: it joins whoever comes in by the door to a port of the server, which the first
+ * The whole program that stands beside a server: it joins whoever comes in by the socket to a port of the server, which the first
  * two bytes name. It opens no connection of its own accord. It must not refer to anything outside itself.
  */
 function relay(path: string, join: typeof couple): void {
@@ -48,7 +48,7 @@ function relay(path: string, join: typeof couple): void {
 
 /** A server's program with the relay beside it. The first process of the namespace takes the relay over, and ends it with the program. */
 export function besideRelay(argv: readonly string[]): string[] {
-  const script = `(${relay.toString()})(${JSON.stringify(`${doorInside}/${doorName}`)}, ${couple.toString()})`
+  const script = `(${relay.toString()})(${JSON.stringify(`${relaySocketInside}/${relaySocketName}`)}, ${couple.toString()})`
   const line = '("$1" -e "$2" </dev/null >/dev/null 2>&1 &); shift 2; exec "$@"'
   return ['/bin/sh', '-c', line, 'sh', process.execPath, script, ...argv]
 }

@@ -2,24 +2,24 @@ import { lstatSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ToolError } from '../../contracts/errors.ts'
-import type { Kept, Program, Ran } from '../../contracts/stage.ts'
-import { keepBothEnds, type Keeping } from '../output.ts'
+import type { CapturedOutput, Program, ProgramResult } from '../../contracts/stage.ts'
+import { captureBothEnds, type OutputCapture } from '../output.ts'
 import type { Shown, View } from './confine.ts'
-import { openDoor, type Door } from './door.ts'
-import { guardHidden, type Seen, type Sight } from './guard.ts'
+import { openPortForwarder, type PortForwarder } from './port-forwarder.ts'
+import { guardHidden, type Exposure, type HiddenView } from './hidden-guard.ts'
 import type { Hidden } from './hidden.ts'
-import { howItEnded, makeReady, mustHaveStarted, type LaunchEnd } from './launch.ts'
+import { howItEnded, prepareSandbox, mustHaveStarted, type LaunchEnd } from './launch.ts'
 import { removeStage } from './places.ts'
 import type { Confined, Probe } from './probe.ts'
 import { nameStage, writeRecord, type StageOrigin } from './records.ts'
-import { besideRelay, doorInside } from './relay.ts'
-import { makeLayers } from './shelf.ts'
-import type { Limits } from './watch.ts'
+import { besideRelay, relaySocketInside } from './relay.ts'
+import { makeLayers } from './stage-pool.ts'
+import type { Limits } from './limit-watch.ts'
 
 /** Programs that keep running: one at a time, seen by nobody but this machine, gone with Handrail. */
 export interface Servers {
   /** Starts it, or finds it running, or ends it, as the program says. */
-  run(found: Probe, program: Program, origin: StageOrigin, signal?: AbortSignal): Promise<Ran>
+  run(found: Probe, program: Program, origin: StageOrigin, signal?: AbortSignal): Promise<ProgramResult>
   close(): Promise<void>
 }
 
@@ -27,7 +27,7 @@ export interface ServerParts {
   project: string
   limits: Limits
   /** What such a program sees, and must not see. */
-  sightOf: (program: Program) => Sight
+  hiddenViewOf: (program: Program) => HiddenView
   viewOf: (found: Confined, program: Program, stage: StageView) => View
 }
 
@@ -41,8 +41,8 @@ export interface StageView {
 interface Server {
   /** Which program it is. */
   readonly name: string
-  readonly log: Keeping
-  readonly errors: Keeping
+  readonly log: OutputCapture
+  readonly errors: OutputCapture
   /** Which of its ports are opened under another number, in words. */
   elsewhere(): readonly string[]
   readonly began: number
@@ -52,7 +52,7 @@ interface Server {
   /** It was told to end and is on its way out. */
   ending: boolean
   /** What it may have read and must not tell. */
-  seen: Seen | undefined
+  seen: Exposure | undefined
   urls(): Promise<readonly string[]>
   stop(why: string): Promise<void>
   /** Settles once nothing of it is left. */
@@ -75,16 +75,16 @@ export function openServers(parts: ServerParts): Servers {
   let starting: Promise<unknown> = Promise.resolve()
   let closed = false
 
-  const start = async (found: Confined, program: Program, origin: StageOrigin, signal?: AbortSignal): Promise<Ran> => {
+  const start = async (found: Confined, program: Program, origin: StageOrigin, signal?: AbortSignal): Promise<ProgramResult> => {
     const name = nameOf(program)
     if (current && !current.end && !current.ending && current.name === name) return answer(current, program)
     await current?.stop(stopped)
     signal?.throwIfAborted()
     if (closed) throw new ToolError('E_IO', 'Handrail is closing', { hint: 'Start the server again when it is back.' })
     const before = current && farewell(current, program)
-    const sight = parts.sightOf(program)
-    const hides = await sight.look()
-    const server = (current = launchServer({ ...parts, sight }, found, program, origin, hides))
+    const hiddenView = parts.hiddenViewOf(program)
+    const hides = await hiddenView.scan()
+    const server = (current = launchServer({ ...parts, hiddenView }, found, program, origin, hides))
     if (before !== undefined) server.log.add(Buffer.from(`[handrail] the server that ran before is gone: ${before}\n`))
     try {
       await untilReady(server, signal)
@@ -96,11 +96,11 @@ export function openServers(parts: ServerParts): Servers {
     return answer(server, program)
   }
 
-  const stop = async (program: Program): Promise<Ran> => {
+  const stop = async (program: Program): Promise<ProgramResult> => {
     const server = current
     await server?.stop(stopped)
     if (current === server) current = undefined
-    if (!server) return { ...nothing, stdout: keepBothEnds(0).end(), stderr: keepBothEnds(0).end() }
+    if (!server) return { ...nothing, stdout: captureBothEnds(0).end(), stderr: captureBothEnds(0).end() }
     // Why it was ended is in its log; that it is gone is what was asked for.
     const { ended: _, ...ran } = await answer(server, program)
     return ran
@@ -135,7 +135,7 @@ const nothing = {
   network: false,
 }
 
-async function answer(server: Server, program: Program): Promise<Ran> {
+async function answer(server: Server, program: Program): Promise<ProgramResult> {
   const urls = await server.urls()
   const log = server.seen ? withheld(server.seen) : server.log.end()
   return {
@@ -149,13 +149,13 @@ async function answer(server: Server, program: Program): Promise<Ran> {
           .map((one) => `[handrail] ${one}\n`)
           .join('') + log.text,
     },
-    stderr: server.seen ? keepBothEnds(0).end() : server.errors.end(),
+    stderr: server.seen ? captureBothEnds(0).end() : server.errors.end(),
     ms: Math.round(performance.now() - server.began),
     serving: { running: server.end === undefined, urls },
   }
 }
 
-function withheld({ says }: Seen): Kept {
+function withheld({ says }: Exposure): CapturedOutput {
   const text = `[handrail] ended, and what it printed is withheld: ${says}\n`
   return { text, bytes: Buffer.byteLength(text), cut: false }
 }
@@ -168,7 +168,7 @@ function farewell({ end }: Server, program: Program): string | undefined {
 }
 
 function launchServer(
-  parts: ServerParts & { sight: Sight },
+  parts: ServerParts & { hiddenView: HiddenView },
   found: Confined,
   program: Program,
   origin: StageOrigin,
@@ -186,58 +186,58 @@ function launchServer(
 }
 
 function supervise(
-  parts: ServerParts & { sight: Sight },
+  parts: ServerParts & { hiddenView: HiddenView },
   found: Confined,
   program: Program,
   folder: string,
   hides: readonly Hidden[],
 ): Server {
   const { project, limits } = parts
-  const doorstep = join(folder, 'door')
+  const socketFolder = join(folder, 'door')
   // Many servers keep a cache there and do not start without it; all else is the project itself, read-only.
   const modules = join(project, 'node_modules')
   const layers = isFolder(modules) ? makeLayers(folder, found.place, modules) : undefined
   const shows = [
     { from: project, at: project, writes: false },
     ...(layers ? [{ from: layers.merged, at: modules, writes: true }] : []),
-    { from: doorstep, at: doorInside, writes: true },
+    { from: socketFolder, at: relaySocketInside, writes: true },
   ]
-  let door: Door | undefined
+  let forwarder: PortForwarder | undefined
   let end: (why: string) => void = () => undefined
-  const hear = (log: Keeping, chunk: Buffer): void => {
+  const hear = (log: OutputCapture, chunk: Buffer): void => {
     log.add(chunk)
     server.spoke = performance.now()
   }
-  const running = makeReady(found.means, { folder, layers, limits }).run({
+  const running = prepareSandbox(found.means, { folder, layers, limits }).run({
     program: { argv: besideRelay(program.argv), timeoutMs: noDeadlineMs },
     view: () => parts.viewOf(found, { ...program, network: false }, { folder, shows, hides }),
-    written: [doorstep, ...(layers ? [layers.upper] : [])],
+    written: [socketFolder, ...(layers ? [layers.upper] : [])],
     lookEveryMs: 500,
     onStarted: (way) =>
       (end = (why) => {
         server.ending = true
         way(why)
       }),
-    onFirst: (pid) => (door = openDoor(doorstep, pid)),
+    onFirst: (pid) => (forwarder = openPortForwarder(socketFolder, pid)),
     onOutput: (chunk) => hear(server.log, chunk),
     onErrors: (chunk) => hear(server.errors, chunk),
   })
-  const unguard = guardHidden(parts.sight, hides, '', (seen) => {
+  const unguard = guardHidden(parts.hiddenView, hides, '', (seen) => {
     server.seen ??= seen
     end(`${seen.says}, and it must not see that; start it again`)
   })
-  const following = setInterval(() => void door?.urls(), portsMs)
+  const following = setInterval(() => void forwarder?.urls(), portsMs)
   const server: Server = {
     name: nameOf(program),
-    log: keepBothEnds(program.outputBytes, program.secrets, 0),
-    errors: keepBothEnds(program.outputBytes, program.secrets, 0),
-    elsewhere: () => (server.end ? [] : (door?.elsewhere() ?? [])),
+    log: captureBothEnds(program.outputBytes, program.secrets, 0),
+    errors: captureBothEnds(program.outputBytes, program.secrets, 0),
+    elsewhere: () => (server.end ? [] : (forwarder?.elsewhere() ?? [])),
     began: performance.now(),
     spoke: performance.now(),
     end: undefined,
     ending: false,
     seen: undefined,
-    urls: async () => (server.end ? [] : ((await door?.urls()) ?? [])),
+    urls: async () => (server.end ? [] : ((await forwarder?.urls()) ?? [])),
     stop(why) {
       // Once it is gone its number may be somebody else's.
       if (!server.end) end(why)
@@ -248,7 +248,7 @@ function supervise(
       .then((how) => {
         unguard()
         clearInterval(following)
-        door?.close()
+        forwarder?.close()
         removeStage(folder)
         server.end = how
         if (how.ended !== undefined && how.ended !== stopped) server.log.add(Buffer.from(`[handrail] ended: ${how.ended}\n`))

@@ -1,12 +1,12 @@
 import { setImmediate as breathe } from 'node:timers/promises'
-import type { LineDiff } from '../../contracts/diff.ts'
-import { shownName } from '../../contracts/plain.ts'
+import type { LineDiff } from '../../contracts/line-diff.ts'
+import { quotedName } from '../../text/printable.ts'
 import type { Effect } from '../../contracts/stage.ts'
-import { inTurns, sorted } from '../../contracts/steps.ts'
+import { runInSlices, sorted } from '../../text/steps.ts'
 import type { Card, CardChange } from '../../contracts/tool.ts'
 import type { Diffs } from '../diffs.ts'
 import type { Behind, BehindFile } from './behind.ts'
-import { legible } from './legible.ts'
+import { readableText } from './readable-text.ts'
 
 /** More than a person looks through one by one is told by folder, and agreed to only as that. */
 const mostListed = 2_000
@@ -54,7 +54,7 @@ export async function showEffects(
   const { led, items } = await behindAll(links)
   const ends = [...links.ends.values()]
   const isBehind = (path: string): boolean => ends.some((end) => isAtOrBelow(path, end))
-  const ordered = await inTurns(sorted([...effects.map((effect): Item => ({ effect })), ...items], before))
+  const ordered = await runInSlices(sorted([...effects.map((effect): Item => ({ effect })), ...items], before))
   const left = { lines: mostLines, characters: mostCharacters, compared: mostCompared }
   const changes: CardChange[] = []
   let slice = performance.now()
@@ -69,11 +69,11 @@ export async function showEffects(
 
   async function shown({ effect, also }: Item): Promise<CardChange> {
     const { path, sizes, hashes, form, kind } = effect
-    const says = also ? `not changed, from now on also ${also.names.map(shownName).join(' and ')}` : sentence(effect)
-    const weight =
+    const says = also ? `not changed, from now on also ${also.names.map(quotedName).join(' and ')}` : describeEffect(effect)
+    const sizeAndHash =
       form === 'folder' ? {} : also ? { sizes: [null, sizes[1]] as const, hashes: [null, hashes[1]] as const } : { sizes, hashes }
     const marked = kind !== 'deleted' && !also && isMarked(effect)
-    const change: CardChange = { path, says, diff: none, ...weight, ...(marked && { sensitive: true as const }) }
+    const change: CardChange = { path, says, diff: none, ...sizeAndHash, ...(marked && { sensitive: true as const }) }
     if (form === 'link' && kind !== 'deleted') return shownLink(change, effect)
     const old = form === 'file' && (also !== undefined || isOldUnderNewMeaning(effect, marked, isBehind(path)))
     if (form !== 'file' || !(old || kind === 'created' || kind === 'modified')) return change
@@ -81,7 +81,7 @@ export async function showEffects(
     if (size > largestText || left.compared < size) return { ...change, unshown: {} }
     left.compared -= size
     const [was, is] = also ? [Buffer.alloc(0), also.file.content()] : contents(effect)
-    const [before, after] = [legible(old ? Buffer.alloc(0) : was), legible(is)]
+    const [before, after] = [readableText(old ? Buffer.alloc(0) : was), readableText(is)]
     if (!before || !after) return { ...change, says: `${says}, binary`, unshown: { why: 'it is no text' } }
     const whole = !old || also ? [] : [kind === 'modified' ? 'shown whole' : 'content unchanged']
     const told = { ...change, says: [says, ...whole, ...oddWords(after.odd)].join(', ') }
@@ -112,11 +112,11 @@ async function behindAll({ ends, look }: Links): Promise<{ led: Map<string, Behi
     const behind = await look(end, mostBehind - items.size)
     led.set(link, behind)
     for (const file of behind.files) {
-      const { path, standing } = file
+      const { path, standing: pathState } = file
       const name = `${link}${path.slice(end.length)}`
       const known = items.get(path)?.also
       if (known) known.names.push(name)
-      else items.set(path, { effect: standingStill(path, standing), also: { names: [name], file } })
+      else items.set(path, { effect: standingStill(path, pathState), also: { names: [name], file } })
     }
   }
   return { led, items: [...items.values()] }
@@ -159,18 +159,18 @@ function byFolder(effects: readonly Effect[]): NonNullable<Card['rest']> {
 }
 
 /** What happens to a path, in words. */
-export function sentence({ kind, form, was, from, modes, targets }: Effect): string {
+export function describeEffect({ kind, form, was, from, modes, targets }: Effect): string {
   const [before, after] = modes
   const changes = before !== null && after !== null && before !== after && form !== 'link'
   const bits = changes ? `permissions ${octal(before)} → ${octal(after)}${openToAll(after)}` : ''
   const what = form === 'file' ? '' : ` ${form}`
-  const leads = form === 'link' ? ` → ${shownName(targets?.[1] ?? '?')}${outside(targets?.[1])}` : ''
+  const leads = form === 'link' ? ` → ${quotedName(targets?.[1] ?? '?')}${outside(targets?.[1])}` : ''
   const fresh = form === 'link' || after === null ? '' : bitsOfNew(form, after)
   if (was !== undefined) return `${was} becomes a ${form}${leads}${fresh}`
   if (form === 'link' && kind !== 'deleted') return `${kind} link${leads}`
   if (kind === 'deleted') return `deleted${what}`
   if (kind === 'created') return `created${what}${fresh}`
-  if (kind === 'renamed') return [`renamed from ${shownName(from ?? '?')}`, bits].filter(Boolean).join(', ')
+  if (kind === 'renamed') return [`renamed from ${quotedName(from ?? '?')}`, bits].filter(Boolean).join(', ')
   if (kind === 'mode') return `${form === 'folder' ? 'folder, ' : ''}${bits}`
   return [`${kind}${what}`, bits].filter(Boolean).join(', ')
 }

@@ -1,18 +1,18 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, readlinkSync, renameSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { canonical } from '../../contracts/canonical.ts'
+import { canonical } from '../../text/canonical.ts'
 import type { Change } from '../../contracts/change.ts'
-import { largestWhole, type Content } from '../../contracts/content.ts'
+import { largestInMemory, type Content } from '../../contracts/content.ts'
 import { ToolError } from '../../contracts/errors.ts'
-import type { Effect, Ran, Sides } from '../../contracts/stage.ts'
+import type { Effect, ProgramResult, Sides } from '../../contracts/stage.ts'
 import type { Staged } from '../../contracts/staged.ts'
-import { each, inTurns, type Steps } from '../../contracts/steps.ts'
+import { each, runInSlices, type Steps } from '../../text/steps.ts'
 import type { Diffs } from '../diffs.ts'
 import { sha256 } from '../files.ts'
 import type { PathRules } from '../paths.ts'
-import { contentAt, stateWord, type Standing } from '../standing.ts'
+import { contentAt, stateFingerprint, type PathState } from '../path-state.ts'
 import { ioFault, type Root } from '../walk.ts'
-import type { Compared } from './before.ts'
+import type { Compared } from './pre-run-copy.ts'
 import { filesBehind, movedBehind, type Behind } from './behind.ts'
 import { effectsOf, type Contents, type Difference } from './effects.ts'
 import { removeStage } from './places.ts'
@@ -41,7 +41,7 @@ export function* onStage(
   }
   const whole = (one: Difference): Content => {
     const { path, after } = one
-    if (after?.form !== 'file' || after.bytes <= largestWhole) return contents.after(path)
+    if (after?.form !== 'file' || after.bytes <= largestInMemory) return contents.after(path)
     const { sha256: hash, bytes } = after
     return { sha256: hash, bytes, open: () => openAfter(join(place, 'upper'), path), changed: () => touched(path) }
   }
@@ -59,7 +59,7 @@ export function* onStage(
   return {
     ran,
     states,
-    changes: () => inTurns(changes()),
+    changes: () => runInSlices(changes()),
     made: () => [],
     show(sensitive, links) {
       const both = ({ path }: Effect): readonly [Buffer, Buffer] => [
@@ -67,10 +67,10 @@ export function* onStage(
         contents.after(path),
       ]
       const look = async (at: string, most: number): Promise<Behind> => {
-        const found = await inTurns(filesBehind(project, rules, at, (path) => byPath.has(path), most))
+        const found = await runInSlices(filesBehind(project, rules, at, (path) => byPath.has(path), most))
         // A yes is bound to this state: what stood there for a moment while the card was made is not what is shown.
-        for (const { path, standing } of found.files)
-          if (path === at && links?.states[at] !== stateWord(standing)) throw movedBehind(path)
+        for (const { path, standing: pathState } of found.files)
+          if (path === at && links?.states[at] !== stateFingerprint(pathState)) throw movedBehind(path)
         return found
       }
       return showEffects(ran.effects, both, sensitive, diffs, links && { ends: links.ends, look })
@@ -79,7 +79,7 @@ export function* onStage(
     async mayWait() {
       if (asked) return
       room()
-      await inTurns(writeStory(place, story))
+      await runInSlices(writeStory(place, story))
     },
     keep(approval) {
       replaceRecord(place, { ...record, approval })
@@ -111,7 +111,12 @@ function renamed(folder: string): string {
 }
 
 /** A program that nothing confined: what it did is done. */
-export function* madeAlready(ran: Ran, compared: readonly Compared[], contents: Contents, discard: () => void): Steps<Staged> {
+export function* madeAlready(
+  ran: ProgramResult,
+  compared: readonly Compared[],
+  contents: Contents,
+  discard: () => void,
+): Steps<Staged> {
   const changed = compared.map(({ difference }) => difference)
   return {
     ...withoutEffect(ran),
@@ -125,7 +130,7 @@ export function* madeAlready(ran: Ran, compared: readonly Compared[], contents: 
 function* statesBefore(changed: readonly Difference[]): Steps<Record<string, string | null>> {
   const states = Object.create(null) as Record<string, string | null>
   for (const { path, before } of changed) {
-    states[path] = stateWord(before)
+    states[path] = stateFingerprint(before)
     yield
   }
   return states
@@ -141,7 +146,7 @@ function* indexOf(changed: readonly Difference[]): Steps<ReadonlyMap<string, Dif
 }
 
 /** It changes nothing, so there is nothing to show, to commit or to take away. */
-export function withoutEffect(ran: Ran): Staged {
+export function withoutEffect(ran: ProgramResult): Staged {
   return {
     ran,
     states: {},
@@ -160,7 +165,7 @@ function asChange(one: Difference, content: () => Content): Change {
   const { path, before, after } = one
   return {
     path,
-    expect: stateWord(before),
+    expect: stateFingerprint(before),
     ...(before && before.form !== 'link' && { expectMode: before.mode }),
     after: after ? content : null,
     form: after?.form ?? before?.form ?? 'file',
@@ -168,7 +173,7 @@ function asChange(one: Difference, content: () => Content): Change {
   }
 }
 
-function asFound(content: Buffer, found: Standing | undefined, path: string): Buffer {
+function asFound(content: Buffer, found: PathState | undefined, path: string): Buffer {
   if (sha256(content) === found?.sha256) return content
   throw touched(path)
 }
@@ -177,14 +182,14 @@ function asFound(content: Buffer, found: Standing | undefined, path: string): Bu
 function touched(path: string, cause?: unknown): ToolError {
   return new ToolError('E_CONFLICT', `${path} is not what it was on the stage when the program ended`, {
     details: { path },
-    hint: 'Somebody changed the stage itself. Nothing was taken over; make the call again.',
+    hint: 'Somebody changed the stage itself. Nothing was applied; make the call again.',
     cause,
   })
 }
 
 /** The content of a file, or the target of a link; a folder has neither. */
 function sidesOf(byPath: ReadonlyMap<string, Difference>, contents: Contents): Sides {
-  const holds = (standing: Difference['before']): boolean => standing !== undefined && standing.form !== 'folder'
+  const holds = (pathState: Difference['before']): boolean => pathState !== undefined && pathState.form !== 'folder'
   return ({ path, from = path }) => [
     holds(byPath.get(from)?.before) ? contents.before(from) : undefined,
     holds(byPath.get(path)?.after) ? contents.after(path) : undefined,

@@ -4,22 +4,22 @@ import { isDeepStrictEqual } from 'node:util'
 import type { TextPart } from '../../contracts/approval.ts'
 import type { Config } from '../../contracts/config.ts'
 import { ToolError } from '../../contracts/errors.ts'
-import type { Confinement, Leftover, Program, Ran } from '../../contracts/stage.ts'
+import type { Confinement, SkippedChange, Program, ProgramResult } from '../../contracts/stage.ts'
 import type { Staged } from '../../contracts/staged.ts'
-import { atOnce, inTurns } from '../../contracts/steps.ts'
+import { runToEnd, runInSlices } from '../../text/steps.ts'
 import type { Diffs } from '../diffs.ts'
-import { keepBothEnds } from '../output.ts'
+import { captureBothEnds } from '../output.ts'
 import type { PathRules } from '../paths.ts'
 import { nodeParts } from '../toolchain.ts'
 import { closeRoot, openRoot, type Root } from '../walk.ts'
-import { reopenBefore } from './before.ts'
+import { reopenPreRunCopy } from './pre-run-copy.ts'
 import { fileAt } from './behind.ts'
 import { overlaid, programEnv, readsAsShown } from './confine.ts'
-import { coverFrom } from './covers.ts'
+import { writeMasks } from './masks.ts'
 import { differences, effectsOf, type Differences } from './effects.ts'
-import { groupsGone } from './group.ts'
-import { guardHidden, seenOf, type Seen } from './guard.ts'
-import { howItEnded, lookOnStage, makeReady, mustHaveStarted, type Layers } from './launch.ts'
+import { cgroupsGone } from './cgroup.ts'
+import { guardHidden, exposureOf, type Exposure } from './hidden-guard.ts'
+import { howItEnded, listOnStage, prepareSandbox, mustHaveStarted, type Layers } from './launch.ts'
 import { makePlace, openUp, placeFor, removeIfEmpty, removeStage, roomForStage, stageHomes, stagesGone } from './places.ts'
 import { probe, type Confined, type Probe } from './probe.ts'
 import {
@@ -35,14 +35,14 @@ import {
   type StageStory,
 } from './records.ts'
 import { listOf, partOf } from './part.ts'
-import { openShelf, type Shelf } from './shelf.ts'
-import { openSights } from './sights.ts'
+import { openStagePool, type StagePool } from './stage-pool.ts'
+import { openHiddenWatches } from './hidden-watches.ts'
 import { openServers, type ServerParts } from './servers.ts'
 import { contentsOf, madeAlready, onStage, withoutEffect } from './staged.ts'
 import { runUnconfined } from './unconfined.ts'
 import { holds, wallsOf, whyNotShown, whySecret } from './walls.ts'
-import type { Limits } from './watch.ts'
-import { tooMuch, weigh } from './weigh.ts'
+import type { Limits } from './limit-watch.ts'
+import { whyOverLimit, measureDiskUsage } from './disk-usage.ts'
 
 export interface Stages {
   /** Found by trying, once. */
@@ -83,11 +83,11 @@ export function openStages(parts: StageParts): Stages {
   const { project, settings, environment, limits } = parts
   const homes = stageHomes(parts.state, environment, settings.stagePlace)
   const places = homes.map((home) => placeFor(home, project.path))
-  const sights = openSights(project.path, parts.rules, settings.stageVisible)
+  const hiddenWatches = openHiddenWatches(project.path, parts.rules, settings.stageVisible)
   const walls = wallsOf(environment, project.path, [...homes, parts.state])
   let node: readonly string[] | undefined
   let probing: Promise<Probe> | undefined
-  let shelf: Shelf | undefined
+  let pool: StagePool | undefined
   let looked: { approval: string; folder: string; story: StageStory | undefined } | undefined
   let tried = Number.NEGATIVE_INFINITY
   const tryIt = (): Promise<Probe> => {
@@ -123,7 +123,7 @@ export function openStages(parts: StageParts): Stages {
     return {
       project: project.path,
       shows,
-      hidden: coverFrom(folder, hides, moved),
+      hidden: writeMasks(folder, hides, moved),
       reads,
       etc: found.etc,
       cwd: join(project.path, program.cwd),
@@ -132,7 +132,12 @@ export function openStages(parts: StageParts): Stages {
       tmpBytes: Math.min(limits.diskBytes, mostTmpBytes),
     }
   }
-  const servers = openServers({ project: project.path, limits, sightOf: (program) => sights.of(readsOf(program)), viewOf })
+  const servers = openServers({
+    project: project.path,
+    limits,
+    hiddenViewOf: (program) => hiddenWatches.of(readsOf(program)),
+    viewOf,
+  })
 
   /** Hides what was known last, and looks again while that is set up: a large project is no slower for it. */
   const confined = async (
@@ -144,27 +149,29 @@ export function openStages(parts: StageParts): Stages {
   ): Promise<Staged> => {
     const record = { ...origin, confined: true }
     await roomForStage()
-    const sight = sights.of(readsOf(program))
-    const hides = (sure ? undefined : sight.known()) ?? (await sight.look())
+    const hiddenView = hiddenWatches.of(readsOf(program))
+    const hides = (sure ? undefined : hiddenView.known()) ?? (await hiddenView.scan())
     const within = program.alone ? (program.changes ?? '') : ''
-    let seen: Seen | undefined
+    let seen: Exposure | undefined
     let stop: (why: string) => void = () => undefined
     let unguard: () => void = () => undefined
     const guard = (): void => {
-      unguard = guardHidden(sight, hides, within, (one) => {
+      unguard = guardHidden(hiddenView, hides, within, (one) => {
         seen ??= one
         stop(one.says)
       })
     }
-    shelf ??= openShelf(found.place, project.path, (stage, on) => makeReady(found.means, { folder: stage, layers: on, limits }))
-    const { folder, layers, ready, since } = shelf.take(record)
+    pool ??= openStagePool(found.place, project.path, (stage, on) =>
+      prepareSandbox(found.means, { folder: stage, layers: on, limits }),
+    )
+    const { folder, layers, ready, since } = pool.take(record)
     try {
       const changes = program.changes ?? ''
       makeFolder(project, layers, changes)
       const began = performance.now()
       const [stdout, stderr] = [
-        keepBothEnds(program.outputBytes, program.secrets),
-        keepBothEnds(program.outputBytes, program.secrets),
+        captureBothEnds(program.outputBytes, program.secrets),
+        captureBothEnds(program.outputBytes, program.secrets),
       ]
       const end = await ready.run({
         program,
@@ -174,8 +181,8 @@ export function openStages(parts: StageParts): Stages {
             hides,
             shows: overlaid(project.path, layers.merged, changes, program.alone ?? false),
           }),
-        async holds() {
-          if (!sure && !isDeepStrictEqual(await sight.look(), hides)) return false
+        async stillHolds() {
+          if (!sure && !isDeepStrictEqual(await hiddenView.scan(), hides)) return false
           guard()
           return true
         },
@@ -184,7 +191,7 @@ export function openStages(parts: StageParts): Stages {
         onStarted(end) {
           stop = end
           if (seen) stop(seen.says)
-          shelf?.started()
+          pool?.started()
         },
         onOutput: (chunk) => stdout.add(chunk),
         onErrors: (chunk) => stderr.add(chunk),
@@ -197,29 +204,29 @@ export function openStages(parts: StageParts): Stages {
       }
       const errors = stderr.end()
       if (!seen) mustHaveStarted(end, errors)
-      const now = await sight.look()
+      const now = await hiddenView.scan()
       unguard()
-      mustHaveSeenNone(seen ?? seenOf(now, hides, within))
+      mustHaveSeenNone(seen ?? exposureOf(now, hides, within))
       for (let at = changes; at !== ''; at = at.split('/').slice(0, -1).join('/')) removeIfEmpty(join(layers.upper, at))
       const top = restoreTop(project, layers.upper)
       // Looked at once more: what is written at the very end counts too. It is not read through only to be thrown away.
-      const weight = await weigh([layers.upper], limits, found.means.unshare)
-      const over = tooMuch(weight, limits)
+      const usage = await measureDiskUsage([layers.upper], limits, found.means.unshare)
+      const over = whyOverLimit(usage, limits)
       const { changed, leftover, left } = over === undefined ? await readStage(found, layers, since, signal) : nothing
-      const ran: Ran = {
+      const ran: ProgramResult = {
         ...howItEnded(end, program),
         ...(over !== undefined && { exitCode: null, ended: over }),
         stdout: stdout.end(),
         stderr: errors,
         ms,
-        effects: await inTurns(effectsOf(changed, contentsOf(project, layers.upper))),
+        effects: await runInSlices(effectsOf(changed, contentsOf(project, layers.upper))),
         leftover: [...top, ...leftover],
         ...(left > leftover.length && { leftoverMore: left - leftover.length }),
         confined: true,
         network: program.network ?? false,
       }
-      const room = (): void => mustHaveRoom(places, weight.bytes, limits.diskBytes)
-      return await inTurns(onStage(project, folder, { ...record, bytes: weight.bytes }, { ran, changed }, parts, room))
+      const room = (): void => mustHaveRoom(places, usage.bytes, limits.diskBytes)
+      return await runInSlices(onStage(project, folder, { ...record, bytes: usage.bytes }, { ran, changed }, parts, room))
     } catch (fault) {
       await ready.drop()
       removeStage(folder)
@@ -229,12 +236,17 @@ export function openStages(parts: StageParts): Stages {
     }
   }
 
-  const readStage = async ({ means }: Confined, layers: Layers, since: bigint, signal?: AbortSignal): Promise<Differences> => {
-    const were = await inTurns(openUp(layers.upper), signal)
+  const readStage = async (
+    { means: tools }: Confined,
+    layers: Layers,
+    since: bigint,
+    signal?: AbortSignal,
+  ): Promise<Differences> => {
+    const were = await runInSlices(openUp(layers.upper), signal)
     const upper = openRoot(layers.upper)
     try {
-      const look = (folders: readonly string[]): Promise<Buffer> => lookOnStage(means, layers, folders)
-      return await inTurns(differences({ lower: project, upper, rules: parts.rules, look, since, were }), signal)
+      const list = (folders: readonly string[]): Promise<Buffer> => listOnStage(tools, layers, folders)
+      return await runInSlices(differences({ lower: project, upper, rules: parts.rules, list, since, were }), signal)
     } finally {
       closeRoot(upper)
     }
@@ -247,7 +259,7 @@ export function openStages(parts: StageParts): Stages {
       writeRecord(folder, { ...origin, confined: false })
       const asked = { project, rules: parts.rules, diskBytes: limits.diskBytes }
       const { ran, compared, contents } = await runUnconfined(asked, program, programEnv(), folder, signal)
-      return await inTurns(madeAlready(ran, compared, contents, () => removeStage(folder)))
+      return await runInSlices(madeAlready(ran, compared, contents, () => removeStage(folder)))
     } catch (fault) {
       removeStage(folder)
       throw fault
@@ -273,14 +285,14 @@ export function openStages(parts: StageParts): Stages {
       const found = stagesBelow(places).find(
         ({ record }) => record?.approval !== undefined && record.inputDigest === inputDigest && record.session === session,
       )
-      const story = found && (await inTurns(readStory(found.folder)))
-      return found?.record && story && inTurns(onStage(project, found.folder, found.record, story, parts))
+      const story = found && (await runInSlices(readStory(found.folder)))
+      return found?.record && story && runInSlices(onStage(project, found.folder, found.record, story, parts))
     },
     async part(approval, path, from) {
       // Read part by part, of one stage: what is written down of it is read once.
       if (looked?.approval !== approval || !existsSync(looked.folder)) {
         const found = stagesBelow(places).find(({ record }) => record?.approval === approval)
-        looked = found && { approval, folder: found.folder, story: await inTurns(readStory(found.folder)) }
+        looked = found && { approval, folder: found.folder, story: await runInSlices(readStory(found.folder)) }
       }
       const { folder, story } = looked ?? {}
       if (folder === undefined || !story) return undefined
@@ -295,25 +307,25 @@ export function openStages(parts: StageParts): Stages {
     forget: (approval) => forgetStage(places, approval),
     sweep: (stands, lost) =>
       sweepStages(places, stands, (record, folder) =>
-        lost(record, record.confined ? [] : atOnce(reopenBefore(project, parts.rules, join(folder, 'before')).compare())),
+        lost(record, record.confined ? [] : runToEnd(reopenPreRunCopy(project, parts.rules, join(folder, 'before')).compare())),
       ),
     async close() {
       await probing
       await servers.close()
-      sights.close()
-      await shelf?.close()
-      await groupsGone()
+      hiddenWatches.close()
+      await pool?.close()
+      await cgroupsGone()
       await stagesGone()
     },
   }
 }
 
 /** What it may have read it must not tell. */
-function mustHaveSeenNone(seen: Seen | undefined): void {
+function mustHaveSeenNone(seen: Exposure | undefined): void {
   if (!seen) return
   throw new ToolError('E_CONFLICT', `A program must not see this, so it was ended and its output is withheld: ${seen.says}`, {
     details: { path: seen.path },
-    hint: 'Nothing it changed was taken over. Make the call again: that file is hidden then.',
+    hint: 'None of its changes were applied. Make the call again: that file is hidden then.',
   })
 }
 
@@ -331,7 +343,7 @@ function makeFolder(project: Root, layers: Layers, changes: string): void {
 }
 
 /** Permissions of the project's own folder are nobody's to change, and a stage that nobody may enter could not be read. */
-function restoreTop(project: Root, upper: string): Leftover[] {
+function restoreTop(project: Root, upper: string): SkippedChange[] {
   const bits = statSync(project.path).mode & 0o777
   if ((lstatSync(upper).mode & 0o777) === bits) return []
   chmodSync(upper, bits)

@@ -1,20 +1,20 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Program, Ran } from '../../contracts/stage.ts'
-import { isLying, type Content } from '../../contracts/content.ts'
-import { inTurns } from '../../contracts/steps.ts'
-import { keepBothEnds } from '../output.ts'
+import type { Program, ProgramResult } from '../../contracts/stage.ts'
+import { isOnDisk, type Content } from '../../contracts/content.ts'
+import { runInSlices } from '../../text/steps.ts'
+import { captureBothEnds } from '../output.ts'
 import type { PathRules } from '../paths.ts'
 import { runProcess } from '../process.ts'
-import { contentAt } from '../standing.ts'
+import { contentAt } from '../path-state.ts'
 import type { Root } from '../walk.ts'
-import { copyBefore, type Compared } from './before.ts'
+import { makePreRunCopy, type Compared } from './pre-run-copy.ts'
 import { effectsOf, type Contents } from './effects.ts'
 import { howItEnded } from './launch.ts'
-import { lifeline } from './lifeline.ts'
+import { parentDeathWatchdog } from './parent-death-watchdog.ts'
 
 export interface Unconfined {
-  ran: Ran
+  ran: ProgramResult
   compared: readonly Compared[]
   contents: Contents
 }
@@ -28,12 +28,12 @@ export async function runUnconfined(
   signal?: AbortSignal,
 ): Promise<Unconfined> {
   const { project, rules } = parts
-  const before = await inTurns(copyBefore(project, rules, join(folder, 'before'), parts.diskBytes), signal)
+  const before = await runInSlices(makePreRunCopy(project, rules, join(folder, 'before'), parts.diskBytes), signal)
   const home = join(folder, 'home')
   mkdirSync(home, { mode: 0o700 })
   const [stdout, stderr] = [
-    keepBothEnds(program.outputBytes, program.secrets),
-    keepBothEnds(program.outputBytes, program.secrets),
+    captureBothEnds(program.outputBytes, program.secrets),
+    captureBothEnds(program.outputBytes, program.secrets),
   ]
   // What it made of folders on the way to the one it may change is found by the comparison, as anything else is.
   mkdirSync(join(project.path, program.changes ?? ''), { recursive: true })
@@ -41,7 +41,7 @@ export async function runUnconfined(
   const end = await runProcess({
     file: '/bin/sh',
     // The program takes the shell's place and does not see the pipe.
-    args: ['-c', `${lifeline}\nexec "$@" 3<&-`, 'run', ...program.argv],
+    args: ['-c', `${parentDeathWatchdog}\nexec "$@" 3<&-`, 'run', ...program.argv],
     cwd: join(project.path, program.cwd),
     env: { ...env, HOME: home, TMPDIR: home, ...program.env },
     timeoutMs: program.timeoutMs,
@@ -51,7 +51,7 @@ export async function runUnconfined(
     onErrors: (chunk) => stderr.add(chunk),
     onFacts: () => undefined,
   })
-  const compared = await inTurns(before.compare())
+  const compared = await runInSlices(before.compare())
   const copies = new Map(compared.map((one) => [one.path, one.before]))
   const contents: Contents = {
     before: (path) => wholeOf(copies.get(path)?.content()),
@@ -65,7 +65,7 @@ export async function runUnconfined(
       stdout: stdout.end(),
       stderr: stderr.end(),
       ms: Math.round(performance.now() - began),
-      effects: await inTurns(
+      effects: await runInSlices(
         effectsOf(
           compared.map((one) => one.difference),
           contents,
@@ -80,4 +80,4 @@ export async function runUnconfined(
 
 /** What is too large to be held is not looked into. */
 const wholeOf = (content: Content | undefined): Buffer =>
-  content === undefined || isLying(content) ? Buffer.alloc(0) : Buffer.from(content)
+  content === undefined || isOnDisk(content) ? Buffer.alloc(0) : Buffer.from(content)

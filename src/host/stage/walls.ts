@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs'
 import { homedir, userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
-import { secretOn } from '../../contracts/secret-files.ts'
+import { secretOn } from '../../text/secret-files.ts'
 
 /** What no path that is shown to a program may be, hold, or lie in. */
 export interface Walls {

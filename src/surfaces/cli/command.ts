@@ -1,6 +1,6 @@
 import type { ClientConfigs, Installation } from '../../contracts/clients.ts'
 import type { Operator, Runtime, RuntimeOptions } from '../../contracts/runtime.ts'
-import type { StateDesk } from '../../contracts/state.ts'
+import type { StateAdmin } from '../../contracts/state.ts'
 
 export interface Option {
   name: string
@@ -16,17 +16,17 @@ export interface Invocation {
   json: boolean
   open(): Operator
   /** The person's tools for the state of the project. */
-  openDesk(): Promise<StateDesk>
+  openStateAdmin(): Promise<StateAdmin>
   /** For processes that stay: takes up changed settings without a restart. */
   openLive(): Runtime
-  doors: Doors
+  dependencies: CliDependencies
 }
 
 /** What the command line needs from outside its room; `bin.ts` hands it in. */
-export interface Doors {
+export interface CliDependencies {
   openRuntime(options: RuntimeOptions): Operator
   openLiveRuntime(options: RuntimeOptions): Runtime
-  openStateDesk(options: RuntimeOptions): Promise<StateDesk>
+  openStateAdmin(options: RuntimeOptions): Promise<StateAdmin>
   serveMcpStdio(runtime: Runtime): Promise<void>
   serveHttp(
     runtime: Runtime,
@@ -55,7 +55,7 @@ export interface Command {
   /** Which of its words may name the project instead of --project. */
   projectWord?: number
   /** It only looks, or takes something back: a project's own settings that cannot be used do not stop it. */
-  looks?: boolean
+  onlyReads?: boolean
   /** Resolves to the exit code. */
   run(invocation: Invocation): Promise<number>
 }

@@ -1,9 +1,9 @@
-import { block, calm, diffRows, headline, oneLine, plain } from '../../contracts/plain.ts'
-import { signedRows, type DiffRow } from '../../contracts/rows.ts'
+import { printableBlock, printableInline, diffRows, headline, oneLine, printable } from '../../text/printable.ts'
+import { signedRows, type DiffRow } from '../../text/rows.ts'
 import type { CardChange } from '../../contracts/tool.ts'
-import { columns, folded } from './set-off.ts'
+import { columns, folded } from './screen-rows.ts'
 
-export { block, calm, oneLine, plain }
+export { printableBlock, printableInline, oneLine, printable }
 
 const colour = process.stdout.isTTY === true && process.env['NO_COLOR'] === undefined
 
@@ -40,7 +40,7 @@ export function paintedRows(row: DiffRow, width = columns(), bar = ''): string[]
 
 /** Rows under headings, columns as wide as they need to be. Cells are shown as plain text. */
 export function table(headings: string[], given: string[][]): string {
-  const rows = given.map((row) => row.map(plain))
+  const rows = given.map((row) => row.map(printable))
   const widths = headings.map((heading, column) =>
     rows.reduce((most, row) => Math.max(most, (row[column] ?? '').length), heading.length),
   )

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { asToolError, ToolError } from '../../contracts/errors.ts'
 import { dangerFlags, type Operator, type RuntimeOptions } from '../../contracts/runtime.ts'
-import type { Command, Doors, Option } from './command.ts'
+import type { Command, CliDependencies, Option } from './command.ts'
 import { approvals } from './commands/approvals.ts'
 import { audit } from './commands/audit.ts'
 import { call } from './commands/call.ts'
@@ -18,7 +18,7 @@ import { tools } from './commands/tools.ts'
 import { trust } from './commands/trust.ts'
 import { undo } from './commands/undo.ts'
 import { webgal } from './commands/webgal.ts'
-import { bold, dim, plain, red, say, warn, warnFolded, yellow } from './print.ts'
+import { bold, dim, printable, red, say, warn, warnFolded, yellow } from './print.ts'
 
 export const commands: readonly Command[] = [
   init,
@@ -63,7 +63,12 @@ const everywhere: Option[] = [
 ]
 
 /** argv to exit code. Errors say what, why and what next, and never show a stack. */
-export async function runCli(argv: string[], doors: Doors, flags: readonly SettingFlag[], version: string): Promise<number> {
+export async function runCli(
+  argv: string[],
+  dependencies: CliDependencies,
+  flags: readonly SettingFlag[],
+  version: string,
+): Promise<number> {
   const [first, ...rest] = argv
   if (first === undefined || first === '--help' || first === '-h' || first === 'help') {
     const asked = first === 'help' ? commands.find((one) => one.name === rest[0]) : undefined
@@ -93,22 +98,30 @@ export async function runCli(argv: string[], doors: Doors, flags: readonly Setti
       flags: Object.fromEntries(flags.map(({ flag }) => [flag, options[flag]])),
       ...(typeof options['state'] === 'string' && { state: options['state'] }),
       allows: (['home', 'system'] as const).filter((danger) => options[dangerFlags[danger]] === true),
-      ...(command.looks && { standIn: '{}' }),
+      ...(command.onlyReads && { standIn: '{}' }),
     }
-    const open = (): Operator => (runtime ??= openFor(command, doors, wanted))
-    const openLive = () => doors.openLiveRuntime(wanted)
-    return await command.run({ words, options, json, open, openLive, openDesk: () => doors.openStateDesk(wanted), doors })
+    const open = (): Operator => (runtime ??= openFor(command, dependencies, wanted))
+    const openLive = () => dependencies.openLiveRuntime(wanted)
+    return await command.run({
+      words,
+      options,
+      json,
+      open,
+      openLive,
+      openStateAdmin: () => dependencies.openStateAdmin(wanted),
+      dependencies,
+    })
   } catch (thrown) {
     return report(asToolError(thrown), json)
   }
 }
 
-function openFor({ name }: Command, doors: Doors, wanted: RuntimeOptions): Operator {
-  const runtime = doors.openRuntime(wanted)
+function openFor({ name }: Command, dependencies: CliDependencies, wanted: RuntimeOptions): Operator {
+  const runtime = dependencies.openRuntime(wanted)
   const { fault } = runtime.projectSettings ?? {}
   // These two say it themselves.
   if (fault !== undefined && name !== 'doctor' && name !== 'trust')
-    warnFolded(plain(`The project’s own settings cannot be used and are left aside: ${fault}`), yellow)
+    warnFolded(printable(`The project’s own settings cannot be used and are left aside: ${fault}`), yellow)
   return runtime
 }
 
@@ -118,9 +131,9 @@ function report(fault: ToolError, json: boolean): number {
     warn(JSON.stringify(fault.toBody()))
     return code
   }
-  warnFolded(`${fault.code} ${plain(fault.message)}`, (text) => text.replace(fault.code, red))
-  if (fault.hint) warnFolded(`→ ${plain(fault.hint)}`)
-  if (fault.details && Object.keys(fault.details).length) warnFolded(plain(JSON.stringify(fault.details)), dim)
+  warnFolded(`${fault.code} ${printable(fault.message)}`, (text) => text.replace(fault.code, red))
+  if (fault.hint) warnFolded(`→ ${printable(fault.hint)}`)
+  if (fault.details && Object.keys(fault.details).length) warnFolded(printable(JSON.stringify(fault.details)), dim)
   if (fault.code === 'E_INTERNAL' && fault.cause) warn(dim(String((fault.cause as Error).stack ?? fault.cause)))
   return code
 }

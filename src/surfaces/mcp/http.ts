@@ -7,20 +7,20 @@ import {
   type JSONRPCMessage,
   type ServerEvent,
 } from '@modelcontextprotocol/server'
-import { onAbort } from '../../contracts/aborts.ts'
+import { onAbort } from '../../text/aborts.ts'
 import { Refusal } from '../../contracts/refusal.ts'
 import type { Peers } from '../connections.ts'
-import { answer, leaveUnread, type Route, type Visitor } from '../listen.ts'
-import { oneLine } from '../../contracts/plain.ts'
-import { redact } from '../../contracts/redact/redact.ts'
+import { answer, leaveUnread, type Route, type Incoming } from '../listen.ts'
+import { oneLine } from '../../text/printable.ts'
+import { redact } from '../../text/redact/redact.ts'
 import { parseJson } from '../../contracts/json.ts'
-import { createServer, openDesk, type Desk, type House } from './server.ts'
+import { createServer, openConnectionContext, type ConnectionContext, type McpContext } from './server.ts'
 import type { News } from './feed.ts'
 import { openSessions, type Sessions } from './sessions.ts'
 import { contentHash } from '../../kernel/digest.ts'
 
 const mostInBatch = 100
-const mostDesks = 1_000
+const mostConnections = 1_000
 
 export interface McpHttp {
   route: Route
@@ -28,38 +28,43 @@ export interface McpHttp {
 }
 
 /** MCP over Streamable HTTP at one address: 2026 without sessions, and the versions before it with them. */
-export function mcpHttp(house: House, page: () => string | undefined, peers: Peers): McpHttp {
-  const desks = new Map<string, Desk>()
+export function mcpHttp(mcpContext: McpContext, page: () => string | undefined, peers: Peers): McpHttp {
+  const connections = new Map<string, ConnectionContext>()
   /** 2026 has no sessions of its own. The process that calls and the name it gives make one: a name alone is anybody's to give. */
-  const deskOf = (peer: string): Desk => {
-    const known = desks.get(peer)
+  const deskOf = (peer: string): ConnectionContext => {
+    const known = connections.get(peer)
     const session = (client: string): string => sessionName(`http ${peer} ${client}`)
-    const desk = known ?? openDesk(house, { surface: 'mcp-http', session, peer, page })
+    const connection = known ?? openConnectionContext(mcpContext, { surface: 'mcp-http', session, peer, page })
     // The one that was used last goes to the end.
-    desks.delete(peer)
-    desks.set(peer, desk)
-    if (desks.size > mostDesks) desks.delete(desks.keys().next().value as string)
-    return desk
+    connections.delete(peer)
+    connections.set(peer, connection)
+    if (connections.size > mostConnections) connections.delete(connections.keys().next().value as string)
+    return connection
   }
-  const modern = createMcpHandler(({ authInfo }) => createServer(house, deskOf(authInfo?.clientId ?? ''), 'modern', false), {
+  const modern = createMcpHandler(({ authInfo }) => createServer(mcpContext, deskOf(authInfo?.clientId ?? ''), 'modern', false), {
     legacy: 'reject',
     maxSubscriptions: 64,
-    onerror: complain,
+    onerror: logUnexpected,
     bus: {
       publish: () => undefined,
-      subscribe: (listener) => house.feed.follow((news) => listener(eventOf(news))),
+      subscribe: (listener) => mcpContext.feed.follow((news) => listener(eventOf(news))),
     },
   })
   const sessions = openSessions((id, peer) => {
     const name = sessionName(id)
-    return createServer(house, openDesk(house, { surface: 'mcp-http', session: () => name, peer, page }), 'legacy', true)
+    return createServer(
+      mcpContext,
+      openConnectionContext(mcpContext, { surface: 'mcp-http', session: () => name, peer, page }),
+      'legacy',
+      true,
+    )
   })
 
-  const visit = async (visitor: Visitor): Promise<void> => {
-    const { request, response } = visitor
+  const visit = async (incoming: Incoming): Promise<void> => {
+    const { request, response } = incoming
     const dropped = new AbortController()
     response.once('close', () => response.writableFinished || dropped.abort())
-    const body = request.method === 'POST' ? await readMessage(visitor) : undefined
+    const body = request.method === 'POST' ? await readMessage(incoming) : undefined
     const web = toWebRequest(request, dropped.signal)
     const peer = (): Promise<string> => peers.of(request.socket)
     if (await isLegacyRequest(web, body)) await legacy(sessions, web, body, peer, dropped.signal, response)
@@ -73,12 +78,12 @@ export function mcpHttp(house: House, page: () => string | undefined, peers: Pee
     route: {
       for: 'agent',
       methods: ['POST', 'GET', 'DELETE'],
-      async visit(visitor) {
+      async handle(incoming) {
         try {
-          await visit(visitor)
+          await visit(incoming)
         } catch (fault) {
-          if (!(fault instanceof Refusal) || visitor.response.headersSent) throw fault
-          refuse(visitor, fault)
+          if (!(fault instanceof Refusal) || incoming.response.headersSent) throw fault
+          refuse(incoming, fault)
         }
       },
     },
@@ -128,7 +133,7 @@ function cancelled(requestId: string | number): JSONRPCMessage {
 }
 
 /** The JSON in a request; what cannot be read is answered, and never reaches the protocol. */
-export async function readMessage({ request, body }: Visitor): Promise<unknown> {
+export async function readMessage({ request, body }: Incoming): Promise<unknown> {
   if (!isJsonContentType(request.headers['content-type'] ?? null))
     throw new Refusal(415, 'Content-Type must be application/json.')
   const bytes = await body()
@@ -163,7 +168,7 @@ function rpcCode({ status, message }: Refusal): number {
   return [400, 413, 415].includes(status) ? -32600 : -32000
 }
 
-function refuse({ request, response }: Visitor, fault: Refusal): void {
+function refuse({ request, response }: Incoming, fault: Refusal): void {
   leaveUnread(request, response)
   answer(response, fault.status, {
     jsonrpc: '2.0',
@@ -207,6 +212,6 @@ function eventOf(news: News): ServerEvent {
   return news.kind === 'resource' ? { kind: 'resource_updated', uri: news.uri } : { kind: `${news.kind}_list_changed` }
 }
 
-function complain(fault: Error): void {
+function logUnexpected(fault: Error): void {
   console.error('handrail: mcp:', oneLine(redact(fault.message.slice(0, 8_000)), 300))
 }

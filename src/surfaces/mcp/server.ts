@@ -12,9 +12,9 @@ import {
 } from '@modelcontextprotocol/server'
 import type { Caller } from '../../contracts/call.ts'
 import type { Runtime } from '../../contracts/runtime.ts'
-import { openCaller, createAnswerer, type Answerer, type ToolCall, type Visit } from './answer.ts'
-import { reachOf, type Answered, type Pending, type Question } from './asking.ts'
-import { CallServer } from './calls.ts'
+import { openCaller, createToolCallHandler, type ToolCallHandler, type ToolCall, type Connection } from './tool-calls.ts'
+import { elicitationSupportOf, type ElicitationAnswer, type Pending, type Elicitation } from './elicitation.ts'
+import { CallServer } from './call-server.ts'
 import { describeTool, icons, instructions } from './dialect.ts'
 import { openFeed, type Feed } from './feed.ts'
 import type { OpenFixtures } from './fixtures.ts'
@@ -23,7 +23,7 @@ import { getPrompt, listPrompts } from './prompts.ts'
 import { fillTemplate, listResources, listTemplates, readResource } from './resources.ts'
 
 /** What all connections of one process share. */
-export interface House {
+export interface McpContext {
   runtime: Runtime
   feed: Feed
   /** Seals what goes through a client's hands. The key lives and dies with this process. */
@@ -32,7 +32,7 @@ export interface House {
   openFixtures?: OpenFixtures | undefined
 }
 
-export function openHouse(runtime: Runtime, openFixtures?: OpenFixtures): House {
+export function openMcpContext(runtime: Runtime, openFixtures?: OpenFixtures): McpContext {
   return {
     runtime,
     feed: openFeed(runtime),
@@ -41,27 +41,32 @@ export function openHouse(runtime: Runtime, openFixtures?: OpenFixtures): House 
   }
 }
 
-/** One caller's side of the house: who calls, and how calls are answered. */
-export interface Desk {
-  answer: Answerer
+/** One connection: who calls, and how calls are answered. */
+export interface ConnectionContext {
+  answer: ToolCallHandler
   caller: (client: ToolCall['client']) => Caller
 }
 
-export function openDesk({ runtime }: House, visit: Visit): Desk {
-  const caller = openCaller(runtime, visit)
-  return { answer: createAnswerer(runtime, visit, caller), caller }
+export function openConnectionContext({ runtime }: McpContext, connection: Connection): ConnectionContext {
+  const caller = openCaller(runtime, connection)
+  return { answer: createToolCallHandler(runtime, connection, caller), caller }
 }
 
 /** One MCP server on the runtime. It lives for one request (2026 over HTTP) or one connection. */
-export function createServer(house: House, desk: Desk, era: 'legacy' | 'modern', lasting: boolean): CallServer {
-  const { runtime, seal } = house
+export function createServer(
+  mcpContext: McpContext,
+  connection: ConnectionContext,
+  era: 'legacy' | 'modern',
+  lasting: boolean,
+): CallServer {
+  const { runtime, seal } = mcpContext
   const server = new CallServer(
     { name: 'handrail', title: 'Handrail', version: runtime.version, icons: icons.handrail },
     {
       capabilities: {
         tools: { listChanged: true },
         resources: { subscribe: true, listChanged: false },
-        prompts: { listChanged: house.openFixtures !== undefined },
+        prompts: { listChanged: mcpContext.openFixtures !== undefined },
         completions: {},
         logging: {},
       },
@@ -77,8 +82,8 @@ export function createServer(house: House, desk: Desk, era: 'legacy' | 'modern',
       if (data !== undefined)
         void server.sendLoggingMessage({ level: 'warning', logger: 'handrail', data }).catch(() => undefined)
     }
-  const fixtures = house.openFixtures?.({ server, notify: announcer(house.feed), state: seal as never })
-  if (era === 'legacy') server.answerCalls(runtime, desk.answer, new Set(fixtures?.tools.map(({ name }) => name)))
+  const fixtures = mcpContext.openFixtures?.({ server, notify: announcer(mcpContext.feed), state: seal as never })
+  if (era === 'legacy') server.answerCalls(runtime, connection.answer, new Set(fixtures?.tools.map(({ name }) => name)))
   const client = (context: ServerContext): ToolCall['client'] => clientOf(server, context)
 
   server.setRequestHandler(
@@ -93,12 +98,12 @@ export function createServer(house: House, desk: Desk, era: 'legacy' | 'modern',
       name,
       input,
       client: client(context),
-      reach: reachOf(capabilitiesOf(server, context)),
+      elicitation: elicitationSupportOf(capabilitiesOf(server, context)),
       signal: context.mcpReq.signal,
       progress: progressOf(context),
       answered: answeredIn(context),
     }
-    const reply = await desk.answer.reply(call)
+    const reply = await connection.answer.reply(call)
     return ('result' in reply ? reply.result : await toInputRequired(reply.question, seal, context)) as never
   })
 
@@ -112,7 +117,7 @@ export function createServer(house: House, desk: Desk, era: 'legacy' | 'modern',
   )
   server.setRequestHandler('resources/read', async ({ params: { uri } }, context) => {
     const fixture = fixtures?.read(uri)
-    return (fixture ?? (await readResource(runtime, uri, desk.caller(client(context)), context.mcpReq.signal))) as never
+    return (fixture ?? (await readResource(runtime, uri, connection.caller(client(context)), context.mcpReq.signal))) as never
   })
   server.setRequestHandler('prompts/list', () => ({ prompts: [...listPrompts(), ...(fixtures?.prompts ?? [])] }) as never)
   server.setRequestHandler('prompts/get', async ({ params: { name, arguments: given = {} } }, context) => {
@@ -121,7 +126,7 @@ export function createServer(house: House, desk: Desk, era: 'legacy' | 'modern',
   })
   server.setRequestHandler('completion/complete', async ({ params }, context) => {
     const fixture = fixtures?.complete(params)
-    return (fixture ?? { completion: await complete(house, desk, params, client(context)) }) as never
+    return (fixture ?? { completion: await complete(mcpContext, connection, params, client(context)) }) as never
   })
   if (era === 'legacy') {
     server.setRequestHandler('resources/subscribe', ({ params: { uri } }) => {
@@ -136,7 +141,7 @@ export function createServer(house: House, desk: Desk, era: 'legacy' | 'modern',
     })
   }
   if (lasting) {
-    const stop = house.feed.follow((news) => {
+    const stop = mcpContext.feed.follow((news) => {
       const sending =
         news.kind === 'tools'
           ? server.sendToolListChanged()
@@ -155,8 +160,8 @@ export function createServer(house: House, desk: Desk, era: 'legacy' | 'modern',
 
 /** Suggestions for what a person types into a prompt or a resource address. */
 async function complete(
-  { runtime }: House,
-  desk: Desk,
+  { runtime }: McpContext,
+  connection: ConnectionContext,
   { ref, argument }: { ref: { type: string; uri?: string; name?: string }; argument: { name: string; value: string } },
   client: ToolCall['client'],
 ): Promise<object> {
@@ -164,7 +169,7 @@ async function complete(
     ref.type === 'ref/resource'
       ? fillTemplate(runtime, ref.uri ?? '', argument.value)
       : argument.name === 'path'
-        ? await pathsFrom(runtime, desk.caller(client), argument.value)
+        ? await pathsFrom(runtime, connection.caller(client), argument.value)
         : []
   return { values: all.slice(0, 100), total: all.length, hasMore: all.length > 100 }
 }
@@ -181,14 +186,18 @@ async function pathsFrom(runtime: Runtime, caller: Caller, typed: string): Promi
   }
 }
 
-async function toInputRequired({ params, state }: Question, seal: House['seal'], context: ServerContext): Promise<object> {
+async function toInputRequired(
+  { params, state }: Elicitation,
+  seal: McpContext['seal'],
+  context: ServerContext,
+): Promise<object> {
   const { mode: _, elicitationId: __, ...rest } = params
   const ask = state.mode === 'url' ? inputRequired.elicitUrl(rest as never) : inputRequired.elicit(rest as never)
   return inputRequired({ inputRequests: { person: ask }, requestState: await seal.mint(state, context) })
 }
 
 /** What a retried call brings back; the seal has been checked before we get here. */
-function answeredIn({ mcpReq }: ServerContext): Answered | undefined {
+function answeredIn({ mcpReq }: ServerContext): ElicitationAnswer | undefined {
   const state = mcpReq.requestState() as Pending | undefined
   if (state === undefined) return undefined
   const said = inputResponse(mcpReq.inputResponses, 'person')

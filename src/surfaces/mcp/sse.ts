@@ -7,7 +7,7 @@ import { whoGivesWay } from '../giving-way.ts'
 import { answer, type Route } from '../listen.ts'
 import { toWire } from './dialect.ts'
 import { readMessage, sessionName } from './http.ts'
-import { createServer, openDesk, type House } from './server.ts'
+import { createServer, openConnectionContext, type McpContext } from './server.ts'
 
 const mostStreams = 64
 const heartbeatMs = 15_000
@@ -16,13 +16,17 @@ const mostUnread = 1 << 20
 const standsStillMs = 2_000
 
 /** MCP as it was first spoken over HTTP (2024-11-05): a stream at `/sse`, messages posted to the address it names. */
-export function mcpSse(house: House, page: () => string | undefined, peers: Peers): { '/sse': Route; '/messages': Route } {
+export function mcpSse(
+  mcpContext: McpContext,
+  page: () => string | undefined,
+  peers: Peers,
+): { '/sse': Route; '/messages': Route } {
   const streams = new Map<string, EventStream>()
   return {
     '/sse': {
       for: 'agent',
       methods: ['GET'],
-      async visit({ request, response }) {
+      async handle({ request, response }) {
         const peer = await peers.of(request.socket)
         if (response.destroyed) return
         if (streams.size >= mostStreams) await whoGivesWay(streams.values(), peer)?.end()
@@ -32,24 +36,24 @@ export function mcpSse(house: House, page: () => string | undefined, peers: Peer
         streams.set(id, stream)
         response.once('close', () => streams.delete(id))
         const session = sessionName(id)
-        const desk = openDesk(house, { surface: 'mcp-sse', session: () => session, peer, page })
-        await createServer(house, desk, 'legacy', true).connect(stream)
+        const connection = openConnectionContext(mcpContext, { surface: 'mcp-sse', session: () => session, peer, page })
+        await createServer(mcpContext, connection, 'legacy', true).connect(stream)
       },
     },
     '/messages': {
       for: 'agent',
       methods: ['POST'],
-      async visit(visitor) {
-        const stream = streams.get(visitor.query.get('sessionId') ?? '')
+      async handle(incoming) {
+        const stream = streams.get(incoming.query.get('sessionId') ?? '')
         if (!stream) throw new Refusal(404, 'No such stream; open /sse first.')
         stream.usedAt = Date.now()
-        const message = await readMessage(visitor)
+        const message = await readMessage(incoming)
         if (!isSpecType.JSONRPCMessage(message)) throw new Refusal(400, 'Not a JSON-RPC 2.0 message.')
         // What nobody reads is not made; answers and cancellations go through.
         if ('id' in message && 'method' in message && !(await stream.hasRoom()))
           throw new Refusal(404, 'The stream was not read, and is closed; open /sse again.')
         stream.onmessage?.(message)
-        answer(visitor.response, 202, { ok: true })
+        answer(incoming.response, 202, { ok: true })
       },
     },
   }

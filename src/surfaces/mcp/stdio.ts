@@ -5,12 +5,12 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { Runtime } from '../../contracts/runtime.ts'
 import { toWire } from './dialect.ts'
-import { oneLine } from '../../contracts/plain.ts'
-import { redact } from '../../contracts/redact/redact.ts'
+import { oneLine } from '../../text/printable.ts'
+import { redact } from '../../text/redact/redact.ts'
 import { parseJson, TooMuchJson } from '../../contracts/json.ts'
-import type { CallServer } from './calls.ts'
+import type { CallServer } from './call-server.ts'
 import { openPacing } from './pacing.ts'
-import { createServer, openDesk, openHouse } from './server.ts'
+import { createServer, openConnectionContext, openMcpContext } from './server.ts'
 
 /** Longest message taken in; a longer one is answered with an error and the next one is read as usual. */
 const longestMessage = 32 << 20
@@ -28,11 +28,11 @@ export function serveMcpStdio(
   output: Writable = process.stdout,
 ): Promise<void> {
   const session = `sess_${randomBytes(8).toString('hex')}`
-  const house = openHouse(runtime)
-  const desk = openDesk(house, { surface: 'mcp-stdio', session: () => session })
+  const mcpContext = openMcpContext(runtime)
+  const connection = openConnectionContext(mcpContext, { surface: 'mcp-stdio', session: () => session })
   return new Promise((resolve) => {
     const transport = new LineTransport(input, output, resolve)
-    serveStdio(({ era }) => (transport.server = createServer(house, desk, era, true)), {
+    serveStdio(({ era }) => (transport.server = createServer(mcpContext, connection, era, true)), {
       transport,
       onerror: (fault) => console.error('handrail: mcp:', oneLine(redact(fault.message.slice(0, 8_000)), 300)),
     })

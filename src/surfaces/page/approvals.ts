@@ -1,54 +1,54 @@
 import type { Approval } from '../../contracts/approval.ts'
 import { ToolError } from '../../contracts/errors.ts'
-import { oneLine } from '../../contracts/plain.ts'
+import { oneLine } from '../../text/printable.ts'
 import type { Runtime } from '../../contracts/runtime.ts'
 import { Refusal } from '../../contracts/refusal.ts'
-import type { Route, Visitor } from '../listen.ts'
-import type { Doorman } from '../person.ts'
+import type { Route, Incoming } from '../listen.ts'
+import type { PersonAuth } from '../person-auth.ts'
 import { confirmStep, isConfirmed, readForm } from './confirm.ts'
 import { cardMarkup, listMarkup, pageLength, textMarkup, unreadChoice, when } from './card.ts'
 import { goTo, html, sendPage, type Markup } from './html.ts'
 
 /** The page where a person answers: the same cards as in a terminal or an editor, whole. */
-export function approvalPages(runtime: Runtime, doorman: Doorman): Record<string, Route> {
+export function approvalPages(runtime: Runtime, personAuth: PersonAuth): Record<string, Route> {
   return {
     '/approvals': {
       for: 'person',
       methods: ['GET'],
-      visit: ({ response, query }) => sendPage(response, 200, 'Approvals', list(runtime, query.get('before')), 5),
+      handle: ({ response, query }) => sendPage(response, 200, 'Approvals', list(runtime, query.get('before')), 5),
     },
     '/approvals/*': {
       for: 'person',
       methods: ['GET', 'POST'],
-      async visit(visitor) {
-        const [id = '', part] = visitor.path.slice('/approvals/'.length).split('/', 2)
-        const text = part === 'text' ? await textMarkup(runtime, id, visitor.query) : undefined
-        if (text && visitor.request.method === 'GET') return sendPage(visitor.response, 200, 'Text', text)
+      async handle(incoming) {
+        const [id = '', part] = incoming.path.slice('/approvals/'.length).split('/', 2)
+        const text = part === 'text' ? await textMarkup(runtime, id, incoming.query) : undefined
+        if (text && incoming.request.method === 'GET') return sendPage(incoming.response, 200, 'Text', text)
         const approval = part === undefined ? runtime.approvals.get(id) : undefined
         if (!approval)
           return sendPage(
-            visitor.response,
+            incoming.response,
             404,
             'Not found',
             html`<h1>No such approval</h1>
               <p><a href="/approvals">All of them</a></p>`,
           )
-        if (visitor.request.method === 'POST') await decide(runtime, doorman, approval, visitor)
-        else sendPage(visitor.response, 200, 'Approval', show(approval, doorman.formToken(visitor.request)))
+        if (incoming.request.method === 'POST') await decide(runtime, personAuth, approval, incoming)
+        else sendPage(incoming.response, 200, 'Approval', show(approval, personAuth.formToken(incoming.request)))
       },
     },
   }
 }
 
-async function decide(runtime: Runtime, doorman: Doorman, approval: Approval, visitor: Visitor): Promise<void> {
+async function decide(runtime: Runtime, personAuth: PersonAuth, approval: Approval, incoming: Incoming): Promise<void> {
   const { id } = approval
-  const form = readForm((await visitor.body()).toString('utf8', 0, 20_000))
-  if (form.get('form') !== doorman.formToken(visitor.request))
+  const form = readForm((await incoming.body()).toString('utf8', 0, 20_000))
+  if (form.get('form') !== personAuth.formToken(incoming.request))
     throw new Refusal(403, 'This form was not made here; open the page again.')
   const decision = form.get('decision')
   if (decision !== 'approve' && decision !== 'decline') throw new Refusal(400, 'The decision must be approve or decline.')
-  if (decision === 'approve' && approval.state === 'pending' && !isConfirmed(doorman, visitor, approval, form))
-    return sendPage(visitor.response, 200, 'Confirm', confirmStep(doorman, visitor, approval, form))
+  if (decision === 'approve' && approval.state === 'pending' && !isConfirmed(personAuth, incoming, approval, form))
+    return sendPage(incoming.response, 200, 'Confirm', confirmStep(personAuth, incoming, approval, form))
   const note = (form.get('note') ?? '').trim().slice(0, 1_000)
   try {
     const unread = form.get('unread') === 'yes'
@@ -59,7 +59,7 @@ async function decide(runtime: Runtime, doorman: Doorman, approval: Approval, vi
     // Somebody was quicker; the page shows what they said.
     if (!(fault instanceof ToolError) || fault.code !== 'E_CONFLICT') throw fault
   }
-  goTo(visitor.response, `/approvals/${id}`)
+  goTo(incoming.response, `/approvals/${id}`)
 }
 
 function list(runtime: Runtime, before: string | null): Markup {
@@ -77,7 +77,7 @@ function waitingList(runtime: Runtime, before: string | null): Markup {
 
 function show(approval: Approval, formToken: string): Markup {
   const { card } = approval
-  return html`<p><a href="/approvals">All that waits</a></p>
+  return html`<p><a href="/approvals">All pending approvals</a></p>
     <h1>${oneLine(card.title, 200)}</h1>
     <p class="said">
       Risk ${approval.risk}. Asked ${when(approval.createdAt)} by ${oneLine(approval.client, 80)} over ${approval.surface}.

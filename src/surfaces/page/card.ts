@@ -1,6 +1,6 @@
 import type { Approval, ApprovalHead, TextPart } from '../../contracts/approval.ts'
-import { calm, diffRows, oneLine, restLines, signedRow, wordsOf } from '../../contracts/plain.ts'
-import { rowsOf, signedRows, type DiffRow } from '../../contracts/rows.ts'
+import { printableInline, diffRows, oneLine, restLines, signedRow, wordsOf } from '../../text/printable.ts'
+import { rowsOf, signedRows, type DiffRow } from '../../text/rows.ts'
 import type { Runtime } from '../../contracts/runtime.ts'
 import type { CardChange } from '../../contracts/tool.ts'
 import { html, type Markup } from './html.ts'
@@ -13,7 +13,7 @@ export function cardMarkup({ id, card }: Pick<Approval, 'id' | 'card'>): Markup 
       ${diff.hunks.length ? html`<pre class="diff">${diffRows(diff).flatMap(rowMarkup)}</pre>` : html``}`
   return html`${card.changes.map(change)} ${restLines(card).map((line) => html`<p class="said">${line}</p>`)}
   ${card.rest?.length ? html`<p>${link('')}: every change by name</p>` : html``}
-  ${(card.notes ?? []).map((note) => html`<p class="said">${calm(note)}</p>`)}`
+  ${(card.notes ?? []).map((note) => html`<p class="said">${printableInline(note)}</p>`)}`
 }
 
 /** What the page has room for in one row where the window is wide; in a narrower one the browser breaks it once more, behind a gutter. */
@@ -50,7 +50,7 @@ export async function textMarkup(runtime: Runtime, id: string, query: URLSearchP
 function linesOf({ text, signed, within = '' }: TextPart): Markup[] {
   const lines = (within + text).split('\n')
   if (signed) return lines.flatMap((line) => rowMarkup(signedRow(line)))
-  return lines.flatMap((line) => rowsOf(`| ${calm(line)}`, '| … ', width).map((row) => html`<b>${row}</b>`))
+  return lines.flatMap((line) => rowsOf(`| ${printableInline(line)}`, '| … ', width).map((row) => html`<b>${row}</b>`))
 }
 
 export const pageLength = 50

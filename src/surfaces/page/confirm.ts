@@ -1,8 +1,8 @@
 import { randomInt, timingSafeEqual } from 'node:crypto'
 import type { Approval } from '../../contracts/approval.ts'
-import { oneLine } from '../../contracts/plain.ts'
-import type { Visitor } from '../listen.ts'
-import type { Doorman } from '../person.ts'
+import { oneLine } from '../../text/printable.ts'
+import type { Incoming } from '../listen.ts'
+import type { PersonAuth } from '../person-auth.ts'
 import { html, type Markup } from './html.ts'
 
 const confirmMs = 10 * 60_000
@@ -13,7 +13,7 @@ const own = new Set(['form', 'decision', 'confirm', 'number', 'along'])
  * The second step of a yes: the person types a number that only this page shows. A click or a key can be aimed at a button whose place is
  * known, by a page that gets out of the way at the right moment; nobody can aim at what has to be read first.
  */
-export function confirmStep(doorman: Doorman, visitor: Visitor, approval: Approval, form: URLSearchParams): Markup {
+export function confirmStep(personAuth: PersonAuth, incoming: Incoming, approval: Approval, form: URLSearchParams): Markup {
   const number = String(randomInt(100, 1_000))
   const until = Date.now() + confirmMs
   return html`<p><a href="/approvals/${approval.id}">Back to the change</a></p>
@@ -22,11 +22,11 @@ export function confirmStep(doorman: Doorman, visitor: Visitor, approval: Approv
     <p class="quiet said">${amount(approval)} Risk ${approval.risk}. Asked by ${oneLine(approval.client, 80)}.</p>
     ${form.has('confirm') ? html`<p class="notice">That was not the number, or it has lapsed. Here is a new one.</p>` : html``}
     <form method="post" autocomplete="off">
-      <input type="hidden" name="form" value="${doorman.formToken(visitor.request)}" />
+      <input type="hidden" name="form" value="${personAuth.formToken(incoming.request)}" />
       <input
         type="hidden"
         name="confirm"
-        value="${until.toString(36)}.${doorman.mark(visitor.request, subject(approval, form, until, number))}"
+        value="${until.toString(36)}.${personAuth.mark(incoming.request, subject(approval, form, until, number))}"
       />
       <input type="hidden" name="along" value="${Buffer.from(answerIn(form)).toString('base64url')}" />
       <p>To approve, type this number:</p>
@@ -46,12 +46,12 @@ export function readForm(text: string): URLSearchParams {
 }
 
 /** Whether the number that was shown for exactly this card, answer and sign-in was typed in time. */
-export function isConfirmed(doorman: Doorman, visitor: Visitor, approval: Approval, form: URLSearchParams): boolean {
+export function isConfirmed(personAuth: PersonAuth, incoming: Incoming, approval: Approval, form: URLSearchParams): boolean {
   const [until = '', mark = ''] = (form.get('confirm') ?? '').split('.')
   const lapses = Number.parseInt(until, 36)
   if (!(lapses > Date.now())) return false
   const number = (form.get('number') ?? '').trim()
-  const good = Buffer.from(doorman.mark(visitor.request, subject(approval, form, lapses, number)))
+  const good = Buffer.from(personAuth.mark(incoming.request, subject(approval, form, lapses, number)))
   const given = Buffer.from(mark)
   return good.length === given.length && timingSafeEqual(good, given)
 }

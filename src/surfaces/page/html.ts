@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { plain } from '../../contracts/plain.ts'
+import { printable } from '../../text/printable.ts'
 
 /** Markup that was written here, as opposed to text that came from somewhere. */
 class Markup {
@@ -17,7 +17,7 @@ export function html(parts: TemplateStringsArray, ...values: (string | number | 
   const shown = values.map((value) => {
     if (value instanceof Markup) return value.text
     if (Array.isArray(value)) return value.map((one) => one.text).join('')
-    return plain(String(value)).replace(/[&<>"']/g, (character) => escapes[character] as string)
+    return printable(String(value)).replace(/[&<>"']/g, (character) => escapes[character] as string)
   })
   return new Markup(parts.map((part, index) => part + (shown[index] ?? '')).join(''))
 }

@@ -1,6 +1,6 @@
 import { Refusal } from '../../contracts/refusal.ts'
-import type { Route, Visitor } from '../listen.ts'
-import type { Doorman } from '../person.ts'
+import type { Route, Incoming } from '../listen.ts'
+import type { PersonAuth } from '../person-auth.ts'
 import { goTo, html, sendPage, type Markup } from './html.ts'
 
 /**
@@ -8,39 +8,39 @@ import { goTo, html, sendPage, type Markup } from './html.ts'
  * button does. Then the browser is asked for a picture at the page's own name: where it gets there, it goes on there, and else, as Safari
  * may, it stays at the address it came to, where the room keeps the cookie from every other port.
  */
-export function signInPages(doorman: Doorman, ownOrigin: () => string | undefined): Record<string, Route> {
-  const enter = ({ request, response }: Visitor, pass: string): void => {
-    const cookie = doorman.enter(pass, request.headers.host ?? '')
+export function signInPages(personAuth: PersonAuth, ownOrigin: () => string | undefined): Record<string, Route> {
+  const enter = ({ request, response }: Incoming, pass: string): void => {
+    const cookie = personAuth.enter(pass, request.headers.host ?? '')
     if (cookie === undefined) return wrongKey(response)
     // Not a redirect: whoever comes from another name would bring no cookie that is for this one only.
-    const start = `${doorman.room}/approvals`
+    const start = `${personAuth.room}/approvals`
     const headers = { 'Set-Cookie': cookie, Refresh: `0; url=${start}` }
     const body = html`<h1>You are signed in</h1>
       <p><a href="${start}">Go on to what waits for you</a></p>`
     sendPage(response, 200, 'Signed in', body, undefined, { headers })
   }
-  const page = (methods: string[], visit: Route['visit']): Route => ({ for: 'anyone', shows: 'document', methods, visit })
+  const page = (methods: string[], handle: Route['handle']): Route => ({ for: 'anyone', shows: 'document', methods, handle })
 
   return {
-    '/sign-in': page(['GET', 'POST'], async (visitor) => {
-      const { request, response, query } = visitor
+    '/sign-in': page(['GET', 'POST'], async (incoming) => {
+      const { request, response, query } = incoming
       if (request.method === 'GET') {
         const key = query.get('key')
-        if (key !== null && !doorman.isKey(key)) return wrongKey(response)
+        if (key !== null && !personAuth.isKey(key)) return wrongKey(response)
         return sendPage(response, 200, 'Sign in', key === null ? askForKey() : askToSignIn(key))
       }
       if (!/^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? ''))
         throw new Refusal(415, 'Send the form as the page does.')
-      const form = new URLSearchParams((await visitor.body()).toString('utf8', 0, 2_000))
-      const pass = doorman.admit(form.get('key')?.trim() ?? '')
+      const form = new URLSearchParams((await incoming.body()).toString('utf8', 0, 2_000))
+      const pass = personAuth.admit(form.get('key')?.trim() ?? '')
       if (pass === undefined) return wrongKey(response)
       const origin = ownOrigin()
-      if (origin === undefined || origin === `http://${request.headers.host}`) return enter(visitor, pass)
+      if (origin === undefined || origin === `http://${request.headers.host}`) return enter(incoming, pass)
       goTo(response, `/sign-in/way?pass=${pass}`)
     }),
     '/sign-in/way': page(['GET'], ({ response, query }) => {
       const pass = query.get('pass') ?? ''
-      const [probe, origin] = [doorman.probe(pass), ownOrigin()]
+      const [probe, origin] = [personAuth.probe(pass), ownOrigin()]
       if (probe === undefined || origin === undefined) return wrongKey(response)
       const body = html`<h1>Signing you in</h1>
         <p><a href="/sign-in/on?pass=${pass}">Go on</a></p>
@@ -53,24 +53,24 @@ export function signInPages(doorman: Doorman, ownOrigin: () => string | undefine
       for: 'anyone',
       shows: 'image',
       methods: ['GET'],
-      visit({ request, response, query }) {
-        if (`http://${request.headers.host}` === ownOrigin()) doorman.sawProbe(query.get('probe') ?? '')
+      handle({ request, response, query }) {
+        if (`http://${request.headers.host}` === ownOrigin()) personAuth.sawProbe(query.get('probe') ?? '')
         response.writeHead(204, { 'Cross-Origin-Resource-Policy': 'cross-origin' }).end()
       },
     },
-    '/sign-in/on': page(['GET'], (visitor) => {
-      const pass = visitor.query.get('pass') ?? ''
+    '/sign-in/on': page(['GET'], (incoming) => {
+      const pass = incoming.query.get('pass') ?? ''
       const origin = ownOrigin()
-      const here = origin === `http://${visitor.request.headers.host}`
-      if (here || origin === undefined || !doorman.reachesName(pass)) return enter(visitor, pass)
-      visitor.response.writeHead(303, { Location: `${origin}/sign-in/on?pass=${pass}` }).end()
+      const here = origin === `http://${incoming.request.headers.host}`
+      if (here || origin === undefined || !personAuth.reachesName(pass)) return enter(incoming, pass)
+      incoming.response.writeHead(303, { Location: `${origin}/sign-in/on?pass=${pass}` }).end()
     }),
     '/sign-out': {
       for: 'person',
       methods: ['GET', 'POST'],
-      visit({ request, response }) {
+      handle({ request, response }) {
         if (request.method === 'GET') return sendPage(response, 200, 'Sign out', askToSignOut())
-        response.writeHead(303, { Location: '/sign-in', 'Set-Cookie': doorman.leave(request) }).end()
+        response.writeHead(303, { Location: '/sign-in', 'Set-Cookie': personAuth.leave(request) }).end()
       },
     },
   }
@@ -80,7 +80,7 @@ export function signInPages(doorman: Doorman, ownOrigin: () => string | undefine
 export const detour: Route = {
   for: 'person',
   methods: ['GET'],
-  visit({ response, path, query }) {
+  handle({ response, path, query }) {
     const body = html`<h1>Another page sent you here</h1>
       <p>If you meant to come here, go on. If you did not, close this page: nothing has been decided.</p>
       <p><a href="${query.size === 0 ? path : `${path}?${query}`}">Go on</a></p>`
@@ -88,7 +88,7 @@ export const detour: Route = {
   },
 }
 
-function wrongKey(response: Visitor['response']): void {
+function wrongKey(response: Incoming['response']): void {
   sendPage(response, 403, 'Sign in', askForKey('This link is not good any more. Each one works once, for ten minutes.'))
 }
 

@@ -18,5 +18,5 @@ export const welcome: Route = {
   for: 'anyone',
   shows: 'document',
   methods: ['GET', 'HEAD'],
-  visit: ({ response }) => sendPage(response, 200, 'Running', body),
+  handle: ({ response }) => sendPage(response, 200, 'Running', body),
 }

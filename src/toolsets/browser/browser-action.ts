@@ -47,7 +47,7 @@ export const browserAction = defineTool({
   waits: true,
   pictures: true,
   // An address elsewhere is a matter of policy, not of form (seed 000 §4.2); it must not come out as a bad argument.
-  forgives(raw) {
+  normalizeInput(raw) {
     if (raw['action'] === 'open' && typeof raw['url'] === 'string' && !new RegExp(local).test(raw['url']))
       throw new ToolError('E_POLICY_VIOLATION', `Address not allowed: ${raw['url'].slice(0, 200)}`, {
         hint: 'Only http(s)://localhost and http(s)://127.0.0.1 can be opened.',

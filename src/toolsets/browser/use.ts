@@ -2,7 +2,7 @@ import { toolsUsing } from '../../contracts/tool.ts'
 import type { Files } from '../../host/files.ts'
 import type { Pages } from '../../host/browser/pages.ts'
 
-/** The slice of the house the browser tools may use: one confined page for each session. */
+/** The slice of the host the browser tools may use: one confined page for each session. */
 export interface BrowserUse {
   pages: Pick<Pages, 'open' | 'current'>
   files: Files

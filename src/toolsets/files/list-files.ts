@@ -1,6 +1,6 @@
 import Type from 'typebox'
-import { compileGlobs } from '../../contracts/glob.ts'
-import { answerRoom, firstThatFit } from '../../contracts/fit.ts'
+import { compileGlobs } from '../../text/glob.ts'
+import { answerBudget, firstThatFit } from '../../text/answer-size.ts'
 import { closed, named } from '../../contracts/shapes.ts'
 import { defineTool } from './use.ts'
 
@@ -47,7 +47,7 @@ export const listFiles = defineTool({
   ],
   touches: ({ path }) => [{ path, access: 'read' }],
   async execute({ path, globs, dirsOnly = false }, { files }, call) {
-    const room = answerRoom()
+    const room = answerBudget()
     if (!globs?.length) {
       const listed = await files.list(path, call.signal)
       const names = listed.entries.filter((entry) => !dirsOnly || entry.kind === 'folder').map((entry) => entry.name)

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { closed, named } from '../../contracts/shapes.ts'
 import { snapshotIdPattern } from '../../contracts/snapshot.ts'
-import { defineTool, lookingAtKept, type FileUse } from './use.ts'
+import { defineTool, readingKept, type FileUse } from './use.ts'
 
 export const listSnapshots = defineTool({
   name: 'list_snapshots',
@@ -44,9 +44,9 @@ export const listSnapshots = defineTool({
   errors: ['E_BAD_ARGS', 'E_INTERNAL'],
   examples: [{ says: 'nothing kept yet', input: { path: 'game/scene', limit: 10 }, output: { snapshots: [] } }],
   // The contract promises the default for a negative or not-a-number limit, which the schema alone would refuse.
-  forgives: (raw) => (typeof raw['limit'] === 'number' && !(raw['limit'] >= 0) ? { ...raw, limit: 50 } : raw),
+  normalizeInput: (raw) => (typeof raw['limit'] === 'number' && !(raw['limit'] >= 0) ? { ...raw, limit: 50 } : raw),
   execute({ limit = 50, path = '' }, { files, kept }) {
-    const inReach = lookingAtKept(() => kept.list(Math.floor(limit), path)).filter((one) => isInReach(files, one.path))
+    const inReach = readingKept(() => kept.list(Math.floor(limit), path)).filter((one) => isInReach(files, one.path))
     const snapshots = inReach.map((snapshot) => ({
       id: snapshot.id,
       path: snapshot.path,

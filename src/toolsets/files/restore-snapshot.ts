@@ -3,7 +3,7 @@ import { closed, named } from '../../contracts/shapes.ts'
 import { ToolError } from '../../contracts/errors.ts'
 import { formOf, snapshotIdPattern } from '../../contracts/snapshot.ts'
 import { decodeText } from '../../host/files.ts'
-import { defineTool, lookingAtKept } from './use.ts'
+import { defineTool, readingKept } from './use.ts'
 
 export const restoreSnapshot = defineTool({
   name: 'restore_snapshot',
@@ -27,7 +27,7 @@ export const restoreSnapshot = defineTool({
   errors: ['E_BAD_ARGS', 'E_NOT_FOUND', 'E_PARSE_FAIL', 'E_INTERNAL', 'E_ENCODING', 'E_DENY_PATH'],
   examples: [],
   execute({ snapshotId }, { files, kept }) {
-    const content = lookingAtKept(() => kept.content(snapshotId))
+    const content = readingKept(() => kept.content(snapshotId))
     const snapshot = kept.get(snapshotId)
     if (!snapshot || formOf(snapshot) !== 'file')
       throw new ToolError('E_NOT_FOUND', `No such snapshot of a file: ${snapshotId}`, {
@@ -35,7 +35,7 @@ export const restoreSnapshot = defineTool({
       })
     const { path } = snapshot
     // A state kept under looser rules, or let through to one session, is shown to nobody else.
-    files.judge(path, content)
+    files.checkContent(path, content)
     return { path: files.normal(path), content: decodeText(content, path) }
   },
 })

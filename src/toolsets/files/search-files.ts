@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { answerRoom, firstThatFit } from '../../contracts/fit.ts'
+import { answerBudget, firstThatFit } from '../../text/answer-size.ts'
 import { closed, named } from '../../contracts/shapes.ts'
 import { defineTool } from './use.ts'
 
@@ -54,7 +54,7 @@ export const searchFiles = defineTool({
       signal: call.signal,
       onProgress: (done) => call.progress(done, undefined, `${done} files searched`),
     })
-    const matches = firstThatFit(found, answerRoom())
+    const matches = firstThatFit(found, answerBudget())
     return { matches, ...((cut || matches.length < found.length) && { truncated: true as const }) }
   },
 })

@@ -1,16 +1,16 @@
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import Type, { type Static } from 'typebox'
-import { largestWhole, type Content } from '../../contracts/content.ts'
-import type { LineDiff } from '../../contracts/diff.ts'
+import { largestInMemory, type Content } from '../../contracts/content.ts'
+import type { LineDiff } from '../../contracts/line-diff.ts'
 import { ToolError } from '../../contracts/errors.ts'
 import { closed, DiffShape } from '../../contracts/shapes.ts'
 import { formOf, sameMode, sameState, type Snapshot } from '../../contracts/snapshot.ts'
-import { each, inTurns, openPace, type Steps } from '../../contracts/steps.ts'
+import { each, runInSlices, openPace, type Steps } from '../../text/steps.ts'
 import type { FileChange } from '../../contracts/tool.ts'
 import type { DiffCall, Diffs } from '../../host/diffs.ts'
-import { legible } from '../../host/stage/legible.ts'
-import { contentAt, standingInSteps, type Standing } from '../../host/standing.ts'
+import { readableText } from '../../host/stage/readable-text.ts'
+import { contentAt, pathStateInSteps, type PathState } from '../../host/path-state.ts'
 import { closeRoot, openRoot, type Root } from '../../host/walk.ts'
 import { defineTool, type FileUse } from './use.ts'
 
@@ -56,13 +56,13 @@ export const undo = defineTool({
   errors: ['E_NOT_FOUND', 'E_CONFLICT', 'E_DENY_PATH', 'E_IO', 'E_PARSE_FAIL'],
   examples: [],
   touches: async (input, use) =>
-    (await inTurns(plan(input, use))).steps.map(({ path }) => ({
+    (await runInSlices(plan(input, use))).steps.map(({ path }) => ({
       path,
       access: input.dryRun ? ('read' as const) : ('write' as const),
     })),
   async execute(input, use, call) {
-    const { steps, shown } = await inTurns(plan(input, use))
-    const backs = await lookingAtProject(use, async (root) => {
+    const { steps, shown } = await runInSlices(plan(input, use))
+    const backs = await withProjectOpen(use, async (root) => {
       const found: Back[] = []
       const pace = openPace()
       for (const step of steps) {
@@ -160,22 +160,22 @@ interface Back {
 
 async function prepare(step: Step, { files, kept, diffs }: FileUse, root: Root, call: DiffCall): Promise<Back> {
   const names = step.path.split('/')
-  const now = await inTurns(standingInSteps(root, names))
+  const now = await runInSlices(pathStateInSteps(root, names))
   if (step.to && !kept.isKept(step.to.id)) gone(step.path, step.to.id, kept)
-  const isLarge = Math.max(now?.bytes ?? 0, step.from.bytes, step.to?.bytes ?? 0) > largestWhole
+  const isLarge = Math.max(now?.bytes ?? 0, step.from.bytes, step.to?.bytes ?? 0) > largestInMemory
   const before = now && !isLarge ? contentAt(root, names) : nothing
   if (!sameState(now, step.from)) {
     if (formOf(step.from) === 'file') mustBeInReach(files, step.path)
     const diff = isLarge ? unshown : await difference(diffs, wrote(step, kept), before, call)
     throw changedSince(step, now, diff)
   }
-  if (isLarge) return { change: changeOf(step, now, step.to ? kept.contentLying(step.to.id) : null, false), diff: unshown }
+  if (isLarge) return { change: changeOf(step, now, step.to ? kept.contentOnDisk(step.to.id) : null, false), diff: unshown }
   const after = step.to ? kept.content(step.to.id) : null
   const text = isText(now, before) && isText(step.to, after ?? nothing)
   return { change: changeOf(step, now, after, text), diff: await difference(diffs, before, after ?? nothing, call) }
 }
 
-function changeOf(step: Step, now: Standing | undefined, after: Content | null, text: boolean): FileChange {
+function changeOf(step: Step, now: PathState | undefined, after: Content | null, text: boolean): FileChange {
   return {
     path: step.path,
     content: after,
@@ -201,12 +201,12 @@ const isText = (state: Pick<Snapshot, 'form'> | undefined, bytes: Buffer): boole
 
 /** What is no text has no lines to show; single odd bytes are written out. */
 async function difference(diffs: Diffs, before: Buffer, after: Buffer, call: DiffCall): Promise<LineDiff> {
-  const [from, to] = [legible(before), legible(after)]
+  const [from, to] = [readableText(before), readableText(after)]
   return from && to ? diffs.lines(from.text, to.text, call) : { type: 'line', hunks: [] }
 }
 
 /** The project, held open while it is looked at. Which paths may be used, and which mounts entered, the road judges. */
-async function lookingAtProject<T>({ files }: FileUse, look: (root: Root) => Promise<T>): Promise<T> {
+async function withProjectOpen<T>({ files }: FileUse, look: (root: Root) => Promise<T>): Promise<T> {
   const root: Root = { ...openRoot(files.root), mounts: undefined }
   try {
     return await look(root)
@@ -224,7 +224,7 @@ function mustBeInReach(files: FileUse['files'], path: string): void {
   }
 }
 
-function changedSince({ path, from }: Step, now: Standing | undefined, diff: LineDiff): ToolError {
+function changedSince({ path, from }: Step, now: PathState | undefined, diff: LineDiff): ToolError {
   const bits = now && from.sha256 !== null && !sameMode(now, from)
   return new ToolError('E_CONFLICT', `${path} changed since Handrail wrote it; undoing would lose that change`, {
     details: {

@@ -2,13 +2,13 @@ import type { Content } from '../../contracts/content.ts'
 import { ToolError } from '../../contracts/errors.ts'
 import { toolsUsing } from '../../contracts/tool.ts'
 import type { Snapshot } from '../../contracts/snapshot.ts'
-import type { Steps } from '../../contracts/steps.ts'
+import type { Steps } from '../../text/steps.ts'
 import type { Diffs } from '../../host/diffs.ts'
 import type { Files } from '../../host/files.ts'
 import type { RegexEngine } from '../../host/regex.ts'
 import type { Search } from '../../host/search.ts'
 
-/** The slice of the house the file tools may use: reading, searching, and looking at what is kept. */
+/** The slice of the host the file tools may use: reading, searching, and looking at what is kept. */
 export interface FileUse {
   files: Files
   diffs: Diffs
@@ -19,7 +19,7 @@ export interface FileUse {
     list(limit: number, prefix: string): Snapshot[]
     get(id: string): Snapshot | undefined
     content(id: string): Buffer
-    contentLying(id: string): Content
+    contentOnDisk(id: string): Content
     ofCall(call: string): Steps<Snapshot[]>
     ofSession(session: string): Steps<Snapshot[]>
     after(path: string, timestamp: number): Steps<Snapshot[]>
@@ -31,7 +31,7 @@ export interface FileUse {
 }
 
 /** Looking at what is kept: the contract calls a disk that refuses there a fault of the runtime, not of the caller's file. */
-export function lookingAtKept<T>(look: () => T): T {
+export function readingKept<T>(look: () => T): T {
   try {
     return look()
   } catch (fault) {

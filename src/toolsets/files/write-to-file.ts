@@ -57,9 +57,9 @@ export const writeToFile = defineTool({
   private: ['content'],
   contents: ['content'],
   touches: ({ path, dryRun }) => [{ path, access: dryRun ? 'read' : 'write' }],
-  rehearsal: ({ dryRun }) => ({ dry: dryRun, same: ['path', 'content', 'mode'] }),
+  dryRun: ({ dryRun }) => ({ dry: dryRun, same: ['path', 'content', 'mode'] }),
   // The contract's default, written out, so that leaving it out and naming it are the same call.
-  forgives: (raw) => (raw['mode'] === undefined && 'path' in raw ? { ...raw, mode: 'overwrite' } : raw),
+  normalizeInput: (raw) => (raw['mode'] === undefined && 'path' in raw ? { ...raw, mode: 'overwrite' } : raw),
   async card(input, { files, diffs }) {
     const { before, after } = changeOf(input, files)
     const title = before === undefined ? `Create ${input.path}` : `Change ${input.path}`

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { linesOf, RanShape, ranFields } from '../../contracts/effects.ts'
+import { linesOf, ProgramResultShape, programResultFields } from '../../contracts/effects.ts'
 import { ToolError } from '../../contracts/errors.ts'
 import { closed, named } from '../../contracts/shapes.ts'
 import type { Files } from '../../host/files.ts'
@@ -30,7 +30,7 @@ export const executeCommand = defineTool({
       exitCode: Type.Optional(Type.Integer()),
       running: Type.Optional(Type.Boolean({ description: 'For dev: whether it runs.' })),
       urls: Type.Optional(Type.Array(Type.String(), { description: 'For dev: where it can be opened.' })),
-      ...RanShape,
+      ...ProgramResultShape,
     },
     { ...named('execute_command', 'response'), ...closed },
   ),
@@ -49,7 +49,7 @@ export const executeCommand = defineTool({
       throw new ToolError('E_BAD_ARGS', 'Only dev keeps running and can be stopped', { hint: 'Leave stop out.' })
     // What runs can be ended whatever has become of package.json.
     if (!stop) scriptOf(files, scriptName)
-    judgeArguments(args)
+    checkArguments(args)
     return {
       // After `--` nothing is an option of npm. Both streams are one log, in the order they were written.
       argv: ['/bin/sh', '-c', 'exec "$@" 2>&1', 'sh', 'npm', 'run', scriptName, '--', ...args],
@@ -67,7 +67,7 @@ export const executeCommand = defineTool({
       logs: linesOf(ran.stdout),
       ...(ran.exitCode !== null && { exitCode: ran.exitCode }),
       ...(serving && { running: serving.running, urls: [...serving.urls] }),
-      ...ranFields(ran),
+      ...programResultFields(ran),
     }
   },
 })
@@ -76,7 +76,7 @@ const mostArgs = 256
 const mostArgBytes = 131_072
 
 /** What the system would refuse to start is refused by name. */
-function judgeArguments(args: readonly string[]): void {
+function checkArguments(args: readonly string[]): void {
   if (args.some((one) => one.includes('\0')))
     throw new ToolError('E_BAD_ARGS', 'An argument cannot hold a NUL character', { hint: 'Leave it out.' })
   if (args.length > mostArgs || args.reduce((sum, one) => sum + Buffer.byteLength(one), 0) > mostArgBytes)

@@ -1,7 +1,7 @@
 import Type from 'typebox'
-import { RanShape, ranFields } from '../../contracts/effects.ts'
+import { ProgramResultShape, programResultFields } from '../../contracts/effects.ts'
 import { ToolError } from '../../contracts/errors.ts'
-import { oneLine } from '../../contracts/plain.ts'
+import { oneLine } from '../../text/printable.ts'
 import { closed } from '../../contracts/shapes.ts'
 import { defineTool } from './use.ts'
 
@@ -35,7 +35,7 @@ export const shell = defineTool({
       stderr: Type.String(),
       stdout_bytes: Type.Integer({ minimum: 0, description: 'All of it, also what was left out.' }),
       stderr_bytes: Type.Integer({ minimum: 0 }),
-      ...RanShape,
+      ...ProgramResultShape,
     },
     closed,
   ),
@@ -65,7 +65,7 @@ export const shell = defineTool({
       stderr: ran.stderr.text,
       stdout_bytes: ran.stdout.bytes,
       stderr_bytes: ran.stderr.bytes,
-      ...ranFields(ran),
+      ...programResultFields(ran),
     }
   },
 })

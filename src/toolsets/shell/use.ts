@@ -1,7 +1,7 @@
 import { toolsUsing } from '../../contracts/tool.ts'
 import type { Files } from '../../host/files.ts'
 
-/** The slice of the house the program tools may use: reading. The kernel runs what they ask for. */
+/** The slice of the host the program tools may use: reading. The kernel runs what they ask for. */
 export interface ShellUse {
   files: Files
   commandTimeoutMs: number

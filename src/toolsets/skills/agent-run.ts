@@ -1,10 +1,10 @@
 import Type from 'typebox'
-import { RanShape, ranFields } from '../../contracts/effects.ts'
+import { ProgramResultShape, programResultFields } from '../../contracts/effects.ts'
 import { ToolError } from '../../contracts/errors.ts'
-import { oneLine } from '../../contracts/plain.ts'
-import { redact } from '../../contracts/redact/redact.ts'
+import { oneLine } from '../../text/printable.ts'
+import { redact } from '../../text/redact/redact.ts'
 import { closed } from '../../contracts/shapes.ts'
-import { effectKinds, type Ran } from '../../contracts/stage.ts'
+import { effectKinds, type ProgramResult } from '../../contracts/stage.ts'
 import type { Files } from '../../host/files.ts'
 import { allowedArguments } from './agent-arguments.ts'
 import { agentNames, agents, type AgentName, type AgentProfile } from './agents.ts'
@@ -61,8 +61,8 @@ export const agentRun = defineTool({
       duration_ms: Type.Integer({ minimum: 0 }),
       evidence_refs: Type.Array(Type.String(), { description: 'The whole log and the patch, for the person to look at.' }),
       taken_over: Type.Optional(Type.Boolean({ description: 'Whether its changes are in the project now.' })),
-      left: RanShape.left,
-      confined: RanShape.confined,
+      left: ProgramResultShape.left,
+      confined: ProgramResultShape.confined,
     },
     closed,
   ),
@@ -86,7 +86,7 @@ export const agentRun = defineTool({
   },
   program({ agent, workspace_path, task_prompt, timeout_seconds = 300, output_mode = 'diff', additional_args = [] }, use) {
     const profile: AgentProfile = agents[agent]
-    const workspace = judge(use.files, workspace_path)
+    const workspace = checkWorkspace(use.files, workspace_path)
     const more = allowedArguments(use.files, profile, workspace, additional_args)
     const installed = use.programs.find(profile.program)
     if (!installed)
@@ -127,7 +127,7 @@ export const agentRun = defineTool({
     },
   }),
   execute({ output_mode = 'diff' }, _, { ran, evidence }) {
-    const { left, confined } = ranFields(ran)
+    const { left, confined } = programResultFields(ran)
     return {
       success: ran.exitCode === 0,
       exit_code: ran.exitCode ?? 128,
@@ -158,7 +158,7 @@ done
 exec "$@"`
 
 /** Only a folder of its own below sandbox/workspaces, reached without a link. */
-function judge(files: Files, path: string): string {
+function checkWorkspace(files: Files, path: string): string {
   const workspace = files.normal(path)
   if (!/^sandbox\/workspaces\/[^/]/.test(workspace))
     throw new ToolError('E_DENY_PATH', `Path not allowed: ${workspace}: agents work below sandbox/workspaces/ only`, {
@@ -187,12 +187,12 @@ function keysOf({ keys }: AgentProfile, { environment }: SkillsUse): Record<stri
   return Object.fromEntries(keys.flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])))
 }
 
-function changedFiles({ effects }: Ran): string[] {
+function changedFiles({ effects }: ProgramResult): string[] {
   return effects.filter(({ form }) => form !== 'folder').flatMap(({ path, from }) => (from === undefined ? [path] : [from, path]))
 }
 
 /** `3 files changed: 1 created, 2 modified`. */
-function summaryOf({ effects }: Ran): string {
+function summaryOf({ effects }: ProgramResult): string {
   const files = effects.filter(({ form }) => form !== 'folder')
   const kinds = effectKinds
     .map((kind) => [files.filter((one) => one.kind === kind).length, kind] as const)
@@ -203,7 +203,7 @@ function summaryOf({ effects }: Ran): string {
     : `${files.length} ${files.length === 1 ? 'file' : 'files'} changed: ${kinds.join(', ')}`
 }
 
-function logOf(agent: AgentName, task: string, { exitCode, ended, ms, stdout, stderr }: Ran): string {
+function logOf(agent: AgentName, task: string, { exitCode, ended, ms, stdout, stderr }: ProgramResult): string {
   return [
     `${agent} ended ${ended === undefined ? `with exit code ${exitCode}` : `by force: ${ended}`} after ${ms} ms`,
     `── task ──\n${task}`,

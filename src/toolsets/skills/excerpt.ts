@@ -1,4 +1,4 @@
-import type { Kept } from '../../contracts/stage.ts'
+import type { CapturedOutput } from '../../contracts/stage.ts'
 
 /** Most characters of an output in an answer. */
 export const longest = 2_048
@@ -6,7 +6,7 @@ export const longest = 2_048
 export const enoughBytes = 16_384
 
 /** Both ends of an output in at most 2,048 characters; a character is never cut in two. */
-export function excerpt({ text, bytes }: Kept): string {
+export function excerpt({ text, bytes }: CapturedOutput): string {
   // No more is looked at than can be part of it: a character is one or two units.
   if (text.length <= 2 * longest && Array.from(text).length <= longest) return text
   const gap = `\n… ${bytes} bytes in all, the middle is left out …\n`

@@ -1,7 +1,7 @@
 import type { Effect, Sides } from '../../contracts/stage.ts'
-import { unifiedRowsBy } from '../../contracts/unified.ts'
+import { unifiedRowsBy } from '../../text/unified.ts'
 import type { Diffs } from '../../host/diffs.ts'
-import { isText } from '../../host/stage/legible.ts'
+import { isText } from '../../host/stage/readable-text.ts'
 
 const largestText = 2_097_152
 const longestPatch = 16_777_216

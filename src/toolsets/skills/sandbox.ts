@@ -1,5 +1,5 @@
 import { ToolError } from '../../contracts/errors.ts'
-import type { Ran } from '../../contracts/stage.ts'
+import type { ProgramResult } from '../../contracts/stage.ts'
 import type { Files } from '../../host/files.ts'
 
 /** The folder that scripts start in and the only one they may change. */
@@ -28,7 +28,7 @@ export function fromSandbox(files: Files, args: readonly string[]): string[] {
 }
 
 /** Whether that was done for a script that has run by now, and may have made a sandbox/sandbox itself. */
-export function wasFromSandbox(files: Files, args: readonly string[], { effects }: Ran): boolean {
+export function wasFromSandbox(files: Files, args: readonly string[], { effects }: ProgramResult): boolean {
   const made = effects.some(({ path, kind }) => path === inner && kind === 'created')
   return args.some((arg) => prefixed.test(arg)) && (made || !hasInner(files))
 }

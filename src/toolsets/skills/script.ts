@@ -1,9 +1,9 @@
 import Type, { type Static } from 'typebox'
-import { RanShape, ranFields } from '../../contracts/effects.ts'
+import { ProgramResultShape, programResultFields } from '../../contracts/effects.ts'
 import { ToolError } from '../../contracts/errors.ts'
-import { oneLine } from '../../contracts/plain.ts'
+import { oneLine } from '../../text/printable.ts'
 import { closed } from '../../contracts/shapes.ts'
-import type { Ran } from '../../contracts/stage.ts'
+import type { ProgramResult } from '../../contracts/stage.ts'
 import type { Bindable, ToolEvent } from '../../contracts/tool.ts'
 import type { Files } from '../../host/files.ts'
 import { enoughBytes, excerpt, longest } from './excerpt.ts'
@@ -89,8 +89,8 @@ const Output = Type.Object(
       },
       closed,
     ),
-    left: RanShape.left,
-    confined: RanShape.confined,
+    left: ProgramResultShape.left,
+    confined: ProgramResultShape.confined,
   },
   closed,
 )
@@ -128,7 +128,7 @@ export function scriptTool({ name, title, description, endings }: ScriptTool): B
       ],
     }),
     async program({ script_path, args = [], timeout_seconds = 60, env = {} }, use) {
-      const { file, firstLine, ending } = judge(use.files, script_path, Object.keys(endings))
+      const { file, firstLine, ending } = checkScript(use.files, script_path, Object.keys(endings))
       if (args.reduce((sum, arg) => sum + Buffer.byteLength(arg), 0) > mostArgBytes)
         throw new ToolError('E_BAD_ARGS', `The arguments are longer than ${mostArgBytes} bytes together`, {
           hint: 'Put the data into a file in sandbox/ and pass its name.',
@@ -154,7 +154,7 @@ export function scriptTool({ name, title, description, endings }: ScriptTool): B
 const places = /^(?:(?:skills|skills_workspace)\/[^/]+|sandbox)\/scripts\/[^/]+$/
 
 /** Only a regular file, reached without a link, in a place where scripts of skills stand. */
-function judge(files: Files, path: string, endings: readonly string[]): Script & { ending: string } {
+function checkScript(files: Files, path: string, endings: readonly string[]): Script & { ending: string } {
   const normal = files.normal(path)
   if (!places.test(normal))
     throw new ToolError('E_DENY_PATH', `Path not allowed: ${normal}: scripts are run from the folders for them only`, {
@@ -176,7 +176,7 @@ function judge(files: Files, path: string, endings: readonly string[]): Script &
 function recorded(
   { script_path, args = [], timeout_seconds = 60 }: In,
   files: Files,
-  ran: Ran | undefined,
+  ran: ProgramResult | undefined,
 ): Record<string, unknown> {
   return {
     script_path_relative: asWritten(files, script_path),
@@ -199,8 +199,8 @@ function asWritten(files: Files, path: string): string {
   }
 }
 
-function answer(ran: Ran, unprefixed: boolean): Out {
-  const { left, confined } = ranFields(ran)
+function answer(ran: ProgramResult, unprefixed: boolean): Out {
+  const { left, confined } = programResultFields(ran)
   const artifacts = artifactsOf(ran)
   const notes = [
     ...(unprefixed ? ['sandbox/ at the start of an argument was left out: the script starts in sandbox/'] : []),
@@ -225,7 +225,7 @@ function answer(ran: Ran, unprefixed: boolean): Out {
 }
 
 /** Files as the contract counts them: what was moved is gone in one place and new in another. */
-function artifactsOf({ effects }: Ran): Out['artifacts_changed'] {
+function artifactsOf({ effects }: ProgramResult): Out['artifacts_changed'] {
   return effects
     .filter(({ form }) => form !== 'folder')
     .flatMap(({ path, kind, from, sizes }) => {

@@ -3,7 +3,7 @@ import type { Diffs } from '../../host/diffs.ts'
 import type { Files } from '../../host/files.ts'
 import type { Installed, Programs } from '../../host/installed.ts'
 
-/** The slice of the house the skill tools may use: reading, and finding what is installed. The kernel runs what they ask for. */
+/** The slice of the host the skill tools may use: reading, and finding what is installed. The kernel runs what they ask for. */
 export interface SkillsUse {
   files: Files
   diffs: Diffs

@@ -1,5 +1,5 @@
-import { plain } from '../../contracts/plain.ts'
-import type { Pace } from '../../contracts/steps.ts'
+import { printable } from '../../text/printable.ts'
+import type { Pace } from '../../text/steps.ts'
 import { short } from './finding.ts'
 import type { SceneGraph, Way } from './graph.ts'
 import { box, layOut } from './layout.ts'
@@ -46,7 +46,7 @@ const written: Record<string, string> = { '"': '#quot;', '&': '#amp;', '<': '#lt
 export function toMermaid(graph: SceneGraph): string {
   const ids = new Map(graph.scenes.map(({ name }, index) => [name, `s${index}`]))
   const quote = (text: string): string =>
-    `"${plain(text.replaceAll('\n', ' ')).replace(/["&<>]/g, (sign) => written[sign] ?? sign)}"`
+    `"${printable(text.replaceAll('\n', ' ')).replace(/["&<>]/g, (sign) => written[sign] ?? sign)}"`
   const lines = graph.scenes.map(
     ({ name, ends }) => `  ${ids.get(name)}${ends ? `([${quote(title(name))}])` : `[${quote(title(name))}]`}`,
   )

@@ -1,8 +1,8 @@
 import { ToolError } from '../../contracts/errors.ts'
 import type { Files, Listing } from '../../host/files.ts'
-import { byText, inTurns, sorted, type Pace } from '../../contracts/steps.ts'
+import { byText, runInSlices, sorted, type Pace } from '../../text/steps.ts'
 import { folders, type Folder } from './grammar/commands.ts'
-import { nearest, patience, type Patience } from '../../contracts/nearest.ts'
+import { nearest, patience, type Patience } from '../../text/nearest.ts'
 
 /** Where a name in a script leads. */
 export type Whereabouts =
@@ -56,18 +56,18 @@ export function rootOf(files: Files, scenePath?: string): string {
 export async function openGame(files: Files, pace: Pace, scenePath?: string): Promise<Game> {
   const root = rootOf(files, scenePath)
   const below = (name: string): string => (root === '' ? name : `${root}/${name}`)
-  const shelf = await lookThrough(files, below, pace)
+  const index = await indexResources(files, below, pace)
   /** What the look at the folders does not tell is asked of the disk. */
   const exists = (path: string): boolean => {
-    if (shelf.paths.has(path)) return true
+    if (index.paths.has(path)) return true
     const known = folders.some((folder) => path.startsWith(below(`${folder}/`)))
-    if (known && shelf.leftOut.length === 0 && path.split('/').length < deepest) return false
+    if (known && index.leftOut.length === 0 && path.split('/').length < deepest) return false
     return quietly(() => files.readPart(path, () => ({ start: 0, end: 0 }))) !== undefined
   }
   const filesOf = (folder: Folder): readonly string[] => {
-    const fault = shelf.faults.get(folder)
+    const fault = index.faults.get(folder)
     if (fault) throw fault
-    return shelf.files.get(folder) ?? []
+    return index.files.get(folder) ?? []
   }
   const lookup = lookupIn(filesOf)
   const near = patience()
@@ -93,7 +93,7 @@ export async function openGame(files: Files, pace: Pace, scenePath?: string): Pr
     root,
     filesOf,
     patience: near,
-    leftOut: shelf.leftOut,
+    leftOut: index.leftOut,
     scenes: () => (scenes ??= filesOf('scene').filter((name) => name.endsWith('.txt'))),
     find(folder, name) {
       const known = found.get(folder)?.get(name)
@@ -114,7 +114,7 @@ export async function openGame(files: Files, pace: Pace, scenePath?: string): Pr
   }
 }
 
-interface Shelf {
+interface ResourceIndex {
   /** Every name below the project. */
   paths: Set<string>
   files: Map<Folder, string[]>
@@ -123,8 +123,8 @@ interface Shelf {
   leftOut: string[]
 }
 
-async function lookThrough(files: Files, below: (name: string) => string, pace: Pace): Promise<Shelf> {
-  const shelf: Shelf = { paths: new Set(), files: new Map(), faults: new Map(), leftOut: [] }
+async function indexResources(files: Files, below: (name: string) => string, pace: Pace): Promise<ResourceIndex> {
+  const index: ResourceIndex = { paths: new Set(), files: new Map(), faults: new Map(), leftOut: [] }
   let left = mostFiles
   for (const folder of folders) {
     const found: string[] = []
@@ -133,13 +133,13 @@ async function lookThrough(files: Files, below: (name: string) => string, pace: 
       const listed = await listing(files, path, left)
       if (!listed) return
       if (listed.more && left >= 0)
-        shelf.leftOut.push(`Of ${path} only the first ${listed.entries.length} entries were looked at.`)
+        index.leftOut.push(`Of ${path} only the first ${listed.entries.length} entries were looked at.`)
       left -= listed.entries.length
       for (const { name, kind } of listed.entries) {
         if (pace.due()) await pace.turn()
         if (kind !== 'folder') {
           found.push(prefix + name)
-          shelf.paths.add(`${path}/${name}`)
+          index.paths.add(`${path}/${name}`)
         } else if (depth < deepest && left > 0) await walk(`${prefix}${name}/`, depth + 1)
       }
     }
@@ -147,12 +147,12 @@ async function lookThrough(files: Files, below: (name: string) => string, pace: 
       await walk('', 0)
     } catch (fault) {
       if (!(fault instanceof ToolError) || fault.code !== 'E_LINT_FAIL') throw fault
-      shelf.faults.set(folder, fault)
+      index.faults.set(folder, fault)
     }
-    shelf.files.set(folder, await inTurns(sorted(found, byText)))
+    index.files.set(folder, await runInSlices(sorted(found, byText)))
   }
-  if (left <= 0) shelf.leftOut.splice(0, shelf.leftOut.length, `Of the game's files only the first ${mostFiles} were looked at.`)
-  return shelf
+  if (left <= 0) index.leftOut.splice(0, index.leftOut.length, `Of the game's files only the first ${mostFiles} were looked at.`)
+  return index
 }
 
 /** Addresses, `{variables}` and nothing at all are not looked for. */

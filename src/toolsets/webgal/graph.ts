@@ -1,4 +1,4 @@
-import type { Pace } from '../../contracts/steps.ts'
+import type { Pace } from '../../text/steps.ts'
 import { isOpen, variablesIn } from './checks/expressions.ts'
 import { short } from './finding.ts'
 import { mostText, type Game } from './game.ts'

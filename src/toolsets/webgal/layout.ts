@@ -1,4 +1,4 @@
-import type { Pace } from '../../contracts/steps.ts'
+import type { Pace } from '../../text/steps.ts'
 
 /** Boxes in rows, and lines that go around them: enough of the usual layered layout for a map of scenes. */
 export interface Layout {

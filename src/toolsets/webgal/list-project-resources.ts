@@ -1,7 +1,7 @@
 import Type from 'typebox'
-import { answerRoom, firstThatFit } from '../../contracts/fit.ts'
+import { answerBudget, firstThatFit } from '../../text/answer-size.ts'
 import { closed, named } from '../../contracts/shapes.ts'
-import { openPace } from '../../contracts/steps.ts'
+import { openPace } from '../../text/steps.ts'
 import { openGame } from './game.ts'
 import { leftOut, notListed } from './shapes.ts'
 import { defineTool } from './use.ts'
@@ -30,7 +30,7 @@ export const listProjectResources = defineTool({
   ],
   async execute(_, { files }, call) {
     const game = await openGame(files, openPace(call.signal))
-    const room = answerRoom()
+    const room = answerBudget()
     const left = [...game.leftOut]
     const some = (name: string, all: readonly string[]): string[] => {
       const listed = firstThatFit(all, room)

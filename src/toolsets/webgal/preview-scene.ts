@@ -1,11 +1,11 @@
 import Type from 'typebox'
 import { ToolError } from '../../contracts/errors.ts'
 import { closed, named } from '../../contracts/shapes.ts'
-import { openPace, type Pace } from '../../contracts/steps.ts'
+import { openPace, type Pace } from '../../text/steps.ts'
 import { referencesOf } from './checks/resources.ts'
 import { openGame, rootOf, type Game } from './game.ts'
 import { statementsOf } from './grammar/parse.ts'
-import { nearest } from '../../contracts/nearest.ts'
+import { nearest } from '../../text/nearest.ts'
 import { defineTool } from './use.ts'
 
 export const previewScene = defineTool({

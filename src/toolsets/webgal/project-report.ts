@@ -1,7 +1,7 @@
 import Type from 'typebox'
-import { answerRoom, firstThatFit } from '../../contracts/fit.ts'
+import { answerBudget, firstThatFit } from '../../text/answer-size.ts'
 import { closed } from '../../contracts/shapes.ts'
-import { openPace } from '../../contracts/steps.ts'
+import { openPace } from '../../text/steps.ts'
 import { inWords, short } from './finding.ts'
 import { openGame } from './game.ts'
 import { reportOn } from './report.ts'
@@ -55,7 +55,7 @@ export const projectReport = defineTool({
       step: (done, total) => call.progress(done, total),
     })
     const { error, warning, info } = report.counts
-    const room = answerRoom()
+    const room = answerBudget()
     const words = report.findings.map(({ scene, finding }) => ({ scene, ...inWords(finding, lang) }))
     const diagnostics = firstThatFit(words, room)
     const unreadable = firstThatFit(report.unreadable, room)

@@ -1,7 +1,7 @@
 import Type from 'typebox'
-import { answerRoom, firstThatFit } from '../../contracts/fit.ts'
+import { answerBudget, firstThatFit } from '../../text/answer-size.ts'
 import { closed } from '../../contracts/shapes.ts'
-import { openPace } from '../../contracts/steps.ts'
+import { openPace } from '../../text/steps.ts'
 import { drawable, toMermaid, toSvg } from './drawing.ts'
 import { openGame } from './game.ts'
 import { graphOf } from './graph.ts'
@@ -71,7 +71,7 @@ export const sceneGraph = defineTool({
     const pace = openPace(call.signal)
     const graph = await graphOf(await openGame(files, pace), pace)
     const left = [...graph.leftOut]
-    const room = answerRoom()
+    const room = answerBudget()
     const some = <T>(name: string, all: readonly T[]): T[] => {
       const listed = firstThatFit(all, room)
       left.push(...notListed(name, all, listed))

@@ -3,7 +3,7 @@ import type { Diffs } from '../../host/diffs.ts'
 import type { Files } from '../../host/files.ts'
 import type { Preview } from '../../host/preview/preview.ts'
 
-/** The slice of the house the WebGAL tools may use. */
+/** The slice of the host the WebGAL tools may use. */
 export interface WebgalUse {
   files: Files
   diffs: Diffs

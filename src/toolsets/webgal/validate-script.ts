@@ -1,8 +1,8 @@
 import Type from 'typebox'
 import { ToolError } from '../../contracts/errors.ts'
-import { answerRoom, firstThatFit } from '../../contracts/fit.ts'
+import { answerBudget, firstThatFit } from '../../text/answer-size.ts'
 import { closed, named } from '../../contracts/shapes.ts'
-import { openPace } from '../../contracts/steps.ts'
+import { openPace } from '../../text/steps.ts'
 import { scriptText } from './encoding.ts'
 import { inWords } from './finding.ts'
 import { openGame } from './game.ts'
@@ -49,7 +49,7 @@ export const validateScript = defineTool({
     const { valid, findings, counts } = await validateScene(text, game, languageWith(extraCommands), pace)
     const diagnostics = firstThatFit(
       findings.map((finding) => inWords(finding, lang)),
-      answerRoom(),
+      answerBudget(),
     )
     const notShown = counts.error + counts.warning + counts.info - diagnostics.length
     return { valid, diagnostics, ...(notShown > 0 && { notShown }) }

@@ -1,4 +1,4 @@
-import type { Pace } from '../../contracts/steps.ts'
+import type { Pace } from '../../text/steps.ts'
 import { checkArguments } from './checks/arguments.ts'
 import { checkContent } from './checks/contents.ts'
 import { checkFlow, labelsOf } from './checks/flow.ts'

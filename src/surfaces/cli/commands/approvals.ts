@@ -1,11 +1,25 @@
 import { userInfo } from 'node:os'
 import type { Approval, ApprovalHead } from '../../../contracts/approval.ts'
 import { ToolError } from '../../../contracts/errors.ts'
-import { calm, noteRows, restLines, shownName, signedRow } from '../../../contracts/plain.ts'
+import { printableInline, noteRows, restLines, quotedName, signedRow } from '../../../text/printable.ts'
 import type { Runtime } from '../../../contracts/runtime.ts'
 import type { Command } from '../command.ts'
-import { ago, block, bold, green, oneLine, paintedRows, plain, red, renderChange, say, table, warn, yellow } from '../print.ts'
-import { columns, folded, setOff } from '../set-off.ts'
+import {
+  ago,
+  printableBlock,
+  bold,
+  green,
+  oneLine,
+  paintedRows,
+  printable,
+  red,
+  renderChange,
+  say,
+  table,
+  warn,
+  yellow,
+} from '../print.ts'
+import { columns, folded, quotedBlock } from '../screen-rows.ts'
 
 export const approvals: Command = {
   name: 'approvals',
@@ -33,8 +47,8 @@ stops or twelve hours have passed.`,
     'handrail approvals show appr_… --project .',
     'handrail approvals deny appr_… --note "use the test script instead" --project .',
   ],
-  looks: true,
-  async run({ words, options, json, open, doors }) {
+  onlyReads: true,
+  async run({ words, options, json, open, dependencies }) {
     const [what = 'list', given] = words
     const runtime = open()
     try {
@@ -43,7 +57,7 @@ stops or twelve hours have passed.`,
         return 0
       }
       if (what === 'page') {
-        const link = doors.signInLink(runtime, `http://127.0.0.1:${Number(options['port'] ?? 4777)}`)
+        const link = dependencies.signInLink(runtime, `http://127.0.0.1:${Number(options['port'] ?? 4777)}`)
         say(json ? JSON.stringify({ url: link }) : link)
         return 0
       }
@@ -116,7 +130,7 @@ async function printText(runtime: Runtime, id: string, path: string): Promise<vo
   let signed = false
   for (; part; part = part.next === undefined ? undefined : await runtime.approvals.text(id, path, part.next)) {
     if (!shown) {
-      process.stdout.write(block(part.text))
+      process.stdout.write(printableBlock(part.text))
       continue
     }
     const lines = (line + part.text).split('\n')
@@ -133,14 +147,14 @@ async function printText(runtime: Runtime, id: string, path: string): Promise<vo
 }
 
 function behindBar(lines: readonly string[], signed: boolean): string {
-  if (!signed) return setOff(lines.map(calm), '| ')
+  if (!signed) return quotedBlock(lines.map(printableInline), '| ')
   return lines.flatMap((line) => paintedRows(signedRow(line), columns(), '| ')).join('\n')
 }
 
 async function printRest(runtime: Runtime, { id, card }: Approval): Promise<void> {
   for (const { path, unshown } of card.changes)
     if (unshown) {
-      say(`\n${bold(folded(shownName(path)))}`)
+      say(`\n${bold(folded(quotedName(path)))}`)
       await printText(runtime, id, path)
     }
   if (!card.rest?.length) return
@@ -167,7 +181,7 @@ function describe(approval: Approval): string {
       ? []
       : [yellow('Not all of it is shown here: show --full prints the rest, approve --unread agrees without.')]),
     ...(approval.decidedBy
-      ? [folded(`${approval.state} by ${plain(approval.decidedBy)}${approval.note ? `: ${plain(approval.note)}` : ''}`)]
+      ? [folded(`${approval.state} by ${printable(approval.decidedBy)}${approval.note ? `: ${printable(approval.note)}` : ''}`)]
       : []),
   ].join('\n')
 }

@@ -2,8 +2,8 @@ import type { AuditLine } from '../../../contracts/audit.ts'
 import { ToolError } from '../../../contracts/errors.ts'
 import type { Command, Invocation } from '../command.ts'
 import { confirm } from '../confirm.ts'
-import { dim, green, oneLine, plain, progressBar, red, say, table, yellow } from '../print.ts'
-import { folded } from '../set-off.ts'
+import { dim, green, oneLine, printable, progressBar, red, say, table, yellow } from '../print.ts'
+import { folded } from '../screen-rows.ts'
 
 export const audit: Command = {
   name: 'audit',
@@ -39,7 +39,7 @@ the next: all of these commands read them as one. Closed files stay until you sa
     'handrail audit anchor --to /media/stick/anchors.jsonl --project .',
     'handrail audit verify --anchor /media/stick/anchors.jsonl --project .',
   ],
-  looks: true,
+  onlyReads: true,
   async run(invocation) {
     const [what = 'show'] = invocation.words
     const runtime = invocation.open()
@@ -87,7 +87,7 @@ async function verify({ json, options }: Invocation, runtime: Runtime): Promise<
       `${green('Log intact')}: ${verdict.lines} entries, head ${verdict.head}` +
         (anchors.length ? `\nAnchors found: ${anchors.length}` : '') +
         (verdict.pruned
-          ? `\nKept from entry ${verdict.pruned.upTo + 1} on: the earlier ones were pruned by ${plain(verdict.pruned.by)} on ${plain(verdict.pruned.at.slice(0, 10))}`
+          ? `\nKept from entry ${verdict.pruned.upTo + 1} on: the earlier ones were pruned by ${printable(verdict.pruned.by)} on ${printable(verdict.pruned.at.slice(0, 10))}`
           : '') +
         (verdict.note ? `\n${yellow(verdict.note)}` : ''),
     )
@@ -100,8 +100,8 @@ function anchor({ json, options }: Invocation, runtime: Runtime): number {
   const anchored = typeof to === 'string' ? runtime.audit.keepAnchor(to) : { project: runtime.project, ...runtime.audit.head() }
   if (json) say(JSON.stringify(anchored))
   else {
-    say(`entry ${anchored.seq}, ${anchored.at || 'nothing written yet'}\n${anchored.hash}\n${plain(anchored.project)}`)
-    if (typeof to === 'string') say(dim(`Added to ${plain(to)}. Check with: handrail audit verify --anchor ${plain(to)}`))
+    say(`entry ${anchored.seq}, ${anchored.at || 'nothing written yet'}\n${anchored.hash}\n${printable(anchored.project)}`)
+    if (typeof to === 'string') say(dim(`Added to ${printable(to)}. Check with: handrail audit verify --anchor ${printable(to)}`))
   }
   return 0
 }
@@ -112,7 +112,7 @@ async function renew({ json, options }: Invocation, runtime: Runtime): Promise<n
     throw new ToolError('E_CONFLICT', 'The log is intact; there is nothing to renew', {
       hint: '`handrail audit verify` shows it.',
     })
-  const question = `${plain(verdict.why)}.\nKeep what is left aside and start a new log?`
+  const question = `${printable(verdict.why)}.\nKeep what is left aside and start a new log?`
   const yes = options['yes'] === true || (await confirm(question, 'question'))
   if (yes === undefined)
     throw new ToolError('E_BAD_ARGS', 'Nobody is at this terminal to confirm', { hint: 'Say --yes to start a new log.' })
@@ -184,7 +184,7 @@ async function tail(invocation: Invocation, runtime: Runtime): Promise<number> {
   const from = Math.max(1, runtime.audit.head().seq - 9)
   const show = async (lines: AuditLine[]): Promise<void> => {
     for (const line of lines.filter(fits))
-      await print(invocation.json ? JSON.stringify(line) : folded(row(line).map(plain).join('  ')))
+      await print(invocation.json ? JSON.stringify(line) : folded(row(line).map(printable).join('  ')))
   }
   const stop = runtime.audit.subscribe({ from, onLost: (why) => process.stderr.write(`${yellow(why)}\n`) }, show)
   // Following alone keeps no process alive.

@@ -1,10 +1,10 @@
 import { text as readAll } from 'node:stream/consumers'
 import { ToolError } from '../../../contracts/errors.ts'
-import { noteRows, restLines } from '../../../contracts/plain.ts'
+import { noteRows, restLines } from '../../../text/printable.ts'
 import type { Runtime } from '../../../contracts/runtime.ts'
 import type { Command } from '../command.ts'
-import { block, bold, oneLine, plain, progressBar, renderChange, say, warn, warnFolded, yellow } from '../print.ts'
-import { columns } from '../set-off.ts'
+import { printableBlock, bold, oneLine, printable, progressBar, renderChange, say, warn, warnFolded, yellow } from '../print.ts'
+import { columns } from '../screen-rows.ts'
 import { confirm } from '../confirm.ts'
 
 export const call: Command = {
@@ -45,7 +45,7 @@ the session is "cli" unless you name another. \`handrail tools\` lists the tools
       )
       bar.end()
       const answer = JSON.stringify(output, null, 2)
-      say(process.stdout.isTTY ? block(answer) : answer)
+      say(process.stdout.isTTY ? printableBlock(answer) : answer)
       return 0
     } finally {
       bar.end()
@@ -73,7 +73,7 @@ async function askHere(runtime: Runtime, id: string): Promise<void> {
   for (const change of approval.card.changes) warn(renderChange(change, Number.POSITIVE_INFINITY, width))
   for (const line of restLines(approval.card)) warnFolded(line, yellow)
   for (const note of approval.card.notes ?? []) warn(noteRows(note, width))
-  warn(`From another terminal: ${bold(`handrail approvals approve ${id} --project ${plain(runtime.project)}`)}`)
+  warn(`From another terminal: ${bold(`handrail approvals approve ${id} --project ${printable(runtime.project)}`)}`)
   if (!approval.whole) return warn(yellow(`Not all of it is shown here. Read it: handrail approvals show ${id} --full`))
   const yes = await confirm('Let it through?', 'stderr')
   if (yes === undefined || runtime.approvals.get(id)?.state !== 'pending') return

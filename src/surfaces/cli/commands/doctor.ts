@@ -1,7 +1,7 @@
 import { asToolError } from '../../../contracts/errors.ts'
 import type { Command } from '../command.ts'
-import { block, bold, green, oneLine, red, say, size, table, yellow } from '../print.ts'
-import { under } from '../set-off.ts'
+import { printableBlock, bold, green, oneLine, red, say, size, table, yellow } from '../print.ts'
+import { under } from '../screen-rows.ts'
 
 interface Finding {
   what: string
@@ -15,8 +15,8 @@ export const doctor: Command = {
   usage: 'handrail doctor --project DIR [--json]',
   about: 'Checks the system, the store, the audit log and the settings. Exit 0 when all is well, 1 when something is broken.',
   examples: ['handrail doctor --project .'],
-  looks: true,
-  async run({ open, json, doors }) {
+  onlyReads: true,
+  async run({ open, json, dependencies }) {
     const findings: Finding[] = []
     const add = (what: string, state: Finding['state'], says: string): void => void findings.push({ what, state, says })
     const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
@@ -28,7 +28,7 @@ export const doctor: Command = {
       settings = [...runtime.settings]
       ignored = runtime.projectSettings?.ignored ?? []
       add('project', 'good', `${runtime.project}, ${runtime.config.mode} mode, ${runtime.tools.length} tools`)
-      const bytes = await doors.toolListBytes(runtime)
+      const bytes = await dependencies.toolListBytes(runtime)
       const listed = runtime.listed()
       add(
         'tool list',
@@ -44,28 +44,28 @@ export const doctor: Command = {
         )
       add(
         'paths',
-        runtime.means.paths === 'descriptors' ? 'good' : 'note',
-        runtime.means.paths === 'descriptors'
+        runtime.capabilities.paths === 'descriptors' ? 'good' : 'note',
+        runtime.capabilities.paths === 'descriptors'
           ? 'walked by open folders: a link swapped in mid-way cannot lead out'
           : 'this system has no /proc: paths are opened by name and then checked, which leaves a short race',
       )
       add(
         'search',
-        runtime.means.search === 'ripgrep' ? 'good' : 'note',
-        runtime.means.search === 'ripgrep'
+        runtime.capabilities.search === 'ripgrep' ? 'good' : 'note',
+        runtime.capabilities.search === 'ripgrep'
           ? 'ripgrep'
           : 'ripgrep is not installed for this system: the slower built-in search is used',
       )
-      add('store', 'good', `SQLite through ${runtime.means.sqlite}, in ${runtime.state.folder}`)
+      add('store', 'good', `SQLite through ${runtime.capabilities.sqlite}, in ${runtime.state.folder}`)
       if (runtime.state.ignored)
         add(
           'old state',
           'note',
           'this project brings a .handrail folder, which is ignored; if you made it: handrail state import',
         )
-      const browser = await runtime.means.browser()
+      const browser = await runtime.capabilities.browser()
       add('browser', browser.there ? 'good' : 'note', browser.says)
-      const { confined, says } = await runtime.means.confinement()
+      const { confined, says } = await runtime.capabilities.confinement()
       const without =
         runtime.config.stage.unconfined === 'ask'
           ? 'Each is run only after you agreed to it, unconfined, with a copy of the project for undo.'
@@ -93,7 +93,7 @@ export const doctor: Command = {
       const why = full ? `${room}; nearly full: ${full}` : room
       add('room', isNote ? 'note' : 'good', isNote ? `${why}. \`handrail prune\` says what can go` : why)
       const waiting = runtime.approvals.count('pending')
-      add('approvals', waiting ? 'note' : 'good', waiting ? `${waiting} wait for you: handrail approvals list` : 'nothing waits')
+      add('approvals', waiting ? 'note' : 'good', waiting ? `${waiting} wait for you: handrail approvals list` : 'none pending')
       await runtime.close()
     } catch (thrown) {
       const fault = asToolError(thrown)
@@ -104,7 +104,7 @@ export const doctor: Command = {
     else {
       const marks = { good: green('ok  '), note: yellow('note'), bad: red('BAD ') }
       for (const finding of findings)
-        say(`${marks[finding.state]} ${bold(finding.what.padEnd(10))} ${under(block(finding.says), column)}`)
+        say(`${marks[finding.state]} ${bold(finding.what.padEnd(10))} ${under(printableBlock(finding.says), column)}`)
       for (const { key, says } of ignored) say(`     ${yellow('ignored')}    ${under(`${key}: ${oneLine(says, 200)}`, column)}`)
       if (settings.length)
         say(

@@ -4,7 +4,7 @@ import { grantKinds, type Grant } from '../../../contracts/grant.ts'
 import type { Operator } from '../../../contracts/runtime.ts'
 import type { Session } from '../../../contracts/session.ts'
 import type { Command, Invocation } from '../command.ts'
-import { ago, green, oneLine, plain, say, table, warn } from '../print.ts'
+import { ago, green, oneLine, printable, say, table, warn } from '../print.ts'
 
 export const grants: Command = {
   name: 'grants',
@@ -41,7 +41,7 @@ your first yes to such a change gives the same. A grant is for one session and o
         if (json) say(JSON.stringify(grant))
         else
           say(
-            `${green('Granted')}: ${plain(grant.session)} (${oneLine(grant.client, 40)} over ${grant.surface}) may ${grant.kind === 'secret' ? 'read' : 'change'} ${plain(grant.path)} until ${new Date(grant.expiresAt).toISOString()}  (to take it back: handrail grants revoke ${grant.id})`,
+            `${green('Granted')}: ${printable(grant.session)} (${oneLine(grant.client, 40)} over ${grant.surface}) may ${grant.kind === 'secret' ? 'read' : 'change'} ${printable(grant.path)} until ${new Date(grant.expiresAt).toISOString()}  (to take it back: handrail grants revoke ${grant.id})`,
           )
         return 0
       }
@@ -51,7 +51,7 @@ your first yes to such a change gives the same. A grant is for one session and o
           hint: 'grants list, allow secret PATH, allow runs PATH or revoke ID.',
         })
       const revoked = runtime.grants.revoke(id, by)
-      say(json ? JSON.stringify(revoked) : `Revoked: ${plain(revoked.path)}`)
+      say(json ? JSON.stringify(revoked) : `Revoked: ${printable(revoked.path)}`)
       return 0
     } finally {
       await runtime.close()

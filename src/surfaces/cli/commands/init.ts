@@ -10,13 +10,13 @@ import {
 } from '../../../contracts/clients.ts'
 import { ToolError } from '../../../contracts/errors.ts'
 import { dangerFlags } from '../../../contracts/runtime.ts'
-import { rowsOf } from '../../../contracts/rows.ts'
-import { unifiedDiff } from '../../../contracts/unified.ts'
+import { rowsOf } from '../../../text/rows.ts'
+import { unifiedDiff } from '../../../text/unified.ts'
 import type { Command, Invocation, Option } from '../command.ts'
 import { confirm, onStdout } from '../confirm.ts'
-import { forShell, ownName } from '../own-name.ts'
-import { bold, calm, dim, green, plain, red, say, warn } from '../print.ts'
-import { columns } from '../set-off.ts'
+import { forShell, programName } from '../program-name.ts'
+import { bold, printableInline, dim, green, printable, red, say, warn } from '../print.ts'
+import { columns } from '../screen-rows.ts'
 
 const options: Option[] = [
   { name: 'yes', says: 'Do not ask.' },
@@ -55,9 +55,9 @@ ${tokenVariable}; it is never written. Where the file is yours and not the proje
     'handrail init cursor --remove --project .',
   ],
   async run(invocation) {
-    const request = read(invocation, await invocation.doors.installation())
+    const request = read(invocation, await invocation.dependencies.installation())
     const { client, name, project } = request
-    const configs = await invocation.doors.openClientConfigs()
+    const configs = await invocation.dependencies.openClientConfigs()
     const file = request.config ?? configs.locate(client, project)
     if (request.print) {
       const snippet = configs.snippet(client, name, request.entry as Entry)
@@ -83,12 +83,17 @@ ${tokenVariable}; it is never written. Where the file is yours and not the proje
       say(JSON.stringify({ ...said, written, ...(hint !== undefined && { hint }) }))
     if (!changed) {
       if (invocation.json) report(false)
-      else say(request.entry ? `Already there: ${plain(name)} in ${plain(file)}` : `Not there: ${plain(name)} in ${plain(file)}`)
+      else
+        say(
+          request.entry
+            ? `Already there: ${printable(name)} in ${printable(file)}`
+            : `Not there: ${printable(name)} in ${printable(file)}`,
+        )
       return 0
     }
     if (!invocation.json) {
       show(change, diff)
-      if (request.starts !== undefined) say(dim(`It starts ${plain(request.starts)}.`))
+      if (request.starts !== undefined) say(dim(`It starts ${printable(request.starts)}.`))
     }
     const yes = request.yes || (await confirm(request.entry ? 'Write this?' : 'Take it out?', onStdout(invocation.json)))
     if (!yes) {
@@ -121,7 +126,7 @@ interface Request {
 }
 
 /** The command line as a request, refused where its parts do not go together. */
-function read({ words, options: given, doors }: Invocation, here: Installation & { version: string }): Request {
+function read({ words, options: given, dependencies }: Invocation, here: Installation & { version: string }): Request {
   const known = `There are: ${clients.map((one) => one.name).join(', ')}.`
   const [wanted, ...more] = words
   const client = clients.find((one) => one.name === wanted)
@@ -143,7 +148,7 @@ function read({ words, options: given, doors }: Invocation, here: Installation &
     client,
     name,
     project,
-    entry: remove ? undefined : entryFor(client, project, given, doors, print, installation),
+    entry: remove ? undefined : entryFor(client, project, given, dependencies, print, installation),
     config: text('config') === undefined ? undefined : resolve(text('config') as string),
     print,
     yes: given['yes'] === true,
@@ -163,7 +168,7 @@ function entryFor(
   client: Client,
   project: string,
   given: Invocation['options'],
-  doors: Invocation['doors'],
+  dependencies: Invocation['dependencies'],
   print: boolean,
   installation: Installation,
 ): Entry {
@@ -171,7 +176,7 @@ function entryFor(
   const state = typeof given['state'] === 'string' ? [`--state=${resolve(given['state'])}`] : []
   const own = [...options.map((option) => option.name), 'project', 'state', 'json', 'help', ...dangers]
   const settings = Object.entries(given).filter(([flag, value]) => !own.includes(flag) && value !== undefined)
-  doors.checkSettings(Object.fromEntries(settings))
+  dependencies.checkSettings(Object.fromEntries(settings))
   const url = given['http']
   if (typeof url !== 'string') {
     const longer = client.answerWithinMs !== undefined && given[patience] === undefined
@@ -204,26 +209,26 @@ function entryFor(
 }
 
 function show({ file, realFile, before, whole }: ConfigChange, diff: string): void {
-  if (file !== realFile) say(dim(`${plain(file)} is a link to ${plain(realFile)}`))
+  if (file !== realFile) say(dim(`${printable(file)} is a link to ${printable(realFile)}`))
   else if (before === undefined) say(dim('A new file:'))
   const paint = { '+': green, '-': red, '@': dim } as Record<string, (text: string) => string>
   for (const line of diff.trimEnd().split('\n')) {
     const colour = /^(---|\+\+\+) /.test(line) ? bold : (paint[line[0] ?? ''] ?? String)
     // Every part of a line has its sign, also where the screen would break it.
-    const rows = rowsOf(calm(line.replace(/\r$/, '')), /^[-+ ]/.test(line) ? `${line[0]} … ` : '    ', columns())
+    const rows = rowsOf(printableInline(line.replace(/\r$/, '')), /^[-+ ]/.test(line) ? `${line[0]} … ` : '    ', columns())
     rows.forEach((row) => say(colour(row)))
   }
   if (whole === undefined) return
   say(bold('The whole entry from now on:'))
-  for (const line of whole.split('\n')) say(`  ${plain(line)}`)
+  for (const line of whole.split('\n')) say(`  ${printable(line)}`)
 }
 
 function conclude({ client, name, project, entry, config }: Request, file: string): void {
   if (!entry) {
-    say(`${green('Taken out')}: ${name} from ${plain(file)}`)
+    say(`${green('Taken out')}: ${name} from ${printable(file)}`)
     return
   }
-  say(`${green('Written')}: ${name} in ${plain(file)}`)
+  say(`${green('Written')}: ${name} in ${printable(file)}`)
   say(`${dim('→')} ${client.next}`)
   if ('headers' in entry || 'bearer_token_env_var' in entry)
     say(`${dim('→')} Start it with the token in ${tokenVariable}; \`handrail serve\` says which file holds it.`)
@@ -232,7 +237,7 @@ function conclude({ client, name, project, entry, config }: Request, file: strin
   const words = ['init', client.name, '--remove', '--project', project]
   if (name !== 'handrail') words.push('--name', name)
   if (config !== undefined) words.push('--config', config)
-  say(`${dim('→')} To take it back: ${ownName()} ${words.map(forShell).join(' ')}`)
+  say(`${dim('→')} To take it back: ${programName()} ${words.map(forShell).join(' ')}`)
 }
 
 function bad(message: string, hint: string): ToolError {

@@ -1,4 +1,4 @@
-import { plain } from '../print.ts'
+import { printable } from '../print.ts'
 import type { Command } from '../command.ts'
 
 export const mcp: Command = {
@@ -12,14 +12,14 @@ export const mcp: Command = {
 \`handrail init CLIENT\` writes it there for you. --tools offers only the toolsets or tools you name, so that the list an agent reads
 stays small. Nothing but JSON-RPC goes to stdout; messages for people go to stderr. It ends when stdin does.`,
   examples: ['handrail mcp --project ./my-game', 'handrail mcp --project . --mode developer --read-only'],
-  async run({ openLive, doors }) {
+  async run({ openLive, dependencies }) {
     for (const method of ['log', 'info', 'debug'] as const) console[method] = console.error
     const runtime = openLive()
-    if (runtime.projectSettings?.says !== undefined) console.error(`handrail: ${plain(runtime.projectSettings.says)}`)
+    if (runtime.projectSettings?.says !== undefined) console.error(`handrail: ${printable(runtime.projectSettings.says)}`)
     const leave = (): void => void runtime.close().finally(() => process.exit(0))
     process.once('SIGTERM', leave)
     process.once('SIGINT', leave)
-    await doors.serveMcpStdio(runtime)
+    await dependencies.serveMcpStdio(runtime)
     await runtime.close()
     return 0
   },

@@ -2,7 +2,7 @@ import { ToolError } from '../../../contracts/errors.ts'
 import type { Amount, PrunePlan, Pruned } from '../../../contracts/prune.ts'
 import type { Command } from '../command.ts'
 import { confirm, onStdout } from '../confirm.ts'
-import { dim, green, plain, say, size, table, warn, yellow } from '../print.ts'
+import { dim, green, printable, say, size, table, warn, yellow } from '../print.ts'
 
 const defaultDays = 90
 
@@ -29,7 +29,7 @@ It can be done while servers run. What is kept, and how much of it: docs/referen
     'handrail prune --days 365 --yes --project .',
     'handrail prune --dry-run --json --project .',
   ],
-  looks: true,
+  onlyReads: true,
   async run({ options, json, open }) {
     const days = Number(options['days'] ?? defaultDays)
     if (!Number.isInteger(days) || days < 0)
@@ -73,7 +73,7 @@ function planned({ going, bytes, stays, broken, days }: PrunePlan): string[] {
       : `Nothing is older than ${days} days, and nothing lies about. The database may still give back what it has no use for.`,
     ...(broken === undefined
       ? []
-      : [yellow(`The log is broken (${plain(broken)}), so all of its files stay. handrail audit verify says more.`)]),
+      : [yellow(`The log is broken (${printable(broken)}), so all of its files stay. handrail audit verify says more.`)]),
     ...stays.map((one) => dim(`Stays: ${one.count} ${one.what}, ${size(one.bytes)}`)),
   ]
 }

@@ -1,7 +1,7 @@
 import { ToolError } from '../../../contracts/errors.ts'
 import type { Command } from '../command.ts'
-import { ownName } from '../own-name.ts'
-import { bold, dim, plain, say, warnFolded, yellow } from '../print.ts'
+import { programName } from '../program-name.ts'
+import { bold, dim, printable, say, warnFolded, yellow } from '../print.ts'
 
 export const serve: Command = {
   name: 'serve',
@@ -18,13 +18,13 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
     { name: 'allow-origin', value: 'URL', says: 'Web pages that may talk to it: origins, separated by commas.' },
   ],
   examples: ['handrail serve --project ./my-game', 'handrail serve --project ./my-game --port 0 --json'],
-  async run({ openLive, options, json, doors }) {
+  async run({ openLive, options, json, dependencies }) {
     const port = Number(options['port'] ?? 4777)
     if (!Number.isInteger(port) || port < 0 || port > 65_535)
       throw new ToolError('E_BAD_ARGS', `Not a port: ${String(options['port'])}`, { hint: 'Give a number from 0 to 65535.' })
     const runtime = openLive()
     const { file } = runtime.token()
-    const listening = await doors.serveHttp(runtime, {
+    const listening = await dependencies.serveHttp(runtime, {
       port,
       host: String(options['host'] ?? '127.0.0.1'),
       allowRemote: options['allow-remote'] === true,
@@ -34,7 +34,7 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
         .filter(Boolean),
     })
     if (json) {
-      if (runtime.projectSettings?.says !== undefined) warnFolded(`handrail: ${plain(runtime.projectSettings.says)}`)
+      if (runtime.projectSettings?.says !== undefined) warnFolded(`handrail: ${printable(runtime.projectSettings.says)}`)
       say(JSON.stringify({ url: listening.url, tokenFile: file, pid: process.pid }))
     } else {
       say(
@@ -43,11 +43,11 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
       say()
       say(`  MCP        ${listening.url}/mcp   ${dim('(Authorization: Bearer <token>; older clients: /sse)')}`)
       say(`  token      ${file}`)
-      say(`  approvals  ${doors.signInLink(runtime, listening.url)}   ${dim('(for you; works once, for ten minutes)')}`)
+      say(`  approvals  ${dependencies.signInLink(runtime, listening.url)}   ${dim('(for you; works once, for ten minutes)')}`)
       say(`  health     ${listening.url}/healthz`)
-      if (runtime.projectSettings?.says !== undefined) say(`\n${yellow(plain(runtime.projectSettings.says))}`)
+      if (runtime.projectSettings?.says !== undefined) say(`\n${yellow(printable(runtime.projectSettings.says))}`)
       say()
-      const me = ownName()
+      const me = programName()
       say('Next, in another terminal:')
       say(`  ${me} call list_files '{"path":"."}' --project ${runtime.project}`)
       say(`  ${me} approvals list --project ${runtime.project}   ${dim('# what waits for you')}`)

@@ -1,5 +1,5 @@
 import type { Command } from '../command.ts'
-import { ago, block, bold, oneLine, say, table } from '../print.ts'
+import { ago, printableBlock, bold, oneLine, say, table } from '../print.ts'
 
 export const sessions: Command = {
   name: 'sessions',
@@ -7,7 +7,7 @@ export const sessions: Command = {
   usage: 'handrail sessions [ID] --project DIR',
   about: 'With an id: the questions it put to you and what it said it had done.',
   examples: ['handrail sessions --project .', 'handrail sessions sess_1f2e3d4c5b6a7988 --project .'],
-  looks: true,
+  onlyReads: true,
   async run({ words, json, open }) {
     const runtime = open()
     try {
@@ -18,7 +18,7 @@ export const sessions: Command = {
         else
           say(
             notes.length
-              ? notes.map((note) => `${bold(note.kind)} ${ago(note.at)}\n${block(note.text)}`).join('\n\n')
+              ? notes.map((note) => `${bold(note.kind)} ${ago(note.at)}\n${printableBlock(note.text)}`).join('\n\n')
               : 'It said nothing.',
           )
         return 0

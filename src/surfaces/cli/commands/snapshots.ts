@@ -10,7 +10,7 @@ export const snapshots: Command = {
 wrote. To go back: handrail undo ID takes back the write that made this state.`,
   options: [{ name: 'limit', value: 'N', says: 'How many to show. Default 50.' }],
   examples: ['handrail snapshots --project .', 'handrail snapshots game/scene --limit 10 --project .'],
-  looks: true,
+  onlyReads: true,
   async run({ words, options, json, open }) {
     const limit = Number(options['limit'] ?? 50)
     if (!Number.isInteger(limit) || limit < 1) throw new ToolError('E_BAD_ARGS', '--limit must be a whole number above 0', {})

@@ -1,9 +1,9 @@
 import { ToolError } from '../../../contracts/errors.ts'
-import type { StateDesk, StateView } from '../../../contracts/state.ts'
+import type { StateAdmin, StateView } from '../../../contracts/state.ts'
 import type { Command, Invocation } from '../command.ts'
 import { confirm, onStdout } from '../confirm.ts'
-import { bold, dim, green, plain, say, size, warn, yellow } from '../print.ts'
-import { folded, under } from '../set-off.ts'
+import { bold, dim, green, printable, say, size, warn, yellow } from '../print.ts'
+import { folded, under } from '../screen-rows.ts'
 
 export const state: Command = {
   name: 'state',
@@ -30,7 +30,7 @@ Each shows what it will do and asks. Stop servers on the project first.`,
   ],
   async run(invocation) {
     const [what = 'show', ...more] = invocation.words
-    const acts: Record<string, (invocation: Invocation, desk: StateDesk) => Promise<number>> = {
+    const acts: Record<string, (invocation: Invocation, admin: StateAdmin) => Promise<number>> = {
       show,
       adopt,
       reset,
@@ -41,24 +41,24 @@ Each shows what it will do and asks. Stop servers on the project first.`,
       throw new ToolError('E_BAD_ARGS', `Unknown: state ${invocation.words.join(' ')}`, {
         hint: 'state, state adopt, state reset or state import.',
       })
-    const desk = await invocation.openDesk()
+    const admin = await invocation.openStateAdmin()
     try {
-      return await act(invocation, desk)
+      return await act(invocation, admin)
     } finally {
-      desk.close()
+      admin.close()
     }
   },
 }
 
-async function show({ json }: Invocation, desk: StateDesk): Promise<number> {
-  const view = await desk.show()
+async function show({ json }: Invocation, admin: StateAdmin): Promise<number> {
+  const view = await admin.show()
   if (json) say(JSON.stringify(view))
   else for (const line of linesOf(view)) say(line)
   return view.fits === 'yes' || view.fits === 'none yet' ? 0 : 1
 }
 
 /** A path in the second column. */
-const beside = (text: string): string => under(plain(text), 12)
+const beside = (text: string): string => under(printable(text), 12)
 
 function linesOf(view: StateView): string[] {
   const least = view.atLeast ? 'at least ' : ''
@@ -79,7 +79,7 @@ function linesOf(view: StateView): string[] {
     `${bold('state')}       ${beside(view.folder)}`,
     `            ${fits[view.fits]}`,
     `${bold('size')}        ${size(total)}${kinds.length ? `: ${kinds.map(([kind, bytes]) => `${kind} ${size(bytes)}`).join(', ')}` : ''}`,
-    `${bold('all')}         ${least}${size(view.baseBytes)} in ${plain(view.base)}, ${view.others.length + view.moreOthers} other project(s)${view.setAside ? `, ${view.setAside} set aside` : ''}`,
+    `${bold('all')}         ${least}${size(view.baseBytes)} in ${printable(view.base)}, ${view.others.length + view.moreOthers} other project(s)${view.setAside ? `, ${view.setAside} set aside` : ''}`,
     ...others,
     ...(view.moreOthers ? [dim(`            and ${view.moreOthers} more`)] : []),
     ...(view.movedFrom === undefined
@@ -93,37 +93,37 @@ function linesOf(view: StateView): string[] {
   ]
 }
 
-async function adopt(invocation: Invocation, desk: StateDesk): Promise<number> {
+async function adopt(invocation: Invocation, admin: StateAdmin): Promise<number> {
   const { from } = invocation.options
-  const plan = desk.adoption(typeof from === 'string' ? from : undefined)
-  const what = plan.moved ? `the state of ${plain(plan.from)}` : 'the state that was made for an earlier folder of this path'
+  const plan = admin.adoption(typeof from === 'string' ? from : undefined)
+  const what = plan.moved ? `the state of ${printable(plan.from)}` : 'the state that was made for an earlier folder of this path'
   if (!(await agreed(invocation, `Take over ${what} for this project?`))) return 1
-  desk.adopt(plan)
+  admin.adopt(plan)
   await written(invocation, 'state.adopted', { from: plan.from })
-  return done(invocation, { adopted: true, from: plan.from, folder: plan.to }, `${green('Taken over')}: ${plain(plan.to)}`)
+  return done(invocation, { adopted: true, from: plan.from, folder: plan.to }, `${green('Taken over')}: ${printable(plan.to)}`)
 }
 
-async function reset(invocation: Invocation, desk: StateDesk): Promise<number> {
+async function reset(invocation: Invocation, admin: StateAdmin): Promise<number> {
   if (!(await agreed(invocation, 'Set aside all that is kept of this project (undo, approvals, the log) and start anew?')))
     return 1
-  const aside = desk.reset()
+  const aside = admin.reset()
   if (aside !== undefined) await written(invocation, 'state.reset', { aside })
-  const says = aside === undefined ? 'Nothing was kept.' : `${green('Set aside')}: ${plain(aside)}`
+  const says = aside === undefined ? 'Nothing was kept.' : `${green('Set aside')}: ${printable(aside)}`
   return done(invocation, { reset: aside !== undefined, ...(aside !== undefined && { aside }) }, says)
 }
 
-async function importOld(invocation: Invocation, desk: StateDesk): Promise<number> {
-  const found = desk.oldState()
+async function importOld(invocation: Invocation, admin: StateAdmin): Promise<number> {
+  const found = admin.oldState()
   if (!invocation.json) {
     say(`${found.snapshots} kept state(s) of ${found.paths} path(s), ${size(found.bytes)}; old log ${size(found.auditBytes)}.`)
     if (found.refused) say(yellow(`${found.refused} are not taken:`))
-    for (const reason of found.reasons) say(folded(`  ${plain(reason)}`))
+    for (const reason of found.reasons) say(folded(`  ${printable(reason)}`))
     say(dim('Approvals, sessions, keys and tokens stay behind. Nothing of the old folder is changed.'))
   }
   if (!(await agreed(invocation, 'Did you or your agents make it, and shall it be taken over?'))) return 1
-  const taken = desk.importOld()
+  const taken = admin.importOld()
   await written(invocation, 'state.imported', { snapshots: taken.snapshots, auditFile: taken.auditFile ?? null })
-  const log = taken.auditFile === undefined ? '' : `; the old log is ${plain(taken.auditFile)}, for reading`
+  const log = taken.auditFile === undefined ? '' : `; the old log is ${printable(taken.auditFile)}, for reading`
   return done(
     invocation,
     { ...found, ...taken },

@@ -3,8 +3,8 @@ import type { ProjectSettings } from '../../../contracts/project-settings.ts'
 import type { Operator } from '../../../contracts/runtime.ts'
 import type { Command } from '../command.ts'
 import { confirm } from '../confirm.ts'
-import { bold, dim, green, plain, say, warn, yellow } from '../print.ts'
-import { columns, folded, setOff } from '../set-off.ts'
+import { bold, dim, green, printable, say, warn, yellow } from '../print.ts'
+import { columns, folded, quotedBlock } from '../screen-rows.ts'
 
 const by = 'person@cli'
 
@@ -22,7 +22,7 @@ ports of your machine are never taken from a project. Agents cannot do this. Whe
     { name: 'digest', value: 'SHA256', says: 'Trust without being asked, if this is the digest of the file.' },
   ],
   examples: ['handrail trust --project .', 'handrail trust --status --json --project .', 'handrail trust --revoke --project .'],
-  looks: true,
+  onlyReads: true,
   async run({ open, options, json }) {
     const runtime = open()
     try {
@@ -96,16 +96,19 @@ const narrow = 100
 function show(file: ProjectSettings | undefined): void {
   if (!file) return say('This project has no settings of its own (handrail.config.json).')
   const width = columns(narrow)
-  say(`${bold(folded(plain(file.file), '    ', width))}${file.digest === undefined ? '' : `\n${dim(`sha256 ${file.digest}`)}`}`)
-  if (file.fault !== undefined) return say(`${yellow('It cannot be used')}:\n${setOff([plain(file.fault)], '  | ', width)}`)
-  say(`\n${setOff((file.text ?? '').replace(/\n$/, '').split('\n').map(plain), '  | ', width)}\n`)
+  say(
+    `${bold(folded(printable(file.file), '    ', width))}${file.digest === undefined ? '' : `\n${dim(`sha256 ${file.digest}`)}`}`,
+  )
+  if (file.fault !== undefined)
+    return say(`${yellow('It cannot be used')}:\n${quotedBlock([printable(file.fault)], '  | ', width)}`)
+  say(`\n${quotedBlock((file.text ?? '').replace(/\n$/, '').split('\n').map(printable), '  | ', width)}\n`)
   if (file.refused.length) say(folded(`Never taken from a project: ${file.refused.join(', ')}`, '    ', width))
   if (file.loosenings.length === 0) return say('It loosens nothing: there is nothing to trust.')
   say(bold('It would loosen the rules:'))
   for (const one of file.loosenings) {
     const ignored = file.ignored.includes(one)
     say(`  ${ignored ? yellow('ignored') : green('trusted')}  ${one.key}`)
-    say(folded(`           ${plain(one.does)}`, '             ', width))
-    if (one.entries) say(setOff(one.entries.map(plain), '           | ', width))
+    say(folded(`           ${printable(one.does)}`, '             ', width))
+    if (one.entries) say(quotedBlock(one.entries.map(printable), '           | ', width))
   }
 }

@@ -1,9 +1,9 @@
-import type { LineDiff } from '../../../contracts/diff.ts'
+import type { LineDiff } from '../../../contracts/line-diff.ts'
 import { ToolError } from '../../../contracts/errors.ts'
 import type { Command } from '../command.ts'
 import { confirm, onStdout } from '../confirm.ts'
-import { green, plain, renderChange, say, warn } from '../print.ts'
-import { folded } from '../set-off.ts'
+import { green, printable, renderChange, say, warn } from '../print.ts'
+import { folded } from '../screen-rows.ts'
 
 interface Undone {
   applied: boolean
@@ -30,7 +30,7 @@ An undo is a write like any other: it is kept, and can be undone by its own call
     'handrail undo snap_20251101T093210_ab12cd34 --yes --project .',
     'handrail undo --session sess_1f2e3d4c5b6a7988 --project .',
   ],
-  looks: true,
+  onlyReads: true,
   async run({ words, options, json, open }) {
     const [target] = words
     const input = {
@@ -77,6 +77,6 @@ const mostNamed = 20
 
 function named(changes: Undone['changes']): string {
   const more = changes.length - mostNamed
-  const first = changes.slice(0, mostNamed).map(({ path, becomes }) => `${plain(path)} ${becomes}`)
+  const first = changes.slice(0, mostNamed).map(({ path, becomes }) => `${printable(path)} ${becomes}`)
   return `${first.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }

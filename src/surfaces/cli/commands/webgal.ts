@@ -2,7 +2,7 @@ import { ToolError } from '../../../contracts/errors.ts'
 import type { Runtime } from '../../../contracts/runtime.ts'
 import type { Command } from '../command.ts'
 import { bold, dim, green, oneLine, progressBar, red, say, table, yellow } from '../print.ts'
-import { folded } from '../set-off.ts'
+import { folded } from '../screen-rows.ts'
 
 /** Where no row of a scene's own words begins a line of the screen. */
 const behind = ' '.repeat(17)

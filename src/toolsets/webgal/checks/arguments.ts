@@ -1,7 +1,7 @@
 import type { Finding } from '../finding.ts'
 import { commands, everywhere, type CommandRow, type ValueKind } from '../grammar/commands.ts'
 import type { Argument, Statement } from '../grammar/parse.ts'
-import { nearest, type Patience } from '../../../contracts/nearest.ts'
+import { nearest, type Patience } from '../../../text/nearest.ts'
 import { checkExpression, isOpen } from './expressions.ts'
 
 const none: Finding[] = []

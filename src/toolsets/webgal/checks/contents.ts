@@ -1,7 +1,7 @@
 import type { Finding } from '../finding.ts'
 import { commands, everywhere, placeholders, type CommandRow } from '../grammar/commands.ts'
 import { parseChoices, type Statement } from '../grammar/parse.ts'
-import { nearest, type Patience } from '../../../contracts/nearest.ts'
+import { nearest, type Patience } from '../../../text/nearest.ts'
 import { cutJson, isJson } from './arguments.ts'
 import { checkExpression, isOpen } from './expressions.ts'
 

@@ -1,7 +1,7 @@
 import type { Finding } from '../finding.ts'
 import { commands, mistaken } from '../grammar/commands.ts'
 import type { CommandNames, Statement } from '../grammar/parse.ts'
-import { nearest, type Patience } from '../../../contracts/nearest.ts'
+import { nearest, type Patience } from '../../../text/nearest.ts'
 
 /** A file the engine could load, by its name. */
 const fileName = /\.(?:png|jpe?g|webp|avif|gif|bmp|svg|mp4|webm|mkv|mp3|ogg|wav|m4a|flac|json|jsonl|skel|txt)(?:\?.*)?$/i

@@ -1,4 +1,4 @@
-import type { Pace } from '../../../contracts/steps.ts'
+import type { Pace } from '../../../text/steps.ts'
 import type { Finding } from '../finding.ts'
 import { mostText, type Game } from '../game.ts'
 import { parseChoices, statementsOf, type Statement } from '../grammar/parse.ts'

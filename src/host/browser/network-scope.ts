@@ -1,0 +1,36 @@
+import { isWebAddress } from '../../text/address.ts'
+
+/** Where a page may go: an exact host, as the address bar would show it, and a port. Everything it loads is judged by this. */
+export interface NetworkScope {
+  mayReach(host: string, port: number): boolean
+}
+
+/** Every port of the named hosts. Names are compared whole: `localhost.evil` and `x.localhost` are other hosts. */
+export function hostsOnly(hosts: readonly string[]): NetworkScope {
+  const known = new Set(hosts.map((host) => bracketed(host.toLowerCase())))
+  return { mayReach: (host) => known.has(host.toLowerCase()) || (known.has('localhost') && previewName.test(host)) }
+}
+
+/** One server on this machine and nothing else. */
+export function portOnly(port: number): NetworkScope {
+  return { mayReach: (host, asked) => asked === port && (loopbackNames.includes(host) || previewName.test(host)) }
+}
+
+/** A preview sends browsers on from `localhost` to a name of its own, which leads to this machine all the same. */
+const previewName = /^preview-[0-9a-f]{16}\.localhost$/
+
+export const loopbackNames: readonly string[] = ['localhost', '127.0.0.1', '[::1]']
+
+/** Whether a page may be sent to this address: http(s) within the network scope, without a name and password in it. */
+export function mayOpen(address: string, scope: NetworkScope): boolean {
+  return isWebAddress(address, (url) => scope.mayReach(url.hostname, portOf(url)))
+}
+
+export function portOf(url: URL): number {
+  return url.port === '' ? (url.protocol === 'https:' || url.protocol === 'wss:' ? 443 : 80) : Number(url.port)
+}
+
+/** IPv6 addresses the way URLs write them. */
+function bracketed(host: string): string {
+  return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
+}

@@ -1,0 +1,233 @@
+import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
+import type { CallOptions, Caller } from '../../contracts/call.ts'
+import { asToolError, ToolError } from '../../contracts/errors.ts'
+import type { Approval } from '../../contracts/approval.ts'
+import type { Runtime } from '../../contracts/runtime.ts'
+import type { Attachment } from '../../contracts/tool.ts'
+import { digest } from '../../kernel/digest.ts'
+import { logFault } from '../log-fault.ts'
+import {
+  askApproval,
+  askQuestion,
+  askWhy,
+  decisionIn,
+  longestQuestion,
+  wordsOf,
+  type ElicitationAnswer,
+  type Elicitation,
+  type ElicitationSupport,
+} from './elicitation.ts'
+import { toErrorResult, toResult } from './dialect.ts'
+import type { Progress } from './progress.ts'
+
+/** Where a connection's calls come from. The session is opened with its first call. */
+export interface Connection {
+  surface: Caller['surface']
+  session: (client: string) => string
+  /** The process that calls, where it is known: it has one share of what there is, however many sessions it opens. */
+  peer?: string
+  /** Where a person can answer in a browser, if such a page is served. */
+  page?: () => string | undefined
+}
+
+/** One `tools/call`, as it came in. */
+export interface ToolCall {
+  name: string
+  input: unknown
+  client: { name?: string; version?: string } | undefined
+  elicitation: ElicitationSupport
+  signal: AbortSignal
+  /** Absent where the client did not ask for it. */
+  progress?: Progress | undefined
+  /** When the client must have its answer, by this machine's clock; run time and waiting count together. */
+  answerBy?: number | undefined
+  /** Present when this is the same call again, with what came back from a form. */
+  answered?: ElicitationAnswer | undefined
+}
+
+/** Either the answer, or a question to the person that comes first. */
+export type Reply = { result: Record<string, unknown> } | { question: Elicitation }
+
+export interface ToolCallHandler {
+  reply(call: ToolCall): Promise<Reply>
+  /** Takes what came back from a form; gives the form that comes next, where a no is to be explained. */
+  settle(answered: ElicitationAnswer, client: ToolCall['client']): Elicitation | undefined
+  /** Approvals whose forms stayed open after their call was answered: the person may still be reading. */
+  readonly reading: Set<string>
+}
+
+/** A question nobody answered may be put once more; one that was waved away is not. */
+const mostAsked = 2
+const mostRemembered = 10_000
+
+/** Answers calls: translates, and carries questions to the person. Checking, deciding and recording are the kernel's. */
+export function createToolCallHandler(
+  runtime: Runtime,
+  connection: Connection,
+  open: (client: ToolCall['client']) => Caller,
+): ToolCallHandler {
+  const outstanding = new Set<string>()
+  const asked = new Map<string, number>()
+  const reading = new Set<string>()
+
+  const put = (question: Elicitation): Reply => {
+    remember(outstanding, question.state.nonce)
+    return { question }
+  }
+
+  /** Whether a filled-in form at this client counts as the person's answer. Over HTTP whoever has the token can fill one in. */
+  const formsCount = (): boolean =>
+    runtime.config.policies.askInEditor && (connection.surface === 'mcp-stdio' || runtime.config.policies.askOverHttp)
+
+  /** What may be shown at this client for an approval. A link leads to our own page, where only a person gets in. */
+  const reachFor = (given: ElicitationSupport, risk?: Approval['risk']): ElicitationSupport => ({
+    form: given.form && formsCount() && risk !== 'R3',
+    url: given.url && runtime.config.policies.askInEditor && connection.page?.() !== undefined,
+  })
+
+  const settle: ToolCallHandler['settle'] = ({ state, action, content }, info) => {
+    const approval = state.approval === undefined ? undefined : runtime.approvals.get(state.approval)
+    if (approval?.state !== 'pending') return undefined
+    const { client, session, surface } = open(info)
+    const filled = state.mode === 'form' && action === 'accept'
+    const decision = state.why ? 'decline' : filled ? decisionIn(content) : undefined
+    if (decision === undefined) {
+      // Nobody answered, or a page was opened.
+      if (action === 'none' || (state.mode === 'url' && action === 'accept')) return undefined
+      // Clients decline and cancel by themselves within milliseconds: that is theirs, and the question stays open.
+      asked.set(approval.id, mostAsked)
+      runtime.audit.note({
+        event: 'approval.waved-away',
+        approval: approval.id,
+        by: `client@${client}`,
+        tool: approval.tool,
+        session,
+        surface,
+        client,
+        details: { form: action === 'accept' ? 'not filled in as asked' : action },
+      })
+      return undefined
+    }
+    // Whoever switched the asking off does not want it answered either.
+    if (!reachFor({ form: true, url: false }, approval.risk).form) return undefined
+    if (decision === 'ask why') return askWhy(approval, state.about)
+    const note = wordsOf({ state, action, content }, 'why')
+    runtime.approvals.decide(approval.id, {
+      approve: decision === 'approve',
+      by: `form@${client}`,
+      ...(note !== undefined && { note }),
+    })
+    return undefined
+  }
+
+  /** The form or link for an approval that waits, unless it was put often enough. */
+  const questionFor = (
+    approval: Approval | undefined,
+    about: () => string,
+    given: ElicitationSupport,
+  ): Elicitation | undefined => {
+    const times = asked.get(approval?.id ?? '') ?? 0
+    if (approval?.state !== 'pending' || times >= mostAsked) return undefined
+    const question = askApproval(approval, about(), reachFor(given, approval.risk), connection.page?.())
+    if (question) asked.set(approval.id, times + 1)
+    if (asked.size > mostRemembered) asked.delete(asked.keys().next().value as string)
+    return question
+  }
+
+  const reply = async (call: ToolCall): Promise<Reply> => {
+    const { name, input, elicitation: given, signal, progress, answered } = call
+    const caller = open(call.client)
+    const about = (): string => digest(caller.session, name, input)
+    if (answered && (answered.state.about !== about() || !outstanding.delete(answered.state.nonce))) throw invalidState()
+    const attachments: Attachment[] = []
+    let rest: (() => void) | undefined
+    const answer = wordsOf(answered, 'answer')
+    const perform = async (waits: boolean): Promise<Reply> => {
+      const options: CallOptions = {
+        signal,
+        onAttachment: (attachment) => void attachments.push(attachment),
+        answerBy: call.answerBy ?? Date.now() + runtime.config.limits.answerWithinMs,
+        ...(progress && { onProgress: progress.step }),
+        ...(waits ? { onApproval: () => void (rest ??= progress?.wait(waitingForPerson)) } : { approvalWaitMs: 0 }),
+        ...(answer !== undefined && { answer }),
+      }
+      const { output, callId } = await runtime.call(name, input, caller, options)
+      return { result: toResult(output, callId, attachments) }
+    }
+    const tool = runtime.tools.find((one) => one.name === name)
+    const { form, url } = reachFor(given)
+    try {
+      const mayAsk = tool?.asks && given.form && !answered && runtime.accepts(name, input)
+      const question = mayAsk ? tool.asks?.(input) : undefined
+      // A question nobody would read is not put; the tool says why.
+      if (question !== undefined && question.length <= longestQuestion) return put(askQuestion(question, about(), caller.client))
+      const next = answered && settle(answered, call.client)
+      if (next) return put(next)
+      const opened = answered?.state.mode === 'url' && answered.action === 'accept'
+      return await perform(opened || !(form || url || answered))
+    } catch (thrown) {
+      if (thrown instanceof ProtocolError) throw thrown
+      let fault = asToolError(thrown)
+      if (fault.code === 'E_UNSUPPORTED' && !tool) throw unknownTool(name)
+      const id = fault.code === 'E_POLICY_VIOLATION' ? fault.details?.['approvalId'] : undefined
+      const approval = typeof id === 'string' ? runtime.approvals.get(id) : undefined
+      if (approval && reading.has(approval.id) && !answered && approval.state === 'pending') {
+        // The form for it is still open: one question is one form, so this call waits for that one.
+        try {
+          return await perform(true)
+        } catch (again) {
+          fault = asToolError(again)
+        }
+      } else if (!answered) {
+        const question = questionFor(approval, about, given)
+        if (question) return put(question)
+      }
+      if (fault.code === 'E_INTERNAL') logFault('handrail:', fault.cause ?? fault)
+      const closed = answered?.state.approval !== undefined && approval?.state === 'pending' && answered.action !== 'none'
+      return { result: toErrorResult(closed ? unansweredForm(fault) : fault) }
+    } finally {
+      rest?.()
+    }
+  }
+  return { reply, settle, reading }
+}
+
+export const waitingForPerson = "waiting for a person's answer"
+
+/** A form that was closed is no answer, and a model must not take it for one. */
+function unansweredForm(fault: ToolError): ToolError {
+  return new ToolError(fault.code, fault.message, {
+    details: { ...fault.details, form: 'closed without an answer' },
+    hint: `The form was closed without an answer, by the client itself or by the person: that is neither a yes nor a no. Tell the person. ${fault.hint ?? ''}`,
+  })
+}
+
+/** Who calls, in a session that is opened with the first call. */
+export function openCaller(runtime: Runtime, connection: Connection): (client: ToolCall['client']) => Caller {
+  const opened = new Set<string>()
+  return (info) => {
+    const client = `${info?.name ?? 'unknown'}/${info?.version ?? '?'}`.slice(0, 120)
+    const session = connection.session(client)
+    if (!opened.has(session)) {
+      runtime.openSession({ id: session, surface: connection.surface, client })
+      remember(opened, session)
+    }
+    const { surface, peer } = connection
+    return { surface, client, session, role: 'agent', ...(peer !== undefined && { peer }) }
+  }
+}
+
+/** In the words of the SDK, which checks the seal before we get to see it. */
+export function invalidState(): ProtocolError {
+  const reason = 'invalid_request_state'
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, 'Invalid or expired requestState', { reason })
+}
+
+function unknownTool(name: string): ProtocolError {
+  return new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${name.slice(0, 100)}`)
+}
+
+function remember(set: Set<string>, value: string): void {
+  set.add(value)
+  if (set.size > mostRemembered) set.delete(set.values().next().value as string)
+}

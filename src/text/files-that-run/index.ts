@@ -1,0 +1,33 @@
+import { foldPath } from '../fold-name.ts'
+import { agents } from './agents.ts'
+import { builds } from './builds.ts'
+import { deliver } from './deliver.ts'
+import { editors } from './editors.ts'
+import { compile, expand, firstFit } from './match.ts'
+import type { RunRow } from './row.ts'
+
+export { expand } from './match.ts'
+export type { RunClass, RunRow } from './row.ts'
+
+/** Every file that makes a program run something or instructs an agent: for risk, for cards and for the docs. A test walks it. */
+export const filesThatRun: readonly RunRow[] = [...agents, ...editors, ...deliver, ...builds]
+
+/** What a path makes run; the first row that fits. */
+export const whatRuns: (path: string) => RunRow | undefined = firstFit(filesThatRun)
+
+/** What files below this path make run, where some of them are named by where they lie: `.vscode` for `.vscode/tasks.json`. */
+export function whatRunsBelow(path: string): RunRow | undefined {
+  const folded = foldPath(path)
+  return heads.find(({ fits }) => fits.test(folded))?.row
+}
+
+const heads = filesThatRun.flatMap((row) => {
+  const files = row.files.split(' ').flatMap(expand).flatMap(headsOf)
+  return files.length ? [{ row, fits: compile({ ...row, files: files.join(' ') }) }] : []
+})
+
+/** `a/b/c` as `a` and `a/b`. Below `a/**` everything is the row's already. */
+function headsOf(file: string): string[] {
+  const names = file.split('/').slice(0, -1)
+  return names.map((_, index) => names.slice(0, index + 1).join('/')).filter((head) => !head.endsWith('/**'))
+}
