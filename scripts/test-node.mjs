@@ -6,7 +6,9 @@ import { must, root } from './setup.mjs'
 
 const [wanted = '', ...rest] = process.argv.slice(2)
 if (!/^\d+(\.\d+){0,2}$/.test(wanted)) {
-  process.stderr.write('handrail: name a version of Node: npm run test:node -- 24, or npm run test:node -- 22.12.0 test/flows/undo.test.ts\n')
+  process.stderr.write(
+    'handrail: name a version of Node: npm run test:node -- 24, or npm run test:node -- 22.12.0 test/flows/undo.test.ts\n',
+  )
   process.exit(2)
 }
 
