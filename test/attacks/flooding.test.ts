@@ -15,7 +15,7 @@ import { ceiling } from '../support/ceiling.ts'
 /** Answered with six megabytes: the text, and the same as structured content. */
 const large = `${'x'.repeat(79)}\n`.repeat(37_500)
 const files = { 'a.txt': 'a0\n', 'large.txt': large }
-const most = sweep(10_000, 2_000)
+const most = sweep(10_000, 1_000)
 
 const peak = (pid: number): number => Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 const cpu = (pid: number): number => {
@@ -63,8 +63,8 @@ describe('over stdio', () => {
   test('what is not read is not made; whoever reads after all gets every answer, once', async () => {
     child.stdout?.pause()
     const ids = Array.from({ length: most }, (_, index) => index + 1)
-    // The first hundred are large, the others would do for patience.
-    for (const id of ids) child.stdin?.write(`${toolCall(id, id <= 100 ? 'large.txt' : 'a.txt')}\n`)
+    // The first ones are large, the others would do for patience.
+    for (const id of ids) child.stdin?.write(`${toolCall(id, id <= sweep(100, 30) ? 'large.txt' : 'a.txt')}\n`)
     await rests(child.pid as number)
     ceiling('MB', peak(child.pid as number), 700)
     const found: number[] = []

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { connect, createServer as createTcp, type AddressInfo } from 'node:net'
-import { chromium, type Browser, type Page } from 'playwright-core'
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { findChromium } from '../../src/host/browser/find.ts'
 import { ToolError } from '../../src/contracts/errors.ts'
@@ -94,18 +94,24 @@ type Way = (typeof ways)[number]
 /** A browser of their own, in which the person has signed in. */
 async function signedIn(way: Way): Promise<Page> {
   const { out } = await runCli(world.project, ['approvals', 'page', '--port', String(served.port)])
-  const page = await (await browser.newContext()).newPage()
-  if (way !== ways[0])
-    await page.context().route(
-      ({ hostname, port }) => hostname.endsWith('.localhost') && port === String(served.port),
-      (route) => route.abort('namenotresolved'),
-    )
+  const page = await (await opened(way)).newPage()
   await page.goto(out.trim())
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.waitForURL(/\/approvals$/)
   const { hostname } = new URL(page.url())
   expect(hostname).toMatch(way === ways[0] ? /^handrail-[a-z2-7]{16}\.localhost$/ : /^127\.0\.0\.1$/)
   return page
+}
+
+/** A browser of its own, signed in where it is given what another one knows. */
+async function opened(way: Way, storageState?: Awaited<ReturnType<BrowserContext['storageState']>>): Promise<BrowserContext> {
+  const context = await browser.newContext({ ...(storageState && { storageState }) })
+  if (way !== ways[0])
+    await context.route(
+      ({ hostname, port }) => hostname.endsWith('.localhost') && port === String(served.port),
+      (route) => route.abort('namenotresolved'),
+    )
+  return context
 }
 
 /** The middle of what a person would press to approve, as an attacker may know it from their own Handrail. */
@@ -119,17 +125,16 @@ async function aim(page: Page, id: string): Promise<{ x: number; y: number }> {
 describe.skipIf(noBrowser !== undefined).for(ways)('another port of this machine, with the page %s', (way) => {
   let page: Page
   let list: string
+  let known: Awaited<ReturnType<BrowserContext['storageState']>>
   beforeAll(async () => {
-    page = await signedIn(way)
-    list = page.url()
+    const first = await signedIn(way)
+    list = first.url()
+    known = await first.context().storageState()
   })
-  // A page of its own for each test: one that was led somewhere may still be on its way when the next begins.
+  // A browser of its own for each test: a page that was led somewhere may still be on its way when the next begins, and cannot be closed meanwhile.
   beforeEach(async () => {
-    const before = page
-    page = await before.context().newPage()
-    await before.close()
+    page = await (await opened(way, known)).newPage()
   })
-  afterAll(() => page?.context().close())
 
   test("gets no cookie of the person's, under whatever name it is called", async () => {
     neighbour.cookies = []

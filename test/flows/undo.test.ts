@@ -29,19 +29,10 @@ async function undone(world: World, ...args: string[]): Promise<string> {
   return (JSON.parse(end.out) as { call: string }).call
 }
 
-async function snapshotsOf(world: World, prefix = ''): Promise<Snapshot[]> {
-  const { out, code } = await runCli(world.project, ['snapshots', ...(prefix ? [prefix] : []), '--limit', '1000', '--json'])
-  expect(code).toBe(0)
-  return out
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => JSON.parse(line) as Snapshot)
-}
+const snapshotsOf = (world: World, prefix = ''): Snapshot[] => world.runtime.snapshots(1_000, prefix)
 
-async function sessionOf(world: World): Promise<string> {
-  const { out } = await runCli(world.project, ['sessions', '--json'])
-  return (JSON.parse(out.split('\n')[0] ?? '{}') as { id: string }).id
-}
+/** The session that was there last. */
+const sessionOf = (world: World): string => world.runtime.sessions()[0]?.id ?? ''
 
 /** Every file of the project with its bytes, our own state left out. */
 function picture(world: World): Record<string, string> {
@@ -58,12 +49,12 @@ function picture(world: World): Record<string, string> {
 /** The refusal leaves the files and the timeline exactly as they were. */
 async function refuses(world: World, args: string[], code: number, ...words: string[]): Promise<void> {
   const files = picture(world)
-  const kept = await snapshotsOf(world)
+  const kept = snapshotsOf(world)
   const end = await undo(world, ...args)
   expect(end.code, end.out + end.err).toBe(code)
   for (const word of words) expect(end.err + end.out).toContain(word)
   expect(picture(world)).toEqual(files)
-  expect(await snapshotsOf(world)).toEqual(kept)
+  expect(snapshotsOf(world)).toEqual(kept)
 }
 
 const auditOf = (world: World): AuditLine[] => [...world.runtime.audit.lines()]
@@ -193,7 +184,7 @@ test('an original is no write: undoing it says so', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'a0\n' } })
   await using peer = await openStdio(world.project)
   await put(peer, 'a.txt', 'a1\n')
-  const baseline = (await snapshotsOf(world)).find((one) => one.kind === 'baseline')
+  const baseline = snapshotsOf(world).find((one) => one.kind === 'baseline')
   await refuses(world, [baseline?.id ?? '', '--yes'], 1, 'E_NOT_FOUND', 'before Handrail wrote')
 })
 
@@ -260,7 +251,7 @@ test('after an undo was undone, the write stands again: --last and --session tak
   expect(world.read('a.txt')).toBe('a2\n')
   await undone(world, '--last')
   expect(world.read('a.txt')).toBe('a1\n')
-  await undone(world, '--session', await sessionOf(world))
+  await undone(world, '--session', sessionOf(world))
   expect(world.read('a.txt')).toBe('a0\n')
 })
 
@@ -269,7 +260,7 @@ test('undo refuses where another session wrote in between', async () => {
   await using one = await openStdio(world.project)
   const first = await put(one, 'a.txt', 'one\n')
   await put(one, 'b.txt', 'one\n')
-  const session = await sessionOf(world)
+  const session = sessionOf(world)
   await using two = await openStdio(world.project)
   await put(two, 'a.txt', 'two\n')
   await refuses(world, ['--session', session, '--yes'], 1, 'E_CONFLICT', 'a.txt')
@@ -319,7 +310,7 @@ test('an undo is a write like any other: shown first, in the audit by a person, 
   ])
   expect(lines[0]?.call).toBe(lines[1]?.call)
   expect(shown.out).toContain(lines[0]?.call)
-  expect((await snapshotsOf(world, 'a.txt')).map((one) => [one.kind, one.undoneBy !== null])).toEqual([
+  expect(snapshotsOf(world, 'a.txt').map((one) => [one.kind, one.undoneBy !== null])).toEqual([
     ['write', false],
     ['write', true],
     ['baseline', false],
@@ -346,7 +337,7 @@ test('retention drops the oldest states, never the original, and says so in the 
   await using peer = await openStdio(world.project)
   const writes: Written[] = []
   for (let n = 1; n <= 12; n++) writes.push(await put(peer, 'a.txt', `state ${n}\n`))
-  const kept = await snapshotsOf(world, 'a.txt')
+  const kept = snapshotsOf(world, 'a.txt')
   expect(kept).toHaveLength(4)
   const original = kept.at(-1)
   expect(original).toMatchObject({ kind: 'baseline' })
@@ -382,7 +373,7 @@ test('a session that wrote a file more often than states are kept can be undone 
   await using world = await openWorld({ files: { 'a.txt': 'original\n' }, config: { limits: { snapshotRetention: 4 } } })
   await using peer = await openStdio(world.project)
   for (let n = 1; n <= 8; n++) await put(peer, 'a.txt', `state ${n}\n`)
-  await undone(world, '--session', await sessionOf(world))
+  await undone(world, '--session', sessionOf(world))
   expect(world.read('a.txt')).toBe('original\n')
 })
 
@@ -394,7 +385,7 @@ test('equal contents are stored once, and dropping one name keeps the other', as
   await using peer = await openStdio(world.project)
   await put(peer, 'b.txt', 'same\n')
   await put(peer, 'a.txt', 'changed\n')
-  const [kept, original] = [(await snapshotsOf(world, 'b.txt'))[0], (await snapshotsOf(world, 'a.txt'))[1]]
+  const [kept, original] = [snapshotsOf(world, 'b.txt')[0], snapshotsOf(world, 'a.txt')[1]]
   const inode = (id: string | undefined) => statSync(contentFile(world, id ?? ''))
   expect(original).toMatchObject({ kind: 'baseline', sha256: kept?.sha256 })
   expect(inode(kept?.id).ino).toBe(inode(original?.id).ino)
