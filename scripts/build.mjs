@@ -1,6 +1,6 @@
 // Bundles the program into dist/ and stores V8's code cache beside it.
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -34,7 +34,9 @@ await bundle.write({
 await bundle.close()
 
 // A cache taken after real work also holds the functions that were compiled on the way.
-const project = mkdtempSync(join(tmpdir(), 'handrail-build-'))
+const temp = mkdtempSync(join(tmpdir(), 'handrail-build-'))
+const project = join(temp, 'project')
+mkdirSync(project)
 const hello = [
   {
     jsonrpc: '2.0',
@@ -62,10 +64,11 @@ const hello = [
 const child = spawnSync('sh', ['-c', `(cat; sleep 0.7) | "${process.execPath}" bin/handrail.js mcp --project "${project}"`], {
   cwd: root,
   input: hello.map((message) => `${JSON.stringify(message)}\n`).join(''),
-  env: { ...process.env, HANDRAIL_WRITE_CODE_CACHE: '1' },
+  // A state of its own: the person's is not littered with one more project for each build.
+  env: { ...process.env, HANDRAIL_WRITE_CODE_CACHE: '1', HANDRAIL_STATE: join(temp, 'state') },
   encoding: 'utf8',
 })
-rmSync(project, { recursive: true, force: true })
+rmSync(temp, { recursive: true, force: true })
 if (!child.stdout.includes('"id":6')) {
   process.stderr.write(`handrail: the built program does not answer:\n${child.stdout}\n${child.stderr}\n`)
   process.exit(1)
