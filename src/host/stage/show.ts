@@ -83,7 +83,7 @@ export async function showEffects(
     const [was, is] = also ? [Buffer.alloc(0), also.file.content()] : contents(effect)
     const [before, after] = [readableText(old ? Buffer.alloc(0) : was), readableText(is)]
     if (!before || !after) return { ...change, says: `${says}, binary`, unshown: { why: 'it is no text' } }
-    const whole = !old || also ? [] : [kind === 'modified' ? 'shown whole' : 'content unchanged']
+    const whole = !old || also || kind === 'created' ? [] : [kind === 'modified' ? 'shown whole' : 'content unchanged']
     const told = { ...change, says: [says, ...whole, ...oddWords(after.odd)].join(', ') }
     const { lines, diff } = await diffs.measure(before.text, after.text, left)
     if (!diff) return { ...told, unshown: { lines } }
