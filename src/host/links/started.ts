@@ -182,14 +182,26 @@ function pieceOf(starter: string, text: string, bases: readonly string[], root: 
 }
 
 async function namedIn(pieces: readonly Piece[], unread: { starter: string; base: string }[], pace: Pace): Promise<Named> {
-  const tables = { whole: new Map<string, string>(), modules: new Map<string, string>(), ends: new Map<string, string>() }
+  const tables = {
+    whole: new Map<string, string>(),
+    modules: new Map<string, string>(),
+    ends: new Map<string, string>(),
+    below: new Map<string, string>(),
+  }
   for (const { starter, base, cut, names } of pieces) {
     if (cut) unread.push({ starter, base })
-    for (const key of ['whole', 'modules', 'ends'] as const)
+    for (const key of ['whole', 'modules', 'ends', 'below'] as const)
       for (const name of names[key]) if (!tables[key].has(name)) tables[key].set(name, starter)
     if (pace.due()) await pace.turn()
   }
-  const { whole, modules, ends } = tables
+  const { whole, modules, ends, below } = tables
+  const aboveOf = (path: string): string | undefined => {
+    for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) {
+      const found = below.get(path.slice(0, at))
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
   const byEnd = (path: string): string | undefined => {
     for (let from = 0; ; from = path.indexOf('/', from) + 1) {
       const found = ends.get(path.slice(from))
@@ -205,7 +217,8 @@ async function namedIn(pieces: readonly Piece[], unread: { starter: string; base
       if (starter !== undefined) return { starter, how: name.startsWith('*/') ? 'end' : 'whole' }
     }
     const ended = ends.size > 0 ? (byEnd(path) ?? byEnd(path.replace(/\.[^./]+$/, '.'))) : undefined
-    if (ended !== undefined) return { starter: ended, how: 'end' }
+    const around = ended ?? (below.size > 0 ? aboveOf(path) : undefined)
+    if (around !== undefined) return { starter: around, how: 'end' }
     const large = unread.find(({ base }) => base === '' || path.startsWith(`${base}/`))
     return large && { starter: large.starter, how: 'unread' }
   }
