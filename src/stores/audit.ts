@@ -143,7 +143,7 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
   /** By age alone: no number of entries that an agent can bring about makes an older one go. */
   function dropAged(): void {
     ageing = undefined
-    const least = new Date(Date.now() - bounds.keptDays * 86_400_000).toISOString()
+    const least = new Date(Math.max(0, Date.now() - bounds.keptDays * 86_400_000)).toISOString()
     try {
       const last = filesUntil(least).at(-1)
       if (last) drop(last.last + 1, 'limits.auditKeptDays')

@@ -50,7 +50,7 @@ interface Parts {
 export function openPruning({ state, contents, db, audit, snapshots, exclusive }: Parts): Pruning {
   let folder: StateFolder | undefined
   const evidence = (): StateFolder | undefined => (folder ??= state.has('evidence') ? state.sub('evidence') : undefined)
-  const cutoff = (days: number): number => Date.now() - days * dayMs
+  const cutoff = (days: number): number => Math.max(0, Date.now() - days * dayMs)
   const count = (table: string, where: string, time: number): number =>
     db.get<{ n: number }>(`SELECT count(*) AS n FROM ${table} WHERE ${where}`, time)?.n ?? 0
   /** A log of which nothing is known to be wrong. */

@@ -35,3 +35,14 @@ test('entries that a clock set back made old do not take younger ones before the
   expect(closedOf(world)).not.toContain(first)
   expect(await world.runtime.audit.check()).toMatchObject({ whole: true })
 })
+
+test('more days than any calendar has: nothing is that old, and nothing breaks', async () => {
+  await using world = await openWorld({ config: { limits: { auditFileBytes: 65_536, auditKeptDays: Number.MAX_SAFE_INTEGER } } })
+  grow(world, 2)
+  await turn()
+  await turn()
+  expect(closedOf(world)).toHaveLength(2)
+  const plan = await world.runtime.pruning.plan(Number.MAX_SAFE_INTEGER)
+  expect(plan.going).toEqual([])
+  expect((await world.runtime.pruning.carryOut(plan, 'test')).gone).toEqual([])
+})
