@@ -14,7 +14,7 @@ import { headName, headsFolder } from './host/heads.ts'
 import { openPrograms } from './host/installed.ts'
 import { openLinkNames } from './host/links/link-names.ts'
 import { openLock } from './host/lock.ts'
-import { pathRules, splitPath, withKinOfGit } from './host/paths.ts'
+import { followingRules, pathRules, splitPath, withKinOfGit } from './host/paths.ts'
 import { checkProject } from './host/project-place.ts'
 import { openPython } from './host/python.ts'
 import { openRegexEngine } from './host/regex.ts'
@@ -100,9 +100,10 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
   const projectRoot: Root = { ...opened, mounts: policies.crossMounts ? undefined : opened.mounts }
   const forbidden = withKinOfGit([...settled.personal, ...policies.forbiddenDirs])
   const rules = pathRules(forbidden, settled.within)
+  const anywhere = pathRules([], [], false)
   const files = openFiles(projectRoot, rules, limits.maxReadBytes)
 
-  const links = keep(openLinkNames(projectRoot, rules))
+  const links = keep(openLinkNames(projectRoot, followingRules(forbidden)))
 
   const locks = state.sub('locks')
   const projectLock = keep(openLock(locks.file('project.db')))
@@ -131,7 +132,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
   const journal = openJournal({
     root: projectRoot,
     // What it touches has been judged; what a killed process left must be put right whatever the rules are today.
-    files: openFiles(projectRoot, pathRules([], [], false), Number.MAX_SAFE_INTEGER),
+    files: openFiles(projectRoot, anywhere, Number.MAX_SAFE_INTEGER),
     snapshots,
     db,
     retention: limits.snapshotRetention,
@@ -250,7 +251,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       read: (path) => files.peek(path),
       links: links.scan,
       mayExecute: (path) => mayExecuteAt(projectRoot, splitPath(path, rules)),
-      exists: (path) => existsAt(projectRoot, splitPath(path, rules)),
+      exists: (path) => existsAt(projectRoot, splitPath(path, anywhere)),
       states: (paths) => runPromptly(fingerprintsAt(projectRoot, paths, (path) => splitPath(path, rules))),
       newest: () => snapshots.newest(),
       changedSince: (paths, newest) => snapshots.newest() !== newest && paths.some((path) => snapshots.newest(path) > newest),

@@ -98,7 +98,7 @@ export interface AuditStream {
 export interface AuditFile {
   name: string
   bytes: number
-  /** Its first and last entry, and when the last one was written. */
+  /** Its first and last entry, and when the later of the two was written: a clock may have been set back in between. */
   first: number
   last: number
   until: string

@@ -201,7 +201,8 @@ export const Config = Type.Object(
           tighter: 'lower',
           loosens: 'lets an approval count for {} ms',
           default: 86_400_000,
-          description: 'After this an unanswered question is denied, and an unused approval lapses.',
+          description:
+            'After this an unanswered question is denied, and an unused approval lapses. A no holds as long, and for a day at least.',
         }),
         runApprovalTtlMs: Type.Integer({
           ...whole,

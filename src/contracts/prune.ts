@@ -10,6 +10,8 @@ export interface Amount {
 
 export interface PrunePlan {
   days: number
+  /** What is younger than this moment is not part of it, however late it is carried out. */
+  before: number
   going: Amount[]
   /** What the files among them free. */
   bytes: number

@@ -15,6 +15,21 @@ export function withKinOfGit(names: readonly string[]): string[] {
   return names.some((name) => foldName(name) === '.git') ? [...new Set([...names, ...kin])] : [...names]
 }
 
+/** Of what is forbidden, the folders that nobody follows: git's own are read apart, and packages are not written by agents. */
+const unfollowed = new Set(['.git', 'node_modules', ...kin])
+
+/**
+ * Rules for whoever looks which files start others, and where links lead. What the settings forbid to tools does both as before: to look
+ * away from it would let a setting that tightens take questions away.
+ */
+export function followingRules(forbidden: readonly string[]): PathRules {
+  return pathRules(
+    forbidden.filter((name) => unfollowed.has(foldName(plainly(name)))),
+    [],
+    false,
+  )
+}
+
 /** Whether a name is ours, whoever asks and whatever is set: nobody can make it visible or reachable. */
 export function isReserved(name: string): boolean {
   const folded = foldName(name)
@@ -48,7 +63,7 @@ export function pathRules(forbidden: readonly string[], within: readonly string[
   const names = new Map<string, string>()
   const paths = new Map<string, string>()
   for (const one of [...reserved, ...forbidden]) {
-    const plain = one.replace(/^(\.?\/)+|\/+$/g, '')
+    const plain = plainly(one)
     if (plain.includes('/')) paths.set(foldPath(plain), one)
     else names.set(foldName(plain), one)
   }
@@ -74,6 +89,8 @@ export function pathRules(forbidden: readonly string[], within: readonly string[
     },
   }
 }
+
+const plainly = (name: string): string => name.replace(/^(\.?\/)+|\/+$/g, '')
 
 /** What Windows makes of a long name: six characters of it before the `~1`. */
 function shortNameOf(name: string): string {

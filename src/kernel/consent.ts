@@ -33,6 +33,9 @@ export interface Question extends Call {
   onAsked?: (approvalId: string) => void
 }
 
+/** A project may shorten how long a yes counts. A no that it could shorten would be asked about again and again. */
+const leastNoMs = 86_400_000
+
 /** Nobody has answered yet, or the yes cannot be used yet; the question stands. */
 export class Unanswered extends ToolError {}
 
@@ -99,7 +102,11 @@ async function openQuestion(ports: Ports, limits: Config['limits'], question: Qu
       ...(caller.peer !== undefined && { peer: caller.peer }),
       whole: showsEverything(card),
     },
-    { ttlMs: question.beforeRun ? limits.runApprovalTtlMs : limits.approvalTtlMs, noMs: limits.approvalTtlMs, texts },
+    {
+      ttlMs: question.beforeRun ? limits.runApprovalTtlMs : limits.approvalTtlMs,
+      noMs: Math.max(limits.approvalTtlMs, leastNoMs),
+      texts,
+    },
   )
   ports.audit.write(
     {

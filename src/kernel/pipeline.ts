@@ -60,6 +60,8 @@ export async function perform(kernel: KernelContext, tool: Tool, raw: unknown, c
         const known = fault instanceof JustDone ? recall(context) : undefined
         if (known) return replay(context, known.output)
         if (!(fault instanceof RiskChanged) || round === mostRounds || callAudit.snapshots.length > 0) throw fault
+        // Its yes is used up and came to nothing; it must not wait for itself.
+        kernel.same.over(call.id, false)
       }
     }
   } catch (thrown) {

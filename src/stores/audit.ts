@@ -48,8 +48,8 @@ export interface AuditStore extends AuditStream {
   lines(from?: number): Iterable<AuditLine>
   head(): { seq: number; hash: string; at: string }
   renew(): string[]
-  /** The files of the log that are full, oldest first. */
-  files(): AuditFile[]
+  /** The files of the log that are full and whose entries are all from before a time, oldest first. */
+  filesUntil(time: string): AuditFile[]
   /** Drops the files before the one that begins with this entry. The log says by whom; what is left of it verifies as before. */
   drop(before: number, by: string): AuditFile[]
   close(): void
@@ -143,10 +143,9 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
   /** By age alone: no number of entries that an agent can bring about makes an older one go. */
   function dropAged(): void {
     ageing = undefined
-    const least = new Date(Date.now() - bounds.keptDays * 86_400_000).toISOString()
+    const least = new Date(Math.max(0, Date.now() - bounds.keptDays * 86_400_000)).toISOString()
     try {
-      const aged = files().filter(({ until }) => until !== '' && until < least)
-      const last = aged.at(-1)
+      const last = filesUntil(least).at(-1)
       if (last) drop(last.last + 1, 'limits.auditKeptDays')
     } catch {
       // They are still there; the next file that is closed is another occasion.
@@ -157,8 +156,16 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
     log.begin()
     return log.closed().map(({ name, first, from, bytes }) => {
       const [line] = lastLines({ ...log, begin: () => from, size: () => from + bytes }, 1)
-      return { name, bytes, first, last: line?.seq ?? 0, until: line?.at ?? '' }
+      const begun = lineOf(log, first)?.at ?? ''
+      return { name, bytes, first, last: line?.seq ?? 0, until: line ? (line.at > begun ? line.at : begun) : '' }
     })
+  }
+
+  /** Up to the first that is younger, whatever a clock that was set back made of those behind it. */
+  function filesUntil(time: string): AuditFile[] {
+    const all = files()
+    const younger = all.findIndex(({ until }) => until === '' || until >= time)
+    return younger < 0 ? all : all.slice(0, younger)
   }
 
   function drop(before: number, by: string): AuditFile[] {
@@ -375,7 +382,7 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
       write({ event: 'audit.renewed', message, details: { kept, before } }, true)
       return kept
     },
-    files,
+    filesUntil,
     drop,
     close() {
       stream.close()

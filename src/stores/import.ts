@@ -48,7 +48,8 @@ export function importOldStates(old: OldFolder, rules: PathRules, snapshots: Sna
   const fresh: Snapshot[] = []
   const intake = runToEnd(snapshots.takeIn(1))
   checkOldStates(old, rules, (snapshot, content) => {
-    if (snapshots.get(snapshot.id)) return
+    // Its time is what somebody says. Only as a state from before all that is kept here does it push none of that out.
+    if (snapshots.get(snapshot.id) || snapshot.timestamp >= (snapshots.oldest(snapshot.path) ?? Infinity)) return
     runToEnd(intake.keep(snapshot, content))
     fresh.push(snapshot)
   })

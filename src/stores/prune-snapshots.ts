@@ -56,7 +56,7 @@ export function agedOf(db: Database, path: string, before: number): string[] {
   const last = rows.at(-1)
   const wasOurs =
     last?.state === 'kept' && last.sha256 === null && last.ts < before && rows.every(({ kind }) => kind !== 'baseline')
-  const original = rows.find(({ sha256 }) => sha256 !== null)?.id
+  const original = rows.find(({ state, sha256 }) => state === 'kept' && sha256 !== null)?.id
   return rows
     .filter(({ state, kind }) => state === 'kept' && kind !== 'baseline')
     .slice(0, wasOurs ? undefined : -2)

@@ -50,20 +50,15 @@ interface Parts {
 export function openPruning({ state, contents, db, audit, snapshots, exclusive }: Parts): Pruning {
   let folder: StateFolder | undefined
   const evidence = (): StateFolder | undefined => (folder ??= state.has('evidence') ? state.sub('evidence') : undefined)
-  const cutoff = (days: number): number => Date.now() - days * dayMs
+  const cutoff = (days: number): number => Math.max(0, Date.now() - days * dayMs)
   const count = (table: string, where: string, time: number): number =>
     db.get<{ n: number }>(`SELECT count(*) AS n FROM ${table} WHERE ${where}`, time)?.n ?? 0
   /** A log of which nothing is known to be wrong. */
-  const closedBefore = (time: number): ReturnType<AuditStore['files']> => {
-    const least = new Date(time).toISOString()
-    const files = audit.files()
-    const younger = files.findIndex(({ until }) => until === '' || until >= least)
-    return younger < 0 ? files : files.slice(0, younger)
-  }
+  const closedBefore = (time: number): ReturnType<AuditStore['filesUntil']> => audit.filesUntil(new Date(time).toISOString())
 
-  const oldEvidence = function* (days: number): Steps<EvidenceFile[]> {
+  const oldEvidence = function* (before: number): Steps<EvidenceFile[]> {
     const own = evidence()
-    return own ? yield* evidenceBeyond(own, Math.min(days, bounds.evidence.days)) : []
+    return own ? yield* evidenceBeyond(own, Math.min((Date.now() - before) / dayMs, bounds.evidence.days)) : []
   }
 
   const planning = function* (days: number): Steps<Omit<PrunePlan, 'broken'>> {
@@ -82,7 +77,7 @@ export function openPruning({ state, contents, db, audit, snapshots, exclusive }
     add('states written through Handrail', aged.length, agedBytes)
     // Contents that both share go with the later of the two.
     add('contents that nothing names', leftovers.length, (yield* bytesOf(contents, [...agedIds, ...leftovers])) - agedBytes)
-    const old = yield* oldEvidence(days)
+    const old = yield* oldEvidence(before)
     add(
       'evidence',
       old.length,
@@ -91,7 +86,7 @@ export function openPruning({ state, contents, db, audit, snapshots, exclusive }
     for (const [what, { table, where, least = 0 }] of Object.entries(oldRows))
       add(what, count(table, where, Math.min(before, Date.now() - least)), 0)
     yield
-    return { days, going, bytes: going.reduce((sum, { bytes }) => sum + bytes, 0), stays: staying() }
+    return { days, before, going, bytes: going.reduce((sum, { bytes }) => sum + bytes, 0), stays: staying() }
   }
 
   function staying(): Amount[] {
@@ -137,8 +132,8 @@ export function openPruning({ state, contents, db, audit, snapshots, exclusive }
     return [gone, left]
   }
 
-  const dropEvidence = function* (days: number): Steps<Amount> {
-    const old = yield* oldEvidence(days)
+  const dropEvidence = function* (before: number): Steps<Amount> {
+    const old = yield* oldEvidence(before)
     for (const { name } of old) {
       evidence()?.remove(name)
       yield
@@ -183,11 +178,12 @@ export function openPruning({ state, contents, db, audit, snapshots, exclusive }
       const going = plan.going.filter(({ what }) => what !== 'closed files of the audit log')
       return { ...plan, going, bytes: going.reduce((sum, { bytes }) => sum + bytes, 0), broken: verdict.why }
     },
-    async carryOut({ days, broken }, by) {
-      const before = cutoff(days)
+    async carryOut({ days, before, broken }, by) {
       const gone = await dropStates(before, by)
-      gone.push(await runInSlices(dropEvidence(days)), ...(await runInSlices(dropRows(before))))
-      const last = broken === undefined ? closedBefore(before).at(-1) : undefined
+      gone.push(await runInSlices(dropEvidence(before)), ...(await runInSlices(dropRows(before))))
+      // A person takes their time, and others the log.
+      const isWhole = broken === undefined && (await audit.check()).whole
+      const last = isWhole ? closedBefore(before).at(-1) : undefined
       const files = last ? audit.drop(last.last + 1, by) : []
       const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
       gone.unshift({ what: 'closed files of the audit log', count: files.length, bytes })

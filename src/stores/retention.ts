@@ -16,7 +16,7 @@ export const others = bounds.others
 /** What is to be dropped of a path where `most` states are kept: the original, and otherwise what was written. */
 export function beyond(db: Database, path: string, most: number): Beyond {
   const original = db.get<{ id: string }>(
-    'SELECT id FROM snapshots WHERE path = ? AND sha256 IS NOT NULL ORDER BY ts LIMIT 1',
+    `SELECT id FROM snapshots WHERE path = ? AND state = 'kept' AND sha256 IS NOT NULL ORDER BY ts LIMIT 1`,
     path,
   )?.id
   return { written: writtenBeyond(db, path, most - 1, original ?? ''), others: othersBeyond(db, path, original ?? '') }

@@ -71,6 +71,8 @@ export interface SnapshotStore {
   after(path: string, timestamp: number): Steps<Snapshot[]>
   /** When the newest state was kept, of one file or of any. */
   newest(path?: string): number
+  /** When the oldest was that is left of a file; nothing where none is. */
+  oldest(path: string): number | undefined
   /** The newest change that was not taken back and is not itself a taking back; up to a time, where one is given. */
   lastChange(upTo?: number): Snapshot | undefined
   /** False where its content was dropped, and only its place in the timeline is left. */
@@ -168,6 +170,8 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
           )
         : db.get<{ ts: number }>(`SELECT ts FROM snapshots WHERE path = ? AND state = 'kept' ORDER BY ts DESC LIMIT 1`, path)
       )?.ts ?? 0,
+    oldest: (path) =>
+      db.get<{ ts: number }>(`SELECT ts FROM snapshots WHERE path = ? AND state = 'kept' ORDER BY ts LIMIT 1`, path)?.ts,
     isKept: (id) => db.get(`SELECT 1 FROM snapshots WHERE id = ? AND state = 'kept'`, id) !== undefined,
     lastChange: (upTo = Number.MAX_SAFE_INTEGER) =>
       rows(

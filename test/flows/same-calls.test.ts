@@ -32,3 +32,36 @@ for (const keyed of [true, false])
     expect(world.read('a.txt')).toBe('line\n')
     lock.close()
   })
+
+test('a call that others made more of after its yes asks anew, and does not wait for itself', async () => {
+  await using world = await openWorld({ config })
+  const input = { path: 'd/HEAD', content: 'x\n', dryRun: false }
+  const asked: string[] = []
+  const lock = openLock(world.state('locks/project.db'))
+  let release: () => void = () => undefined
+  const held = lock.hold(() => new Promise<void>((resolve) => (release = resolve)))
+  const giveUp = new AbortController()
+  const call = world.call('write_to_file', input, { onApproval: (id) => void asked.push(id), signal: giveUp.signal })
+  const ended = call.catch((fault: unknown) => fault)
+  const answer = async (nth: number): Promise<boolean> => {
+    if (!(await soon(() => asked.length === nth))) return false
+    approve(world, { id: asked[nth - 1] ?? '' })
+    return true
+  }
+  try {
+    expect(await answer(1)).toBe(true)
+    expect(await soon(() => world.runtime.approvals.get(asked[0] ?? '')?.state === 'used')).toBe(true)
+    world.write('d/objects/x', '')
+    world.write('d/refs/x', '')
+    release()
+    await held
+    expect(await answer(2), 'it asks a second time').toBe(true)
+    expect(world.runtime.approvals.get(asked[1] ?? '')?.card.notes?.join('')).toContain('git repository')
+    expect(await ended).toMatchObject({ applied: true })
+    expect(world.read('d/HEAD')).toBe('x\n')
+  } finally {
+    giveUp.abort()
+    await ended
+    lock.close()
+  }
+})

@@ -1,12 +1,13 @@
 import { readdirSync, statSync, type Stats } from 'node:fs'
 
-const mostNames = 1_000
+/** More than anybody looks at, so that whoever does notices that there are too many. */
+const mostNames = 5_000
 const settledMs = 50
 
-/** The first thousand names in a folder; none where there is no folder. */
-export function namesAt(folder: string): string[] {
+/** The first names in a folder that fit; none where there is no folder. */
+export function namesAt(folder: string, fits: (name: string) => boolean = () => true): string[] {
   try {
-    return readdirSync(folder).slice(0, mostNames)
+    return readdirSync(folder).filter(fits).slice(0, mostNames)
   } catch {
     return []
   }

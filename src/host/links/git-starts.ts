@@ -80,9 +80,9 @@ function readRepository(root: string, folder: string): Repository {
     size += text?.length ?? 0
     return text
   }
-  const list = (at: string): string[] => {
+  const list = (at: string, fits?: (name: string) => boolean): string[] => {
     stamps.set(at, stampOf(at))
-    return namesAt(at)
+    return namesAt(at, fits)
   }
   const add = (name: string, top: string, lies: string, text: string | undefined): void => {
     const bases = [top, lies].flatMap((one) => placeIn(root, one) ?? [])
@@ -111,7 +111,7 @@ function readRepository(root: string, folder: string): Repository {
     })
   }
   const hooks = (at: string, top: string): void => {
-    for (const name of list(at).filter((one) => hookNames.test(one))) {
+    for (const name of list(at, (one) => hookNames.test(one))) {
       const text = read(join(at, name), longestHook)
       // A program made of more than text says nothing to us.
       if (text?.includes('\0') !== true && isFile(join(at, name))) add(`hooks/${name}`, top, at, text)

@@ -47,7 +47,7 @@ const mostNames = 64
 const freshMs = 1_000
 const settledMs = 50
 
-/** Follows all links in the folders that tools may enter; those below `node_modules` and the like are left alone. */
+/** Follows all links in the folders that these rules let it enter; those below `node_modules` and the like are left alone. */
 export function watchLinks(root: Root, rules: PathRules): LinkWatch {
   const targets = new Map<string, string>()
   let version = 0

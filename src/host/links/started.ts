@@ -20,6 +20,10 @@ export interface Starter {
 /** Something that is started together: what it names, and whom it calls. */
 interface Piece {
   starter: string
+  /** The folder that what it says counts from. */
+  base: string
+  /** It is longer than what is looked at. */
+  cut: boolean
   names: NamesIn
   calls: readonly string[]
 }
@@ -70,7 +74,7 @@ export function openStarted(root: string): Started {
       stamp,
       alone: hasOneName(at),
       base,
-      unread: text === undefined || parts.itself.length > longestStarter,
+      unread: text === undefined,
       itself: piece(parts.itself),
       called: new Map([...parts.called].map(([name, said]) => [name, () => piece(said)])),
       by: parts.by,
@@ -173,21 +177,31 @@ function pieceOf(starter: string, text: string, bases: readonly string[], root: 
   const here = text.replaceAll(/(?<![\w/])(?:~|\$HOME|\$\{HOME\})\//g, () => `${home}/`).replaceAll(`${root}/`, () => ' ')
   // What is told by its whole path counts from the top.
   const names = namesIn(here, here === text ? bases : [...new Set([...bases, ''])])
-  return { starter, names, calls: Object.keys(callers).filter((key) => callers[key]?.test(here)) }
+  const calls = Object.keys(callers).filter((key) => callers[key]?.test(here))
+  return { starter, base: bases[0] ?? '', cut: here.length > longestStarter, names, calls }
 }
 
-async function namedIn(
-  pieces: readonly Piece[],
-  unread: readonly { starter: string; base: string }[],
-  pace: Pace,
-): Promise<Named> {
-  const tables = { whole: new Map<string, string>(), modules: new Map<string, string>(), ends: new Map<string, string>() }
-  for (const { starter, names } of pieces) {
-    for (const key of ['whole', 'modules', 'ends'] as const)
+async function namedIn(pieces: readonly Piece[], unread: { starter: string; base: string }[], pace: Pace): Promise<Named> {
+  const tables = {
+    whole: new Map<string, string>(),
+    modules: new Map<string, string>(),
+    ends: new Map<string, string>(),
+    below: new Map<string, string>(),
+  }
+  for (const { starter, base, cut, names } of pieces) {
+    if (cut) unread.push({ starter, base })
+    for (const key of ['whole', 'modules', 'ends', 'below'] as const)
       for (const name of names[key]) if (!tables[key].has(name)) tables[key].set(name, starter)
     if (pace.due()) await pace.turn()
   }
-  const { whole, modules, ends } = tables
+  const { whole, modules, ends, below } = tables
+  const aboveOf = (path: string): string | undefined => {
+    for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) {
+      const found = below.get(path.slice(0, at))
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
   const byEnd = (path: string): string | undefined => {
     for (let from = 0; ; from = path.indexOf('/', from) + 1) {
       const found = ends.get(path.slice(from))
@@ -203,7 +217,8 @@ async function namedIn(
       if (starter !== undefined) return { starter, how: name.startsWith('*/') ? 'end' : 'whole' }
     }
     const ended = ends.size > 0 ? (byEnd(path) ?? byEnd(path.replace(/\.[^./]+$/, '.'))) : undefined
-    if (ended !== undefined) return { starter: ended, how: 'end' }
+    const around = ended ?? (below.size > 0 ? aboveOf(path) : undefined)
+    if (around !== undefined) return { starter: around, how: 'end' }
     const large = unread.find(({ base }) => base === '' || path.startsWith(`${base}/`))
     return large && { starter: large.starter, how: 'unread' }
   }

@@ -8,6 +8,8 @@ export interface NamesIn {
   modules: Set<string>
   /** The ends of paths, where the text goes to other folders first. */
   ends: Set<string>
+  /** Folders in which programs are looked for. */
+  below: Set<string>
   /** Everything it says, by word. */
   words: Set<string>
 }
@@ -22,6 +24,9 @@ const goesByOption = /["'\s]-C["'\s]/
 /** What programs take a module or a file without its ending after: as the first or second word that is no option. */
 const loads =
   /^(?:.*\/)?(?:node|bun|deno|tsx|ts-node|python[\d.]*w?|pypy[\d.]*|py|ruby|perl|php|lua|-m|-r|--require|--import|--(?:experimental-)?loader|require|import)$/i
+/** What says that programs are looked for in a folder, up to the folder: `PATH_add tools`, `"eslint.nodePath": "tools"`. Not where modules are: those are everyday code. */
+const searched =
+  /(?<!\w)(?:PATH|_\.path|tsdk|nodePath|goroot|toolsGopath|java\.home|javaHome)["']?[ \t]*[:=][ \t]*(\[[^\]]{0,2000}|"[^"\n]*"|'[^'\n]*'|[^"'\s;&|]+)|\b(?:PATH_add|path_add[ \t]+PATH)[ \t]+([^\n;&|#]+)/g
 /** Stands for a blank that does not end a word. */
 const blank = '\u0001'
 const dotted = /^[a-z_]\w*(?:\.[a-z_]\w*)+$/i
@@ -39,7 +44,9 @@ export function namesIn(given: string, bases: readonly string[]): NamesIn {
       for (const word of wordsIn(piece.replaceAll(/\s/g, blank))) words.add(word.replaceAll(blank, ' ').trim())
   const loaded = new Set(wordsIn(loadedIn(text).join(' ')))
   const moves = goesElsewhere.test(text) || goesByOption.test(text)
-  const found: NamesIn = { whole: new Set(), modules: new Set(), ends: new Set(), words }
+  const found: NamesIn = { whole: new Set(), modules: new Set(), ends: new Set(), below: new Set(), words }
+  for (const folder of searchedIn(text)) for (const base of bases) found.below.add(joined(base, folder) ?? '')
+  found.below.delete('')
   for (const word of words) {
     const isModule = loaded.has(word) || word.includes('/') || dotted.test(word)
     const end = moves ? word.replace(/^(\.{0,2}\/)+/, '') : ''
@@ -60,6 +67,12 @@ export function namesIn(given: string, bases: readonly string[]): NamesIn {
   }
   found.whole.delete('')
   return found
+}
+
+function searchedIn(text: string): string[] {
+  return [...text.matchAll(searched)].flatMap(([, said, added = '']) =>
+    wordsIn((said ?? added).replaceAll(/\$\{[^}]*\}|\$\w+|%\w+%/g, ' ')),
+  )
 }
 
 function loadedIn(text: string): string[] {
