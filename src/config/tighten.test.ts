@@ -22,6 +22,8 @@ test('every setting says which way it is tighter, and in words what a looser val
       "limits.answerWithinMs": "trust",
       "limits.approvalTtlMs": "lower",
       "limits.approvalWaitMs": "lower",
+      "limits.auditFileBytes": "person",
+      "limits.auditKeptDays": "person",
       "limits.browserTimeoutMs": "lower",
       "limits.callTimeoutMs": "lower",
       "limits.commandTimeoutMs": "lower",

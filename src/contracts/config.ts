@@ -254,6 +254,7 @@ export const Config = Type.Object(
           description: 'How long an idempotency key is remembered.',
         }),
         auditFileBytes: Type.Integer({
+          ...whole,
           minimum: 65_536,
           tighter: 'person',
           default: 67_108_864,
@@ -261,6 +262,7 @@ export const Config = Type.Object(
             'A file of the audit log that has grown to this is closed, and the log goes on in the next. Not in a project’s own file.',
         }),
         auditKeptDays: Type.Integer({
+          ...whole,
           minimum: 0,
           tighter: 'person',
           default: 0,

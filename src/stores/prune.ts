@@ -7,12 +7,12 @@ import { bytesBelow } from '../host/state-size.ts'
 import type { AuditStore } from './audit.ts'
 import { evidenceBeyond, type EvidenceFile } from './evidence.ts'
 import { agedOf, bytesOf, discardAll, findOldStates, unnamed } from './prune-snapshots.ts'
+import { daysAgo, dayMs } from './retention.ts'
 import type { SnapshotStore } from './snapshots.ts'
 
 /** So much is done with the project's lock, or in one transaction; then others have a turn. */
 const few = 32
 const idsTold = 500
-const dayMs = 86_400_000
 
 /** Rows that go by age; `?` is the time. Never what waits, and no answer that still counts. */
 const oldRows: Record<string, { table: string; where: string; least?: number }> = {
@@ -50,7 +50,6 @@ interface Parts {
 export function openPruning({ state, contents, db, audit, snapshots, exclusive }: Parts): Pruning {
   let folder: StateFolder | undefined
   const evidence = (): StateFolder | undefined => (folder ??= state.has('evidence') ? state.sub('evidence') : undefined)
-  const cutoff = (days: number): number => Date.now() - days * dayMs
   const count = (table: string, where: string, time: number): number =>
     db.get<{ n: number }>(`SELECT count(*) AS n FROM ${table} WHERE ${where}`, time)?.n ?? 0
   /** A log of which nothing is known to be wrong. */
@@ -67,7 +66,7 @@ export function openPruning({ state, contents, db, audit, snapshots, exclusive }
   }
 
   const planning = function* (days: number): Steps<Omit<PrunePlan, 'broken'>> {
-    const before = cutoff(days)
+    const before = daysAgo(days)
     const going: Amount[] = []
     const add = (what: string, number: number, bytes: number): void => void (number && going.push({ what, count: number, bytes }))
     const files = closedBefore(before)
@@ -184,7 +183,7 @@ export function openPruning({ state, contents, db, audit, snapshots, exclusive }
       return { ...plan, going, bytes: going.reduce((sum, { bytes }) => sum + bytes, 0), broken: verdict.why }
     },
     async carryOut({ days, broken }, by) {
-      const before = cutoff(days)
+      const before = daysAgo(days)
       const gone = await dropStates(before, by)
       gone.push(await runInSlices(dropEvidence(days)), ...(await runInSlices(dropRows(before))))
       const last = broken === undefined ? closedBefore(before).at(-1) : undefined
