@@ -1,5 +1,6 @@
 import { accessSync, constants, lstatSync, type Stats } from 'node:fs'
 import { ToolError } from '../../contracts/errors.ts'
+import { openSerialQueue } from '../../text/serial-queue.ts'
 import { openPace } from '../../text/steps.ts'
 import { deepest } from '../paths.ts'
 import { behindLink, outermost } from './behind-secrets.ts'
@@ -217,14 +218,10 @@ export function watchHidden(root: string, sorting: VisibilityRules, kind: Kind =
     return found
   }
 
-  let looking: Promise<unknown> = Promise.resolve()
+  const inTurn = openSerialQueue()
   return {
-    scan() {
-      // Whoever asks wants to know what is now, not what a look found that had begun before.
-      const found = looking.then(lookOnce)
-      looking = found.catch(() => undefined)
-      return found
-    },
+    // Whoever asks wants to know what is now, not what a look found that had begun before.
+    scan: () => inTurn(lookOnce),
     known: () => known,
     follow(listener) {
       listeners.add(listener)
