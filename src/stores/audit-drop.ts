@@ -9,8 +9,8 @@ import { daysAgo } from './retention.ts'
 
 /** The files of a log that are full, and how the oldest of them go. */
 export interface Dropping {
-  /** Oldest first. */
-  files(): AuditFile[]
+  /** The files of the log that are full and whose entries are all from before a time, oldest first. */
+  filesUntil(time: string): AuditFile[]
   /** Drops the files before the one that begins with this entry. The log says by whom; what is left of it verifies as before. */
   drop(before: number, by: string): AuditFile[]
   /** Removes files that were dropped and whose process died before they were gone. */
@@ -44,8 +44,16 @@ export function openDropping({ folder, lock, keptDays, now, dropped, write, must
     log.begin()
     return log.closed().map(({ name, first, from, bytes }) => {
       const [line] = lastLines({ ...log, begin: () => from, size: () => from + bytes }, 1)
-      return { name, bytes, first, last: line?.seq ?? 0, until: line?.at ?? '' }
+      const begun = lineOf(log, first)?.at ?? ''
+      return { name, bytes, first, last: line?.seq ?? 0, until: line ? (line.at > begun ? line.at : begun) : '' }
     })
+  }
+
+  /** Up to the first that is younger, whatever a clock that was set back made of those behind it. */
+  const filesUntil = (time: string): AuditFile[] => {
+    const all = files()
+    const younger = all.findIndex(({ until }) => until === '' || until >= time)
+    return younger < 0 ? all : all.slice(0, younger)
   }
 
   const drop = (before: number, by: string): AuditFile[] => {
@@ -86,8 +94,7 @@ export function openDropping({ folder, lock, keptDays, now, dropped, write, must
     ageing = undefined
     const least = new Date(daysAgo(keptDays)).toISOString()
     try {
-      const aged = files().filter(({ until }) => until !== '' && until < least)
-      const last = aged.at(-1)
+      const last = filesUntil(least).at(-1)
       if (last) drop(last.last + 1, 'limits.auditKeptDays')
     } catch {
       // They are still there; the next file that is closed is another occasion.
@@ -95,7 +102,7 @@ export function openDropping({ folder, lock, keptDays, now, dropped, write, must
   }
 
   return {
-    files,
+    filesUntil,
     drop,
     clear,
     dropAgedSoon() {

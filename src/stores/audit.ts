@@ -31,7 +31,7 @@ import { copyOf, verifyLog, type Anchored, type Asked, type LogCopy } from './au
 /** Reads are written down together; this is the most that kill -9 can take of them. */
 const groupMs = 20
 
-export interface AuditStore extends AuditStream, Pick<Dropping, 'files' | 'drop'> {
+export interface AuditStore extends AuditStream, Pick<Dropping, 'filesUntil' | 'drop'> {
   /** For reads: written with its neighbours within a few milliseconds. */
   note(entry: AuditEntry): void
   /** In the log when it returns; with `durable` on the disk itself. */
@@ -324,7 +324,7 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
       write({ event: 'audit.renewed', message, details: { kept, before } }, true)
       return kept
     },
-    files: dropping.files,
+    filesUntil: dropping.filesUntil,
     drop: dropping.drop,
     close() {
       stream.close()

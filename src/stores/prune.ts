@@ -7,12 +7,12 @@ import { bytesBelow } from '../host/state-size.ts'
 import type { AuditStore } from './audit.ts'
 import { evidenceBeyond, type EvidenceFile } from './evidence.ts'
 import { agedOf, bytesOf, discardAll, findOldStates, unnamed } from './prune-snapshots.ts'
-import { daysAgo, dayMs } from './retention.ts'
 import type { SnapshotStore } from './snapshots.ts'
 
 /** So much is done with the project's lock, or in one transaction; then others have a turn. */
 const few = 32
 const idsTold = 500
+const dayMs = 86_400_000
 
 /** Rows that go by age; `?` is the time. Never what waits, and no answer that still counts. */
 const oldRows: Record<string, { table: string; where: string; least?: number }> = {
@@ -50,15 +50,11 @@ interface Parts {
 export function openPruning({ state, contents, db, audit, snapshots, exclusive }: Parts): Pruning {
   let folder: StateFolder | undefined
   const evidence = (): StateFolder | undefined => (folder ??= state.has('evidence') ? state.sub('evidence') : undefined)
+  const cutoff = (days: number): number => Math.max(0, Date.now() - days * dayMs)
   const count = (table: string, where: string, time: number): number =>
     db.get<{ n: number }>(`SELECT count(*) AS n FROM ${table} WHERE ${where}`, time)?.n ?? 0
   /** A log of which nothing is known to be wrong. */
-  const closedBefore = (time: number): ReturnType<AuditStore['files']> => {
-    const least = new Date(time).toISOString()
-    const files = audit.files()
-    const younger = files.findIndex(({ until }) => until === '' || until >= least)
-    return younger < 0 ? files : files.slice(0, younger)
-  }
+  const closedBefore = (time: number): ReturnType<AuditStore['filesUntil']> => audit.filesUntil(new Date(time).toISOString())
 
   const oldEvidence = function* (days: number): Steps<EvidenceFile[]> {
     const own = evidence()
@@ -66,7 +62,7 @@ export function openPruning({ state, contents, db, audit, snapshots, exclusive }
   }
 
   const planning = function* (days: number): Steps<Omit<PrunePlan, 'broken'>> {
-    const before = daysAgo(days)
+    const before = cutoff(days)
     const going: Amount[] = []
     const add = (what: string, number: number, bytes: number): void => void (number && going.push({ what, count: number, bytes }))
     const files = closedBefore(before)
@@ -183,7 +179,7 @@ export function openPruning({ state, contents, db, audit, snapshots, exclusive }
       return { ...plan, going, bytes: going.reduce((sum, { bytes }) => sum + bytes, 0), broken: verdict.why }
     },
     async carryOut({ days, broken }, by) {
-      const before = daysAgo(days)
+      const before = cutoff(days)
       const gone = await dropStates(before, by)
       gone.push(await runInSlices(dropEvidence(days)), ...(await runInSlices(dropRows(before))))
       const last = broken === undefined ? closedBefore(before).at(-1) : undefined

@@ -1,7 +1,7 @@
 import { bounds } from '../contracts/kept.ts'
 import type { Database } from '../host/database.ts'
 
-export const dayMs = 86_400_000
+const dayMs = 86_400_000
 
 /** However many days: a date before the first there is would be none. */
 export const daysAgo = (days: number): number => Math.max(0, Date.now() - days * dayMs)

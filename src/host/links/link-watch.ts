@@ -212,7 +212,9 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
 
   const inTurn = openSerialQueue()
   return {
-    scan: () => inTurn(lookOnce),
+    scan() {
+      return inTurn(lookOnce)
+    },
     changed: () => void (lookedAt = Number.NEGATIVE_INFINITY),
     close() {
       toldOf.clear()

@@ -1,11 +1,11 @@
 import { accessSync, constants, lstatSync, type Stats } from 'node:fs'
 import { ToolError } from '../../contracts/errors.ts'
-import { openSerialQueue } from '../../text/serial-queue.ts'
 import { openPace } from '../../text/steps.ts'
 import { deepest } from '../paths.ts'
 import { behindLink, outermost } from './behind-secrets.ts'
 import { below, entriesIn, readable, type Entry, type Place } from './entries.ts'
 import { watchFolders } from './folder-watch.ts'
+import { openSerialQueue } from '../../text/serial-queue.ts'
 import { isCertificate, isRepository, classifyEntry, type Kind, type VisibilityRules } from './classify-entry.ts'
 import { isOnlyCertificates, withoutCredentials } from './content-checks.ts'
 
