@@ -178,7 +178,7 @@ function keptPage(kept) {
       ...code(tables).map((name) => `table ${name}`),
       ...code(shared).map((name) => `${name} (of all projects)`),
     ].join(', ')
-  return `${head}# What is kept, and how much of it\n\nThe state of a project lies outside of it; \`handrail state\` says where. Everything in it is here, with its bound. \`handrail state\` shows the sizes, \`handrail doctor\` says when they are large, and \`handrail prune\` takes away what is old or no longer named, after it has said what that is. A state of a file that Handrail did not write, perhaps the only copy of somebody's work, is never pruned.\n\n${rows(
+  return `${head}# What is kept, and how much of it\n\nThe state of a project lies outside of it; \`handrail state\` says where. Everything in it is listed here, with what limits it. Two things grow with the work itself: the originals of different files add up, and closed files of the log stay until \`handrail prune\` or \`limits.auditKeptDays\` takes them. \`handrail state\` shows the sizes, \`handrail doctor\` says when they are large, and \`handrail prune\` takes away what is old or no longer named, after it has said what that is. A state of a file that Handrail did not write, perhaps the only copy of somebody's work, is never pruned.\n\n${rows(
     ['what', 'where', 'bound', 'then'],
     kept.map((row) => [row.what, where(row), row.bound, row.after]),
   )}\n`

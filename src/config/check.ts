@@ -11,6 +11,7 @@ export interface Schema extends Direction {
   const?: unknown
   default?: unknown
   minimum?: number
+  maximum?: number
   minLength?: number
   maxLength?: number
   maxItems?: number
@@ -85,7 +86,9 @@ function wanted(schema: Schema): string {
     case 'boolean':
       return 'true or false'
     case 'integer':
-      return `a whole number of at least ${schema.minimum ?? 0}`
+      return (schema.maximum ?? Number.MAX_SAFE_INTEGER) < Number.MAX_SAFE_INTEGER
+        ? `a whole number from ${schema.minimum ?? 0} to ${schema.maximum}`
+        : `a whole number of at least ${schema.minimum ?? 0}`
     case 'array':
       return schema.items?.minLength ? 'a list of texts that are not empty' : 'a list of texts'
     default:

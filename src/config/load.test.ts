@@ -100,6 +100,14 @@ test.each(leaves)(
   },
 )
 
+test('no setting is a time that no timer runs and no date has, and who says one is told how long it may be', () => {
+  for (const { key, schema } of leaves.filter((leaf) => leaf.key.endsWith('Ms')))
+    expect([key, schema.maximum]).toEqual([key, key.endsWith('TtlMs') ? 3_153_600_000_000 : 2 ** 31 - 1])
+  expect(() => loadConfig({ flags: { 'call-timeout-ms': String(2 ** 31) } })).toThrow(
+    '--call-timeout-ms must be a whole number from 100 to 2147483647, not 2147483648',
+  )
+})
+
 test('a hostile prototype in the file changes nothing', () => {
   expect(() => loadConfig({ project: { name: 'x.json', text: '{"__proto__":{"mode":"developer"}}' } })).toThrow(/unknown setting/)
   expect(loadConfig({}).config.mode).toBe('user')

@@ -6,6 +6,10 @@ const entry = { maxLength: 1_000 } as const
 const text = { maxLength: 4_096 } as const
 const list = { maxItems: 1_000 } as const
 const whole = { maximum: Number.MAX_SAFE_INTEGER } as const
+/** Milliseconds. No timer runs longer: one that is asked to is over at once. */
+const time = { maximum: 2_147_483_647 } as const
+/** A hundred years: what counts until then ends at a date there is. */
+const lifetime = { maximum: 3_153_600_000_000 } as const
 
 /**
  * Every setting there is: the policy file of seed 000 §6 with our own additions. Field names are also flags and environment variables.
@@ -171,7 +175,7 @@ export const Config = Type.Object(
             'States kept per file of those written through Handrail. The original, the present state and the one before it are never dropped. States that Handrail did not write are kept besides: the newest 200, and older ones for 30 days.',
         }),
         callTimeoutMs: Type.Integer({
-          ...whole,
+          ...time,
           minimum: 100,
           tighter: 'lower',
           loosens: 'lets a call run for {} ms',
@@ -179,7 +183,7 @@ export const Config = Type.Object(
           description: 'Longest a call may run.',
         }),
         approvalWaitMs: Type.Integer({
-          ...whole,
+          ...time,
           minimum: 0,
           tighter: 'lower',
           loosens: 'lets a call wait {} ms for you',
@@ -187,7 +191,7 @@ export const Config = Type.Object(
           description: 'How long a call waits for a person before it answers with the approval id.',
         }),
         answerWithinMs: Type.Integer({
-          ...whole,
+          ...time,
           minimum: 1_000,
           tighter: 'trust',
           loosens: 'makes calls answer within {} ms',
@@ -196,7 +200,7 @@ export const Config = Type.Object(
             'Longest a call over MCP takes in all where it waits for a person: run time and waiting together. It must lie below the time limit of the client.',
         }),
         approvalTtlMs: Type.Integer({
-          ...whole,
+          ...lifetime,
           minimum: 1_000,
           tighter: 'lower',
           loosens: 'lets an approval count for {} ms',
@@ -205,7 +209,7 @@ export const Config = Type.Object(
             'After this an unanswered question is denied, and an unused approval lapses. A no holds as long, and for a day at least.',
         }),
         runApprovalTtlMs: Type.Integer({
-          ...whole,
+          ...lifetime,
           minimum: 1_000,
           tighter: 'lower',
           loosens: 'lets an approval of a run count for {} ms',
@@ -247,7 +251,7 @@ export const Config = Type.Object(
           description: 'Calls of one client that may wait for their turn.',
         }),
         idempotencyTtlMs: Type.Integer({
-          ...whole,
+          ...lifetime,
           minimum: 1_000,
           tighter: 'trust',
           loosens: 'remembers for {} ms which calls were made already',
@@ -271,7 +275,7 @@ export const Config = Type.Object(
             'Closed files of the audit log whose last entry is older than so many days are dropped. 0: none is, until you say `handrail prune`. Not in a project’s own file.',
         }),
         searchTimeoutMs: Type.Integer({
-          ...whole,
+          ...time,
           minimum: 100,
           tighter: 'lower',
           loosens: 'lets a search run for {} ms',
@@ -279,7 +283,7 @@ export const Config = Type.Object(
           description: 'Longest a search may take.',
         }),
         regexTimeoutMs: Type.Integer({
-          ...whole,
+          ...time,
           minimum: 10,
           tighter: 'lower',
           loosens: 'lets one replacement run for {} ms',
@@ -287,7 +291,7 @@ export const Config = Type.Object(
           description: 'Longest one replacement may take.',
         }),
         browserTimeoutMs: Type.Integer({
-          ...whole,
+          ...time,
           minimum: 1_000,
           tighter: 'lower',
           loosens: 'lets a page load for {} ms',
@@ -295,7 +299,7 @@ export const Config = Type.Object(
           description: 'Longest a page may take to load or settle.',
         }),
         commandTimeoutMs: Type.Integer({
-          ...whole,
+          ...time,
           minimum: 1_000,
           tighter: 'lower',
           loosens: 'lets a script run for {} ms',

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { ToolError } from '../contracts/errors.ts'
+import { openSerialQueue } from '../text/serial-queue.ts'
 import { openConnection } from './database.ts'
 
 /**
@@ -34,7 +35,7 @@ export function openLock(path: string): Lock {
     isQuiet = true
     connection.exec('BEGIN EXCLUSIVE')
   }
-  let line: Promise<unknown> = Promise.resolve()
+  const inTurn = openSerialQueue()
   let turnSince = Number.NEGATIVE_INFINITY
   let releasedAt = Number.NEGATIVE_INFINITY
   const giveWay = async (): Promise<void> => {
@@ -72,7 +73,7 @@ export function openLock(path: string): Lock {
   }
   return {
     hold(act, signal) {
-      const turn = line.then(async () => {
+      return inTurn(async () => {
         signal?.throwIfAborted()
         await take(signal)
         try {
@@ -81,8 +82,6 @@ export function openLock(path: string): Lock {
           release()
         }
       })
-      line = turn.catch(() => undefined)
-      return turn
     },
     holdNow(act) {
       const until = performance.now() + briefMs

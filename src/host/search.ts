@@ -1,31 +1,11 @@
-import { createRequire } from 'node:module'
 import { ToolError } from '../contracts/errors.ts'
 import { compileGlobs } from '../text/glob.ts'
 import { decodeText, type Files } from './files.ts'
 import { byText, runInSlices, openPace, sorted } from '../text/steps.ts'
-import type { PathRules } from './paths.ts'
 import { splitPath } from './paths.ts'
-import { runProcess } from './process.ts'
-import type { RegexEngine } from './regex.ts'
-import { readPattern, type SearchPattern } from './regex-dialect.ts'
-import { openFolder, type Root } from './walk.ts'
-
-export interface Match {
-  path: string
-  line: number
-  preview: string
-}
-
-export interface SearchRequest {
-  path: string
-  regex: string
-  filePattern: string | undefined
-  most: number
-  /** Whose search it is. */
-  client: string
-  signal: AbortSignal
-  onProgress?: (filesDone: number) => void
-}
+import { readPattern } from './regex-dialect.ts'
+import { confirmed, propose, type Hits } from './ripgrep.ts'
+import { tooSlow, type Match, type SearchParts, type SearchRequest, type SearchState } from './search-request.ts'
 
 export interface Search {
   readonly engine: 'ripgrep' | 'node'
@@ -41,9 +21,6 @@ export interface Found {
 const longestPreview = 400
 /** Larger files are no text anybody searches; our own reads pass them over, whatever is proposed. */
 const largestFile = 16 << 20
-/** How many hits are collected to be put in order before the first `most` are taken, and how long their paths may be together. */
-const hitsInOrder = 100_000
-const charactersOfPaths = 32 << 20
 /** More than anybody reads; and how long what is kept of them may be together. */
 const mostMatches = 1_000_000
 const charactersKept = 32 << 20
@@ -56,7 +33,7 @@ const charactersAtOnce = 4 << 20
  * Content search. ripgrep proposes files and lines; what is answered comes only from our own judged reads, so that
  * nothing a link or a race could show it ever reaches the caller. Patterns it does not know go to the bounded engine.
  */
-export function openSearch(parts: Parts): Search {
+export function openSearch(parts: SearchParts): Search {
   const { files, rules, ripgrep } = parts
   return {
     engine: ripgrep === undefined ? 'node' : 'ripgrep',
@@ -64,7 +41,7 @@ export function openSearch(parts: Parts): Search {
       const pattern = readPattern(asked.regex)
       const names = splitPath(asked.path, rules)
       const { filePattern } = asked
-      const state: State = {
+      const state: SearchState = {
         asked: { ...asked, most: Math.min(asked.most, mostMatches) },
         pattern,
         cut: false,
@@ -87,121 +64,14 @@ export function openSearch(parts: Parts): Search {
   }
 }
 
-/** Where ripgrep's binary is, if its package came with one for this system. */
-export function findRipgrep(): string | undefined {
-  try {
-    const require = createRequire(import.meta.url)
-    const name = process.platform === 'win32' ? 'rg.exe' : 'rg'
-    return createRequire(require.resolve('@vscode/ripgrep')).resolve(
-      `@vscode/ripgrep-${process.platform}-${process.arch}/bin/${name}`,
-    )
-  } catch {
-    return undefined
-  }
-}
-
-type Hits = Map<string, number[]>
-
-/** One search under way. */
-interface State {
-  readonly asked: SearchRequest
-  readonly pattern: SearchPattern
-  cut: boolean
-  /** Characters that may still be kept. */
-  left: number
-}
-
-interface Parts {
-  root: Root
-  rules: PathRules
-  files: Files
-  forbidden: readonly string[]
-  regex: RegexEngine
-  timeoutMs: number
-  ripgrep?: string | undefined
-}
-
-async function propose(parts: Parts, ripgrep: string, names: readonly string[], state: State): Promise<Hits | undefined> {
-  const { asked, pattern } = state
-  if (pattern.ripgrep === undefined) return undefined
-  const folder = openFolder(parts.root, names)
-  const hits: Hits = new Map()
-  let count = 0
-  let length = 0
-  let rest: Buffer = Buffer.alloc(0)
-  try {
-    const end = await runProcess({
-      file: ripgrep,
-      args: [
-        '--no-config',
-        '--no-messages',
-        '--hidden',
-        '--no-ignore',
-        '--no-heading',
-        '--with-filename',
-        '--line-number',
-        '--null',
-        '--color=never',
-        // Only path and line number are of use; the line itself is read again by us.
-        '--max-columns=1',
-        '--crlf',
-        '--encoding=none',
-        ...(parts.root.mounts ? ['--one-file-system'] : []),
-        ...parts.forbidden.map((name) => `--iglob=!**/${escapeGlob(name)}`),
-        ...(isPlainGlob(asked.filePattern) ? [`--glob=${asked.filePattern}`] : []),
-        `--regexp=${pattern.ripgrep}`,
-        '--',
-        '.',
-      ],
-      cwd: folder.at('.'),
-      env: {},
-      signal: asked.signal,
-      timeoutMs: parts.timeoutMs,
-      onOutput(chunk) {
-        const data = rest.length ? Buffer.concat([rest, chunk]) : chunk
-        let from = 0
-        for (;;) {
-          // A path may hold a line break, so its end comes first.
-          const zero = data.indexOf(0, from)
-          const newline = zero < 0 ? -1 : data.indexOf(0x0a, zero)
-          if (newline < 0) break
-          const path = data.toString('utf8', from + 2, zero)
-          const line = Number.parseInt(data.toString('latin1', zero + 1, zero + 12), 10)
-          const lines = hits.get(path)
-          if (lines) lines.push(line)
-          else {
-            hits.set(path, [line])
-            length += path.length
-          }
-          count++
-          from = newline + 1
-        }
-        rest = data.subarray(from)
-        if (count <= Math.max(hitsInOrder, asked.most) && length <= charactersOfPaths) return undefined
-        state.cut = true
-        return 'stop'
-      },
-    })
-    if (end.timedOut) throw tooSlow(parts.timeoutMs)
-    asked.signal.throwIfAborted()
-    // Code 2 is a pattern it does not know (look-around, references), or a fault: the other engine decides.
-    return end.stopped || end.code === 0 || end.code === 1 || hits.size > 0 ? hits : undefined
-  } catch (cause) {
-    if (cause instanceof ToolError || asked.signal.aborted) throw cause
-    return undefined
-  } finally {
-    folder.close()
-  }
-}
-
 /** Takes the first hits in the order of their paths, and reads each line itself. */
 async function readHits(
-  parts: Parts,
+  parts: SearchParts,
   ripgrep: string,
   hits: Hits,
   base: string,
   wanted: (path: string) => boolean,
-  state: State,
+  state: SearchState,
 ): Promise<Match[]> {
   const { most, signal } = state.asked
   const matches: Match[] = []
@@ -235,40 +105,6 @@ async function readHits(
   return matches
 }
 
-/**
- * What ripgrep proposed was found under a name, which may have led outside for a moment; so the lines that were read by us
- * must match themselves. It is asked once more, about these lines on its stdin, without their CR.
- */
-async function confirmed(parts: Parts, ripgrep: string, matches: Match[], { asked, pattern }: State): Promise<Match[]> {
-  if (matches.length === 0) return []
-  const input = matches.map((match) => `${match.preview.endsWith('\r') ? match.preview.slice(0, -1) : match.preview}\n`).join('')
-  let output = ''
-  const end = await runProcess({
-    file: ripgrep,
-    args: [
-      '--no-config',
-      '--text',
-      '--line-number',
-      '--no-filename',
-      '--color=never',
-      '--max-columns=1',
-      '--encoding=none',
-      `--regexp=${pattern.ripgrep}`,
-      '-',
-    ],
-    cwd: '/',
-    env: {},
-    signal: asked.signal,
-    timeoutMs: parts.timeoutMs,
-    input,
-    onOutput: (chunk) => void (output += chunk.toString('latin1')),
-  })
-  if (end.timedOut) throw tooSlow(parts.timeoutMs)
-  asked.signal.throwIfAborted()
-  const lines = new Set(output.split('\n').map((line) => Number.parseInt(line, 10)))
-  return matches.filter((_, index) => lines.has(index + 1))
-}
-
 /** The given lines of a text, walking from line to line without splitting the whole. */
 function* linesAt(text: string, lines: number[]): Generator<{ line: number; preview: string }> {
   let number = 1
@@ -286,7 +122,12 @@ function* linesAt(text: string, lines: number[]): Generator<{ line: number; prev
 }
 
 /** Without ripgrep, or for patterns only JavaScript knows: our own walk, the bounded engine for the pattern. */
-async function scanInNode(parts: Parts, state: State, base: string, wanted: (path: string) => boolean): Promise<Match[]> {
+async function scanInNode(
+  parts: SearchParts,
+  state: SearchState,
+  base: string,
+  wanted: (path: string) => boolean,
+): Promise<Match[]> {
   const { files, regex } = parts
   const { asked, pattern } = state
   const until = performance.now() + parts.timeoutMs
@@ -336,7 +177,7 @@ async function scanInNode(parts: Parts, state: State, base: string, wanted: (pat
 }
 
 /** The text of a file that may be read; binary, unreadable and vanished ones are passed over. */
-function textOf(files: Files, path: string, state: State): string | undefined {
+function textOf(files: Files, path: string, state: SearchState): string | undefined {
   try {
     return decodeText(files.read(path, largestFile), path)
   } catch (fault) {
@@ -346,7 +187,7 @@ function textOf(files: Files, path: string, state: State): string | undefined {
   }
 }
 
-function keep(matches: Match[], match: Match, state: State): void {
+function keep(matches: Match[], match: Match, state: SearchState): void {
   const kept = shown(match)
   state.left -= kept.preview.length
   if (state.left >= 0) matches.push(kept)
@@ -358,19 +199,4 @@ function shown(match: Match): Match {
   const line = match.preview.endsWith('\r') ? match.preview.slice(0, -1) : match.preview
   const start = Buffer.from(line.slice(0, longestPreview), 'utf16le').toString('utf16le')
   return { ...match, preview: line.length > longestPreview ? `${start}…` : start }
-}
-
-/** Patterns both glob dialects read alike; others are only applied by ours. */
-function isPlainGlob(glob: string | undefined): glob is string {
-  return glob !== undefined && /^[^!()[\]{}\\]+$/.test(glob) && !glob.startsWith('/')
-}
-
-function escapeGlob(name: string): string {
-  return name.replace(/[[\]{}*?!\\]/g, '\\$&')
-}
-
-function tooSlow(ms: number): ToolError {
-  return new ToolError('E_TIMEOUT', `The search took longer than ${ms} ms`, {
-    hint: 'Search a smaller folder, or give a filePattern.',
-  })
 }

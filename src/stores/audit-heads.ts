@@ -1,3 +1,4 @@
+import { ToolError } from '../contracts/errors.ts'
 import { bootId } from '../host/heads.ts'
 import type { LogFile } from '../host/state-folder.ts'
 
@@ -41,6 +42,15 @@ export interface ExternalHead {
 export function lost({ last, durable, boot }: ExternalHead, end: Line): string | undefined {
   if (end.seq >= last.seq || (end.seq >= durable.seq && boot !== bootId())) return undefined
   return `it is missing: the log had ${last.seq} entries, as its head kept apart says. It was removed, cut or put back to an older state`
+}
+
+export function broken(message: string): ToolError {
+  return new ToolError('E_IO', message, {
+    details: { audit: 'broken' },
+    hint:
+      'What cannot be written down is not done. A person can look with `handrail audit verify`, and start a new log that ' +
+      'records the break with `handrail audit renew`.',
+  })
 }
 
 export function writeExternalHead(file: LogFile, apart: Omit<ExternalHead, 'at' | 'boot'>): void {

@@ -1,4 +1,5 @@
-import type { AuditLine } from '../contracts/audit.ts'
+import { createHash } from 'node:crypto'
+import type { AuditEntry, AuditLine } from '../contracts/audit.ts'
 
 /** What reading lines needs of a log. */
 export interface Readable {
@@ -6,6 +7,21 @@ export interface Readable {
   begin(): number
   size(): number
   readAt(position: number, length: number): Buffer
+}
+
+type Stamped = AuditEntry & { at: string }
+
+export function stamp(entry: AuditEntry): Stamped {
+  return Object.assign(entry, { at: new Date().toISOString() })
+}
+
+/** The hash covers the exact bytes of the line up to the hash itself, so that any changed byte shows. */
+export function compose(entry: AuditEntry, seq: number, prev: string): { text: string; hash: string } {
+  // Number and event first: who looks for either need not take the line apart.
+  const { event, ...rest } = entry
+  const body = JSON.stringify({ seq, event, ...rest, prev })
+  const hash = createHash('sha256').update(body).digest('hex')
+  return { text: `${body.slice(0, -1)},"hash":"${hash}"}\n`, hash }
 }
 
 export function parse(text: string): AuditLine | undefined {

@@ -1,12 +1,13 @@
-import { createHash } from 'node:crypto'
-import type { AuditEntry, AuditFile, AuditLine, AuditStream, AuditVerdict } from '../contracts/audit.ts'
+import type { AuditEntry, AuditLine, AuditStream, AuditVerdict } from '../contracts/audit.ts'
 import { ToolError } from '../contracts/errors.ts'
 import { runToEnd, runInSlices, wait, type Steps } from '../text/steps.ts'
 import type { Lock } from '../host/lock.ts'
 import type { LogFile, StateFolder } from '../host/state-folder.ts'
+import { openDropping, type Dropping } from './audit-drop.ts'
 import { closedNames, openAuditFiles, type AuditFiles } from './audit-files.ts'
 import { headingOf, lineOf, placeOf } from './audit-find.ts'
 import {
+  broken,
   genesis,
   lost,
   readExternalHead,
@@ -16,21 +17,21 @@ import {
   start,
   writeExternalHead,
   writeChecked,
-  writeDropped,
   writeHead,
   type ExternalHead,
   type Checked,
   type Dropped,
   type End,
 } from './audit-heads.ts'
-import { lastLines, linesOf, parse } from './audit-lines.ts'
+import { compose, lastLines, linesOf, parse, stamp } from './audit-lines.ts'
+import { repair } from './audit-repair.ts'
 import { openStream } from './audit-stream.ts'
 import { copyOf, verifyLog, type Anchored, type Asked, type LogCopy } from './audit-verify.ts'
 
 /** Reads are written down together; this is the most that kill -9 can take of them. */
 const groupMs = 20
 
-export interface AuditStore extends AuditStream {
+export interface AuditStore extends AuditStream, Pick<Dropping, 'filesUntil' | 'drop'> {
   /** For reads: written with its neighbours within a few milliseconds. */
   note(entry: AuditEntry): void
   /** In the log when it returns; with `durable` on the disk itself. */
@@ -48,10 +49,6 @@ export interface AuditStore extends AuditStream {
   lines(from?: number): Iterable<AuditLine>
   head(): { seq: number; hash: string; at: string }
   renew(): string[]
-  /** The files of the log that are full and whose entries are all from before a time, oldest first. */
-  filesUntil(time: string): AuditFile[]
-  /** Drops the files before the one that begins with this entry. The log says by whom; what is left of it verifies as before. */
-  drop(before: number, by: string): AuditFile[]
   close(): void
 }
 
@@ -79,10 +76,16 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
   let waiting: AuditEntry[] = []
   let timer: NodeJS.Timeout | undefined
   let stuck = false
-  let ageing: NodeJS.Immediate | undefined
-  /** Whether this process has looked for files that are too old since the last was closed. */
-  let looked = bounds.keptDays === 0
-  clearDropped()
+  const dropping = openDropping({
+    folder,
+    lock,
+    keptDays: bounds.keptDays,
+    now: () => ({ log, apartFile, number: apart.log }),
+    dropped,
+    write: (entry, durable) => write(entry, durable),
+    mustStand: () => mustStand(),
+  })
+  dropping.clear()
 
   const flush = (durable = false): void => {
     clearTimeout(timer)
@@ -113,8 +116,7 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
       stuck = false
     })
     stream.poll()
-    if (!looked) ageing ??= setImmediate(dropAged)
-    looked = true
+    dropping.dropAgedSoon()
   }
 
   const write = (entry: AuditEntry, durable = false): void => {
@@ -137,67 +139,7 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
     const before = log.rotate(first)
     const details = { before, first, last: at.seq, hash: at.hash }
     batch.unshift(stamp({ event: 'audit.rotated', message: `the log goes on in a new file; ${before} is closed`, details }))
-    looked = bounds.keptDays === 0
-  }
-
-  /** By age alone: no number of entries that an agent can bring about makes an older one go. */
-  function dropAged(): void {
-    ageing = undefined
-    const least = new Date(Math.max(0, Date.now() - bounds.keptDays * 86_400_000)).toISOString()
-    try {
-      const last = filesUntil(least).at(-1)
-      if (last) drop(last.last + 1, 'limits.auditKeptDays')
-    } catch {
-      // They are still there; the next file that is closed is another occasion.
-    }
-  }
-
-  function files(): AuditFile[] {
-    log.begin()
-    return log.closed().map(({ name, first, from, bytes }) => {
-      const [line] = lastLines({ ...log, begin: () => from, size: () => from + bytes }, 1)
-      const begun = lineOf(log, first)?.at ?? ''
-      return { name, bytes, first, last: line?.seq ?? 0, until: line ? (line.at > begun ? line.at : begun) : '' }
-    })
-  }
-
-  /** Up to the first that is younger, whatever a clock that was set back made of those behind it. */
-  function filesUntil(time: string): AuditFile[] {
-    const all = files()
-    const younger = all.findIndex(({ until }) => until === '' || until >= time)
-    return younger < 0 ? all : all.slice(0, younger)
-  }
-
-  function drop(before: number, by: string): AuditFile[] {
-    const going = files().filter(({ last }) => last > 0 && last < before)
-    const last = going.at(-1)
-    if (!last) return []
-    const line = lineOf(log, last.last)
-    const next = lineOf(log, last.last + 1)
-    if (!line || next?.prev !== line.hash) throw broken(`${last.name} does not go on in the next file, so nothing is dropped`)
-    const end = placeOf(log, line.seq + 1)
-    const bytes = going.reduce((sum, file) => sum + file.bytes, 0)
-    const names = going.map(({ name }) => name)
-    // First the entry, then the block that counts, then the files: whenever a process dies, what is left is whole.
-    const details = { upTo: line.seq, hash: line.hash, files: names.slice(-20), count: names.length, bytes }
-    const message = `entries up to ${line.seq} were dropped with the files that held them`
-    write({ event: 'audit.pruned', by, message, details }, true)
-    lock.holdNow(() => {
-      mustStand()
-      if (dropped().end >= end) return
-      const point = { seq: line.seq, hash: line.hash, end, log: apart.log, by: by.slice(0, 80), at: new Date().toISOString() }
-      writeDropped(apartFile, point)
-      apartFile.flush()
-      clearDropped()
-      mustStand()
-    })
-    return going
-  }
-
-  /** Files that were dropped and whose process died before they were gone. */
-  function clearDropped(): void {
-    const { seq } = dropped()
-    for (const { name, first } of closedNames(folder)) if (first <= seq) folder.remove(name)
+    dropping.fileClosed()
   }
 
   const astray = (closedToo: boolean): string | undefined => {
@@ -382,11 +324,11 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
       write({ event: 'audit.renewed', message, details: { kept, before } }, true)
       return kept
     },
-    filesUntil,
-    drop,
+    filesUntil: dropping.filesUntil,
+    drop: dropping.drop,
     close() {
       stream.close()
-      if (ageing) clearImmediate(ageing)
+      dropping.close()
       try {
         flush()
       } finally {
@@ -400,75 +342,8 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
 
 const unknown: ExternalHead = { log: 1, last: { seq: 0, hash: genesis }, durable: { seq: 0, hash: genesis }, at: '', boot: '' }
 
-function broken(message: string): ToolError {
-  return new ToolError('E_IO', message, {
-    details: { audit: 'broken' },
-    hint:
-      'What cannot be written down is not done. A person can look with `handrail audit verify`, and start a new log that ' +
-      'records the break with `handrail audit renew`.',
-  })
-}
-
-type Stamped = AuditEntry & { at: string }
-
-function stamp(entry: AuditEntry): Stamped {
-  return Object.assign(entry, { at: new Date().toISOString() })
-}
-
-/** The hash covers the exact bytes of the line up to the hash itself, so that any changed byte shows. */
-function compose(entry: AuditEntry, seq: number, prev: string): { text: string; hash: string } {
-  // Number and event first: who looks for either need not take the line apart.
-  const { event, ...rest } = entry
-  const body = JSON.stringify({ seq, event, ...rest, prev })
-  const hash = createHash('sha256').update(body).digest('hex')
-  return { text: `${body.slice(0, -1)},"hash":"${hash}"}\n`, hash }
-}
-
 /** The number of the first entry from a place on. */
 function firstIn(log: AuditFiles, from: number): number | undefined {
   for (const { bytes } of linesOf(log, from, 1 << 12)) return headingOf(bytes)?.seq
   return undefined
-}
-
-/** Goes on from what a killed process left: whole lines count, a torn one is cut off, and that it happened is written down. */
-function repair(
-  file: AuditFiles,
-  size: number,
-  sealed: End,
-  intended: End,
-  mustHold: (file: AuditFiles, end: End) => void,
-  tell: (entry: AuditEntry) => void,
-): End {
-  if (size < sealed.end || size > Math.max(sealed.end, intended.end)) {
-    // Not a crash of ours: leave every byte as evidence and go on behind it. `audit verify` names the line, unless the seal is forged.
-    if (sealed.seq > 0) mustHold(file, sealed)
-    const tail = file.size() > 0 ? file.readAt(size - 1, 1).toString() : '\n'
-    const patch = tail === '\n' ? '' : '\n'
-    if (patch) file.append(Buffer.from(patch))
-    tell(
-      stamp({
-        event: 'recovered',
-        message: 'the log does not end where it was sealed; see audit verify',
-        details: { sealed: sealed.seq, bytes: size, sealedBytes: sealed.end },
-      }),
-    )
-    return { seq: sealed.seq, hash: sealed.hash, end: size + patch.length }
-  }
-  const rest = file.readAt(sealed.end, size - sealed.end)
-  const whole = rest.lastIndexOf(0x0a) + 1
-  let at = sealed
-  for (const text of rest.subarray(0, whole).toString('utf8').split('\n').filter(Boolean)) {
-    const line = parse(text)
-    at = { seq: at.seq + 1, hash: line?.hash ?? at.hash, end: at.end + Buffer.byteLength(text) + 1 }
-  }
-  mustHold(file, at)
-  if (whole < rest.length) file.truncate(sealed.end + whole)
-  tell(
-    stamp({
-      event: 'recovered',
-      message: 'a process died while it wrote to this log',
-      details: { lines: at.seq - sealed.seq, tornBytes: rest.length - whole },
-    }),
-  )
-  return at
 }

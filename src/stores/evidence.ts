@@ -1,6 +1,7 @@
 import { bounds } from '../contracts/kept.ts'
 import { runInSlices, type Steps } from '../text/steps.ts'
 import type { StateFolder } from '../host/state-folder.ts'
+import { daysAgo } from './retention.ts'
 
 /** What is kept of calls for a person to look at later, beside the log that names it. */
 export interface EvidenceStore {
@@ -48,7 +49,7 @@ export function* evidenceBeyond(folder: StateFolder, days: number): Steps<Eviden
     yield
   }
   all.sort((a, b) => b.changedMs - a.changedMs)
-  const least = Date.now() - days * 86_400_000
+  const least = daysAgo(days)
   let sum = 0
   return all.filter(({ bytes, changedMs }, index) => (sum += bytes) > room || index >= most || changedMs < least)
 }

@@ -13,7 +13,8 @@ import { applyChanges, namesOf, temporaryName, type Step } from './apply-changes
 import { recover, type Recovered } from './recover.ts'
 import type { Beyond } from './retention.ts'
 import { openRows, type Taken } from './rows.ts'
-import type { Intake, Plan, SnapshotStore } from './snapshots.ts'
+import type { Plan } from './snapshot-row.ts'
+import type { Intake, SnapshotStore } from './snapshots.ts'
 
 export interface Origin {
   call: string

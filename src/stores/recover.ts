@@ -6,7 +6,8 @@ import { pathStateInSteps, type PathState } from '../host/path-state.ts'
 import type { Root } from '../host/walk.ts'
 import { applyWhatCanBe, makesWay, namesOf, temporaryName, type Step } from './apply-changes.ts'
 import type { Rows } from './rows.ts'
-import { fromRow, type Row, type SnapshotStore } from './snapshots.ts'
+import { fromRow, type Row } from './snapshot-row.ts'
+import type { SnapshotStore } from './snapshots.ts'
 
 /** What became of the changes of one call whose process died. */
 export interface Recovered {

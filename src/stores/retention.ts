@@ -1,6 +1,11 @@
 import { bounds } from '../contracts/kept.ts'
 import type { Database } from '../host/database.ts'
 
+const dayMs = 86_400_000
+
+/** However many days: a date before the first there is would be none. */
+export const daysAgo = (days: number): number => Math.max(0, Date.now() - days * dayMs)
+
 /** What goes of one path: states that were written through Handrail, and states of others, which are said apart. */
 export interface Beyond {
   written: string[]
@@ -51,7 +56,7 @@ function othersBeyond(db: Database, path: string, original: string): string[] {
       path,
       original,
     )
-    .filter(({ ts }, index) => index >= others.ever - others.stay || ts < Date.now() - others.days * 86_400_000)
+    .filter(({ ts }, index) => index >= others.ever - others.stay || ts < daysAgo(others.days))
     .map(({ id }) => id)
 }
 

@@ -1,7 +1,8 @@
 import type { Snapshot } from '../contracts/snapshot.ts'
 import type { Steps } from '../text/steps.ts'
 import type { Database } from '../host/database.ts'
-import type { Plan, SnapshotStore } from './snapshots.ts'
+import type { Plan } from './snapshot-row.ts'
+import type { SnapshotStore } from './snapshots.ts'
 
 /** A state on its way in. */
 export interface Taken {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { largestInMemory, type Content } from '../contracts/content.ts'
 import { ToolError } from '../contracts/errors.ts'
-import { formOf, snapshotIdPattern, type Form, type Snapshot } from '../contracts/snapshot.ts'
+import { formOf, snapshotIdPattern, type Snapshot } from '../contracts/snapshot.ts'
 import type { Steps } from '../text/steps.ts'
 import type { Database } from '../host/database.ts'
 import { sha256 } from '../host/files.ts'
@@ -10,37 +10,10 @@ import { writeNew } from '../host/place.ts'
 import { stateFault, type StateFolder } from '../host/state-folder.ts'
 import { ioFault } from '../host/walk.ts'
 import { beyond, placesBeyond, type Beyond } from './retention.ts'
+import { fromRow, insertRow, type Plan, type Row } from './snapshot-row.ts'
+import { changesOf, newestFirst, settled } from './snapshot-timeline.ts'
 
 const idForm = new RegExp(snapshotIdPattern)
-
-export interface Row {
-  id: string
-  path: string
-  ts: number
-  sha256: string | null
-  bytes: number
-  kind: Snapshot['kind']
-  call: string | null
-  session: string | null
-  idem_key: string | null
-  before_id: string | null
-  undone_by: string | null
-  /** `dropped`: its content is gone by retention; the entry stays, so that the chain of states can be followed. */
-  state: 'pending' | 'kept' | 'dropped'
-  temporary: string | null
-  made_folders: string | null
-  undoes: string | null
-  form: Form | null
-  mode: number | null
-}
-
-/** What a pending change needs to be finished or taken back by somebody else. */
-export interface Plan {
-  temporary: string
-  undoes: readonly string[]
-  /** Folders that come into being with it. */
-  madeFolders: readonly string[]
-}
 
 /** What becomes of the pending rows of a call whose process died in the middle of many: see `commits` in the schema. */
 export type Phase = 'drop' | 'keep'
@@ -237,23 +210,6 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
   return store
 }
 
-/** Page by page along an index: ten thousand rows at once would keep everybody waiting. */
-function* changesOf(db: Database, where: string, value: string, along: 'rowid' | 'ts', from = 0): Steps<Snapshot[]> {
-  const found: Snapshot[] = []
-  for (let after = from; ;) {
-    const rows = db.all<Row & { at: number }>(
-      `SELECT *, ${along} AS at FROM snapshots WHERE ${where} AND ${along} > ? AND state != 'pending' AND kind != 'baseline'
-       AND ${settled} ORDER BY ${along} LIMIT ${page}`,
-      value,
-      after,
-    )
-    for (const row of rows) found.push(fromRow(row))
-    yield
-    if (rows.length < page) return found
-    after = rows.at(-1)?.at ?? 0
-  }
-}
-
 /** Times rise by one at least, also past the clock, so that they alone give the order; ids of one mint never meet. */
 function openMint(db: Database): Intake['mint'] {
   let newest = db.get<{ ts: number | null }>('SELECT max(ts) AS ts FROM snapshots')?.ts ?? 0
@@ -265,9 +221,6 @@ function openMint(db: Database): Intake['mint'] {
     return { id: `snap_${clock}_${mark.toString(16).padStart(8, '0')}`, timestamp: newest }
   }
 }
-
-/** A change of many files counts once all of them are settled. */
-const settled = `coalesce(call, '') NOT IN (SELECT call FROM commits)`
 
 /** Stores a state's two files. Equal contents are one file under several names. */
 function openKeep(folder: StateFolder, db: Database, flush: Flush, kept: string[]): Intake['keep'] {
@@ -299,30 +252,6 @@ function openKeep(folder: StateFolder, db: Database, flush: Flush, kept: string[
     twins.set(hash, shared ? twin : snapshot.id)
     yield* create(`${snapshot.id}.meta.json`, Buffer.from(JSON.stringify(describe(snapshot))))
   }
-}
-
-function insertRow(db: Database, verb: 'INSERT' | 'INSERT OR IGNORE', s: Snapshot, state: Row['state'], plan?: Plan): void {
-  db.run(
-    `${verb} INTO snapshots
-     (id, path, ts, sha256, bytes, kind, call, session, idem_key, before_id, state, temporary, undoes, made_folders, form, mode)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    s.id,
-    s.path,
-    s.timestamp,
-    s.sha256,
-    s.bytes,
-    s.kind,
-    s.call,
-    s.session,
-    s.idempotencyKey ?? null,
-    s.before,
-    state,
-    plan?.temporary ?? null,
-    plan?.undoes.length ? JSON.stringify(plan.undoes) : null,
-    plan?.madeFolders.length ? JSON.stringify(plan.madeFolders) : null,
-    s.form ?? null,
-    s.mode ?? null,
-  )
 }
 
 function intact(content: Buffer, { id, sha256: hash }: Pick<Snapshot, 'id' | 'sha256'>): Buffer {
@@ -368,86 +297,8 @@ function describe(snapshot: Snapshot): Record<string, unknown> {
   }
 }
 
-/** Also a pending one, as recovery needs it. */
-export function fromRow(row: Row): Snapshot {
-  return {
-    id: row.id,
-    path: row.path,
-    timestamp: row.ts,
-    sha256: row.sha256,
-    bytes: row.bytes,
-    kind: row.kind,
-    call: row.call,
-    session: row.session,
-    idempotencyKey: row.idem_key,
-    before: row.before_id,
-    undoneBy: row.undone_by,
-    form: row.form,
-    mode: row.mode,
-  }
-}
-
 /** So many writes drop something before it is looked for places to go. */
 const between = 128
-const fewPaths = 64
-const firstPage = 2
-const page = 200
-
-/** Newest first under a path prefix. A few paths are merged from their own timelines; many are read off the common one. */
-function* newestFirst(db: Database, prefix: string): Generator<Snapshot> {
-  const paths = prefix === '' ? undefined : pathsUnder(db, prefix)
-  if (!paths) return yield* timeline(db, 'snapshots_newest', 'path >= ? AND path < ?', [prefix, `${prefix}\u{10ffff}`], page)
-  const heads = paths.map((path) => timeline(db, 'snapshots_kept', 'path = ?', [path], firstPage))
-  const next = heads.map((head) => head.next().value as Snapshot | undefined)
-  for (;;) {
-    let best = -1
-    next.forEach((snapshot, index) => {
-      if (snapshot && (best < 0 || isNewer(snapshot, next[best] as Snapshot))) best = index
-    })
-    const found = next[best]
-    if (!found) return
-    yield found
-    next[best] = heads[best]?.next().value as Snapshot | undefined
-  }
-}
-
-function isNewer(a: Snapshot, b: Snapshot): boolean {
-  return a.timestamp > b.timestamp || (a.timestamp === b.timestamp && a.id > b.id)
-}
-
-/** One timeline, page by page along its index: the cost is that of what is taken, whatever lies behind. */
-function* timeline(db: Database, index: string, where: string, values: string[], first: number): Generator<Snapshot> {
-  let before: [number, string] = [Number.MAX_SAFE_INTEGER, '']
-  for (let size = first; ; size = page) {
-    const rows = db.all<Row>(
-      `SELECT * FROM snapshots INDEXED BY ${index} WHERE ${where} AND state = 'kept' AND (ts, id) < (?, ?)
-       ORDER BY ts DESC, id DESC LIMIT ${size}`,
-      ...values,
-      ...before,
-    )
-    for (const row of rows) yield fromRow(row)
-    const last = rows.at(-1)
-    if (!last || rows.length < size) return
-    before = [last.ts, last.id]
-  }
-}
-
-/** The paths with a prefix, found by skipping through the index; undefined where there are many. */
-function pathsUnder(db: Database, prefix: string): string[] | undefined {
-  const paths: string[] = []
-  let after: string | undefined
-  while (paths.length <= fewPaths) {
-    const row: { path: string } | undefined =
-      after === undefined
-        ? db.get(`SELECT path FROM snapshots WHERE path >= ? AND state = 'kept' ORDER BY path LIMIT 1`, prefix)
-        : db.get(`SELECT path FROM snapshots WHERE path > ? AND state = 'kept' ORDER BY path LIMIT 1`, after)
-    if (!row?.path.startsWith(prefix)) return paths
-    paths.push(row.path)
-    after = row.path
-  }
-  return undefined
-}
-
 /** The files are the truth: a lost or new database is filled from them. */
 function rebuildIndex(folder: StateFolder, db: Database): void {
   if (db.get('SELECT 1 FROM snapshots LIMIT 1') !== undefined) return

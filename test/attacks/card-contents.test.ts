@@ -155,7 +155,9 @@ describe('links', () => {
     world.write('ed/tasks.json', `{ "tasks": "${evil}" }\n`)
     world.write('ed/deep/er.txt', 'deep\n')
     world.write('ed/old.json', `{ "old": "${evil}" }\n`)
-    const asked = await ask(world, { command: 'ln -s ed .vscode; mkdir k; ln -s ../ed k/.vscode; echo more >> ed/old.json; echo n > ed/n' })
+    const asked = await ask(world, {
+      command: 'ln -s ed .vscode; mkdir k; ln -s ../ed k/.vscode; echo more >> ed/old.json; echo n > ed/n',
+    })
     expect(headline(find(asked, 'ed/tasks.json'))).toContain('also .vscode/tasks.json and k/.vscode/tasks.json; ')
     expect(shownOf(find(asked, 'ed/tasks.json'))).toContain(evil)
     expect(shownOf(find(asked, 'ed/deep/er.txt'))).toContain('deep')

@@ -195,6 +195,17 @@ test('with a limit of days old files of the log go by themselves; no flood of en
   expect(audit.verify()).toMatchObject({ whole: true, pruned: { by: 'limits.auditKeptDays' } })
 })
 
+test('more days than there are dates: no file of the log is that old, and nothing fails for it', async () => {
+  const days = Number.MAX_SAFE_INTEGER
+  await using world = await openWorld({ config: { limits: { auditFileBytes: 65_536, auditKeptDays: days } } })
+  grow(world, 2)
+  const closed = closedOf(world)
+  // Looked at behind the write, where nobody could catch a fault.
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(closedOf(world)).toEqual(closed)
+  expect(await world.runtime.pruning.plan(days)).toMatchObject({ going: [] })
+})
+
 test('a project says neither how long the log is kept nor how large its files are', async () => {
   await using world = await openWorld({ projectConfig: { limits: { auditKeptDays: 1, auditFileBytes: 65_536 } } })
   const { limits } = world.runtime.config

@@ -31,7 +31,7 @@ import type { Manifest } from '../../src/host/state-project.ts'
 import { openRuntime } from '../../src/main.ts'
 import { signInKey } from '../../src/surfaces/person-auth.ts'
 import { treeOf } from '../support/stage.ts'
-import { cleanEnv, openWorld, program, runCli, stateOf, type CliEnd, type World } from '../support/world.ts'
+import { asUser, cleanEnv, openWorld, program, runCli, runToExit, stateOf, type CliEnd, type World } from '../support/world.ts'
 
 const { DatabaseSync } = createRequire(import.meta.url)('@photostructure/sqlite') as {
   DatabaseSync: new (path: string) => { exec(sql: string): void; close(): void }
@@ -63,7 +63,6 @@ function openGround(uid: number, files: Record<string, string> = { 'a.txt': 'one
   const project = join(base, 'project')
   mkdirSync(project)
   for (const [name, content] of Object.entries(files)) writeFileSync(join(project, name), content)
-  const as = uid === process.getuid?.() ? {} : { uid, gid: uid }
   const give = (): void => own(base, uid)
   give()
   return {
@@ -71,18 +70,10 @@ function openGround(uid: number, files: Record<string, string> = { 'a.txt': 'one
     project,
     give,
     cli: (args, env = {}) =>
-      new Promise((resolve, reject) => {
-        const child = spawn(process.execPath, [program, ...args, '--project', project], {
-          env: cleanEnv(base, env),
-          cwd: base,
-          ...as,
-        })
-        let [out, err] = ['', '']
-        child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text))
-        child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text))
-        child.once('error', reject)
-        child.once('close', (code) => resolve({ code, out, err }))
-        child.stdin.end()
+      runToExit(process.execPath, [program, ...args, '--project', project], {
+        env: cleanEnv(base, env),
+        cwd: base,
+        ...asUser(uid),
       }),
     [Symbol.dispose]: () => rmSync(base, { recursive: true, force: true }),
   }
@@ -148,7 +139,7 @@ describe.each(users)('a clone that brings its own state, for %s', (_, uid) => {
 
     const server = spawn(process.execPath, [program, 'serve', '--project', ground.project, '--port', '0', '--json'], {
       env: cleanEnv(ground.base),
-      ...(uid !== process.getuid?.() && { uid, gid: uid }),
+      ...asUser(uid),
       stdio: ['ignore', 'pipe', 'ignore'],
     })
     try {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { createInterface } from 'node:readline'
-import { cleanEnv, program, type CliEnd } from './world.ts'
+import { asUser, cleanEnv, program, runToExit, type CliEnd } from './world.ts'
 
 /** A listener on this machine that counts who came, and a name for it. */
 export async function listen(where: { port: number; host: string } | { path: string }) {
@@ -18,20 +18,10 @@ export async function listen(where: { port: number; host: string } | { path: str
 }
 
 export const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
+
 export function cli(uid: number, base: string, args: string[], env: Record<string, string> = {}): Promise<CliEnd> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [program, ...args], {
-      env: cleanEnv(base, { SECRET_PARENT: 'SECRET-parent', ...env }),
-      cwd: base,
-      ...(uid !== process.getuid?.() && { uid, gid: uid }),
-    })
-    let [out, err] = ['', '']
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text))
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text))
-    child.once('error', reject)
-    child.once('close', (code) => resolve({ code, out, err }))
-    child.stdin.end()
-  })
+  const own = cleanEnv(base, { SECRET_PARENT: 'SECRET-parent', ...env })
+  return runToExit(process.execPath, [program, ...args], { env: own, cwd: base, ...asUser(uid) })
 }
 
 /** One `handrail mcp` of a user, asked as often as one likes: starting a program anew for each command costs ten times as much. */
@@ -46,7 +36,7 @@ export async function openTalk(uid: number, base: string, project: string): Prom
     env: cleanEnv(base, { SECRET_PARENT: 'SECRET-parent' }),
     cwd: base,
     stdio: ['pipe', 'pipe', 'ignore'],
-    ...(uid !== process.getuid?.() && { uid, gid: uid }),
+    ...asUser(uid),
   })
   const waiting = new Map<number, (result: { structuredContent?: unknown; content: { text: string }[] }) => void>()
   createInterface(child.stdout).on('line', (line) => {

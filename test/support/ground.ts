@@ -1,9 +1,9 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { lchownSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'vitest'
-import { cleanEnv, program, type CliEnd } from './world.ts'
+import { asUser, cleanEnv, program, runToExit, type CliEnd } from './world.ts'
 
 const nobody = 65_534
 /** Who runs it: root and a normal user where we are root, else whoever we are. */
@@ -56,21 +56,10 @@ export function openGround(uid: number): Ground {
     if (lstatSync(path).isDirectory()) for (const name of readdirSync(path)) give(join(path, name))
   }
   give(base)
-  const cli: Ground['cli'] = (args, { node = process.execPath, before = [], env = {} } = {}) =>
-    new Promise((resolve, reject) => {
-      const [file = '', ...words] = [...before, node, program, ...args]
-      const child = spawn(file, words, {
-        env: cleanEnv(base, env),
-        cwd: base,
-        ...(uid !== process.getuid?.() && { uid, gid: uid }),
-      })
-      let [out, err] = ['', '']
-      child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text))
-      child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text))
-      child.once('error', reject)
-      child.once('close', (code) => resolve({ code, out, err }))
-      child.stdin.end()
-    })
+  const cli: Ground['cli'] = (args, { node = process.execPath, before = [], env = {} } = {}) => {
+    const [file = '', ...words] = [...before, node, program, ...args]
+    return runToExit(file, words, { env: cleanEnv(base, env), cwd: base, ...asUser(uid) })
+  }
   return {
     base,
     project,

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type SpawnOptionsWithoutStdio } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -175,18 +175,23 @@ export function runCli(
   args: string[],
   options: { env?: Record<string, string>; input?: string; cwd?: string; program?: string } = {},
 ): Promise<CliEnd> {
+  const words = [options.program ?? program, ...args, '--project', project]
+  const where = options.cwd === undefined ? {} : { cwd: options.cwd }
+  return runToExit(process.execPath, words, { env: cleanEnv(dirname(project), options.env), ...where }, options.input)
+}
+
+/** Any program, with nothing more on its stdin than `input`. */
+export function runToExit(file: string, args: readonly string[], options: SpawnOptionsWithoutStdio, input = ''): Promise<CliEnd> {
   return new Promise((resolve, reject) => {
-    const child: ChildProcess = spawn(process.execPath, [options.program ?? program, ...args, '--project', project], {
-      env: cleanEnv(dirname(project), options.env),
-      ...(options.cwd !== undefined && { cwd: options.cwd }),
-      stdio: ['pipe', 'pipe', 'pipe'],
-    })
-    let out = ''
-    let err = ''
-    child.stdout?.setEncoding('utf8').on('data', (text: string) => (out += text))
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => (err += text))
+    const child = spawn(file, args, options)
+    let [out, err] = ['', '']
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text))
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text))
     child.once('error', reject)
     child.once('close', (code) => resolve({ code, out, err }))
-    child.stdin?.end(options.input ?? '')
+    child.stdin.end(input)
   })
 }
+
+/** For `spawn`: as this user, where that is somebody else. */
+export const asUser = (uid: number): { uid?: number; gid?: number } => (uid === process.getuid?.() ? {} : { uid, gid: uid })

@@ -1,4 +1,5 @@
 import { lstatSync, readdirSync, readlinkSync, type Stats } from 'node:fs'
+import { openSerialQueue } from '../../text/serial-queue.ts'
 import { openPace } from '../../text/steps.ts'
 import { deepest, type PathRules } from '../paths.ts'
 import { watchFolders } from '../stage/folder-watch.ts'
@@ -209,12 +210,10 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
     return { targets, version, all: !left, noted: starters }
   }
 
-  let looking: Promise<unknown> = Promise.resolve()
+  const inTurn = openSerialQueue()
   return {
     scan() {
-      const found = looking.then(lookOnce)
-      looking = found.catch(() => undefined)
-      return found
+      return inTurn(lookOnce)
     },
     changed: () => void (lookedAt = Number.NEGATIVE_INFINITY),
     close() {

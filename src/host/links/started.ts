@@ -4,6 +4,7 @@ import { startedParts } from '../../text/files-that-run/started-parts.ts'
 import { callers, starterAt, startersBelow, type StarterKind } from '../../text/files-that-run/starters.ts'
 import type { NamedBy } from '../../contracts/links.ts'
 import { foldName, foldPath } from '../../text/fold-name.ts'
+import { openSerialQueue } from '../../text/serial-queue.ts'
 import { openPace, type Pace } from '../../text/steps.ts'
 import { readSmall } from '../small-file.ts'
 import { filesIn, hasOneName, isFile, stampOf } from './found.ts'
@@ -146,14 +147,8 @@ export function openStarted(root: string): Started {
   }
 
   // Whoever looks forgets what has changed: nobody else may look before it is read again.
-  let looking: Promise<unknown> = Promise.resolve()
-  return {
-    look(...given) {
-      const found = looking.then(() => lookOnce(...given))
-      looking = found.catch(() => undefined)
-      return found
-    },
-  }
+  const inTurn = openSerialQueue()
+  return { look: (...given) => inTurn(() => lookOnce(...given)) }
 }
 
 /** A link, and the files below it, that start others by the name they get there; `at` is where it leads. */

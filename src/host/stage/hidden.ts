@@ -5,6 +5,7 @@ import { deepest } from '../paths.ts'
 import { behindLink, outermost } from './behind-secrets.ts'
 import { below, entriesIn, readable, type Entry, type Place } from './entries.ts'
 import { watchFolders } from './folder-watch.ts'
+import { openSerialQueue } from '../../text/serial-queue.ts'
 import { isCertificate, isRepository, classifyEntry, type Kind, type VisibilityRules } from './classify-entry.ts'
 import { isOnlyCertificates, withoutCredentials } from './content-checks.ts'
 
@@ -217,14 +218,10 @@ export function watchHidden(root: string, sorting: VisibilityRules, kind: Kind =
     return found
   }
 
-  let looking: Promise<unknown> = Promise.resolve()
+  const inTurn = openSerialQueue()
   return {
-    scan() {
-      // Whoever asks wants to know what is now, not what a look found that had begun before.
-      const found = looking.then(lookOnce)
-      looking = found.catch(() => undefined)
-      return found
-    },
+    // Whoever asks wants to know what is now, not what a look found that had begun before.
+    scan: () => inTurn(lookOnce),
     known: () => known,
     follow(listener) {
       listeners.add(listener)

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ToolError } from '../../contracts/errors.ts'
 import type { CapturedOutput, Program, ProgramResult } from '../../contracts/stage.ts'
+import { openSerialQueue } from '../../text/serial-queue.ts'
 import { captureBothEnds, type OutputCapture } from '../output.ts'
 import type { Shown, View } from './confine.ts'
 import { openPortForwarder, type PortForwarder } from './port-forwarder.ts'
@@ -72,7 +73,7 @@ const stopped = 'it was stopped'
 
 export function openServers(parts: ServerParts): Servers {
   let current: Server | undefined
-  let starting: Promise<unknown> = Promise.resolve()
+  const inTurn = openSerialQueue()
   let closed = false
 
   const start = async (found: Confined, program: Program, origin: StageOrigin, signal?: AbortSignal): Promise<ProgramResult> => {
@@ -113,14 +114,12 @@ export function openServers(parts: ServerParts): Servers {
           hint: 'Start the server yourself, in a terminal. `handrail doctor` says what is missing to confine it.',
         })
       if (program.serves === 'stop') return stop(program)
-      const started = starting.then(() => start(found, program, origin, signal))
-      starting = started.catch(() => undefined)
-      return started
+      return inTurn(() => start(found, program, origin, signal))
     },
     async close() {
       closed = true
       await current?.stop('Handrail closed')
-      await starting
+      await inTurn(() => undefined)
     },
   }
 }
