@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { denied, deniedWith } from '../../src/host/stage/syscalls.ts'
 import { openGround, users, type Ground, type Shell } from '../support/ground.ts'
-import { ask, soon, stagesLeft, withShell } from '../support/stage.ts'
+import { approve, ask, soon, stagesLeft, withShell } from '../support/stage.ts'
 import { openWorld } from '../support/world.ts'
 
 const column = process.arch === 'arm64' ? 1 : 0
@@ -305,6 +305,25 @@ describe.each(users)('run by %s', (_, uid) => {
     expect(await ground.shell('chmod 777 .')).toMatchObject({ ok: true, left: [{ path: '.' }] })
     expect(statSync(ground.project).mode).toBe(mode)
   })
+})
+
+test('a folder stays, and the answer says why, where something in it has a name that is no text', async () => {
+  await using world = await openWorld({ files: { 'd/a.txt': 'one\n', 'd/\ufffd': 'two\n' }, flags: withShell })
+  execFileSync(
+    'sh',
+    ['-c', `echo x > "$(printf 'd/b\\377')"; mkdir "$(printf 'd/f\\377')"; echo x > "$(printf 'd/f\\377/in')"`],
+    {
+      cwd: world.project,
+    },
+  )
+  approve(world, await ask(world, { command: 'rm -rf d' }))
+  const { left } = await world.call<Shell>('shell', { command: 'rm -rf d' })
+  const why = 'its name is not UTF-8 text'
+  expect(left).toEqual([
+    { path: 'd/b\ufffd', why },
+    { path: 'd/f\ufffd', why },
+  ])
+  expect(readdirSync(world.path('d'))).toEqual(['b\ufffd', 'f\ufffd'])
 })
 
 test('nothing that one call leaves on its stage is found by the next', async () => {
