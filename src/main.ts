@@ -250,6 +250,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
     world: {
       normal: (path) => files.normal(path),
       read: (path) => files.peek(path),
+      judgeLinks: links.judgeSecrets,
       links: links.scan,
       mayExecute: (path) => mayExecuteAt(projectRoot, splitPath(path, rules)),
       exists: (path) => existsAt(projectRoot, splitPath(path, anywhere)),

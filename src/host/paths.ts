@@ -47,12 +47,18 @@ export const deepest = 128
 export interface PathRules {
   /** The folder every path must lie in, as names below the root; empty is the root itself. */
   readonly within: readonly string[]
-  /** Paths that were split and found in order; it is a matter of words only, so it holds for good. */
+  /** Paths that were split and found in order; it is a matter of words, so it holds until what is behind links is another. */
   readonly known: Map<string, readonly string[]>
   /** Says why the last name of this path is out of reach, or nothing. */
   refuse(names: readonly string[]): string | undefined
+  /** The same by the name alone, whatever a link leads to. */
+  refuseByName(names: readonly string[]): string | undefined
   /** Whether what a file holds is looked at too, for secrets that no name tells. */
   readonly secrets: boolean
+  /** What links that are called like secrets lead to, as folded paths: as secret as its other name. Told by who follows the links. */
+  hideBehind(places: ReadonlySet<string>): void
+  /** What the last name of this path holds, where it is a secret. */
+  secretAt(names: readonly string[]): string | undefined
 }
 
 /**
@@ -69,23 +75,38 @@ export function pathRules(forbidden: readonly string[], within: readonly string[
   }
   const long = [...names.keys(), ...[...paths.keys()].flatMap((path) => path.split('/')), ...(secrets ? secretStems : [])]
   const shortNames = new Set(long.map(shortNameOf))
+  const known: PathRules['known'] = new Map()
+  let behind: ReadonlySet<string> = new Set()
+  const secretOf = (path: readonly string[]): string | undefined => (secrets ? (secretAt(path) ?? secretBehind(path)) : undefined)
+  const secretBehind = (path: readonly string[]): string | undefined =>
+    behind.size > 0 && behind.has(path.map(foldName).join('/')) ? 'what a link with the name of a secret leads to' : undefined
+  const refuseByName: PathRules['refuse'] = (path) => {
+    const secret = secrets ? secretAt(path) : undefined
+    if (secret !== undefined) return `it holds ${secret}`
+    const folded = foldName(path.at(-1) ?? '')
+    const hit = names.get(folded) ?? (paths.size && path.length > 1 ? paths.get(path.map(foldName).join('/')) : undefined)
+    if (hit !== undefined) return `"${hit}" is out of reach of tools`
+    if (folded.startsWith(temporary)) return 'it is a temporary file of Handrail'
+    if (folded.includes('~')) {
+      const short = /^([^.~]{1,6})~\d+(\.[^.]{0,3})?$/.exec(folded)?.[1]
+      if (short !== undefined && (shortNames.has(short) || (secrets && folded.endsWith('.kdb'))))
+        return 'it is a short name of a forbidden one'
+    }
+    return undefined
+  }
   return {
     within,
-    known: new Map(),
+    known,
     secrets,
+    refuseByName,
     refuse(path) {
-      const secret = secrets ? secretAt(path) : undefined
-      if (secret !== undefined) return `it holds ${secret}`
-      const folded = foldName(path.at(-1) ?? '')
-      const hit = names.get(folded) ?? (paths.size && path.length > 1 ? paths.get(path.map(foldName).join('/')) : undefined)
-      if (hit !== undefined) return `"${hit}" is out of reach of tools`
-      if (folded.startsWith(temporary)) return 'it is a temporary file of Handrail'
-      if (folded.includes('~')) {
-        const short = /^([^.~]{1,6})~\d+(\.[^.]{0,3})?$/.exec(folded)?.[1]
-        if (short !== undefined && (shortNames.has(short) || (secrets && folded.endsWith('.kdb'))))
-          return 'it is a short name of a forbidden one'
-      }
-      return undefined
+      const secret = secrets ? secretBehind(path) : undefined
+      return secret === undefined ? refuseByName(path) : `it is ${secret}`
+    },
+    secretAt: secretOf,
+    hideBehind(places) {
+      if (behind.size + places.size > 0) known.clear()
+      behind = places
     },
   }
 }
@@ -140,7 +161,7 @@ function checkPath(path: string, rules: PathRules): readonly string[] {
     const here = names.slice(0, index + 1)
     const why = rules.refuse(here)
     if (!why) return
-    const secret = rules.secrets && secretAt(here) !== undefined
+    const secret = rules.secretAt(here) !== undefined
     if (secret && isSecretGranted(names.join('/'))) return
     throw deny(why, secret ? letThroughHint(names) : undefined)
   })

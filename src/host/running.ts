@@ -34,9 +34,16 @@ export function treeOf(roots: readonly number[], most: number): number[] {
 
 function childrenOf(pid: number): number[] {
   try {
-    return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
-      readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1').split(' ').filter(Boolean).map(Number),
-    )
+    return readdirSync(`/proc/${pid}/task`).flatMap((thread) => childrenOfThread(pid, thread))
+  } catch {
+    return []
+  }
+}
+
+/** A thread that ended meanwhile has left its children to the others, and must not hide theirs. */
+function childrenOfThread(pid: number, thread: string): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1').split(' ').filter(Boolean).map(Number)
   } catch {
     return []
   }

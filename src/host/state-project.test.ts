@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { identify, isSameFolder, openProjectState } from './state-project.ts'
+import { identify, isSameFolder, openProjectState, readManifest } from './state-project.ts'
 import { openRoot } from './walk.ts'
 
 const seen = (born: bigint, changed: bigint, tells = true): ReturnType<typeof identify> =>
@@ -69,5 +69,26 @@ test.skipIf(place === undefined)('a state from before that knows no birth learns
   } finally {
     closeSync(root.fd)
     rmSync(base, { recursive: true, force: true })
+  }
+})
+
+test('a state that another process makes while its manifest is looked for is that state', () => {
+  const base = realpathSync(mkdtempSync(join(tmpdir(), 'handrail-test-')))
+  mkdirSync(join(base, 'project'))
+  const root = openRoot(join(base, 'project'))
+  try {
+    const { folder, close } = openProjectState(root, { state: join(base, 'state'), environment: {} })
+    const text = readFileSync(join(folder.path, 'manifest.json'))
+    rmSync(join(folder.path, 'manifest.json'))
+    const names = (): string[] => {
+      writeFileSync(join(folder.path, 'manifest.json'), text)
+      writeFileSync(join(folder.path, 'handrail.db'), '')
+      return folder.names()
+    }
+    expect(readManifest({ ...folder, names })?.path).toBe(root.path)
+    close()
+  } finally {
+    closeSync(root.fd)
+    rmSync(base, { recursive: true })
   }
 })

@@ -86,11 +86,13 @@ export function isSameFolder(known: Identity, now: Seen): boolean {
 
 /** What a folder says of its project; nothing where it says nothing yet. */
 export function readManifest(folder: StateFolder): Manifest | undefined {
-  const text = folder.read(manifestFile)?.toString('utf8')
+  let text = folder.read(manifestFile)?.toString('utf8')
   if (text === undefined) {
     if (folder.names().every((name) => name.startsWith(`${manifestFile}.`))) return undefined
-    throw unknown(folder.path, 'its manifest is missing')
+    // It is the first of all names: whoever made the others just now made it before them.
+    text = folder.read(manifestFile)?.toString('utf8')
   }
+  if (text === undefined) throw unknown(folder.path, 'its manifest is missing')
   const manifest = parse(text)
   if (!manifest) throw unknown(folder.path, 'its manifest cannot be read')
   return manifest

@@ -33,6 +33,8 @@ export async function perform(kernel: KernelContext, tool: Tool, raw: unknown, c
     const input = checkInput(tool, raw)
     callAudit.accepted(input)
     // 2. policy
+    const judgingLinks = ports.world.judgeLinks()
+    if (judgingLinks) await judgingLinks
     const normal = (touch: Touch): Touch => ('path' in touch ? { ...touch, path: ports.world.normal(touch.path) } : touch)
     // Nothing is waited for that is there at once: calls that come together keep their order.
     const named = runPromptly(each(await tool.touches(input), normal))

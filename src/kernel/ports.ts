@@ -31,6 +31,8 @@ export interface DiffPort {
 export interface WorldPort {
   /** The path in its written-down form; throws E_DENY_PATH where it may not be used. */
   normal(path: string): string
+  /** Looks where links that are called like secrets lead by now; nothing to wait for where none has changed. */
+  judgeLinks(): Promise<void> | undefined
   read(path: string): Buffer | undefined
   /** One holder among all processes on the project; what a killed one left is put right first. */
   exclusive<T>(act: () => T | Promise<T>, signal?: AbortSignal): Promise<T>

@@ -156,6 +156,14 @@ export function secretAt(names: readonly string[]): string | undefined {
   return says !== undefined && harmless.test(name) ? undefined : says
 }
 
+/** The names that would be denied in a folder for its own name. */
+export function secretsIn(names: readonly string[]): string[] {
+  const folder = foldName(names.at(-1) ?? '')
+  return deniedSecrets.flatMap(({ files }) =>
+    files.flatMap((file) => (file.startsWith(`${folder}/`) ? [file.slice(folder.length + 1)] : [])),
+  )
+}
+
 /** The same by the list of what toolchains keep beside themselves. */
 export function secretOfToolAt(names: readonly string[]): string | undefined {
   return ofTools(foldName(names.at(-1) ?? '').replace(copies, ''), names)

@@ -1,5 +1,6 @@
-import { existsSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { deniedSecrets, markedSecrets } from '../../src/text/secret-files.ts'
 import { ask, soon, stagesLeft, withShell } from '../support/stage.ts'
@@ -278,4 +279,48 @@ test('the table: each row has an example that it covers; what is marked is not d
     await world.call('read_file', { path })
   }
   expect(existsSync(join(world.project, 'secrets.yaml'))).toBe(true)
+})
+
+test('what a link that is called like a secret leads to is one for tools too, from when it is there until it is gone', async () => {
+  const files = {
+    'config.txt': canary,
+    'keys/one.txt': canary,
+    'docker/config.json': canary,
+    'docker/free.txt': 'free',
+    'a/c.txt': canary,
+  }
+  await using world = await openWorld({ files: { ...files, 'free.txt': 'free' } })
+  const reads = async (path: string): Promise<string> =>
+    world.call<{ content: string }>('read_file', { path }).then(
+      ({ content }) => content,
+      (fault: { code: string; hint: string }) => `${fault.code} ${fault.hint.replace(/.*: handrail/, 'handrail')}`,
+    )
+  /** What the system has to say of files is heard between two turns. */
+  const heard = async (): Promise<void> => {
+    await turn()
+    await turn()
+  }
+  const refused = (path: string): string => `E_DENY_PATH handrail grants allow secret ${path}`
+  expect(await reads('config.txt')).toBe(canary)
+  symlinkSync('config.txt', world.path('.env'))
+  symlinkSync('keys', world.path('.aws'))
+  symlinkSync('docker', world.path('.docker'))
+  mkdirSync(world.path('s'))
+  symlinkSync('../a/b.txt', world.path('s/.npmrc'))
+  symlinkSync('c.txt', world.path('a/b.txt'))
+  symlinkSync('.', world.path('.kube'))
+  await heard()
+  for (const path of ['config.txt', 'keys/one.txt', 'docker/config.json', 'a/c.txt'])
+    expect(await reads(path)).toBe(refused(path))
+  for (const path of ['free.txt', 'docker/free.txt']) expect(await reads(path)).toBe('free')
+  const all = JSON.stringify([
+    await world.call('list_files', { path: '.', globs: ['**'] }),
+    await world.call('search_files', { path: '.', regex: 'CANARY' }),
+  ])
+  expect(all).toContain('docker/free.txt')
+  for (const hidden of [canary, 'config.txt', 'one.txt', 'config.json', 'c.txt']) expect(all).not.toContain(`"${hidden}`)
+  expect((await world.fault('write_to_file', { path: 'config.txt', content: 'x', dryRun: true })).code).toBe('E_DENY_PATH')
+  rmSync(world.path('.env'))
+  await heard()
+  expect(await reads('config.txt')).toBe(canary)
 })

@@ -103,17 +103,23 @@ describe.each(users)('run by %s, programs read no secret', (_, uid) => {
       'in/deep/.env',
       'free.txt',
       'sub/round/free.txt',
+      'docker/config.json',
+      'docker/free.txt',
+      'plain/key.txt',
     )
     prepare(`
       mkdir -p node_modules/p b s
       ln -s config.txt .env; ln -s keys .aws; ln -s ../a/b.txt s/.npmrc; ln -s c.txt a/b.txt; ln -s ../../nm.txt node_modules/p/.env; ln -s ../../nm.txt node_modules/p/a.pem
+      ln -s docker .docker; mkdir k8s; mkdir k8s/.kube; ln -s ../../plain/key.txt k8s/.kube/any
       ln -s real/.env notes.txt; ln -s in/deep .ssh; ln -s in/deep/x.txt .env.test
       ln -s . .kube; ln -s .. sub/.aws; ln -s /dev/null .env.local; ln -s nowhere .env.ci; ln -s .env.loop .env.loop; ln -s .. sub/round/.ssh`)
     const names = 'cat .env config.txt .aws/one.txt s/.npmrc a/b.txt node_modules/p/.env notes.txt .ssh/x.txt 2>/dev/null'
-    expect(await found(names)).toEqual(['./free.txt'])
+    expect(await found(names)).toEqual(['./docker/free.txt', './free.txt'])
     // Another file by now, and the same link.
     prepare('mv a/c.txt a/d.txt; ln -s d.txt a/c.txt; rm .env; echo $K > other.txt; ln -s other.txt .env')
-    expect(await found()).toEqual(['./config.txt', './free.txt'])
+    expect(await found()).toEqual(['./config.txt', './docker/free.txt', './free.txt'])
+    prepare('rm k8s/.kube/any; ln -s ../../free.txt k8s/.kube/any')
+    expect(await found()).toEqual(['./config.txt', './docker/free.txt', './plain/key.txt'])
   })
 
   test('in the settings of other version controls, which still say where from', async () => {

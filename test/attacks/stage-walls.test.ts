@@ -1,10 +1,20 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, linkSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { denied, deniedWith } from '../../src/host/stage/syscalls.ts'
 import { openGround, users, type Ground, type Shell } from '../support/ground.ts'
-import { ask, soon, stagesLeft, withShell } from '../support/stage.ts'
+import { approve, ask, soon, stagesLeft, withShell } from '../support/stage.ts'
 import { openWorld } from '../support/world.ts'
 
 const column = process.arch === 'arm64' ? 1 : 0
@@ -192,6 +202,21 @@ describe.each(users)('run by %s', (_, uid) => {
     })
   })
 
+  test('watches of files that the person’s other programs need too are left to them', async () => {
+    const [init, add] = process.arch === 'arm64' ? [26, 27] : [294, 254]
+    const most = (of: string): number => Number(readFileSync(`/proc/sys/fs/inotify/max_user_${of}`, 'latin1'))
+    const { stdout } = await ground.shell(
+      `perl -e 'my ($n, $fd, $last) = (0); $last = $fd, $n++ while $n < 100000 && ($fd = syscall(${init}, 0)) >= 0; print "$n\n"; my ($name, $w) = ("/tmp/f", 0);
+        for (; $w < ${most('watches')}; $w++) { my $at = "/tmp/$w"; mkdir $at or last; syscall(${add}, $last, $at, 2) >= 0 or last } print "$w\n"'`,
+      {},
+      ['--stage-entries', '1000000'],
+    )
+    const [instances, watches] = stdout.trim().split('\n').map(Number)
+    expect(instances).toBeGreaterThan(4)
+    expect(instances).toBeLessThanOrEqual(most('instances') / 8)
+    expect(watches).toBeLessThanOrEqual(most('watches') / 8)
+  })
+
   const [exit, mmap, munmap, readCall] = process.arch === 'arm64' ? [93, 222, 215, 63] : [60, 9, 11, 0]
   const small = ['--stage-disk-bytes', '20000000', '--stage-memory-bytes', '100000000', '--stage-entries', '2000']
   const python = (code: string): string => `/usr/bin/python3 -c '${code}'`
@@ -222,6 +247,9 @@ describe.each(users)('run by %s', (_, uid) => {
     ),
     'files that only a thread with a table of its own has': python(
       `import threading, ctypes, os, time\ndef fill():\n lib = ctypes.CDLL(None); lib.unshare(0x400); lib.syscall(${number('close_range')}, 1000, 1001, 2)\n for i in range(5):\n  f = open("x", "w+b"); os.unlink("x"); f.write(b"x" * 8000000); f.flush(); globals()[f"f{i}"] = f\n time.sleep(20)\nt = threading.Thread(target=fill); t.start(); t.join()`,
+    ),
+    'files that are gone again before all mappings are counted': python(
+      'import mmap, os, time\nm = [mmap.mmap(-1, 4096) for i in range(60000)]\nfor i in range(7):\n if os.fork() == 0: time.sleep(9); os._exit(0)\ntime.sleep(2)\nfor i in range(5): open(f"x{i}", "wb").write(b"x" * 8000000)\ntime.sleep(4)\nfor i in range(5): os.unlink(f"x{i}")',
     ),
     // Only root is told what lies behind a mapping; for others the largest part counts that was seen of it.
     ...(uid === 0 && {
@@ -261,6 +289,9 @@ describe.each(users)('run by %s', (_, uid) => {
       'memory of those whose first thread has ended': memory,
       'files of one whose first thread has ended': bytes,
       'files that only a thread with a table of its own has': bytes,
+      'files that are gone again before all mappings are counted': expect.stringMatching(
+        /^it (wrote|took) more|than can be counted$/,
+      ),
       ...(uid === 0 && { 'shared memory of which it keeps one page': memory }),
       ...(uid !== 0 && { 'who hides': 'it hides from us which files it has open, so what it writes cannot be counted' }),
     })
@@ -274,6 +305,25 @@ describe.each(users)('run by %s', (_, uid) => {
     expect(await ground.shell('chmod 777 .')).toMatchObject({ ok: true, left: [{ path: '.' }] })
     expect(statSync(ground.project).mode).toBe(mode)
   })
+})
+
+test('a folder stays, and the answer says why, where something in it has a name that is no text', async () => {
+  await using world = await openWorld({ files: { 'd/a.txt': 'one\n', 'd/\ufffd': 'two\n' }, flags: withShell })
+  execFileSync(
+    'sh',
+    ['-c', `echo x > "$(printf 'd/b\\377')"; mkdir "$(printf 'd/f\\377')"; echo x > "$(printf 'd/f\\377/in')"`],
+    {
+      cwd: world.project,
+    },
+  )
+  approve(world, await ask(world, { command: 'rm -rf d' }))
+  const { left } = await world.call<Shell>('shell', { command: 'rm -rf d' })
+  const why = 'its name is not UTF-8 text'
+  expect(left).toEqual([
+    { path: 'd/b\ufffd', why },
+    { path: 'd/f\ufffd', why },
+  ])
+  expect(readdirSync(world.path('d'))).toEqual(['b\ufffd', 'f\ufffd'])
 })
 
 test('nothing that one call leaves on its stage is found by the next', async () => {

@@ -1,10 +1,14 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Attachment } from '../../src/contracts/tool.ts'
 import { footprint, noBrowser, whatIsLeft } from '../support/chromium.ts'
 import { proves } from '../support/proof.ts'
-import { openWorld, type World } from '../support/world.ts'
+import { cleanEnv, openWorld, program, type World } from '../support/world.ts'
 
 const page = `<!doctype html><title>Shop</title><body style="background:#2a7">
   <button id="more">More</button> <button class="twin">a</button> <button class="twin">b</button>
@@ -115,3 +119,35 @@ test('developer mode only, each action with what it needs, and what is allowed i
   await world.reopen({ mode: 'developer', 'read-only': 'true' })
   expect((await world.fault('browser_action', { action: 'screenshot', path: 'a.png' })).code).toBe('E_POLICY_VIOLATION')
 })
+
+/** Loaded before Handrail: kills it in the moment it comes to start the keeper of its browser, or has made the browser's folder. */
+const dying = (when: string): string => `
+const childProcess = require('node:child_process'), fs = require('node:fs')
+const die = () => process.kill(process.pid, 'SIGKILL')
+const { spawn } = childProcess
+childProcess.spawn = (...given) => (${when === 'start'} && String(given[1]).includes('cat >/dev/null') ? die() : spawn(...given))
+for (const name of ['mkdirSync', 'mkdtempSync']) {
+  const make = fs[name]
+  fs[name] = (...given) => {
+    const made = make(...given)
+    if (${when === 'make'} && String(given[0]).includes('handrail-chromium-')) die()
+    return made
+  }
+}
+require('node:module').syncBuiltinESMExports()
+`
+
+test.skipIf(noBrowser !== undefined || process.platform === 'win32').each(['start', 'make'])(
+  'a Handrail that is killed before its browser is there leaves no folder (%s)',
+  async (when) => {
+    await using world = await openWorld()
+    const preload = join(world.base, 'dying.cjs')
+    writeFileSync(preload, dying(when))
+    const input = JSON.stringify({ action: 'open', url: `${base}/` })
+    const words = ['call', 'browser_action', input, '--mode', 'developer', '--project', world.project, '--wait', '0']
+    const env = cleanEnv(world.base)
+    const child = spawn(process.execPath, ['--require', preload, program, ...words], { stdio: 'ignore', env })
+    expect(await once(child, 'exit')).toEqual([null, 'SIGKILL'])
+    expect(await whatIsLeft(child.pid)).toEqual({ homes: [], processes: [] })
+  },
+)

@@ -197,6 +197,7 @@ export function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
     world: {
       normal: (path) => files.normal(path),
       read: (path) => files.peek(path),
+      judgeLinks: () => undefined,
       exists: (path) => pathStateAt(root, path.split('/')) !== undefined,
       mayExecute: () => false,
       states: (paths) => runInSlices(fingerprintsAt(root, paths, (path) => path.split('/'))),

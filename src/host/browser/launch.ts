@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -34,14 +35,14 @@ const starterScript = 'echo $$ > "$0/group" && exec "$@"'
 export async function launchChromium(file: string, timeoutMs: number): Promise<Chromium> {
   // Loaded here and not before: it takes a fifth of a second.
   const { chromium } = createRequire(import.meta.url)('playwright-core') as typeof import('playwright-core')
-  const home = mkdtempSync(join(tmpdir(), `handrail-chromium-${process.pid}-`))
+  const home = join(tmpdir(), `handrail-chromium-${process.pid}-${randomBytes(12).toString('hex')}`)
+  // Before there is anything to leave behind.
+  const keeper = process.platform === 'win32' ? undefined : startCleanupWatchdog(keeperScript, home)
   const [profile, artifactsDir, temporary] = ['profile', 'artifacts', 'tmp'].map((name) => join(home, name)) as [
     string,
     string,
     string,
   ]
-  for (const folder of [profile, artifactsDir, temporary]) mkdirSync(folder)
-  const keeper = process.platform === 'win32' ? undefined : startCleanupWatchdog(keeperScript, home)
   const flags = chromiumFlags({ profile, asRoot: isRoot() })
   const env: Record<string, string> = { HOME: home, TMPDIR: temporary, TEMP: temporary, XDG_RUNTIME_DIR: temporary }
   for (const name of passed) if (process.env[name] !== undefined) env[name] = process.env[name]
@@ -51,6 +52,8 @@ export async function launchChromium(file: string, timeoutMs: number): Promise<C
     await rm(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }).catch(() => undefined)
   }
   try {
+    mkdirSync(home, { mode: 0o700 })
+    for (const folder of [profile, artifactsDir, temporary]) mkdirSync(folder)
     const options = {
       executablePath: keeper ? '/bin/sh' : file,
       args: keeper ? ['-c', starterScript, home, file, ...flags] : flags,

@@ -1,6 +1,7 @@
 import { lstatSync, readlinkSync, realpathSync } from 'node:fs'
 import type { KnownLinks, MadeLink } from '../../contracts/links.ts'
 import { foldName } from '../../text/fold-name.ts'
+import { secretAt, secretsIn } from '../../text/secret-files.ts'
 import { openPace } from '../../text/steps.ts'
 import type { PathRules } from '../paths.ts'
 import type { Root } from '../walk.ts'
@@ -11,6 +12,8 @@ import { behind, openStarted } from './started.ts'
 export interface LinkNames {
   /** All links as they are now, and those that are about to be made. */
   scan(made: readonly MadeLink[]): Promise<KnownLinks>
+  /** Tells the rules what links that are called like secrets lead to; nothing to wait for where no link has changed. */
+  judgeSecrets(): Promise<void> | undefined
   changed(): void
   close(): void
 }
@@ -41,6 +44,8 @@ export function openLinkNames(root: Root, rules: PathRules): LinkNames {
   const started = openStarted(root.path)
   const top = root.path.split('/').filter((name) => name !== '')
   let known = { version: -1, firm: new Map() as Names, loose: [] as MadeLink[] }
+  /** Which links the rules were told of, and when. */
+  let judged = { version: -1, at: Number.NEGATIVE_INFINITY }
   let outside = { at: Number.NEGATIVE_INFINITY, names: new Map() as Names }
 
   const goThrough = async (
@@ -80,7 +85,7 @@ export function openLinkNames(root: Root, rules: PathRules): LinkNames {
       at.push(name)
       if (isAbove(at)) continue
       const inside = isBelow(at) ? at.slice(top.length) : undefined
-      while (inside && open < inside.length - 1 && rules.refuse(inside.slice(0, open + 1)) === undefined) open++
+      while (inside && open < inside.length - 1 && rules.refuseByName(inside.slice(0, open + 1)) === undefined) open++
       const isFollowed = inside !== undefined && open >= inside.length - 1
       if (!isFollowed) loose = true
       const next = isFollowed ? linkAt(inside.join('/')) : readLink(before + at.join('/'))
@@ -148,6 +153,16 @@ export function openLinkNames(root: Root, rules: PathRules): LinkNames {
         ),
       }
     },
+    judgeSecrets() {
+      const isRecent = performance.now() - judged.at < freshMs || !known.loose.some(({ path }) => isSecretLink(path.split('/')))
+      if (watch.isStill(judged.version) && isRecent) return undefined
+      return watch.scan().then(async (links) => {
+        const at = performance.now()
+        await resolve(links)
+        judged = { version: known.version, at }
+        rules.hideBehind(secretPlaces([known.firm, outside.names]))
+      })
+    },
     changed: watch.changed,
     close: watch.close,
   }
@@ -181,6 +196,21 @@ function namesOf(path: string, tables: readonly Names[]): { names: string[]; all
     }
   }
   return { names: [...found.keys()].slice(1), all: true }
+}
+
+const isSecretLink = (names: readonly string[]): boolean => secretAt(names) !== undefined || secretsIn(names).length > 0
+
+/** The places that have the name of a secret by way of a link, and what in there would have one. */
+function secretPlaces(tables: readonly Names[]): Set<string> {
+  const found = new Set<string>()
+  for (const table of tables)
+    for (const [place, names] of table)
+      for (const name of place === '' ? [] : names) {
+        const parts = name.split('/')
+        if (secretAt(parts) !== undefined) found.add(place)
+        for (const below of secretsIn(parts)) found.add(`${place}/${foldName(below)}`)
+      }
+  return found
 }
 
 function realNames(at: string): string[] | undefined {

@@ -21,6 +21,8 @@ export interface Links {
 export interface LinkWatch {
   /** Folders are read again only where they have changed, and where the system says which name did, that name alone. */
   scan(): Promise<Links>
+  /** Whether the links are still those of this version, as far as the system tells without a look. */
+  isStill(version: number): boolean
   /** We changed something ourselves: nothing that was seen before counts. */
   changed(): void
   close(): void
@@ -54,6 +56,7 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
   let version = 0
   let count = 0
   let left = false
+  let idle = true
   let lookedAt = Number.NEGATIVE_INFINITY
   /** Names that changed in a folder; undefined where all of them may have. */
   let news = new Map<Folder, Set<string> | undefined>()
@@ -130,7 +133,7 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
     const known = folder.folders.get(name)
     if (known) return known
     const names = [...folder.names, name]
-    if (names.length >= deepest || rules.refuse(names) !== undefined) return undefined
+    if (names.length >= deepest || rules.refuseByName(names) !== undefined) return undefined
     if (count >= mostFolders) return void (left = true)
     const made = make(names)
     folder.folders.set(name, made)
@@ -191,6 +194,7 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
   }
 
   const lookOnce = async (): Promise<Links> => {
+    idle = false
     const { perhapsAll } = await told.changed()
     const heard = news
     news = new Map()
@@ -207,6 +211,7 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
       heard.delete(folder)
       if (pace.due()) await pace.turn()
     }
+    idle = true
     return { targets, version, all: !left, noted: starters }
   }
 
@@ -215,6 +220,11 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
     scan() {
       return inTurn(lookOnce)
     },
+    isStill: (since) =>
+      since === version &&
+      idle &&
+      news.size === 0 &&
+      performance.now() - lookedAt < (untold.size > 0 ? freshMs : Number.POSITIVE_INFINITY),
     changed: () => void (lookedAt = Number.NEGATIVE_INFINITY),
     close() {
       toldOf.clear()

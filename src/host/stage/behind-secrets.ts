@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import { realpathSync, statSync } from 'node:fs'
-import type { Place } from './entries.ts'
+import { opendirSync, realpathSync, statSync } from 'node:fs'
+import { secretsIn } from '../../text/secret-files.ts'
+import { below, type Place } from './entries.ts'
 import { isCertificate } from './classify-entry.ts'
 import { isOnlyCertificates } from './content-checks.ts'
 import { holds } from './walls.ts'
@@ -27,6 +28,32 @@ export function behindLink(at: Place, root: string): Found[] {
   } catch {
     return []
   }
+}
+
+/** A link that is called like a secret; of one to a folder in which only some names are secrets, those. */
+export function asSecrets(name: string, at: Place): Place[] {
+  const inside = secretsIn([name])
+  return inside.length ? inside.map((one) => below(at, { name: one })) : [at]
+}
+
+const mostInside = 1_000
+
+/** The first thousand links right in a folder. */
+export function linksIn(at: Place): Place[] {
+  const found: Place[] = []
+  try {
+    const opened = opendirSync(at as string, { bufferSize: 256 })
+    try {
+      let looked = 0
+      for (let entry = opened.readSync(); entry && looked < mostInside; entry = opened.readSync(), looked++)
+        if (entry.isSymbolicLink()) found.push(below(at, entry))
+    } finally {
+      opened.closeSync()
+    }
+  } catch {
+    // Nobody may look, or it is gone.
+  }
+  return found
 }
 
 /** Each place once, and none below a folder that is hidden whole: nothing can be covered in there. */

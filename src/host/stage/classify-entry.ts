@@ -1,4 +1,4 @@
-import { secretAt, secretOfToolAt } from '../../text/secret-files.ts'
+import { secretAt, secretOfToolAt, secretsIn } from '../../text/secret-files.ts'
 import { isReserved, type PathRules } from '../paths.ts'
 import type { Entry } from './entries.ts'
 import { kinSettings } from './kin-settings.ts'
@@ -60,7 +60,7 @@ export function classifyEntry(
   if (kind !== 'outside' && visible.includes(name) && !isReserved(name))
     return isFolder ? (name === '.git' ? 'git' : 'visible') : undefined
   const hides =
-    kind === 'plain' ? rules.refuse(here) : (secretAt(here) ?? (kind === 'outside' ? secretOfToolAt(here) : undefined))
+    kind === 'plain' ? rules.refuseByName(here) : (secretAt(here) ?? (kind === 'outside' ? secretOfToolAt(here) : undefined))
   if (hides === undefined) return isFolder ? kind : undefined
   return !isFolder && kind !== 'plain' ? byNameOrContent(name) : 'hidden'
 }
@@ -68,7 +68,7 @@ export function classifyEntry(
 /** Names of branches lead nowhere; elsewhere a link is called what it leads to. */
 function leadsToSecret(kind: Kind, here: readonly string[]): boolean {
   if (kind === 'branches' || kind === 'addresses' || kind === 'objects') return false
-  return secretAt(here) !== undefined || (kind === 'outside' && secretOfToolAt(here) !== undefined)
+  return secretAt(here) !== undefined || secretsIn(here).length > 0 || (kind === 'outside' && secretOfToolAt(here) !== undefined)
 }
 
 /** Certificates are there to be read, and are called like keys. */

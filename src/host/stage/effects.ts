@@ -47,6 +47,10 @@ export interface Contents {
   after(path: string): Buffer
 }
 
+const notText = 'its name is not UTF-8 text'
+/** What stands for bytes that are no text where a name is read as text. */
+const unreadable = '\ufffd'
+
 /** Whoever goes down folder by folder gets to where no path leads. A little less than Linux takes: a stage may get another name. */
 const longestPath = 4_000
 
@@ -106,7 +110,7 @@ function* compareFolder(
     yield
     const here = [...names, entry.toString('utf8')]
     const path = here.join('/')
-    const why = isUtf8(entry) ? refusal(sides.rules, here) : 'its name is not UTF-8 text'
+    const why = isUtf8(entry) ? refusal(sides.rules, here) : notText
     if (why !== undefined) {
       leave(found, path, why)
       continue
@@ -160,7 +164,9 @@ function* removed(sides: StageSides, names: readonly string[], found: Difference
   const before = yield* pathState(sides.lower, names)
   if (!before) {
     const there = lstatSync(at(sides.lower, names), { throwIfNoEntry: false })
-    return there ? leave(found, path, 'it is a pipe, socket or device') : true
+    if (there) return leave(found, path, 'it is a pipe, socket or device')
+    // It was listed a moment ago: by this name it cannot be asked for.
+    return names.at(-1)?.includes(unreadable) ? leave(found, path, notText) : true
   }
   if (before.form === 'folder' && !(yield* emptied(sides, names, found))) return false
   found.changed.push({ path, before, after: undefined })
@@ -248,16 +254,16 @@ function* entriesOf(folder: string): Generator<Buffer> {
 }
 
 function* namesIn(root: Root, path: string): Steps<string[]> {
-  const names: string[] = []
+  const names = new Set<string>()
   try {
     for (const name of entriesOf(`${root.path}/${path}`)) {
-      names.push(name.toString('utf8'))
+      names.add(name.toString('utf8'))
       yield
     }
   } catch (cause) {
     throw fileFault(path.split('/'), cause)
   }
-  return yield* sorted(names, (a, b) => (a < b ? -1 : 1))
+  return yield* sorted([...names], (a, b) => (a < b ? -1 : 1))
 }
 
 /** What stands at a path; nothing for what is neither file, link nor folder. */

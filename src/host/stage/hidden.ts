@@ -1,8 +1,9 @@
 import { accessSync, constants, lstatSync, type Stats } from 'node:fs'
 import { ToolError } from '../../contracts/errors.ts'
+import { secretAt } from '../../text/secret-files.ts'
 import { openPace } from '../../text/steps.ts'
 import { deepest } from '../paths.ts'
-import { behindLink, outermost } from './behind-secrets.ts'
+import { asSecrets, behindLink, linksIn, outermost } from './behind-secrets.ts'
 import { below, entriesIn, readable, type Entry, type Place } from './entries.ts'
 import { watchFolders } from './folder-watch.ts'
 import { openSerialQueue } from '../../text/serial-queue.ts'
@@ -56,6 +57,8 @@ interface Folder {
   hidden: Found[]
   /** Links that are called like secrets. */
   links: Place[]
+  /** Folders that are secrets: whatever a link in there leads to is one. */
+  secretFolders: Place[]
   /** Files that must be read to know. */
   judged: ContentChecked[]
 }
@@ -75,6 +78,7 @@ const unread: Omit<Folder, 'names' | 'path' | 'at' | 'depth' | 'kind'> = {
   folders: [],
   hidden: [],
   links: [],
+  secretFolders: [],
   judged: [],
 }
 
@@ -120,7 +124,7 @@ export function watchHidden(root: string, sorting: VisibilityRules, kind: Kind =
   const clear = (folder: Folder): void => {
     const { folders } = folder
     folder.folders = folder.hidden = folder.judged = []
-    folder.links = []
+    folder.links = folder.secretFolders = []
     folder.ctimeMs = Number.NaN
     holding.delete(folder)
     for (const one of folders) forget(one)
@@ -146,14 +150,17 @@ export function watchHidden(root: string, sorting: VisibilityRules, kind: Kind =
     folder.folders = []
     folder.hidden = []
     folder.links = []
+    folder.secretFolders = []
     folder.judged = []
     folder.repository = isRepository(folder, entries)
     for (const entry of entries) {
       const what = classifyEntry(sorting, folder, entry)
       if (what === undefined) continue
       const found = { path: join(folder.path, readable(entry)), at: below(folder.at, entry), folder: entry.form === 'folder' }
-      if (what === 'hidden') folder.hidden.push(found)
-      else if (what === 'behind') folder.links.push(found.at)
+      if (what === 'hidden') {
+        folder.hidden.push(found)
+        if (found.folder && secretAt([entry.name]) !== undefined) folder.secretFolders.push(found.at)
+      } else if (what === 'behind') folder.links.push(...asSecrets(entry.name, found.at))
       else if (what === 'read') folder.judged.push({ ...found, name: entry.name, is: '', hides: undefined })
       else if (isTooDeep(folder, found)) folder.hidden.push(found)
       else folder.folders.push(reused(before, found) ?? into(folder, entry, found, what))
@@ -208,7 +215,9 @@ export function watchHidden(root: string, sorting: VisibilityRules, kind: Kind =
       waiting.push(...update(folder, changed.has(folder)))
       if (pace.due()) await pace.turn()
     }
-    const led = [...holding].flatMap(({ links }) => links.flatMap((at) => behindLink(at, root)))
+    const led = [...holding].flatMap(({ links, secretFolders }) =>
+      [...links, ...secretFolders.flatMap(linksIn)].flatMap((at) => behindLink(at, root)),
+    )
     const named = [...holding].flatMap((folder): Hidden[] => [
       ...folder.hidden.map((one) => ({ ...one, is: identity(one) })),
       ...folder.judged.flatMap((one) => hiddenByContent(one)),

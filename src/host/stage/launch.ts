@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import { ToolError } from '../../contracts/errors.ts'
 import type { CapturedOutput, Program, ProgramResult } from '../../contracts/stage.ts'
@@ -41,11 +42,19 @@ const setting = [
   'mount -n -i -t overlay handrail-stage -o "$3" "$4" 2>/dev/null || mount -n -i -t overlay handrail-stage -o "${3#volatile,}" "$4" || exit 121',
   'shift 4',
 ]
-const limiting = [
+/** What watches files is counted for the person, whose editor needs some as well: an eighth of it is enough for one program. */
+function leaveWatches(what: string): string {
+  const at = `/proc/sys/fs/inotify/max_user_${what}`
+  const most = existsSync(at) ? Number.parseInt(readFileSync(at, 'latin1'), 10) : 128
+  return `{ echo ${Math.floor(most / 8)} >/proc/sys/user/max_inotify_${what}; } 2>/dev/null`
+}
+
+const limiting = (): string[] => [
   '[ -z "$HANDRAIL_GROUP" ] || { echo 0 >"$HANDRAIL_GROUP"; } 2>/dev/null',
   // Where the machine runs out of memory it is the program that goes, not whoever else is large.
   '{ echo 900 >/proc/self/oom_score_adj; } 2>/dev/null',
-  'ulimit -c 0; ulimit -f "$1"; ulimit -d "$2"; ulimit -u "$3" 2>/dev/null || ulimit -p "$3" 2>/dev/null',
+  ...['instances', 'watches'].map(leaveWatches),
+  'ulimit -c 0; ulimit -n 65536 2>/dev/null; ulimit -f "$1"; ulimit -d "$2"; ulimit -u "$3" 2>/dev/null || ulimit -p "$3" 2>/dev/null',
   'shift 3',
   parentDeathWatchdog,
   'exec "$@"',
@@ -148,7 +157,7 @@ export function prepareSandbox(tools: SystemTools, { folder, layers, limits }: S
   const running = runProcess({
     file: tools.unshare,
     args: [
-      ...stageArguments(tools, layers, false, limiting),
+      ...stageArguments(tools, layers, false, limiting()),
       ...[Math.ceil(limits.diskBytes / block), Math.ceil(limits.memoryBytes / 1_024), limits.processes].map(String),
       tools.bubblewrap,
       ...needsInstructions,

@@ -1,4 +1,5 @@
 import { statfs } from 'node:fs/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { treeOf } from '../running.ts'
 import { unlinkedUsage, memoryOf, temporaryEntries } from './memory-usage.ts'
 import { whyOverLimit, measureDiskUsage, type UsageLimits } from './disk-usage.ts'
@@ -23,6 +24,12 @@ export interface WatchedProgram {
 const diskEveryMs = 500
 /** Whoever is on its way from one program to the next may be shut for a moment. */
 const shutLooks = 3
+/**
+ * While they are looked at one after the other, processes part from each other or come to share what was counted already: one look
+ * can find too much where there is none, not two in a row.
+ */
+const memoryLooks = 2
+const againMs = 50
 /** A disk that is this full is full for everybody. */
 const lastBytes = 268_435_456
 
@@ -31,53 +38,72 @@ export function watchLimits(watched: WatchedProgram, limits: Limits, end: (why: 
   const { pid, first, written, unshare, everyMs } = watched
   /** Shared memory, as it was found when the disk was looked at. */
   let shared = 0
+  let unlinkedBytes = 0
   const seen = new Map<string, number>()
-  const timer = setInterval(() => {
-    // Whoever loses its parent is taken over by the first process of its namespace, so nobody slips out.
-    const tree = treeOf([pid], limits.processes)
-    if (tree.length > limits.processes) return end(`it started more than ${limits.processes} processes (limits.stageProcesses)`)
-    if (memoryOf(tree, limits.memoryBytes, shared) > limits.memoryBytes)
-      end(`it took more than ${limits.memoryBytes} bytes of memory (limits.stageMemoryBytes)`)
-  }, everyMs)
   let stopped = false
-  let diskTimer: NodeJS.Timeout | undefined
-  const shut = new Map<number, number>()
-  const free = freeBytes(written)
+  const tellIfRunning = (why: string | undefined): void => {
+    if (why !== undefined && !stopped) end(why)
+  }
+
+  // Whoever loses its parent is taken over by the first process of its namespace, so nobody slips out.
+  const tree = (): number[] => treeOf([pid], limits.processes)
+  const lookAtMemory = async (): Promise<string | undefined> => {
+    for (let look = 0; look < memoryLooks; look++) {
+      if (look > 0) await pause(againMs)
+      if ((await memoryOf(tree(), limits.memoryBytes, shared)) <= limits.memoryBytes) return undefined
+    }
+    return `it took more than ${limits.memoryBytes} bytes of memory (limits.stageMemoryBytes)`
+  }
+  let counting: Promise<void> | undefined
+  const timer = setInterval(() => {
+    if (tree().length > limits.processes) return end(`it started more than ${limits.processes} processes (limits.stageProcesses)`)
+    counting ??= lookAtMemory()
+      .then(tellIfRunning)
+      .finally(() => (counting = undefined))
+  }, everyMs)
 
   /** The program's own processes; the first of its namespace is bubblewrap, which lets nobody look. */
   const own = (): number[] => {
     const root = first()
     return root === undefined ? [] : treeOf([root], limits.processes).filter((one) => one !== root)
   }
-  const lookAtDisk = async (): Promise<string | undefined> => {
-    const pids = own()
-    const unlinked = await unlinkedUsage(pids, seen)
+  const shut = new Map<number, number>()
+  const lookAtUnlinked = async (): Promise<string | undefined> => {
+    const unlinked = await unlinkedUsage(own(), seen)
     shared = unlinked.shared
+    unlinkedBytes = unlinked.bytes
+    if (unlinked.tooMany) return 'it has more files open and mapped than can be counted'
     for (const one of unlinked.shut) {
       const looks = (shut.get(one) ?? 0) + 1
       if (looks >= shutLooks) return 'it hides from us which files it has open, so what it writes cannot be counted'
       shut.set(one, looks)
     }
+    return whyOverLimit({ bytes: unlinkedBytes, entries: 0 }, limits)
+  }
+  const free = freeBytes(written)
+  const lookAtDisk = async (): Promise<string | undefined> => {
     const usage = await measureDiskUsage(written, limits, unshare, () => stopped)
-    const entries = usage.entries + (await temporaryEntries(pids))
-    const why = whyOverLimit({ bytes: usage.bytes + unlinked.bytes, entries }, limits)
+    const entries = usage.entries + (await temporaryEntries(own()))
+    const why = whyOverLimit({ bytes: usage.bytes + unlinkedBytes, entries }, limits)
     if (why !== undefined) return why
     // Whatever it found to fill it with.
     const [was, is] = [await free, await freeBytes(written)]
     return is < lastBytes && was - is > limits.diskBytes ? 'the disk it writes to is nearly full' : undefined
   }
-  const again = async (): Promise<void> => {
-    const why = await lookAtDisk().catch(() => undefined)
-    if (stopped) return
-    if (why !== undefined) end(why)
-    diskTimer = setTimeout(() => void again(), diskEveryMs)
-  }
-  diskTimer = setTimeout(() => void again(), diskEveryMs)
+  // Neither waits for the other: a program can make each of them take long.
+  const looks = [lookAtUnlinked, lookAtDisk].map((look) => {
+    const again = async (): Promise<void> => {
+      tellIfRunning(await look().catch(() => undefined))
+      if (!stopped) next.refresh()
+    }
+    const next = setTimeout(() => void again(), diskEveryMs)
+    return next
+  })
   return {
     stop() {
       stopped = true
       clearInterval(timer)
-      clearTimeout(diskTimer)
+      for (const look of looks) clearTimeout(look)
     },
   }
 }

@@ -8,11 +8,12 @@ import { readFile, readdir, stat, statfs } from 'node:fs/promises'
  * counts for each; only where that is too much is it counted exactly, which takes the system a walk through every page. `shared` is
  * what is known to lie in shared memory, whether anybody has it before him at the moment or not.
  */
-export function memoryOf(pids: readonly number[], most: number, shared = 0): number {
+export async function memoryOf(pids: readonly number[], most: number, shared = 0): Promise<number> {
   const rough = pids.map(roughBytes)
   const sum = together(rough, shared)
   if (sum <= most) return sum
-  const exact = pids.map((pid, index) => exactBytes(pid) ?? (rough[index] as Bytes))
+  const exact: Bytes[] = []
+  for (const [index, pid] of pids.entries()) exact.push((await exactBytes(pid)) ?? (rough[index] as Bytes))
   // They are looked at one after the other. Where one ends meanwhile its part falls to those that come later, and was counted
   // already: only those count that were there all the time, whose parts cannot be more than the whole.
   return together(
@@ -63,9 +64,21 @@ function roughBytes(pid: number): Bytes {
   }
 }
 
-function exactBytes(pid: number): Bytes | undefined {
+let walking: Promise<unknown> = Promise.resolve()
+
+/**
+ * A program decides how many pages there are to walk through, seconds' worth of them: beside the event loop, and one process at a
+ * time among all programs, so that the few threads that read files for everybody stay free.
+ */
+function walkedText(path: string): Promise<string> {
+  const text = walking.then(() => readFile(path, 'latin1').catch(() => ''))
+  walking = text
+  return text
+}
+
+async function exactBytes(pid: number): Promise<Bytes | undefined> {
   const { place, text: status } = statusOf(pid)
-  const text = textOf(`${place}/smaps_rollup`)
+  const text = await walkedText(`${place}/smaps_rollup`)
   if (!text.includes('Pss_Shmem:')) return undefined
   return {
     own: sumOf(text, /^(?:Pss_Anon|SwapPss):\s+(\d+) kB$/gm) + sumOf(status, /^VmPTE:\s+(\d+) kB$/gm),
@@ -94,7 +107,14 @@ export interface UnlinkedUsage {
   shared: number
   /** Who lets nobody see what it has open. */
   shut: number[]
+  /** There is more open and mapped than was looked at. */
+  tooMany: boolean
 }
+
+/** Files that are open, and mappings of what has no name, of all processes together: each costs a question to the system. */
+const mostLooked = 100_000
+/** Lists of mappings are long for who makes many; so much of them counts as one. */
+const listBytes = 1_024
 
 /**
  * What is open, or mapped, and has no name any more. Either alone may be all of it, so the larger one counts. `seen` is what was
@@ -105,16 +125,21 @@ export async function unlinkedUsage(pids: readonly number[], seen = new Map<stri
   const mapped = new Map<string, number>()
   const shared = new Map<string, number>()
   const shut: number[] = []
+  let looked = 0
   for (const pid of pids) {
     const { place } = statusOf(pid)
     try {
-      for (const fd of await readdir(`${place}/fd`)) {
+      const fds = await readdir(`${place}/fd`)
+      if ((looked += fds.length) > mostLooked) break
+      for (const fd of fds) {
         const found = await stat(`${place}/fd/${fd}`).catch(() => undefined)
         if (found?.isFile() && found.nlink === 0) open.set(`${found.dev} ${found.ino}`, found.blocks * 512)
       }
       const maps = await readFile(`${place}/maps`, 'latin1')
+      looked += Math.floor(maps.length / listBytes)
       for (const found of maps.matchAll(gone)) largest(mapped, found[4] ?? '', extentOf(found))
       for (const found of maps.matchAll(memory)) {
+        if (++looked > mostLooked) break
         const [, from = '', to = '', , name = ''] = found
         const there = await stat(`/proc/${pid}/map_files/${unpadded(from)}-${unpadded(to)}`).catch(() => undefined)
         if (there) shared.set(name, there.blocks * 512)
@@ -123,10 +148,11 @@ export async function unlinkedUsage(pids: readonly number[], seen = new Map<stri
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code === 'EACCES') shut.push(pid)
     }
+    if (looked > mostLooked) break
   }
   seen.clear()
   for (const [name, bytes] of shared) seen.set(name, bytes)
-  return { bytes: Math.max(total(open), total(mapped)), shared: total(shared), shut }
+  return { bytes: Math.max(total(open), total(mapped)), shared: total(shared), shut, tooMany: looked > mostLooked }
 }
 
 function largest(sizes: Map<string, number>, name: string, bytes: number): void {
