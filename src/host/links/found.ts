@@ -1,25 +1,37 @@
-import { readdirSync, statSync, type Stats } from 'node:fs'
+import { opendirSync, statSync, type Dirent, type Stats } from 'node:fs'
 
 const mostNames = 1_000
+/** So many are looked at to find them: a folder may hold millions. */
+const mostEntries = 4_000
 const settledMs = 50
 
 /** The first thousand names in a folder; none where there is no folder. */
 export function namesAt(folder: string): string[] {
-  try {
-    return readdirSync(folder).slice(0, mostNames)
-  } catch {
-    return []
-  }
+  return firstIn(folder, () => true)
 }
 
 /** Those that are no folders. */
 export function filesIn(folder: string): string[] {
+  return firstIn(folder, (entry) => !entry.isDirectory())
+}
+
+function firstIn(folder: string, fits: (entry: Dirent) => boolean): string[] {
+  const names: string[] = []
   try {
-    const entries = readdirSync(folder, { withFileTypes: true })
-    return entries.flatMap((entry) => (entry.isDirectory() ? [] : [entry.name])).slice(0, mostNames)
+    const opened = opendirSync(folder, { bufferSize: 1_024 })
+    try {
+      for (let seen = 0; seen < mostEntries && names.length < mostNames; seen++) {
+        const entry = opened.readSync()
+        if (!entry) break
+        if (fits(entry)) names.push(entry.name)
+      }
+    } finally {
+      opened.closeSync()
+    }
   } catch {
-    return []
+    // No folder, or one that nobody may read.
   }
+  return names
 }
 
 /** Which file or folder it is and when it changed; nothing where there is none. One that changed this moment may change again within the same tick. */
