@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import {
   createMcpHandler,
   isJsonContentType,
@@ -9,7 +10,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { onAbort } from '../../text/aborts.ts'
 import { Refusal } from '../../contracts/refusal.ts'
-import type { Peers } from '../connections.ts'
+import type { Peers } from '../../text/connections.ts'
 import { answer, leaveUnread, type Route, type Incoming } from '../listen.ts'
 import { oneLine } from '../../text/printable.ts'
 import { redact } from '../../text/redact/redact.ts'
@@ -28,7 +29,7 @@ export interface McpHttp {
 }
 
 /** MCP over Streamable HTTP at one address: 2026 without sessions, and the versions before it with them. */
-export function mcpHttp(mcpContext: McpContext, page: () => string | undefined, peers: Peers): McpHttp {
+export function mcpHttp(mcpContext: McpContext, page: () => string | undefined, peers: Peers<Socket>): McpHttp {
   const connections = new Map<string, ConnectionContext>()
   /** 2026 has no sessions of its own. The process that calls and the name it gives make one: a name alone is anybody's to give. */
   const deskOf = (peer: string): ConnectionContext => {

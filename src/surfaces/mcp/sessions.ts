@@ -1,6 +1,6 @@
 import { WebStandardStreamableHTTPServerTransport, type Server } from '@modelcontextprotocol/server'
 import { Refusal } from '../../contracts/refusal.ts'
-import { whoGivesWay, type Place } from '../giving-way.ts'
+import { whoGivesWay, type Place } from '../../text/giving-way.ts'
 
 /** Sessions of clients from before 2026. */
 export interface Sessions {
