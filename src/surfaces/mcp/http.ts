@@ -1,13 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import {
-  createMcpHandler,
-  isJsonContentType,
-  isLegacyRequest,
-  type JSONRPCMessage,
-  type ServerEvent,
-} from '@modelcontextprotocol/server'
+import { createMcpHandler, isJsonContentType, isLegacyRequest, type ServerEvent } from '@modelcontextprotocol/server'
 import { onAbort } from '../../text/aborts.ts'
 import { Refusal } from '../../contracts/refusal.ts'
 import type { Peers } from '../../text/connections.ts'
@@ -17,6 +11,7 @@ import { redact } from '../../text/redact/redact.ts'
 import { parseJson } from '../../contracts/json.ts'
 import { createServer, openConnectionContext, type ConnectionContext, type McpContext } from './server.ts'
 import type { News } from './feed.ts'
+import { idInUse } from './session-transport.ts'
 import { openSessions, type Sessions } from './sessions.ts'
 import { contentHash } from '../../kernel/digest.ts'
 
@@ -100,6 +95,12 @@ export function sessionName(secret: string): string {
   return `sess_${contentHash(secret).slice(0, 16)}`
 }
 
+interface Said {
+  id?: string | number
+  method?: string
+  params?: { requestId?: unknown }
+}
+
 async function legacy(
   sessions: Sessions,
   web: Request,
@@ -108,29 +109,27 @@ async function legacy(
   dropped: AbortSignal,
   response: ServerResponse,
 ): Promise<void> {
-  const messages = [body].flat().filter((one) => typeof one === 'object' && one !== null) as {
-    id?: string | number
-    method?: string
-  }[]
+  const messages = [body].flat().filter((one) => typeof one === 'object' && one !== null) as Said[]
+  const requests = messages.flatMap((one) => (one.id !== undefined && one.method !== undefined ? [one.id] : []))
+  if (new Set(requests).size < requests.length) throw idInUse()
   const id = web.headers.get('mcp-session-id')
   const opening = id === null && messages.some((message) => message.method === 'initialize')
   const opened = randomUUID()
   const transport = opening ? await sessions.begin(opened, peer) : sessions.find(id)
   if (!transport && id !== null) throw new Refusal(404, 'This session has ended; begin a new one.')
   if (!transport) throw new Refusal(400, 'No session: begin with initialize, or send the Mcp-Session-Id it returned.')
+  if (dropped.aborted) return opening ? sessions.end(opened) : undefined
+  const over = transport.begin(requests)
   // Nothing that was sent over a broken connection can be taken up again, so whoever is gone has cancelled.
   onAbort(dropped, () => {
-    for (const { id: requestId, method } of messages)
-      if (requestId !== undefined && method !== undefined) transport.onmessage?.(cancelled(requestId))
+    for (const requestId of requests) transport.cancel(requestId, 'the connection was dropped')
   })
+  response.once('close', over)
   const answered = await transport.handleRequest(web, { parsedBody: body })
+  for (const { method, params } of messages) if (method === 'notifications/cancelled') transport.forget(params?.requestId)
   // A greeting that is refused has begun nothing.
   if (opening && answered.status >= 400) await sessions.end(transport.sessionId ?? opened)
   await send(answered, response)
-}
-
-function cancelled(requestId: string | number): JSONRPCMessage {
-  return { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason: 'the connection was dropped' } }
 }
 
 /** The JSON in a request; what cannot be read is answered, and never reaches the protocol. */
@@ -155,11 +154,11 @@ export async function readMessage({ request, body }: Incoming): Promise<unknown>
   return message
 }
 
-/** What stays with us after the message is answered: who a client is, what it can do, what it follows. */
+/** What stays with us beyond the message: its id until it is answered, who a client is, what it can do, what it follows. */
 const mostKept = 65_536
 function isKept(message: unknown): boolean {
-  const { method, params } = (message ?? {}) as { method?: unknown; params?: { _meta?: unknown } }
-  if (method === 'tools/call') return JSON.stringify(params?._meta ?? null).length > mostKept
+  const { id, method, params } = (message ?? {}) as { id?: unknown; method?: unknown; params?: { _meta?: unknown } }
+  if (method === 'tools/call') return JSON.stringify([id, params?._meta]).length > mostKept
   return typeof method === 'string' && method !== 'completion/complete'
 }
 
