@@ -5,6 +5,7 @@ import { createMcpHandler, isJsonContentType, isLegacyRequest, type ServerEvent 
 import { onAbort } from '../../text/aborts.ts'
 import { Refusal } from '../../contracts/refusal.ts'
 import type { Peers } from '../../text/connections.ts'
+import { whoGivesWay, type Place } from '../../text/giving-way.ts'
 import { answer, leaveUnread, type Route, type Incoming } from '../listen.ts'
 import { oneLine } from '../../text/printable.ts'
 import { redact } from '../../text/redact/redact.ts'
@@ -17,6 +18,8 @@ import { contentHash } from '../../kernel/digest.ts'
 
 const mostInBatch = 100
 const mostConnections = 1_000
+/** Streams of 2026 that follow what happens. */
+const mostFollowers = 64
 
 export interface McpHttp {
   route: Route
@@ -39,7 +42,8 @@ export function mcpHttp(mcpContext: McpContext, page: () => string | undefined, 
   }
   const modern = createMcpHandler(({ authInfo }) => createServer(mcpContext, deskOf(authInfo?.clientId ?? ''), 'modern', false), {
     legacy: 'reject',
-    maxSubscriptions: 64,
+    // Ours are counted by who holds them; the SDK hears a little later that one is gone.
+    maxSubscriptions: 2 * mostFollowers,
     onerror: logUnexpected,
     bus: {
       publish: () => undefined,
@@ -56,6 +60,16 @@ export function mcpHttp(mcpContext: McpContext, page: () => string | undefined, 
     )
   })
 
+  const followers = new Set<Place & { response: ServerResponse }>()
+  const follow = async (response: ServerResponse, peer: string): Promise<void> => {
+    const gone = followers.size >= mostFollowers ? whoGivesWay(followers, peer)?.response : undefined
+    if (gone) await new Promise((resolve) => gone.once('close', resolve).destroy())
+    if (followers.size >= mostFollowers) throw new Refusal(503, 'Too many streams are open.')
+    const place = { peer, usedAt: Date.now(), response }
+    followers.add(place)
+    response.once('close', () => followers.delete(place))
+  }
+
   const visit = async (incoming: Incoming): Promise<void> => {
     const { request, response } = incoming
     const dropped = new AbortController()
@@ -65,7 +79,9 @@ export function mcpHttp(mcpContext: McpContext, page: () => string | undefined, 
     const peer = (): Promise<string> => peers.of(request.socket)
     if (await isLegacyRequest(web, body)) await legacy(sessions, web, body, peer, dropped.signal, response)
     else {
-      const authInfo = { token: '', scopes: [], clientId: await peer() }
+      const clientId = await peer()
+      const authInfo = { token: '', scopes: [], clientId }
+      if ((body as Said | undefined)?.method === 'subscriptions/listen' && !response.destroyed) await follow(response, clientId)
       await send(await modern.fetch(web, { parsedBody: body, authInfo }), response)
     }
   }
