@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openWire as openClient } from '../support/raw-client.ts'
 import { openServe, type Served } from '../support/serve.ts'
 import {
   answersHonestly,
@@ -8,6 +9,7 @@ import {
   contentIn,
   eventually,
   files,
+  latest,
   messagesIn,
   openSse,
   openWire,
@@ -90,6 +92,23 @@ test('sse: an id that is in use is refused, and the call that has it can still b
   await stream.until(/"id":"r"/)
   expect(stream.heard()).not.toContain('"id":"w","result"')
 })
+
+for (const way of ['stdio 2025', 'stdio 2026'] as const)
+  test(`${way}: a hundred requests with one id are one request, and the others are refused`, async () => {
+    await using wire = await openClient(way, world.project, undefined)
+    const read = toolCall('same', 'read_file', { path: 'a.txt' }) as { params: object }
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': latest,
+      'io.modelcontextprotocol/clientInfo': { name: 'x', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    }
+    const line = JSON.stringify(wire.modern ? { ...read, params: { ...read.params, _meta } } : read)
+    await wire.send(Array.from({ length: 100 }, () => line).join('\n'))
+    await eventually('all answers', () => (wire.heard.filter(({ id }) => id === 'same').length === 100 ? true : undefined))
+    const answers = wire.heard.filter(({ id }) => id === 'same')
+    expect(answers.filter(({ result }) => result)).toHaveLength(1)
+    expect(answers.filter(({ error }) => error?.code === -32600)).toHaveLength(99)
+  })
 
 test('an id without end is not kept', async () => {
   const session = await beginSession(served)
