@@ -13,4 +13,6 @@ export interface LineDiff {
   hunks: Hunk[]
   /** The search for the least change was given up: the hunks are true and whole, but larger than they need be. */
   coarse?: true
+  /** Added and removed lines that are not among the hunks, since an answer holds only so many. */
+  notShown?: number
 }

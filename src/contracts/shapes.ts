@@ -24,6 +24,12 @@ export const DiffShape = Type.Object({
       closed,
     ),
   ),
+  notShown: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description: 'Added and removed lines beyond those shown, where there are too many for one answer',
+    }),
+  ),
 })
 
 /** The contract's short answer (seed 000 §3). */

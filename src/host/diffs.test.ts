@@ -56,3 +56,28 @@ test('one that nobody waits for any more is ended, and the next one is answered'
   await expect(given).rejects.toThrow('gone')
   expect((await diffs.lines('x\n', 'y\n')).hunks).toHaveLength(1)
 })
+
+test('an answer holds the first of a diff, says how much more there is, and each of its hunks is true', async () => {
+  const many = (count: number, word: string): string => Array.from({ length: count }, (_, at) => `${word}${at}`).join('\n')
+  for (const [before, after] of [
+    ['', many(15_000, 'a')],
+    [many(8_000, 'a'), many(8_000, 'b')],
+    ['', many(400_000, '')],
+    [many(300_000, 'a'), many(300_000, 'b')],
+    [many(30_000, 'a'), many(30_000, 'a').replaceAll('7', 'x')],
+    ['', 'x'.repeat(3_000_000)],
+  ] as const) {
+    const [whole, shown] = [await diffs.lines(before, after), await diffs.shown(before, after)]
+    expect(changedLines(shown) + (shown.notShown ?? 0)).toBe(changedLines(whole))
+    expect(changedLines(shown)).toBeLessThanOrEqual(20_000)
+    expect(JSON.stringify(shown).length).toBeLessThan(3_000_000)
+    if (changedLines(whole) <= 20_000 && after.length < 2_000_000) expect(shown).toEqual(whole)
+    shown.hunks.forEach((hunk, index) => {
+      const real = whole.hunks[index] as (typeof whole.hunks)[0]
+      expect([hunk.startOld, hunk.startNew]).toEqual([real.startOld, real.startNew])
+      expect([hunk.lenOld, hunk.lenNew]).toEqual([hunk.linesOld.length, hunk.linesNew.length])
+      expect(hunk.linesOld).toEqual(real.linesOld.slice(0, hunk.lenOld))
+      expect(hunk.linesNew).toEqual(real.linesNew.slice(0, hunk.lenNew))
+    })
+  }
+})

@@ -1,10 +1,6 @@
 import { readdir, readFile, readlink } from 'node:fs/promises'
 import type { Socket } from 'node:net'
-
-/** Who is at the other end of a connection: a word that stands for one process, from its start to its end. */
-export interface Peers {
-  of(socket: Socket): Promise<string>
-}
+import type { Peers } from '../text/connections.ts'
 
 /** Processes that connected lately; a client that opens one connection after another is found among them first. */
 const mostKnown = 64
@@ -17,11 +13,11 @@ interface Asked {
 }
 
 /**
- * Linux says which process holds the other end of a loopback connection. Where a system does not, or the other end is on another
+ * Who is at the other end of a connection: a word that stands for one process, from its start to its end. Linux says which process holds the other end of a loopback connection. Where a system does not, or the other end is on another
  * machine, its address is all there is. Looked up once for each connection, off the event loop; all who wait share one look, so that
  * ten thousand connections cost no more looks than a few.
  */
-export function openPeers(): Peers {
+export function openPeers(): Peers<Socket> {
   const found = new WeakMap<Socket, Promise<string>>()
   const known = new Set<string>()
   let waiting: Asked[] = []

@@ -5,6 +5,7 @@ import { bounds } from '../contracts/kept.ts'
 import type { Database } from '../host/database.ts'
 import { openCards } from './cards.ts'
 import { sha256 } from '../host/files.ts'
+import { holderOf } from '../text/giving-way.ts'
 
 interface Row {
   id: string
@@ -339,5 +340,5 @@ function fromRow(row: Row): ApprovalHead {
 /** The process behind a question. Those that could not be told apart are taken for one; where only an address is known, it says nothing. */
 function processOf(peer: string | undefined): string | undefined {
   if (peer === undefined || peer.startsWith('address ')) return undefined
-  return peer.startsWith('connection ') ? 'unknown process' : peer
+  return holderOf(peer)
 }

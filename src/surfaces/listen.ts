@@ -4,9 +4,10 @@ import { isIP, type AddressInfo, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { checkHost, holdTwin, isOrigin, startFault } from './address.ts'
 import { logFault } from './log-fault.ts'
-import { openRateLimiter } from './rate-limiter.ts'
-import { shareConnections, type Peers } from './connections.ts'
+import { openRateLimiter } from '../text/rate-limiter.ts'
+import { shareConnections, type Peers } from '../text/connections.ts'
 import { openPipeliningLimiter } from './pipelining-limiter.ts'
+import { openUnread } from './unread.ts'
 import { Refusal } from '../contracts/refusal.ts'
 
 /** One request that was let in. */
@@ -45,7 +46,7 @@ export interface ListenOptions {
   /** Web pages, besides our own, that may talk to us: exact origins. */
   allowOrigins: readonly string[]
   requestsPerSecond: number
-  peers: Peers
+  peers: Peers<Socket>
   /** What an agent shows. */
   token: string
   /** Whether the request carries a person's credential; an agent's token never counts as one. */
@@ -65,11 +66,6 @@ export interface ListenOptions {
 export const longestBody = 32 << 20
 /** All bodies that are being read, together. */
 const mostBodyBytes = 128 << 20
-/** What may wait for a client that does not read, and for all of them together. */
-const mostUnread = 8 << 20
-const mostUnreadTogether = 64 << 20
-/** So long a large answer may stand still: one that is being read moves, however large it is. */
-const standsStillMs = 2_000
 /**
  * How long nothing at all may move on a connection while an answer waits on it; Node looks twice, so it takes up to double.
  * The system takes more of an answer only once a third of what it holds (megabytes) is read: a slow reader moves in leaps.
@@ -90,8 +86,8 @@ export function listen(options: ListenOptions): Promise<Listening> {
   const secret = hash(options.token)
   const requests = openRateLimiter(options.requestsPerSecond, 2 * options.requestsPerSecond)
   const wrongTokens = openRateLimiter(wrongTokensPerSecond, 5 * wrongTokensPerSecond)
-  const open = new Map<ServerResponse, { socket: Socket; sent: number; since: number }>()
   const lines = openPipeliningLimiter()
+  const unread = openUnread((busy) => connections.sweep(busy))
   const origins = options.allowOrigins.filter(isOrigin)
   let bodyBytes = 0
   let names: string[] = []
@@ -163,11 +159,8 @@ export function listen(options: ListenOptions): Promise<Listening> {
       leave()
       return void response.destroy()
     }
-    open.set(response, { socket, sent: socket.bytesWritten, since: Date.now() })
-    response.once('close', () => {
-      open.delete(response)
-      leave()
-    })
+    unread.watch(response, socket)
+    response.once('close', leave)
     try {
       const named = judgeNames(request)
       if (!requests.take() && !(await connections.spare(socket))) throw tooMany()
@@ -180,6 +173,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
 
   const server = createServer(
     {
+      ServerResponse: unread.Answer,
       connectionsCheckingInterval: 500,
       headersTimeout: 5_000,
       requestTimeout: 30_000,
@@ -193,12 +187,13 @@ export function listen(options: ListenOptions): Promise<Listening> {
   const connections = shareConnections(server, options.peers, options.requestsPerSecond)
   // Node tells nobody that an answer which waits behind another will never go out: its call would run on, and what it holds would stay.
   server.on('connection', (socket) => {
+    unread.wake()
     socket.once('close', () => {
-      for (const [response, seen] of open) if (seen.socket === socket && !response.socket) response.destroy().emit('close')
+      for (const response of unread.on(socket)) if (!response.socket) response.destroy().emit('close')
     })
   })
   server.on('clientError', (_, socket) => {
-    const answering = [...open.keys()].some((response) => response.socket === socket && response.headersSent)
+    const answering = unread.on(socket).some((response) => response.socket === socket && response.headersSent)
     // Not into the middle of an answer that is under way.
     if (answering) socket.destroy()
     else closeRaw(socket, '400 Bad Request')
@@ -216,34 +211,12 @@ export function listen(options: ListenOptions): Promise<Listening> {
   })
   // Node tells a connection on which nothing moves from one that is slow: only what stands still comes here.
   server.setTimeout(stalledMs, (socket) => {
-    const answers = [...open.keys()].filter((response) => response.socket === socket)
+    const answers = unread.on(socket).filter((response) => response.socket === socket)
     if (answers.length === 0 || answers.some((response) => response.writableLength > 0)) socket.destroy()
   })
-  // A client that does not read what it asked for is let go before it fills our memory.
-  const sweep = setInterval(() => {
-    const now = Date.now()
-    let together = 0
-    for (const [response, seen] of open) {
-      // An answer that waits behind another on its connection has no socket of its own yet, and keeps what it holds until that goes.
-      const sent = seen.socket.bytesWritten
-      if (response.writableLength === 0 || sent !== seen.sent) Object.assign(seen, { sent, since: now })
-      together += response.writableLength
-      if (response.writableLength > mostUnread && now - seen.since > standsStillMs) seen.socket.destroy()
-    }
-    connections.sweep(new Set([...open.values()].map(({ socket }) => socket)))
-    if (together <= mostUnreadTogether) return
-    // Whoever leaves the most unread goes first, and of those alike whoever has stood still the longest; nobody who has nothing unread.
-    const heaviest = [...open].toSorted(([one, a], [other, b]) => other.writableLength - one.writableLength || a.since - b.since)
-    for (const [response, { socket }] of heaviest) {
-      if (together <= mostUnreadTogether) break
-      together -= response.writableLength
-      socket.destroy()
-    }
-  }, 250).unref()
-
   return new Promise((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => {
-      clearInterval(sweep)
+      unread.close()
       reject(startFault(cause, options))
     })
     server.listen(options.port, host, () => {
@@ -254,7 +227,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
         pageHost = twin && `${options.page.name}:${port}`
         const close = (): Promise<void> =>
           new Promise((closed) => {
-            clearInterval(sweep)
+            unread.close()
             twin?.close()
             server.once('close', closed)
             server.close()

@@ -51,7 +51,9 @@ export function diffRows(diff: LineDiff): DiffRow[] {
       ...hunk.linesNew.map((line) => ({ kind: 'in', text: `+ ${toItsEnd(line)}` }) as const),
     ]
   })
-  return diff.coarse ? [coarse, ...rows] : rows
+  const more =
+    diff.notShown === undefined ? [] : [{ kind: 'place', text: `@@ ${diff.notShown} more lines, NOT SHOWN HERE @@` } as const]
+  return [...(diff.coarse ? [coarse] : []), ...rows, ...more]
 }
 
 /** More blanks than anybody indents by: they would push what follows out of sight. */

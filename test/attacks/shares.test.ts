@@ -4,6 +4,7 @@ import { request, type IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
 import { openServe, type Served } from '../support/serve.ts'
+import { listening } from '../support/sockets.ts'
 import { openWorld } from '../support/world.ts'
 
 // One process takes all it can get of a server; this one, which is another process, must be let in all the same.
@@ -14,6 +15,9 @@ const greeting = JSON.stringify({
   method: 'initialize',
   params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
 })
+
+const follow = listening()
+const following: [string, string] = [follow.body, JSON.stringify(follow.headers)]
 
 /** Says `full` on its own output once it has taken all it could, and holds on to it until it is ended. */
 const greed: Record<string, string> = {
@@ -33,6 +37,9 @@ const greed: Record<string, string> = {
       socket.once('close', () => setTimeout(more, 1))
     }
     for (let i = 0; i < 400; i++) more()`,
+  followers: `
+    await Promise.all(Array.from({ length: 64 }, () => ask('POST', '/mcp', following, followingHeaders)))
+    full()`,
   requests: `
     const net = require('node:net')
     const one = 'GET /healthz HTTP/1.1\\r\\nHost: 127.0.0.1:' + port + '\\r\\n\\r\\n'
@@ -54,22 +61,22 @@ const greed: Record<string, string> = {
 async function openGreedy(kind: string, served: Served): Promise<Disposable> {
   const code = `
     const http = require('node:http')
-    const [port, token, greeting] = process.argv.slice(1)
+    const [port, token, greeting, following, followingHeaders] = process.argv.slice(1)
     const full = () => process.stdout.write('full\\n')
     const headers = {
       Authorization: 'Bearer ' + token, 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream',
     }
-    const ask = (method, path, body) => new Promise((resolve) => {
-      const asked = http.request({ host: '127.0.0.1', port, method, path, headers }, (answer) => {
+    const ask = (method, path, body, more = '{}') => new Promise((resolve) => {
+      const asked = http.request({ host: '127.0.0.1', port, method, path, headers: { ...headers, ...JSON.parse(more) } }, (answer) => {
         answer.resume()
-        if (path === '/sse') answer.once('data', resolve)
+        if (path === '/sse' || body === following) answer.once('data', resolve)
         else answer.once('end', resolve)
       })
       asked.on('error', resolve)
       asked.end(body)
     })
     ;(async () => {${greed[kind]}})()`
-  const child = spawn(process.execPath, ['-e', code, String(served.port), served.token, greeting], {
+  const child = spawn(process.execPath, ['-e', code, String(served.port), served.token, greeting, ...following], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   await once(createInterface(child.stdout), 'line')
@@ -77,7 +84,7 @@ async function openGreedy(kind: string, served: Served): Promise<Disposable> {
 }
 
 /** The status of one request on a connection of its own; 0 where the connection was dropped. */
-async function status(served: Served, method: string, path: string, body?: string): Promise<number> {
+async function status(served: Served, method: string, path: string, body?: string, more = '{}'): Promise<number> {
   const asked = request(`${served.url}${path}`, {
     method,
     agent: false,
@@ -85,11 +92,14 @@ async function status(served: Served, method: string, path: string, body?: strin
       Authorization: `Bearer ${served.token}`,
       'Content-Type': 'application/json',
       Accept: 'application/json, text/event-stream',
+      ...(JSON.parse(more) as Record<string, string>),
     },
   })
   asked.end(body)
   try {
     const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+    // A refusal within the protocol is one, too.
+    if (more !== '{}' && !answer.headers['content-type']?.startsWith('text/event-stream')) return 503
     return answer.statusCode ?? 0
   } catch {
     return 0
@@ -98,7 +108,8 @@ async function status(served: Served, method: string, path: string, body?: strin
   }
 }
 
-const ways: [string, string, string, string?][] = [
+const ways: [string, string, string, string?, string?][] = [
+  ['followers', 'POST', '/mcp', ...following],
   ['sessions', 'POST', '/mcp', greeting],
   ['streams', 'GET', '/sse'],
   ['connections', 'GET', '/healthz'],

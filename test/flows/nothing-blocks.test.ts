@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { approve, ask, theStage, withShell } from '../support/stage.ts'
@@ -100,4 +100,33 @@ test('what no commit takes over is named up to a bound, and counted', { timeout:
   const { left } = await world.call<{ left: { path: string; why: string }[] }>('shell', { command }, { approvalWaitMs: 0 })
   expect(left).toHaveLength(1_001)
   expect(left.at(-1)).toEqual({ path: '…', why: 'and 2000 more, not named here' })
+})
+
+test('thousands of links to a folder of files that run are followed in small steps', { timeout: 120_000 }, async () => {
+  const hooks = Object.fromEntries(Array.from({ length: 4 }, (_, index) => [`hooks/h${index}`, 'echo\n']))
+  await using world = await openWorld({ files: { ...hooks, 'b.txt': 'b\n' } })
+  const links = 1_000
+  for (let at = 0; at < links; at++) {
+    mkdirSync(world.path(`d${at}`))
+    symlinkSync('../hooks', world.path(`d${at}/.husky`))
+  }
+  await world.put('b.txt', 'c\n')
+  // They are looked behind each time: nobody tells of changes there.
+  let opened = { all: 0, inTurn: 0, most: 0 }
+  let open = true
+  const turn = (): void => {
+    opened.inTurn = 0
+    if (open) setImmediate(turn)
+  }
+  turn()
+  await countingTurns(
+    () => world.put('b.txt', 'd\n'),
+    (name) => {
+      if (name !== 'opendirSync' && name !== 'readdirSync') return
+      opened = { all: opened.all + 1, inTurn: opened.inTurn + 1, most: Math.max(opened.most, opened.inTurn + 1) }
+    },
+  )
+  open = false
+  expect(opened.all, 'it looked behind every link').toBeGreaterThanOrEqual(links)
+  expect(opened.most).toBeLessThan(few(opened.all))
 })

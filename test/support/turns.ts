@@ -20,6 +20,7 @@ const onTheSpot = [
   'lstatSync',
   'mkdirSync',
   'openSync',
+  'opendirSync',
   'readSync',
   'readdirSync',
   'renameSync',

@@ -1,25 +1,43 @@
-import { readdirSync, statSync, type Stats } from 'node:fs'
+import { opendirSync, statSync, type Dirent, type Stats } from 'node:fs'
 
-/** More than anybody looks at, so that whoever does notices that there are too many. */
 const mostNames = 5_000
+/** So many are looked at to find them: a folder may hold millions. */
+const mostEntries = 20_000
 const settledMs = 50
 
-/** The first names in a folder that fit; none where there is no folder. */
-export function namesAt(folder: string, fits: (name: string) => boolean = () => true): string[] {
-  try {
-    return readdirSync(folder).filter(fits).slice(0, mostNames)
-  } catch {
-    return []
-  }
+/** Some of the names in a folder, and whether there may be more; none where there is no folder. */
+export interface NamesIn {
+  names: string[]
+  cut: boolean
+}
+
+/** Those that fit. */
+export function namesAt(folder: string, fits: (name: string) => boolean = () => true): NamesIn {
+  return firstIn(folder, ({ name }) => fits(name))
 }
 
 /** Those that are no folders. */
-export function filesIn(folder: string): string[] {
+export function filesIn(folder: string): NamesIn {
+  return firstIn(folder, (entry) => !entry.isDirectory())
+}
+
+function firstIn(folder: string, fits: (entry: Dirent) => boolean): NamesIn {
+  const names: string[] = []
   try {
-    const entries = readdirSync(folder, { withFileTypes: true })
-    return entries.flatMap((entry) => (entry.isDirectory() ? [] : [entry.name])).slice(0, mostNames)
+    const opened = opendirSync(folder, { bufferSize: 1_024 })
+    try {
+      for (let seen = 0; seen < mostEntries && names.length < mostNames; seen++) {
+        const entry = opened.readSync()
+        if (!entry) return { names, cut: false }
+        if (fits(entry)) names.push(entry.name)
+      }
+      return { names, cut: true }
+    } finally {
+      opened.closeSync()
+    }
   } catch {
-    return []
+    // No folder, or one that nobody may read.
+    return { names, cut: false }
   }
 }
 

@@ -82,7 +82,9 @@ function readRepository(root: string, folder: string): Repository {
   }
   const list = (at: string, fits?: (name: string) => boolean): string[] => {
     stamps.set(at, stampOf(at))
-    return namesAt(at, fits)
+    const { names, cut } = namesAt(at, fits)
+    left ||= cut
+    return names
   }
   const add = (name: string, top: string, lies: string, text: string | undefined): void => {
     const bases = [top, lies].flatMap((one) => placeIn(root, one) ?? [])
@@ -129,7 +131,9 @@ function readRepository(root: string, folder: string): Repository {
     const tree = said.find(({ section, key }) => section === 'core' && key.toLowerCase() === 'worktree')?.value
     const top = tree === undefined ? given : resolve(own, atHome(tree))
     hooksOf([join(own, 'hooks'), ...settingsAt.flatMap((at) => settings(at, top, 'config'))], top)
-    for (const name of filesIn(join(own, 'hooks'))) links.push({ path: shown(`hooks/${name}`), target: join(own, 'hooks', name) })
+    const { names, cut } = filesIn(join(own, 'hooks'))
+    left ||= cut
+    for (const name of names) links.push({ path: shown(`hooks/${name}`), target: join(own, 'hooks', name) })
   }
   const modules = (at: string, depth = 0): void => {
     left ||= stamps.size >= mostFiles

@@ -7,7 +7,7 @@ import type { PathRules } from '../paths.ts'
 import type { Root } from '../walk.ts'
 import { openGitStarts } from './git-starts.ts'
 import { watchLinks, type Links } from './link-watch.ts'
-import { behind, openStarted } from './started.ts'
+import { openStarted } from './started.ts'
 
 export interface LinkNames {
   /** All links as they are now, and those that are about to be made. */
@@ -149,7 +149,7 @@ export function openLinkNames(root: Root, rules: PathRules): LinkNames {
         namedBy: await started.look(
           noted,
           git,
-          given.flatMap(({ path }) => behind(path, `${root.path}/${leadsTo(path)}`)),
+          given.map(({ path }) => ({ path, at: `${root.path}/${leadsTo(path)}` })),
         ),
       }
     },

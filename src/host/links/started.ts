@@ -18,6 +18,19 @@ export interface Starter {
   kind: StarterKind
 }
 
+/** A link, and where it leads. */
+interface LinkTo {
+  path: string
+  at: string
+}
+
+/** Files that start others by the name that links give them. */
+interface Linked {
+  starters: readonly Starter[]
+  /** A link behind which nobody looked, since there were too many. */
+  left: string | undefined
+}
+
 /** Something that is started together: what it names, and whom it calls. */
 interface Piece {
   starter: string
@@ -48,7 +61,7 @@ const mostStarters = 4_096
 const longestRead = 1_048_576
 
 export interface Started {
-  look(noted: Noted, git: { texts: readonly GitText[]; version: number }, made: readonly Starter[]): Promise<Named>
+  look(noted: Noted, git: { texts: readonly GitText[]; version: number }, made: readonly LinkTo[]): Promise<Named>
 }
 
 /** Knows what the files of a project start. They are read again where they have changed, and a text is looked through once. */
@@ -84,13 +97,15 @@ export function openStarted(root: string): Started {
     return found
   }
 
-  const build = async (starters: readonly Starter[], texts: readonly GitText[]): Promise<Named> => {
+  const build = async (given: readonly Starter[], links: readonly Linked[], texts: readonly GitText[]): Promise<Named> => {
     const pace = openPace()
+    const starters = [...given, ...links.flatMap((one) => one.starters)]
     const active: Piece[] = texts.map(({ path, bases, text }) => pieceOf(path, text, bases, root))
     const unread = texts.flatMap(({ path, unread, bases }) => (unread ? [{ starter: path, base: bases[0] ?? '' }] : []))
+    for (const { left } of links) if (left !== undefined) unread.push({ starter: left, base: '' })
     const files: Read[] = []
-    const take = async (given: readonly Starter[]): Promise<void> => {
-      for (const one of given) {
+    const take = async (some: readonly Starter[]): Promise<void> => {
+      for (const one of some) {
         if (pace.due()) await pace.turn()
         if (files.length >= mostStarters) return void unread.push({ starter: one.path, base: '' })
         const file = read(one)
@@ -128,7 +143,7 @@ export function openStarted(root: string): Started {
   }
 
   const lookOnce: Started['look'] = async (noted, git, made) => {
-    const linked = [...noted.links].flatMap((path) => behind(path, `${root}/${path}`))
+    const linked = await behindAll([...noted.links].map((path) => ({ path, at: `${root}/${path}` })))
     const files = (): Starter[] => [...noted.files].map(([path, kind]) => ({ path, at: `${root}/${path}`, kind }))
     const pace = openPace()
     let same = true
@@ -141,9 +156,9 @@ export function openStarted(root: string): Started {
       }
       if (pace.due()) await pace.turn()
     }
-    const version = `${noted.version} ${git.version} ${linked.map(({ path }) => path).join(' ')}`
-    if (!same || last?.version !== version) last = { version, named: await build([...files(), ...linked], git.texts) }
-    return made.length === 0 ? last.named : build([...files(), ...linked, ...made], git.texts)
+    const version = `${noted.version} ${git.version} ${linked.left ?? ''} ${linked.starters.map(({ path }) => path).join(' ')}`
+    if (!same || last?.version !== version) last = { version, named: await build(files(), [linked], git.texts) }
+    return made.length === 0 ? last.named : build(files(), [linked, await behindAll(made)], git.texts)
   }
 
   // Whoever looks forgets what has changed: nobody else may look before it is read again.
@@ -151,20 +166,41 @@ export function openStarted(root: string): Started {
   return { look: (...given) => inTurn(() => lookOnce(...given)) }
 }
 
-/** A link, and the files below it, that start others by the name they get there; `at` is where it leads. */
-export function behind(path: string, at: string): Starter[] {
+/** In small steps, and no more than anybody reads: a project can have thousands of links to a folder of thousands of files. */
+async function behindAll(links: readonly LinkTo[]): Promise<Linked> {
+  const pace = openPace()
+  const starters: Starter[] = []
+  let left: string | undefined
+  for (const link of links) {
+    if (starters.length >= mostStarters) return { starters, left: left ?? link.path }
+    const { found, cut } = behind(link)
+    starters.push(...found)
+    if (cut) left ??= link.path
+    if (pace.due()) await pace.turn()
+  }
+  return { starters, left }
+}
+
+/** A link, and the files below it, that start others by the name they get there; `cut` where a folder holds more than is looked at. */
+function behind({ path, at }: LinkTo): { found: Starter[]; cut: boolean } {
   const names = path.split('/')
   const itself = starterAt(names.slice(0, -1), names.at(-1) as string)
+  let cut = false
+  const allIn = (folder: string): string[] => {
+    const files = filesIn(folder)
+    cut ||= files.cut
+    return files.names
+  }
   const below = startersBelow(names).flatMap((rest) => {
     const inner = rest.split('/').slice(0, -1)
     const file = rest.split('/').at(-1) as string
     const folder = [at, ...inner].join('/')
-    return (file === '*' ? filesIn(folder) : [file]).flatMap((name) => {
+    return (file === '*' ? allIn(folder) : [file]).flatMap((name) => {
       const kind = starterAt([...names, ...inner], name)
       return kind ? [{ path: [path, ...inner, name].join('/'), at: `${folder}/${name}`, kind }] : []
     })
   })
-  return itself ? [{ path, at, kind: itself }, ...below] : below
+  return { found: itself ? [{ path, at, kind: itself }, ...below] : below, cut }
 }
 
 function pieceOf(starter: string, text: string, bases: readonly string[], root: string): Piece {

@@ -1,8 +1,11 @@
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { request, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
 import { openFiles } from '../files.ts'
 import { pathRules } from '../paths.ts'
@@ -66,3 +69,54 @@ for (const [path, connections, each] of [
     expect(megabytesHeld() - before).toBeLessThan(100)
     for (const socket of sockets) socket.destroy()
   })
+
+/** Opens as many connections as it gets, reads a little from each all the time, and says so once it has them. */
+const greedy = `
+  const net = require('node:net')
+  const port = Number(process.argv[1])
+  let open = 0
+  const more = () => {
+    const socket = net.connect(port, '127.0.0.1')
+    socket.on('error', () => {})
+    socket.once('connect', () => {
+      socket.write('GET /game/film.mp4 HTTP/1.1\\r\\nHost: localhost:' + port + '\\r\\n\\r\\n')
+      if (++open === 300) process.stdout.write('full\\n')
+    })
+    socket.on('data', () => { socket.pause(); setTimeout(() => socket.resume(), 200) })
+    socket.once('close', () => setTimeout(more, 1))
+  }
+  for (let i = 0; i < 300; i++) more()`
+
+test.runIf(process.platform === 'linux')(
+  'one process takes all connections and reads from them, and another is let in',
+  async () => {
+    await using ground = await openGround()
+    const { port } = ground.server
+    const child = spawn(process.execPath, ['-e', greedy, String(port)], { stdio: ['ignore', 'pipe', 'inherit'] })
+    try {
+      await once(createInterface(child.stdout), 'line')
+      const heard: number[] = []
+      for (let times = 0; times < 10; times++) {
+        const asked = request({
+          host: '127.0.0.1',
+          port,
+          method: 'HEAD',
+          path: '/preview',
+          headers: { Host: `localhost:${port}` },
+          agent: false,
+        })
+        asked.end()
+        heard.push(
+          await once(asked, 'response').then(
+            ([answer]: IncomingMessage[]) => answer?.statusCode ?? 0,
+            () => 0,
+          ),
+        )
+        asked.destroy()
+      }
+      expect(heard).toEqual(heard.map(() => 200))
+    } finally {
+      child.kill('SIGKILL')
+    }
+  },
+)

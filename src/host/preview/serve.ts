@@ -2,9 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { shareConnections } from '../../text/connections.ts'
 import { ToolError } from '../../contracts/errors.ts'
 import { Refusal } from '../../contracts/refusal.ts'
 import type { Files } from '../files.ts'
+import { openPeers } from '../peer.ts'
 import { besideGame, type Engine } from './engine.ts'
 import { withJumpScript } from './jump-script.ts'
 import { mediaType } from './media-types.ts'
@@ -96,7 +98,7 @@ export function servePreview(files: Files, engine: Engine, game: string): Promis
   const server = createServer({ headersTimeout: 5_000, requestTimeout: 10_000, keepAliveTimeout: 5_000 }, (request, response) => {
     void answer(request, response)
   })
-  server.maxConnections = 256
+  shareConnections(server, openPeers())
   server.setTimeout(stalledMs, (socket) => socket.destroy())
   server.on('clientError', (_, socket) => socket.destroy())
   // The script in the page stands in for the editor; nobody else has business here.

@@ -87,6 +87,12 @@ export class CallServer extends Server {
   private async perform(id: Id, params: Message['params'], transport: Transport): Promise<void> {
     const { runtime, answer } = this.calls as NonNullable<typeof this.calls>
     const stop = new AbortController()
+    const before = this.running.get(id)
+    // Two calls with one id could be neither answered nor cancelled apart.
+    if (before && !before.signal.aborted) {
+      const error = { code: ProtocolErrorCode.InvalidRequest, message: 'This id is in use: its call is not answered yet' }
+      return transport.send({ jsonrpc: '2.0', id, error })
+    }
     this.running.set(id, stop)
     try {
       const { name, input, token } = plainly(params)

@@ -1,26 +1,25 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import {
-  createMcpHandler,
-  isJsonContentType,
-  isLegacyRequest,
-  type JSONRPCMessage,
-  type ServerEvent,
-} from '@modelcontextprotocol/server'
+import type { Socket } from 'node:net'
+import { createMcpHandler, isJsonContentType, isLegacyRequest, type ServerEvent } from '@modelcontextprotocol/server'
 import { onAbort } from '../../text/aborts.ts'
 import { Refusal } from '../../contracts/refusal.ts'
-import type { Peers } from '../connections.ts'
+import type { Peers } from '../../text/connections.ts'
+import { whoGivesWay, type Place } from '../../text/giving-way.ts'
 import { answer, leaveUnread, type Route, type Incoming } from '../listen.ts'
 import { oneLine } from '../../text/printable.ts'
 import { redact } from '../../text/redact/redact.ts'
 import { parseJson } from '../../contracts/json.ts'
 import { createServer, openConnectionContext, type ConnectionContext, type McpContext } from './server.ts'
 import type { News } from './feed.ts'
+import { idInUse } from './session-transport.ts'
 import { openSessions, type Sessions } from './sessions.ts'
 import { contentHash } from '../../kernel/digest.ts'
 
 const mostInBatch = 100
 const mostConnections = 1_000
+/** Streams of 2026 that follow what happens. */
+const mostFollowers = 64
 
 export interface McpHttp {
   route: Route
@@ -28,7 +27,7 @@ export interface McpHttp {
 }
 
 /** MCP over Streamable HTTP at one address: 2026 without sessions, and the versions before it with them. */
-export function mcpHttp(mcpContext: McpContext, page: () => string | undefined, peers: Peers): McpHttp {
+export function mcpHttp(mcpContext: McpContext, page: () => string | undefined, peers: Peers<Socket>): McpHttp {
   const connections = new Map<string, ConnectionContext>()
   /** 2026 has no sessions of its own. The process that calls and the name it gives make one: a name alone is anybody's to give. */
   const deskOf = (peer: string): ConnectionContext => {
@@ -43,7 +42,8 @@ export function mcpHttp(mcpContext: McpContext, page: () => string | undefined, 
   }
   const modern = createMcpHandler(({ authInfo }) => createServer(mcpContext, deskOf(authInfo?.clientId ?? ''), 'modern', false), {
     legacy: 'reject',
-    maxSubscriptions: 64,
+    // Ours are counted by who holds them; the SDK hears a little later that one is gone.
+    maxSubscriptions: 2 * mostFollowers,
     onerror: logUnexpected,
     bus: {
       publish: () => undefined,
@@ -60,6 +60,16 @@ export function mcpHttp(mcpContext: McpContext, page: () => string | undefined, 
     )
   })
 
+  const followers = new Set<Place & { response: ServerResponse }>()
+  const follow = async (response: ServerResponse, peer: string): Promise<void> => {
+    const gone = followers.size >= mostFollowers ? whoGivesWay(followers, peer)?.response : undefined
+    if (gone) await new Promise((resolve) => gone.once('close', resolve).destroy())
+    if (followers.size >= mostFollowers) throw new Refusal(503, 'Too many streams are open.')
+    const place = { peer, usedAt: Date.now(), response }
+    followers.add(place)
+    response.once('close', () => followers.delete(place))
+  }
+
   const visit = async (incoming: Incoming): Promise<void> => {
     const { request, response } = incoming
     const dropped = new AbortController()
@@ -69,7 +79,9 @@ export function mcpHttp(mcpContext: McpContext, page: () => string | undefined, 
     const peer = (): Promise<string> => peers.of(request.socket)
     if (await isLegacyRequest(web, body)) await legacy(sessions, web, body, peer, dropped.signal, response)
     else {
-      const authInfo = { token: '', scopes: [], clientId: await peer() }
+      const clientId = await peer()
+      const authInfo = { token: '', scopes: [], clientId }
+      if ((body as Said | undefined)?.method === 'subscriptions/listen' && !response.destroyed) await follow(response, clientId)
       await send(await modern.fetch(web, { parsedBody: body, authInfo }), response)
     }
   }
@@ -99,6 +111,12 @@ export function sessionName(secret: string): string {
   return `sess_${contentHash(secret).slice(0, 16)}`
 }
 
+interface Said {
+  id?: string | number
+  method?: string
+  params?: { requestId?: unknown }
+}
+
 async function legacy(
   sessions: Sessions,
   web: Request,
@@ -107,29 +125,27 @@ async function legacy(
   dropped: AbortSignal,
   response: ServerResponse,
 ): Promise<void> {
-  const messages = [body].flat().filter((one) => typeof one === 'object' && one !== null) as {
-    id?: string | number
-    method?: string
-  }[]
+  const messages = [body].flat().filter((one) => typeof one === 'object' && one !== null) as Said[]
+  const requests = messages.flatMap((one) => (one.id !== undefined && one.method !== undefined ? [one.id] : []))
+  if (new Set(requests).size < requests.length) throw idInUse()
   const id = web.headers.get('mcp-session-id')
   const opening = id === null && messages.some((message) => message.method === 'initialize')
   const opened = randomUUID()
   const transport = opening ? await sessions.begin(opened, peer) : sessions.find(id)
   if (!transport && id !== null) throw new Refusal(404, 'This session has ended; begin a new one.')
   if (!transport) throw new Refusal(400, 'No session: begin with initialize, or send the Mcp-Session-Id it returned.')
+  if (dropped.aborted) return opening ? sessions.end(opened) : undefined
+  const over = transport.begin(requests)
   // Nothing that was sent over a broken connection can be taken up again, so whoever is gone has cancelled.
   onAbort(dropped, () => {
-    for (const { id: requestId, method } of messages)
-      if (requestId !== undefined && method !== undefined) transport.onmessage?.(cancelled(requestId))
+    for (const requestId of requests) transport.cancel(requestId, 'the connection was dropped')
   })
+  response.once('close', over)
   const answered = await transport.handleRequest(web, { parsedBody: body })
+  for (const { method, params } of messages) if (method === 'notifications/cancelled') transport.forget(params?.requestId)
   // A greeting that is refused has begun nothing.
   if (opening && answered.status >= 400) await sessions.end(transport.sessionId ?? opened)
   await send(answered, response)
-}
-
-function cancelled(requestId: string | number): JSONRPCMessage {
-  return { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason: 'the connection was dropped' } }
 }
 
 /** The JSON in a request; what cannot be read is answered, and never reaches the protocol. */
@@ -154,11 +170,11 @@ export async function readMessage({ request, body }: Incoming): Promise<unknown>
   return message
 }
 
-/** What stays with us after the message is answered: who a client is, what it can do, what it follows. */
+/** What stays with us beyond the message: its id until it is answered, who a client is, what it can do, what it follows. */
 const mostKept = 65_536
 function isKept(message: unknown): boolean {
-  const { method, params } = (message ?? {}) as { method?: unknown; params?: { _meta?: unknown } }
-  if (method === 'tools/call') return JSON.stringify(params?._meta ?? null).length > mostKept
+  const { id, method, params } = (message ?? {}) as { id?: unknown; method?: unknown; params?: { _meta?: unknown } }
+  if (method === 'tools/call') return JSON.stringify([id, params?._meta]).length > mostKept
   return typeof method === 'string' && method !== 'completion/complete'
 }
 

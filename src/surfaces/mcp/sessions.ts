@@ -1,18 +1,19 @@
-import { WebStandardStreamableHTTPServerTransport, type Server } from '@modelcontextprotocol/server'
+import type { Server } from '@modelcontextprotocol/server'
 import { Refusal } from '../../contracts/refusal.ts'
-import { whoGivesWay, type Place } from '../giving-way.ts'
+import { whoGivesWay, type Place } from '../../text/giving-way.ts'
+import { SessionTransport } from './session-transport.ts'
 
 /** Sessions of clients from before 2026. */
 export interface Sessions {
-  begin(id: string, peer: () => Promise<string>): Promise<WebStandardStreamableHTTPServerTransport>
-  find(id: string | null): WebStandardStreamableHTTPServerTransport | undefined
+  begin(id: string, peer: () => Promise<string>): Promise<SessionTransport>
+  find(id: string | null): SessionTransport | undefined
   end(id: string): Promise<void>
   close(): Promise<void>
 }
 
 interface Session extends Place {
   id: string
-  transport: WebStandardStreamableHTTPServerTransport
+  transport: SessionTransport
   server: Server
 }
 
@@ -44,7 +45,7 @@ export function openSessions(serve: (id: string, peer: string) => Server): Sessi
       await makeRoom(whose)
       // Others may have come in the same moment: from here to its place in the list nothing is waited for.
       mustHaveRoom()
-      const transport = new WebStandardStreamableHTTPServerTransport({
+      const transport = new SessionTransport({
         sessionIdGenerator: () => id,
         onsessionclosed: (closed) => end(closed),
       })

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { isSpecType, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/server'
 import { Refusal } from '../../contracts/refusal.ts'
-import type { Peers } from '../connections.ts'
-import { whoGivesWay } from '../giving-way.ts'
+import type { Peers } from '../../text/connections.ts'
+import { whoGivesWay } from '../../text/giving-way.ts'
 import { answer, type Route } from '../listen.ts'
 import { toWire } from './dialect.ts'
 import { readMessage, sessionName } from './http.ts'
@@ -19,7 +20,7 @@ const standsStillMs = 2_000
 export function mcpSse(
   mcpContext: McpContext,
   page: () => string | undefined,
-  peers: Peers,
+  peers: Peers<Socket>,
 ): { '/sse': Route; '/messages': Route } {
   const streams = new Map<string, EventStream>()
   return {

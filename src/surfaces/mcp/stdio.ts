@@ -156,7 +156,12 @@ class LineTransport implements Transport {
       return
     }
     if (isMessage(value)) {
-      if ('method' in value && 'id' in value) this.open.add(value.id)
+      if ('method' in value && 'id' in value) {
+        // Two requests with one id could be neither counted nor cancelled apart.
+        if (this.open.has(value.id))
+          return this.refuse(-32600, 'This id is in use: its request is not answered yet', JSON.stringify(value.id))
+        this.open.add(value.id)
+      }
       this.pacing.take(value)
       // A cancelled request gets no answer, so none is waited for.
       if ('method' in value && value.method === 'notifications/cancelled')

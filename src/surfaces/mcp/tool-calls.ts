@@ -5,6 +5,7 @@ import type { Approval } from '../../contracts/approval.ts'
 import type { Runtime } from '../../contracts/runtime.ts'
 import type { Attachment } from '../../contracts/tool.ts'
 import { digest } from '../../kernel/digest.ts'
+import { holderOf } from '../../text/giving-way.ts'
 import { logFault } from '../log-fault.ts'
 import {
   askApproval,
@@ -213,7 +214,7 @@ export function openCaller(runtime: Runtime, connection: Connection): (client: T
       remember(opened, session)
     }
     const { surface, peer } = connection
-    return { surface, client, session, role: 'agent', ...(peer !== undefined && { peer }) }
+    return { surface, client, session, role: 'agent', ...(peer !== undefined && { peer: holderOf(peer) }) }
   }
 }
 

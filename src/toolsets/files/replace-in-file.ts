@@ -77,7 +77,7 @@ export const replaceInFile = defineTool({
   },
   async execute(input, use, call) {
     const { before, after, count } = await replaced(input, use, call)
-    if (input.dryRun) return { count, diff: await use.diffs.lines(before, after, call) }
+    if (input.dryRun) return { count, diff: await use.diffs.shown(before, after, call) }
     if (count > 0) await call.change([{ path: input.path, content: encodeText(after, input.path) }])
     return { count }
   },

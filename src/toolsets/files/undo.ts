@@ -202,7 +202,7 @@ const isText = (state: Pick<Snapshot, 'form'> | undefined, bytes: Buffer): boole
 /** What is no text has no lines to show; single odd bytes are written out. */
 async function difference(diffs: Diffs, before: Buffer, after: Buffer, call: DiffCall): Promise<LineDiff> {
   const [from, to] = [readableText(before), readableText(after)]
-  return from && to ? diffs.lines(from.text, to.text, call) : { type: 'line', hunks: [] }
+  return from && to ? diffs.shown(from.text, to.text, call) : { type: 'line', hunks: [] }
 }
 
 /** The project, held open while it is looked at. Which paths may be used, and which mounts entered, the road judges. */

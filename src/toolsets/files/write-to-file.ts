@@ -68,7 +68,7 @@ export const writeToFile = defineTool({
   drafts: (input, { files }) => [{ path: input.path, text: changeOf(input, files).after }],
   async execute(input, { files, diffs }, call) {
     const { before, after } = changeOf(input, files)
-    if (input.dryRun) return { applied: false, diff: await diffs.lines(before ?? '', after, call) }
+    if (input.dryRun) return { applied: false, diff: await diffs.shown(before ?? '', after, call) }
     return call.changeOnce([{ path: input.path, content: encodeText(after, input.path) }], ([kept]) => ({
       applied: true,
       snapshotId: kept?.snapshotId ?? '',

@@ -4,12 +4,24 @@ export interface Place {
   usedAt: number
 }
 
-export function byPeer<P extends { peer: string }>(places: Iterable<P>): Map<string, P[]> {
+/** What the system does not tell of who calls: see `host/peer.ts`. */
+const nobodyKnown = /^connection /
+
+/**
+ * Who has one share of what there is. Whoever hides counts as one with all others who do: a process that nobody can tell from others would
+ * otherwise have as many shares as it opens connections, and whoever does not hide would hold most.
+ */
+export function holderOf(peer: string): string {
+  return nobodyKnown.test(peer) ? 'unknown process' : peer
+}
+
+export function byHolder<P extends { peer: string }>(places: Iterable<P>): Map<string, P[]> {
   const held = new Map<string, P[]>()
   for (const place of places) {
-    const mine = held.get(place.peer)
+    const holder = holderOf(place.peer)
+    const mine = held.get(holder)
     if (mine) mine.push(place)
-    else held.set(place.peer, [place])
+    else held.set(holder, [place])
   }
   return held
 }
@@ -26,8 +38,8 @@ export function largest<P>(shares: Iterable<P[]>): P[] {
  * that holds as many itself.
  */
 export function whoGivesWay<P extends Place>(places: Iterable<P>, newcomer: string): P | undefined {
-  const held = byPeer(places)
+  const held = byHolder(places)
   const most = largest(held.values())
-  if (most.length <= (held.get(newcomer)?.length ?? 0)) return undefined
+  if (most.length <= (held.get(holderOf(newcomer))?.length ?? 0)) return undefined
   return most.reduce((one, other) => (other.usedAt < one.usedAt ? other : one))
 }

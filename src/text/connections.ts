@@ -1,21 +1,30 @@
-import type { Server } from 'node:http'
-import type { Socket } from 'node:net'
 import { openRateLimiter } from './rate-limiter.ts'
-import { byPeer, largest } from './giving-way.ts'
+import { byHolder, holderOf, largest } from './giving-way.ts'
+
+/** What is needed of a connection, and of a server that takes them. */
+interface Socket {
+  once(event: 'close', heard: () => void): unknown
+  destroy(): unknown
+}
+
+interface Server<S> {
+  maxConnections: number
+  on(event: 'connection', heard: (socket: S) => void): unknown
+}
 
 /** Says who is at the other end of a connection. */
-export interface Peers {
-  of(socket: Socket): Promise<string>
+export interface Peers<S> {
+  of(socket: S): Promise<string>
 }
 
 /** The connections of a server, shared between the processes that hold them. */
-export interface Connections {
+export interface Connections<S> {
   /** A credential was shown on it. */
-  admit(socket: Socket): void
+  admit(socket: S): void
   /** Whether one more request of this process is taken, where there are too many in all. */
-  spare(socket: Socket): Promise<boolean>
-  /** Lets those go that were there long and showed no credential. */
-  sweep(busy: ReadonlySet<Socket>): void
+  spare(socket: S): Promise<boolean>
+  /** Lets those go that were there long and showed no credential; says whether there are others of that kind. */
+  sweep(busy: ReadonlySet<S>): boolean
 }
 
 const mostConnections = 256
@@ -26,8 +35,8 @@ const strangerMs = 15_000
 /** Processes that are known to ask much; the rest share what is left by who asked last. */
 const mostAsking = 64
 
-interface Held {
-  socket: Socket
+interface Held<S> {
+  socket: S
   peer: string
   since: number
   admitted: boolean
@@ -37,8 +46,12 @@ interface Held {
  * Where every place is taken, the process that holds most gives up its newest, one without a credential first. Each
  * process also has a few requests a second that no other can use up.
  */
-export function shareConnections(server: Server, peers: Peers, requestsPerSecond: number): Connections {
-  const held = new Map<Socket, Held>()
+export function shareConnections<S extends Socket>(
+  server: Server<S>,
+  peers: Peers<S>,
+  requestsPerSecond = Number.POSITIVE_INFINITY,
+): Connections<S> {
+  const held = new Map<S, Held<S>>()
   const buckets = new Map<string, ReturnType<typeof openRateLimiter>>()
   let settling: Promise<void> | undefined
   const own = Math.max(1, Math.ceil(requestsPerSecond / 20))
@@ -48,7 +61,7 @@ export function shareConnections(server: Server, peers: Peers, requestsPerSecond
     while (held.size > mostConnections) {
       await Promise.all([...held.values()].map(async (one) => (one.peer = await peers.of(one.socket))))
       const known = [...held.values()].filter(({ peer }) => peer !== '').toSorted(lastToGoFirst)
-      const shares = [...byPeer(known).values()]
+      const shares = [...byHolder(known).values()]
       for (let over = held.size - mostConnections; over > 0; over--) {
         const going = largest(shares).pop()
         if (!going) break
@@ -60,7 +73,7 @@ export function shareConnections(server: Server, peers: Peers, requestsPerSecond
   }
 
   server.maxConnections = mostAtOnce
-  server.on('connection', (socket: Socket) => {
+  server.on('connection', (socket) => {
     held.set(socket, { socket, peer: '', since: Date.now(), admitted: false })
     socket.once('close', () => held.delete(socket))
     if (held.size > mostConnections) settling ??= settle()
@@ -72,19 +85,25 @@ export function shareConnections(server: Server, peers: Peers, requestsPerSecond
       if (one) one.admitted = true
     },
     async spare(socket) {
-      const peer = await peers.of(socket)
-      const bucket = buckets.get(peer) ?? openRateLimiter(own, own)
-      buckets.delete(peer)
-      buckets.set(peer, bucket)
+      const holder = holderOf(await peers.of(socket))
+      const bucket = buckets.get(holder) ?? openRateLimiter(own, own)
+      buckets.delete(holder)
+      buckets.set(holder, bucket)
       if (buckets.size > mostAsking) buckets.delete(buckets.keys().next().value as string)
       return bucket.take()
     },
     sweep(busy) {
       const now = Date.now()
-      for (const { socket, admitted, since } of held.values())
-        if (!admitted && now - since > strangerMs && !busy.has(socket)) socket.destroy()
+      let others = false
+      for (const { socket, admitted, since } of held.values()) {
+        if (admitted) continue
+        if (now - since > strangerMs && !busy.has(socket)) socket.destroy()
+        else others = true
+      }
+      return others
     },
   }
 }
 
-const lastToGoFirst = (one: Held, other: Held): number => Number(other.admitted) - Number(one.admitted) || one.since - other.since
+const lastToGoFirst = (one: Held<unknown>, other: Held<unknown>): number =>
+  Number(other.admitted) - Number(one.admitted) || one.since - other.since

@@ -1,0 +1,80 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { connect, type AddressInfo, type Socket } from 'node:net'
+import { expect, test } from 'vitest'
+import { shareConnections } from './connections.ts'
+import { whoGivesWay } from './giving-way.ts'
+
+test('whoever hides has no more than one share, however many connections that is', async () => {
+  await using ground = await openGround(5)
+  for (let times = 0; times < 300; times++) ground.open()
+  await ground.settled()
+  expect(ground.honest.filter((one) => one.destroyed)).toEqual([])
+})
+
+test('nor more requests than one process', async () => {
+  await using ground = await openGround(0)
+  const taken: boolean[] = []
+  for (let times = 0; times < 5; times++) {
+    const coming = once(ground.server, 'connection') as Promise<[Socket]>
+    ground.open()
+    taken.push(await ground.connections.spare((await coming)[0]))
+  }
+  // One a second is its own.
+  expect(taken.slice(0, 2)).toEqual([true, false])
+})
+
+test('of those who hide one gives way for whoever holds less', () => {
+  const places = [
+    { peer: 'process 1 1', usedAt: 1 },
+    { peer: 'process 1 1', usedAt: 2 },
+    ...[3, 4, 5].map((usedAt) => ({ peer: `connection ${usedAt}`, usedAt })),
+  ]
+  expect(whoGivesWay(places, 'process 2 2')?.usedAt).toBe(3)
+  expect(whoGivesWay(places, 'connection 9')).toBeUndefined()
+})
+
+/** A real server; the first that come are of one process, of the others nobody can say whose they are. */
+async function openGround(honestOnes: number) {
+  const server = createServer()
+  let asked = 0
+  const known = new Map<Socket, string>()
+  const peers = {
+    async of(socket: Socket): Promise<string> {
+      const word = known.get(socket) ?? (known.size < honestOnes ? 'process 1 1' : `connection ${++asked}`)
+      known.set(socket, word)
+      return word
+    },
+  }
+  const connections = shareConnections<Socket>(server, peers, 20)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const clients = new Set<Socket>()
+  const open = (): Socket => {
+    const socket = connect(port, '127.0.0.1')
+    clients.add(socket)
+    socket.on('error', () => undefined).once('close', () => clients.delete(socket))
+    return socket
+  }
+  const honest: Socket[] = []
+  for (let times = 0; times < honestOnes; times++) {
+    const coming = once(server, 'connection') as Promise<[Socket]>
+    honest.push(open())
+    await peers.of((await coming)[0])
+  }
+  return {
+    server,
+    connections,
+    honest,
+    open,
+    async settled() {
+      while (clients.size > 256) await new Promise((resolve) => setImmediate(resolve))
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of clients) socket.destroy()
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
