@@ -50,6 +50,7 @@ export function loadSettings(project: Root, state: StateFolder, options: Runtime
     environment,
     flags: options.flags ?? {},
     trusted: trusted?.loosenings ?? [],
+    untightened: options.untightened,
     inside: (folder, other) => isInside(sandboxWithin(project, folder), sandboxWithin(project, other)),
   })
   return {

@@ -14,6 +14,8 @@ export interface Sources {
   trusted?: readonly Pick<Loosening, 'key' | 'from' | 'to'>[]
   /** Looks at the folders themselves; without it none counts as inside another. */
   inside?: Inside
+  /** What the project's file tightens does not count; what it was trusted to loosen does. */
+  untightened?: boolean | undefined
 }
 
 export interface LoadedConfig {
@@ -87,8 +89,9 @@ export function loadConfig(sources: Sources): LoadedConfig {
       const granted = loosening !== undefined && (sources.trusted ?? []).some((one) => isSame(one, loosening))
       if (loosening) loosenings.push(loosening)
       if (loosening && !granted) ignored.push(loosening)
-      if (!loosening || granted || JSON.stringify(tightened) !== JSON.stringify(value)) origin = 'project'
-      value = granted ? wanted : tightened
+      const binds = leaf.schema.tighter === 'neutral' || sources.untightened !== true
+      if (granted || (binds && (!loosening || JSON.stringify(tightened) !== JSON.stringify(value)))) origin = 'project'
+      value = granted ? wanted : binds ? tightened : value
     }
     take(environment, 'environment')
     take(flags, 'flag')

@@ -143,4 +143,6 @@ export interface RuntimeOptions {
    * and for a server that has to go on. Without it such a project is not opened.
    */
   standIn?: string
+  /** For a person who takes something back: what a project's own file tightens binds agents, and nobody's undo. */
+  untightened?: boolean
 }

@@ -56,6 +56,8 @@ export interface Command {
   projectWord?: number
   /** It only looks, or takes something back: a project's own settings that cannot be used do not stop it. */
   onlyReads?: boolean
+  /** It takes back what was done: what a project's own settings tighten does not bind the person who does that. */
+  takesBack?: boolean
   /** Resolves to the exit code. */
   run(invocation: Invocation): Promise<number>
 }

@@ -99,6 +99,7 @@ export async function runCli(
       ...(typeof options['state'] === 'string' && { state: options['state'] }),
       allows: (['home', 'system'] as const).filter((danger) => options[dangerFlags[danger]] === true),
       ...(command.onlyReads && { standIn: '{}' }),
+      ...(command.takesBack && { untightened: true }),
     }
     const open = (): Operator => (runtime ??= openFor(command, dependencies, wanted))
     const openLive = () => dependencies.openLiveRuntime(wanted)

@@ -31,6 +31,7 @@ An undo is a write like any other: it is kept, and can be undone by its own call
     'handrail undo --session sess_1f2e3d4c5b6a7988 --project .',
   ],
   onlyReads: true,
+  takesBack: true,
   async run({ words, options, json, open }) {
     const [target] = words
     const input = {
