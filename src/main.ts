@@ -104,7 +104,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
   const anywhere = pathRules([], [], false)
   const files = openFiles(projectRoot, rules, limits.maxReadBytes)
 
-  const links = keep(openLinkNames(projectRoot, followingRules(forbidden)))
+  const links = keep(openLinkNames(projectRoot, followingRules(forbidden), rules))
 
   const locks = state.sub('locks')
   const projectLock = keep(openLock(locks.file('project.db')))

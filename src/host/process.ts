@@ -49,6 +49,8 @@ process.once('exit', () => alive.forEach((kill) => kill()))
 
 /** How long its pipes may stay open after it is gone; a stray that holds them is not waited for. */
 const lingerMs = 500
+/** A pipe that still brings something is read on, but not for ever. */
+const mostLingers = 20
 
 /**
  * The one place that starts processes: argument lists only, no shell, no login, no inherited environment. Its end, the deadline,
@@ -143,8 +145,7 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
     child.once('exit', () => {
       // What it left running goes with it, and whoever holds its pipes is not waited for.
       kill()
-      const linger = setTimeout(() => child.stdio.forEach((stream) => stream?.destroy()), lingerMs)
-      child.once('close', () => clearTimeout(linger))
+      child.once('close', letGoOf(child))
     })
     child.once('close', (code, signal) => {
       finish()
@@ -152,6 +153,28 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
       resolve({ code: ours ? null : code, killedBy: ours ? null : signal, stopped, timedOut, ended, errors })
     })
   })
+}
+
+/**
+ * Closes our ends of an ended process's pipes, which somebody else may hold open, once nothing comes any more. Timers run before what
+ * has arrived is read: on a loop that stood still, output that was there already must not be thrown away. Returns how to stop that.
+ */
+function letGoOf({ stdio }: ChildProcess): () => void {
+  let timer: NodeJS.Timeout | undefined
+  let heard = 0
+  for (const stream of stdio) stream?.on('data', () => heard++)
+  const wait = (before: number, rounds: number): void => {
+    timer = setTimeout(
+      () =>
+        setImmediate(() => {
+          if (heard > before && rounds > 1) wait(heard, rounds - 1)
+          else for (const stream of stdio) stream?.destroy()
+        }),
+      lingerMs,
+    )
+  }
+  wait(0, mostLingers)
+  return () => clearTimeout(timer)
 }
 
 /** A moment's work of one of the system's own tools, which we wait for; false where it failed. `input` is an open file. */

@@ -11,6 +11,7 @@ const later: string[] = []
 const additions: Record<string, string[]> = {
   'replace_in_file.request': ['dryRun'],
   'replace_in_file.response': ['diff'],
+  'write_to_file.response': ['diff.notShown'],
   'preview_scene.request': ['line'],
   'get_runtime_info.response': ['confinement', 'projectSettings', 'unlisted'],
   'execute_command.request': ['stop'],

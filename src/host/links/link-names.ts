@@ -37,8 +37,8 @@ const mostLoose = 256
 const freshMs = 1_000
 const before = process.platform === 'win32' ? '' : '/'
 
-/** Under which other names the files of a project are known by way of its links. */
-export function openLinkNames(root: Root, rules: PathRules): LinkNames {
+/** Under which other names the files of a project are known by way of its links. `judges` are told what is a secret by way of one. */
+export function openLinkNames(root: Root, rules: PathRules, judges: Pick<PathRules, 'hideBehind'> = rules): LinkNames {
   const watch = watchLinks(root, rules)
   const ofGit = openGitStarts(root.path)
   const started = openStarted(root.path)
@@ -160,7 +160,7 @@ export function openLinkNames(root: Root, rules: PathRules): LinkNames {
         const at = performance.now()
         await resolve(links)
         judged = { version: known.version, at }
-        rules.hideBehind(secretPlaces([known.firm, outside.names]))
+        judges.hideBehind(secretPlaces([known.firm, outside.names]))
       })
     },
     changed: watch.changed,
