@@ -43,7 +43,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        // Real servers, real processes, real kills. Four processes, since tests wait for much of their time, take one file after the other;
+        // Real servers, real processes, real kills. Three processes, since tests wait a third of their time, take one file after the other;
         // a file leaves nothing behind in them.
         test: {
           name: 'whole',
@@ -51,7 +51,7 @@ export default defineConfig({
           exclude,
           pool: 'forks',
           isolate: false,
-          maxWorkers: 4,
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },
       },
