@@ -25,6 +25,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, expect, test } from 'vitest'
 import { ToolError, type ErrorBody } from '../../src/contracts/errors.ts'
+import { openConnection } from '../../src/host/database.ts'
 import type { StateView } from '../../src/contracts/state.ts'
 import { sha256 } from '../../src/host/files.ts'
 import type { Manifest } from '../../src/host/state-project.ts'
@@ -89,8 +90,13 @@ const errorOf = ({ err }: CliEnd): ErrorBody['error'] => (JSON.parse(err.trim().
 const manifestOf = (world: World): Manifest => JSON.parse(readFileSync(world.state('manifest.json'), 'utf8')) as Manifest
 
 /** All of the state, save what SQLite clears away some time after a connection is closed. */
-const stored = (world: World): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(treeOf(world.state(''))).filter(([name]) => !/-(wal|shm)$/.test(name)))
+function stored(world: World): Record<string, unknown> {
+  // The driver ends a connection when its statements are collected, and then moves pages from one file to the other: done here, so that nothing is left to move.
+  const store = openConnection(world.state('handrail.db'))
+  store.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  store.close()
+  return Object.fromEntries(Object.entries(treeOf(world.state(''))).filter(([name]) => !/-(wal|shm)$/.test(name)))
+}
 
 function faultOf(act: () => unknown): ToolError {
   try {
