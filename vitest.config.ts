@@ -26,7 +26,7 @@ export default defineConfig({
   test: {
     reporters,
     env,
-    setupFiles: ['test/support/fast-check.ts'],
+    setupFiles: ['test/support/fast-check.ts', 'test/support/same-environment.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     projects: [

@@ -16,7 +16,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import { ToolError } from '../../src/contracts/errors.ts'
 import { runToEnd } from '../../src/text/steps.ts'
 import { openFiles } from '../../src/host/files.ts'
@@ -29,10 +29,11 @@ import { sweep } from '../support/soak.ts'
 // Memory instead of a disk where there is some: the races are the same, and flushing ten thousand writes is not what is tested.
 try {
   accessSync('/dev/shm', constants.W_OK)
-  process.env['TMPDIR'] = '/dev/shm'
+  vi.stubEnv('TMPDIR', '/dev/shm')
 } catch {
   // The disk will do.
 }
+afterAll(() => vi.unstubAllEnvs())
 
 const noDiff = { 'write-requires-diff': 'false' }
 
