@@ -1,6 +1,6 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import type { CallOptions, Caller } from '../../contracts/call.ts'
-import { Fault, asFault } from '../../contracts/faults/fault.ts'
+import { asFault, Fault, wordsWith } from '../../contracts/faults/fault.ts'
 import type { Approval } from '../../contracts/approval.ts'
 import type { Runtime } from '../../contracts/runtime.ts'
 import type { Attachment } from '../../contracts/tool.ts'
@@ -169,8 +169,8 @@ export function createToolCallHandler(
     } catch (thrown) {
       if (thrown instanceof ProtocolError) throw thrown
       let fault = asFault(thrown)
-      if (fault.reason === 'unsupported' && !tool) throw unknownTool(name)
-      const id = fault.reason === 'policy' ? fault.details?.['approvalId'] : undefined
+      if (fault.reason === 'unknown-tool') throw unknownTool(name)
+      const id = fault.reason === 'needs-approval' ? fault.details?.['approvalId'] : undefined
       const approval = typeof id === 'string' ? runtime.approvals.get(id) : undefined
       if (approval && reading.has(approval.id) && !answered && approval.state === 'pending') {
         // The form for it is still open: one question is one form, so this call waits for that one.
@@ -199,7 +199,8 @@ export const waitingForPerson = "waiting for a person's answer"
 function unansweredForm(fault: Fault): Fault {
   return new Fault(fault.reason, fault.message, {
     details: { ...fault.details, form: 'closed without an answer' },
-    hint: `The form was closed without an answer, by the client itself or by the person: that is neither a yes nor a no. Tell the person. ${fault.hint ?? ''}`,
+    hint: (name) =>
+      `The form was closed without an answer, by the client itself or by the person: that is neither a yes nor a no. Tell the person. ${wordsWith(fault.hint ?? '', name)}`,
   })
 }
 
