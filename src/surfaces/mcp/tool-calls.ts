@@ -1,5 +1,6 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import type { CallOptions, Caller } from '../../contracts/call.ts'
+import { actIn, namesIn } from '../../contracts/dialect.ts'
 import { asFault, Fault, wordsWith } from '../../contracts/faults/fault.ts'
 import type { Approval } from '../../contracts/approval.ts'
 import type { Runtime } from '../../contracts/runtime.ts'
@@ -18,7 +19,7 @@ import {
   type Elicitation,
   type ElicitationSupport,
 } from './elicitation.ts'
-import { toErrorResult, toResult } from './dialect.ts'
+import { mcp } from './dialect.ts'
 import type { Progress } from './progress.ts'
 
 /** Where a connection's calls come from. The session is opened with its first call. */
@@ -152,8 +153,9 @@ export function createToolCallHandler(
         ...(waits ? { onApproval: () => void (rest ??= progress?.wait(waitingForPerson)) } : { approvalWaitMs: 0 }),
         ...(answer !== undefined && { answer }),
       }
-      const { output, callId } = await runtime.call(name, input, caller, options)
-      return { result: toResult(output, callId, attachments) }
+      const act = actIn(mcp, name, input)
+      const { output, callId } = await runtime.call(act.tool, act.input, caller, options)
+      return { result: mcp.answer(act.result(output), { callId, attachments }) }
     }
     const tool = runtime.tools.find((one) => one.name === name)
     const { form, url } = reachFor(given)
@@ -185,7 +187,7 @@ export function createToolCallHandler(
       }
       if (fault.reason === 'internal') logFault('handrail:', fault.cause ?? fault)
       const closed = answered?.state.approval !== undefined && approval?.state === 'pending' && answered.action !== 'none'
-      return { result: toErrorResult(closed ? unansweredForm(fault) : fault) }
+      return { result: mcp.failure(closed ? unansweredForm(fault) : fault, namesIn(mcp)) }
     } finally {
       rest?.()
     }
