@@ -139,6 +139,16 @@ function readOpened(root: Root, rules: PathRules, names: readonly string[], read
   }
 }
 
+/** Whether a file is kept from agents for what it holds. */
+export function isSecretByContent(files: Pick<Files, 'readPart'>, path: string): boolean {
+  try {
+    files.readPart(path, () => ({ start: 0, end: 0 }))
+    return false
+  } catch (fault) {
+    return fault instanceof ToolError && fault.code === 'E_DENY_PATH'
+  }
+}
+
 /** Secrets that are told by what they hold: everybody's name for them is another. */
 function refuseSecret(bytes: Buffer, names: readonly string[]): void {
   const says = secretIn(bytes)

@@ -9,8 +9,7 @@ import { openFiles } from '../../src/host/files.ts'
 import { pathRules } from '../../src/host/paths.ts'
 import { findEngine } from '../../src/host/preview/engine.ts'
 import { closeRoot, openRoot } from '../../src/host/walk.ts'
-import { openLiveRuntime } from '../../src/live.ts'
-import { openRuntime } from '../../src/main.ts'
+import { openRuntime } from '../../src/runtime/open.ts'
 import { enter, visitAt } from '../support/person.ts'
 import { openServe } from '../support/serve.ts'
 import { cleanEnv, openStdio, openWorld, runCli, type World } from '../support/world.ts'
@@ -164,7 +163,11 @@ test('a file that is swapped while the person reads it is not the one they trust
 test('live: trust is taken up, and gone with the first call after the file is replaced, broken or revoked', async () => {
   const trusted = { enableShell: true, policies: { maxAutoFix: 0 } }
   await using world = await openWorld({ files: { 'a.txt': 'a\n' }, projectConfig: trusted })
-  const live = openLiveRuntime({ project: world.project, environment: cleanEnv(world.base, { HANDRAIL_APPROVAL_WAIT_MS: '0' }) })
+  const live = openRuntime({
+    project: world.project,
+    environment: cleanEnv(world.base, { HANDRAIL_APPROVAL_WAIT_MS: '0' }),
+    live: true,
+  })
   /** Whether the switch is off at the moment of a call, whatever becomes of it otherwise. */
   const isOff = async (): Promise<boolean> => (await codeOf(live.call('shell', { command: 'true' }, agent))) === 'E_TOOL_DISABLED'
   const trust = async (): Promise<void> => {

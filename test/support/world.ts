@@ -7,9 +7,9 @@ import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { ToolError, type ErrorBody } from '../../src/contracts/errors.ts'
 import type { CallOptions, Caller } from '../../src/contracts/call.ts'
-import type { Operator } from '../../src/contracts/runtime.ts'
+import type { Operator } from '../../src/contracts/operator.ts'
 import { projectFolderName } from '../../src/host/state-place.ts'
-import { openRuntime } from '../../src/main.ts'
+import { openRuntime } from '../../src/runtime/open.ts'
 
 export const repository = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 export const program = join(repository, 'bin', 'handrail.js')

@@ -1,10 +1,9 @@
 import Type from 'typebox'
 import { ToolError } from '../../contracts/errors.ts'
 import { closed, DiffShape, named } from '../../contracts/shapes.ts'
-import { textChange } from '../../host/text-change.ts'
 import { decodeText, encodeText, tooLarge } from '../../host/files.ts'
 import { withPlainLineEnds } from './line-ends.ts'
-import { defineTool, type FileUse } from './use.ts'
+import { defineTool, textChange, type FileUse } from './use.ts'
 
 export const replaceInFile = defineTool({
   name: 'replace_in_file',
