@@ -1,4 +1,4 @@
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import type { Operator } from '../contracts/operator.ts'
 import { plainly } from './granting.ts'
 
@@ -18,7 +18,7 @@ export function attended(call: Operator['call'], sessions: Attendance): Operator
     try {
       return await call(name, input, caller, options)
     } catch (fault) {
-      const path = fault instanceof ToolError && fault.code === 'E_DENY_PATH' ? fault.details?.['path'] : undefined
+      const path = fault instanceof Fault && fault.reason === 'path-denied' ? fault.details?.['path'] : undefined
       if (typeof path === 'string' && path.length <= longestPath && caller.role !== 'person')
         ifPossible(() => sessions.refused(caller.session, plainly(path)))
       throw fault

@@ -1,5 +1,5 @@
 import type { Approval, ApprovalHead, Decision, TextPart } from '../contracts/approval.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import type { Operator } from '../contracts/operator.ts'
 import type { AuditPort } from './ports.ts'
 import { scrub } from './redacted-input.ts'
@@ -32,8 +32,7 @@ export function decisions({ approvals, audit, stages }: DecisionPorts): Operator
       approvals.lift(id, ({ tool, session }) => audit.write({ event: 'approval.lifted', approval: id, by, tool, session }, true)),
     decide(id, decision) {
       const asked = approvals.head(id)
-      if (!asked)
-        throw new ToolError('E_NOT_FOUND', `No such approval: ${id}`, { hint: '`handrail approvals list` shows what waits.' })
+      if (!asked) throw new Fault('not-found', `No such approval: ${id}`, { hint: '`handrail approvals list` shows what waits.' })
       const unread = decision.approve && !asked.whole
       const decided = approvals.decide(id, decision, () =>
         audit.write(
@@ -54,7 +53,7 @@ export function decisions({ approvals, audit, stages }: DecisionPorts): Operator
       const now = approvals.get(id) as Approval
       if (now.state === 'denied') stages.forget(id)
       if (!decided)
-        throw new ToolError('E_CONFLICT', `This approval is already ${now.state}`, {
+        throw new Fault('conflict', `This approval is already ${now.state}`, {
           details: { approvalId: id },
           hint: 'A decision is final; the agent can ask again.',
         })

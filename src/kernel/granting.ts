@@ -1,4 +1,4 @@
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import type { Grant } from '../contracts/grant.ts'
 import type { Operator } from '../contracts/operator.ts'
 import type { Session } from '../contracts/session.ts'
@@ -51,7 +51,7 @@ export function granting({ grants, audit, sessions, secrets }: GrantingPorts): {
       const plain = grantable(kind, path, secrets)
       const whose = session === undefined ? theOnly(whoMayMean(plain, sessions), kind, plain) : sessions.get(session)
       if (whose === undefined)
-        throw new ToolError('E_NOT_FOUND', session === undefined ? 'No session to grant it to' : `No such session: ${session}`, {
+        throw new Fault('not-found', session === undefined ? 'No session to grant it to' : `No such session: ${session}`, {
           hint: '`handrail sessions` lists them.',
         })
       const grant = grants.give({ kind, path: plain, session: whose.id, by }, ttlMs, line('grant.given', by))
@@ -60,7 +60,7 @@ export function granting({ grants, audit, sessions, secrets }: GrantingPorts): {
     revoke(id, by) {
       const revoked = grants.revoke(id, line('grant.revoked', by))
       if (revoked) return revoked
-      throw new ToolError('E_NOT_FOUND', `No such grant: ${id}`, { hint: '`handrail grants list` shows those in force.' })
+      throw new Fault('not-found', `No such grant: ${id}`, { hint: '`handrail grants list` shows those in force.' })
     },
   }
   const kernel: GrantPort = {
@@ -96,7 +96,7 @@ function theOnly(offered: Offered[], kind: Grant['kind'], path: string): Offered
   const [first, ...more] = offered
   if (!first || more.length === 0) return first
   const why = first.refused ? 'was refused it last' : 'called last'
-  throw new ToolError('E_BAD_ARGS', 'Several sessions are there; say whose the grant shall be', {
+  throw new Fault('bad-input', 'Several sessions are there; say whose the grant shall be', {
     details: { sessions: offered.slice(0, mostOffered) },
     hint: `${first.client} over ${first.surface} ${why}: handrail grants allow ${kind} ${path} --session ${first.id}`,
   })
@@ -107,7 +107,7 @@ function grantable(kind: Grant['kind'], path: string, secrets: GrantingPorts['se
   const normal =
     kind === 'secret' ? secrets.letThrough(new Set([plainly(path)]), () => secrets.normal(path)) : secrets.normal(path)
   if (kind === 'secret' && secretOn(normal.split('/')) === undefined && !secrets.isSecretByContent(normal))
-    throw new ToolError('E_BAD_ARGS', `${normal} is not kept from anybody`, { hint: 'Agents can read it as it is.' })
+    throw new Fault('bad-input', `${normal} is not kept from anybody`, { hint: 'Agents can read it as it is.' })
   return normal
 }
 

@@ -1,4 +1,4 @@
-import { asToolError } from '../contracts/errors.ts'
+import { asFault } from '../contracts/faults/fault.ts'
 import { stampOf } from '../host/settings-file.ts'
 import { watchNames } from '../host/watch-names.ts'
 import type { AuditStore } from '../stores/audit.ts'
@@ -41,7 +41,7 @@ export function openLive(parts: {
     try {
       reload(usable ?? '{}')
     } catch (thrown) {
-      complain(asToolError(thrown).message)
+      complain(asFault(thrown).message)
       return
     }
     const { project } = settings()
@@ -90,7 +90,7 @@ function noteChange(before: LoadedSettings, after: LoadedSettings, audit: Pick<A
     audit.note({ event: 'settings.changed', details: { settings, ...(ignored.length > 0 && { ignored }) } })
   } catch (fault) {
     // The log cannot be written: the next act is refused for that, and looking at the settings must not end the server.
-    console.error(`handrail: ${printable(asToolError(fault).message)}`)
+    console.error(`handrail: ${printable(asFault(fault).message)}`)
   }
 }
 

@@ -1,4 +1,4 @@
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import type { Operator } from '../contracts/operator.ts'
 import type { Loosening, ProjectSettings } from '../contracts/project-settings.ts'
 import type { StateFolder } from '../host/state-folder.ts'
@@ -68,7 +68,7 @@ export function trusting(
       const { project, trust } = settings()
       const { digest: read, loosenings = [] } = project ?? {}
       if (read === undefined || digest !== read)
-        throw new ToolError('E_CONFLICT', 'The project’s settings are not the ones that were to be trusted', {
+        throw new Fault('conflict', 'The project’s settings are not the ones that were to be trusted', {
           details: { expected: digest, found: read ?? null },
           hint: 'Look at the file again: `handrail trust --status`.',
         })

@@ -1,5 +1,6 @@
 import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from '@modelcontextprotocol/server'
-import { asToolError } from '../../contracts/errors.ts'
+import { errorBodyOf } from '../../contracts/faults/contract-000.ts'
+import { asFault } from '../../contracts/faults/fault.ts'
 import type { AgentCaller, AgentGate } from '../../contracts/gate.ts'
 
 /** One kind of address: how it is listed, which tool reads it, and what may be filled in. Reading goes the road of any call. */
@@ -117,9 +118,9 @@ export async function readResource(gate: AgentGate, uri: string, caller: AgentCa
       const { output } = await gate.call(kind.tool, kind.input(found[1] ?? ''), caller, { signal, asResource: true })
       return { contents: [{ uri, mimeType: kind.says.mimeType, text: kind.text(output as Record<string, unknown>) }] }
     } catch (thrown) {
-      const fault = asToolError(thrown)
-      if (fault.code === 'E_NOT_FOUND' || fault.code === 'E_BAD_ARGS') throw new ResourceNotFoundError(uri)
-      throw new ProtocolError(ProtocolErrorCode.InternalError, fault.message, fault.toBody().error)
+      const fault = asFault(thrown)
+      if (fault.reason === 'not-found' || fault.reason === 'bad-input') throw new ResourceNotFoundError(uri)
+      throw new ProtocolError(ProtocolErrorCode.InternalError, fault.message, errorBodyOf(fault).error)
     }
   }
   throw new ResourceNotFoundError(uri.slice(0, 1_000))
