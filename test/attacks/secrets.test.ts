@@ -1,3 +1,5 @@
+import { errorBodyOf, errorCodeOf } from '../../src/contracts/faults/contract-000.ts'
+import type { Fault } from '../../src/contracts/faults/fault.ts'
 import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -86,7 +88,7 @@ describe('tools', () => {
     ] as const) {
       const fault = await world.fault(tool, input)
       expect(fault.code, `${tool} ${path}`).toBe('E_DENY_PATH')
-      expect(said(fault.toBody())).not.toContain(canary)
+      expect(said(errorBodyOf(fault))).not.toContain(canary)
     }
     expect(said(await world.call('list_files', { path: folder }).catch((fault: Error) => fault.message))).not.toContain(
       `"${path.split('/').at(-1)}"`,
@@ -188,7 +190,7 @@ describe('programs', () => {
     expect(await soon(() => stagesLeft(world.base).some((stage) => existsSync(join(stage, 'upper/game/up.txt'))))).toBe(true)
     come(world.path(path))
     const fault = await running
-    expect(said(fault.toBody())).not.toContain(canary)
+    expect(said(errorBodyOf(fault))).not.toContain(canary)
     expect(fault.message).toContain(path)
     expect(fault.message).toContain('withheld')
     expect(existsSync(world.path('game/taken.txt'))).toBe(false)
@@ -293,7 +295,7 @@ test('what a link that is called like a secret leads to is one for tools too, fr
   const reads = async (path: string): Promise<string> =>
     world.call<{ content: string }>('read_file', { path }).then(
       ({ content }) => content,
-      (fault: { code: string; hint: string }) => `${fault.code} ${fault.hint.replace(/.*: handrail/, 'handrail')}`,
+      (fault: Fault) => `${errorCodeOf(fault)} ${String(fault.hint).replace(/.*: handrail/, 'handrail')}`,
     )
   /** What the system has to say of files is heard between two turns. */
   const heard = async (): Promise<void> => {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import Type from 'typebox'
 import { describe, expect, test } from 'vitest'
 import { leaves } from '../../src/config/load.ts'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
 import type { Runtime } from '../../src/contracts/runtime.ts'
 import { openRuntime } from '../../src/main.ts'
 import { cleanEnv, openStdio, openWorld, runCli } from '../support/world.ts'
@@ -309,7 +309,7 @@ describe('policies.sandboxRoot', () => {
     await using home = openHome({ 'a.txt': '' })
     mkdirSync(join(home.base, 'outside', 'deeper'), { recursive: true })
     symlinkSync(join(home.base, 'outside'), join(home.project, 'link'))
-    const refusal = { code: 'E_BAD_ARGS', message: expect.stringContaining('policies.sandboxRoot') as string }
+    const refusal = { reason: 'bad-input', message: expect.stringContaining('policies.sandboxRoot') as string }
     expect(() => open(home, wanted)).toThrow(expect.objectContaining(refusal) as Error)
     const end = await runCli(home.project, ['call', 'list_files', '{"path":"."}', '--sandbox-root', wanted])
     expect(end).toMatchObject({ code: 2, err: expect.stringContaining('policies.sandboxRoot') as string })
@@ -317,7 +317,7 @@ describe('policies.sandboxRoot', () => {
 
   test.for(['missing', 'a.txt'])('%s is refused: it is no folder', async (wanted) => {
     await using home = openHome({ 'a.txt': '' })
-    expect(() => open(home, wanted)).toThrow(ToolError)
+    expect(() => open(home, wanted)).toThrow(Fault)
   })
 
   test.for(['project', 'pay$$me', 'a $& b', "it's $1", 'ünï'])(
@@ -517,7 +517,7 @@ describe('a bad settings file', () => {
     await using home = openHome({ 'handrail.config.json': text })
     const open = (): Runtime => openRuntime({ project: home.project, environment: cleanEnv(home.base) })
     for (const word of ['handrail.config.json', ...words]) {
-      const refusal = { code: 'E_BAD_ARGS', message: expect.stringContaining(word) as string }
+      const refusal = { reason: 'bad-input', message: expect.stringContaining(word) as string }
       expect(open).toThrow(expect.objectContaining(refusal) as Error)
     }
   })

@@ -1,4 +1,5 @@
-import { ToolError } from '../../../contracts/errors.ts'
+import { errorCodesOf } from '../../../contracts/faults/contract-000.ts'
+import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Command } from '../command.ts'
 import { bold, oneLine, say, table } from '../print.ts'
 
@@ -38,10 +39,11 @@ export const tools: Command = {
       }
       const tool = runtime.tools.find((one) => one.name === name)
       if (!tool)
-        throw new ToolError('E_NOT_FOUND', `No such tool: ${name}`, {
+        throw new Fault('not-found', `No such tool: ${name}`, {
           hint: `There are: ${runtime.tools.map((one) => one.name).join(', ')}.`,
         })
-      const { title, description, input, output, errors, examples } = tool
+      const { title, description, input, output, faults, examples } = tool
+      const errors = errorCodesOf(faults)
       if (json) say(JSON.stringify({ name, title, description, input, output, errors, examples }))
       else {
         say(
