@@ -13,6 +13,7 @@ export function generate() {
     catalogue,
     commands,
     deniedSecrets,
+    errorCodesOf,
     errorTable,
     filesThatRun,
     kept,
@@ -24,7 +25,7 @@ export function generate() {
     webgalReference,
     Config,
   } = createRequire(import.meta.url)(join(root, 'dist', 'handrail.cjs'))
-  const tools = catalogue()
+  const tools = catalogue().map((tool) => ({ ...tool, errors: errorCodesOf(tool.faults) }))
   const files = new Map()
   const json = (value) => `${JSON.stringify(value, null, 2)}\n`
   for (const tool of tools)

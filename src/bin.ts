@@ -40,7 +40,7 @@ export function main(argv: string[], version: string): Promise<number> {
 }
 
 export { openRuntime }
-export { errorTable } from './contracts/faults/contract-000.ts'
+export { errorCodesOf, errorTable } from './contracts/faults/contract-000.ts'
 export { Fault } from './contracts/faults/fault.ts'
 export { filesThatRun } from './text/files-that-run/index.ts'
 export { kept } from './contracts/kept.ts'

@@ -43,6 +43,7 @@ export const keys: Record<string, Holder | readonly Holder[]> = {
   // Callers come in through surfaces; the host serves and confines pages.
   'node:net': ['surfaces', 'host'],
   'node:http': ['surfaces', 'host'],
+  ws: ['surfaces', 'host'],
   'playwright-core': 'host',
   '@photostructure/sqlite': 'host',
   '@modelcontextprotocol/server': 'surfaces',

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { isUtf8 } from 'node:buffer'
+import { isAscii, isUtf8 } from 'node:buffer'
 import { closeSync, opendirSync, readSync } from 'node:fs'
 import { Fault } from '../contracts/faults/fault.ts'
 import { longestJudged, secretIn } from '../text/secret-content.ts'
@@ -259,7 +259,8 @@ function enterIfPossible(root: Root, parent: Folder, names: readonly string[]): 
 
 /** Strict UTF-8. A byte order mark stays in the text, so that writing it back gives the same bytes. */
 export function decodeText(bytes: Buffer, path: string): string {
-  if (isUtf8(bytes) && !bytes.includes(0)) return bytes.toString('utf8')
+  // Most files are plain ASCII, which is the quicker to read as what it is.
+  if (isUtf8(bytes) && !bytes.includes(0)) return bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8')
   const looksLike = guessEncoding(bytes)
   throw new Fault('encoding', `Not UTF-8 text: ${path}`, {
     details: { path, looksLike },

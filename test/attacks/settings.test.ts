@@ -4,6 +4,8 @@ import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, write
 import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { errorCodeOf } from '../../src/contracts/faults/contract-000.ts'
+import type { Fault } from '../../src/contracts/faults/fault.ts'
 import type { ProjectSettings } from '../../src/contracts/project-settings.ts'
 import { openFiles } from '../../src/host/files.ts'
 import { pathRules } from '../../src/host/paths.ts'
@@ -27,7 +29,7 @@ const digestOf = (text: string): string => createHash('sha256').update(text).dig
 const codeOf = (call: Promise<unknown>): Promise<unknown> =>
   call.then(
     () => 'ok',
-    (fault: { code?: string }) => fault.code,
+    (fault: Fault) => errorCodeOf(fault),
   )
 const until = async (fits: () => boolean | Promise<boolean>, what: string): Promise<void> => {
   for (let tries = 0; tries < 600; tries++) {
@@ -225,7 +227,7 @@ test('a broken or hostile file opens nothing for an agent, and keeps no person f
     plant(world.path(settingsFile))
     const given = { project: world.project, environment: cleanEnv(world.base) }
     expect(() => openRuntime(given), name).toThrow(
-      expect.objectContaining({ code: expect.stringMatching(/^E_(IO|BAD_ARGS|NOT_FOUND)$/) as string }) as Error,
+      expect.objectContaining({ reason: expect.stringMatching(/^(io|bad-input|not-found)$/) as string }) as Error,
     )
     const runtime = openRuntime({ ...given, standIn: '{}' })
     expect([name, runtime.projectSettings?.fault, runtime.offers('shell'), runtime.audit.verify().whole]).toEqual([

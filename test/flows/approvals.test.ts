@@ -8,7 +8,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { Approval, ApprovalHead } from '../../src/contracts/approval.ts'
 import type { AuditLine } from '../../src/contracts/audit.ts'
-import type { ErrorBody } from '../../src/contracts/faults/contract-000.ts'
+import { errorBodyOf, type ErrorBody } from '../../src/contracts/faults/contract-000.ts'
+import type { Fault } from '../../src/contracts/faults/fault.ts'
 import { cleanEnv, openStdio, openWorld, program, runCli, type CliEnd, type McpPeer, type World } from '../support/world.ts'
 
 const before = '{ "name": "game" }\n'
@@ -220,7 +221,7 @@ test('of two processes that wait for one answer in one session, one call goes th
   let two: Promise<unknown> = Promise.resolve()
   const joined = await new Promise<string>((resolve) => {
     const input = { path: 'package.json', content: after, dryRun: false }
-    two = world.call('write_to_file', input, { session, onApproval: resolve }).catch((fault: unknown) => ({ error: fault }))
+    two = world.call('write_to_file', input, { session, onApproval: resolve }).catch((fault: Fault) => errorBodyOf(fault))
   })
   expect(joined, 'the same question').toBe(id)
   await approve(world, id)

@@ -303,7 +303,7 @@ describe('policies.sandboxRoot', () => {
     await using home = openHome({ 'a.txt': '' })
     mkdirSync(join(home.base, 'outside', 'deeper'), { recursive: true })
     symlinkSync(join(home.base, 'outside'), join(home.project, 'link'))
-    const refusal = { code: 'E_BAD_ARGS', message: expect.stringContaining('policies.sandboxRoot') as string }
+    const refusal = { reason: 'bad-input', message: expect.stringContaining('policies.sandboxRoot') as string }
     expect(() => open(home, wanted)).toThrow(expect.objectContaining(refusal) as Error)
     const end = await runCli(home.project, ['call', 'list_files', '{"path":"."}', '--sandbox-root', wanted])
     expect(end).toMatchObject({ code: 2, err: expect.stringContaining('policies.sandboxRoot') as string })
@@ -511,7 +511,7 @@ describe('a bad settings file', () => {
     await using home = openHome({ 'handrail.config.json': text })
     const open = (): Operator => openRuntime({ project: home.project, environment: cleanEnv(home.base) })
     for (const word of ['handrail.config.json', ...words]) {
-      const refusal = { code: 'E_BAD_ARGS', message: expect.stringContaining(word) as string }
+      const refusal = { reason: 'bad-input', message: expect.stringContaining(word) as string }
       expect(open).toThrow(expect.objectContaining(refusal) as Error)
     }
   })

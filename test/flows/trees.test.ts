@@ -358,7 +358,7 @@ test('undo refuses where bits, a link or a folder changed since, and touches not
     const picture = ground.picture()
     const fault: unknown = await ground.undo({ call }).catch((thrown: unknown) => thrown)
     expect(ground.picture()).toEqual(picture)
-    return fault
+    return coded(fault as Fault)
   }
   chmodSync(ground.at('a'), 0o755)
   expect(await refused()).toMatchObject({

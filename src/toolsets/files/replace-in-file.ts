@@ -91,7 +91,8 @@ async function replaced(
 ): Promise<{ before: string; after: string; count: number }> {
   if (input.find === '') throw new Fault('bad-input', 'find is empty', { hint: 'Say which text to replace.' })
   encodeText(input.replace, input.path)
-  const before = decodeText(use.files.read(input.path), input.path)
+  const bytes = use.files.read(input.path)
+  const before = decodeText(bytes, input.path)
   const { text: after, count } = await withPlainLineEnds(before, (text, toPlain) => {
     const find = toPlain(input.find)
     const pattern = patternOf(find, input.flags, text)
@@ -106,7 +107,7 @@ async function replaced(
         timeoutMs: use.regexTimeoutMs,
       })
     const parts = text.split(find)
-    const size = Buffer.byteLength(text) + (parts.length - 1) * Buffer.byteLength(input.replace)
+    const size = bytes.length + (parts.length - 1) * Buffer.byteLength(input.replace)
     if (size > use.files.maxBytes * 4) throw tooLarge(input.path, size, use.files.maxBytes)
     return { text: parts.join(toPlain(input.replace)), count: parts.length - 1 }
   })
