@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Operator, RuntimeOptions } from './contracts/runtime.ts'
 import { redact } from './text/redact/redact.ts'
 import { runPromptly } from './text/steps.ts'
-import type { Written } from './contracts/tool.ts'
+import type { Tool, Written } from './contracts/tool.ts'
 import { anchorsIn, keepAnchor } from './host/anchors.ts'
 import { openDatabase } from './host/database.ts'
 import { openDiffs } from './host/diffs.ts'
@@ -291,8 +291,10 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
     },
   })
 
-  // Found out before the first program asks, but after the first answers: a client waits for those.
-  const probing = setTimeout(() => void stages.confinement(), probeAfterMs).unref()
+  const listed = (): readonly Tool[] => kernel.tools.filter(isUseful)
+  // Where a client may well run programs: found out before the first one asks, but after the first answers, which a client waits for.
+  const probe = (): void => void (listed().some((tool) => tool.program) && stages.confinement())
+  const probing = setTimeout(probe, probeAfterMs).unref()
   keep({ close: () => clearTimeout(probing) })
   // A lapse is found by looking, and its stage takes room until then.
   const lapsing = setInterval(() => approvals.lapse(), lapseEveryMs).unref()
@@ -316,7 +318,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       confinement: stages.confinement,
     },
     tools: kernel.tools,
-    listed: () => kernel.tools.filter(isUseful),
+    listed,
     offers: kernel.offers,
     accepts: kernel.accepts,
     onToolsChanged: () => undefined,
