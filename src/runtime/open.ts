@@ -102,8 +102,13 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
   const live = options.live
     ? keep(openLive({ inForce, reload: (text) => orStandIn(text, (standIn) => change(read(standIn))), audit }))
     : notLive
-  // Found out before the first program asks, but after the first answers: a client waits for those.
-  const probing = setTimeout(() => void stages().confinement(), probeAfterMs).unref()
+  // Where a client may well run programs: found out before the first one asks, but after the first answers, which a client waits for.
+  const runsPrograms = (): boolean =>
+    inForce
+      .now()
+      .listed()
+      .some((tool) => tool.program)
+  const probing = setTimeout(() => void (runsPrograms() && stages().confinement()), probeAfterMs).unref()
   keep({ close: () => clearTimeout(probing) })
   // A lapse is found by looking, and its stage takes room until then.
   const lapsing = setInterval(() => stores.approvals.lapse(), lapseEveryMs).unref()
