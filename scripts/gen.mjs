@@ -219,7 +219,7 @@ function mapPage(rooms, keys, siblings) {
       room.says,
       room.may.map((other) => `\`${other}\``).join(', ') || 'nothing',
     ]),
-  )}\n\n\`main.ts\` wires the rooms, \`serve.ts\` puts the HTTP surfaces behind the listener, \`bin.ts\` starts the program. Folders inside ${siblings.map((name) => `\`${name}/\``).join(' and ')} never use each other.\n\n${rows(
+  )}\n\n\`runtime/open.ts\` wires the rooms, \`runtime/serve.ts\` puts the HTTP surfaces behind the listener, \`bin.ts\` starts the program. Folders inside ${siblings.map((name) => `\`${name}/\``).join(' and ')} never use each other.\n\n${rows(
     ['only', 'may use'],
     Object.entries(keys).map(([module, room]) => [
       [room]

@@ -1,6 +1,7 @@
 import type { Call } from '../contracts/call.ts'
 import { changedLines } from '../text/diff.ts'
 import { Fault } from '../contracts/faults/fault.ts'
+import type { CallResult } from '../contracts/gate.ts'
 import { each, runInSlices, runPromptly } from '../text/steps.ts'
 import type { Card, Tool, Touch } from '../contracts/tool.ts'
 import { checkInput, checkOutput } from './check.ts'
@@ -15,12 +16,6 @@ import type { CallContext, ProgramContext, KernelContext } from './call-context.
 import { cardBefore, prepareProgram, riskBefore, scopeOf, stage } from './staging.ts'
 import { statesOf, type States } from './states.ts'
 import { openCallAudit, keyOf } from './call-audit.ts'
-
-export interface CallResult {
-  callId: string
-  output: unknown
-  snapshots: string[]
-}
 
 /** The one road every act takes. Read it top to bottom; there is no other. */
 export async function perform(kernel: KernelContext, tool: Tool, raw: unknown, call: Call): Promise<CallResult> {

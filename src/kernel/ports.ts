@@ -8,7 +8,7 @@ import type { Confinement, Program } from '../contracts/stage.ts'
 import type { Staged } from '../contracts/staged.ts'
 import type { Written } from '../contracts/tool.ts'
 
-/** What the kernel needs from the rooms it does not know. `main.ts` plugs them in. */
+/** What the kernel needs from the rooms it does not know. `runtime/` plugs them in. */
 export interface Ports {
   world: WorldPort
   audit: AuditPort

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import type { Caller } from '../../src/contracts/call.ts'
+import type { AgentCaller } from '../../src/contracts/gate.ts'
 import type { Dialect } from '../../src/contracts/dialect.ts'
 import { hintFor, type Reason } from '../../src/contracts/faults/fault.ts'
 import { callIn } from '../../src/surfaces/speak.ts'
@@ -47,7 +48,7 @@ const notes: Dialect<Reply> = {
   },
 }
 
-const caller: Caller = { surface: 'mcp-http', client: 'notes/1', session: 'sess_notes', role: 'agent' }
+const caller: AgentCaller = { surface: 'mcp-http', client: 'notes/1', session: 'sess_notes', role: 'agent' }
 const person: Caller = { surface: 'cli', client: 'person', session: 'sess_person', role: 'person' }
 
 async function open() {
@@ -55,7 +56,7 @@ async function open() {
     files: { 'a.txt': 'one\n', 'package.json': '{}\n', 'sub/b.txt': '' },
     flags: { 'write-requires-diff': 'false', 'approval-wait-ms': '0' },
   })
-  return { world, say: (name: string, input: unknown) => callIn(notes, world.runtime, { name, input }, caller) }
+  return { world, say: (name: string, input: unknown) => callIn(notes, world.runtime.gate, { name, input }, caller) }
 }
 
 test('its own names, fields and results, over the same files', async () => {

@@ -2,8 +2,7 @@ import Type from 'typebox'
 import { Fault } from '../../contracts/faults/fault.ts'
 import { closed, named } from '../../contracts/shapes.ts'
 import { tooLarge } from '../../host/files.ts'
-import { pageFault } from '../../host/browser/faults.ts'
-import { defineTool, type BrowserUse } from './use.ts'
+import { defineTool, pageFault, type BrowserUse } from './use.ts'
 
 const local = '^https?://(localhost|127\\.0\\.0\\.1)(:[0-9]+)?(/.*)?$'
 const needs = (action: string, field: string) => ({

@@ -3,11 +3,10 @@ import { Fault } from '../../contracts/faults/fault.ts'
 import { parseJson } from '../../contracts/json.ts'
 import { closed, named } from '../../contracts/shapes.ts'
 import { openPace } from '../../text/steps.ts'
-import { textChange } from '../../host/text-change.ts'
 import type { Files } from '../../host/files.ts'
 import { short } from './finding.ts'
 import { openGame, rootOf } from './game.ts'
-import { defineTool } from './use.ts'
+import { defineTool, textChange } from './use.ts'
 
 interface Character {
   name: string

@@ -29,8 +29,8 @@ export const doctor: Command = {
       settings = [...runtime.settings]
       ignored = runtime.projectSettings?.ignored ?? []
       add('project', 'good', `${runtime.project}, ${runtime.config.mode} mode, ${runtime.tools.length} tools`)
-      const bytes = await dependencies.toolListBytes(runtime)
       const listed = runtime.listed()
+      const bytes = await dependencies.toolListBytes(listed)
       add(
         'tool list',
         'good',
