@@ -40,8 +40,12 @@ export function main(argv: string[], version: string): Promise<number> {
 }
 
 export { openRuntime }
-export { errorCodesOf, errorTable } from './contracts/faults/contract-000.ts'
-export { Fault } from './contracts/faults/fault.ts'
+export { codes000, errorCodesOf, errorTable } from './contracts/faults/contract-000.ts'
+export { cliPlane, exits } from './contracts/faults/cli-plane.ts'
+export { contract001 } from './contracts/faults/contract-001.ts'
+export { contract002 } from './contracts/faults/contract-002.ts'
+export { contract003 } from './contracts/faults/contract-003.ts'
+export { Fault, reasons } from './contracts/faults/fault.ts'
 export { filesThatRun } from './text/files-that-run/index.ts'
 export { kept } from './contracts/kept.ts'
 export { deniedSecrets, markedSecrets } from './text/secret-files.ts'

@@ -173,7 +173,7 @@ function readAll(fd: number, size: number, from = 0): Buffer {
 export function tooLarge(path: string, size: number, limit: number): Fault {
   return new Fault('too-large', `Too large: ${path} has ${size} bytes, the limit is ${limit}`, {
     details: { path, bytes: size, maxBytes: limit },
-    hint: 'Use search_files to find the part you need, or raise limits.maxReadBytes.',
+    hint: (name) => `Use ${name('search_files')} to find the part you need, or raise limits.maxReadBytes.`,
   })
 }
 
@@ -184,7 +184,7 @@ function openFolderOnly(root: Root, names: readonly string[]): Folder {
     if (isNoFolder(fault))
       throw new Fault('io', `Is a file, not a folder: ${names.join('/')}`, {
         details: { path: names.join('/') },
-        hint: 'Use read_file to read it.',
+        hint: (name) => `Use ${name('read_file')} to read it.`,
         cause: fault,
       })
     throw fault

@@ -33,7 +33,7 @@ function badArgs(tool: Tool, fields: { field: string; problem: string }[], reaso
   const words = fields.map(({ field, problem }) => `${field} ${problem}`).join('; ')
   return new Fault(reason, `Bad arguments for ${tool.name}: ${words}`, {
     details: { fields },
-    hint: `Fields of ${tool.name}: ${fieldsOf(tool)}.`,
+    hint: (name) => `Fields of ${name(tool.name)}: ${fieldsOf(tool)}.`,
   })
 }
 

@@ -92,7 +92,7 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
       const closed =
         (tool?.audience === 'person' && caller.role !== 'person') || (tool?.audience === 'resource' && !options.asResource)
       if (!tool || closed)
-        throw new Fault('unsupported', `No such tool: ${name.slice(0, 100)}`, {
+        throw new Fault('unknown-tool', `No such tool: ${name.slice(0, 100)}`, {
           details: { tools: kernel.offered },
           hint: 'Choose one of the listed tools.',
         })

@@ -34,7 +34,7 @@ export function openPathScheduler(limits: SchedulerLimits): PathScheduler {
   const order = openPathOrder()
   const waiting = new Map<string, number>()
   const busy = (count: number): Fault =>
-    new Fault('policy', `Too many calls at once: ${count} of this client wait already`, {
+    new Fault('busy', `Too many calls at once: ${count} of this client wait already`, {
       details: { busy: true, waiting: count },
       hint: 'Wait for answers before sending more, or raise limits.maxQueued.',
     })

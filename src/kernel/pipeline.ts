@@ -295,7 +295,7 @@ function requireDryRun(context: CallContext): void | Promise<void> {
   if (!dryRun || dryRun.dry || !kernel.config.policies.writeRequiresDiff) return
   const seen = kernel.ports.sessions.dryRunState(call.caller.session, tool.name, dryRunDigest(context, dryRun.same))
   if (seen === undefined)
-    throw new Fault('policy', `${tool.name} needs a dry run of exactly this change first`, {
+    throw new Fault('no-dry-run', `${tool.name} needs a dry run of exactly this change first`, {
       details: { policy: 'writeRequiresDiff' },
       hint: 'Call it with dryRun: true and the same path, content and mode, look at the diff, then call it with dryRun: false.',
     })

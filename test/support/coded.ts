@@ -1,7 +1,10 @@
-import { errorCodeOf, type ErrorCode } from '../../src/contracts/faults/contract-000.ts'
+import { errorBodyOf, type ErrorCode } from '../../src/contracts/faults/contract-000.ts'
 import type { Fault } from '../../src/contracts/faults/fault.ts'
 
-/** A fault with contract 000's code beside its reason: the code is what that contract promises, the reason what we know. */
-export type Coded = Fault & { readonly code: ErrorCode }
+/** A fault as contract 000 tells it, beside its reason: the code is what that contract promises, the reason what we know. */
+export type Coded = Fault & { readonly code: ErrorCode; readonly hint: string | undefined }
 
-export const coded = (fault: Fault): Coded => Object.assign(fault, { code: errorCodeOf(fault) })
+export function coded(fault: Fault): Coded {
+  const { code, hint } = errorBodyOf(fault).error
+  return Object.assign(fault, { code, hint })
+}

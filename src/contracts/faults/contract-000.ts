@@ -1,4 +1,4 @@
-import type { Fault, Reason } from './fault.ts'
+import { hintFor, type Fault, type Reason } from './fault.ts'
 
 /** The fifteen codes of contract 000 (seed 000 §0.2). */
 export const errorTable = {
@@ -80,14 +80,16 @@ export const errorCodeOf = ({ reason }: Fault): ErrorCode => codes000[reason]
 /** The codes some reasons come down to, each once. */
 export const errorCodesOf = (reasons: readonly Reason[]): ErrorCode[] => [...new Set(reasons.map((reason) => codes000[reason]))]
 
+/** Its callers know the tools by the names the kernel has for them. */
 export function errorBodyOf(fault: Fault): ErrorBody {
   const code = errorCodeOf(fault)
+  const hint = hintFor(fault, (tool) => tool)
   return {
     error: {
       code,
       message: fault.message,
       ...(fault.details && { details: fault.details }),
-      ...(fault.hint !== undefined && { hint: fault.hint }),
+      ...(hint !== undefined && { hint }),
       recoverable: errorTable[code].recoverable,
     },
   }

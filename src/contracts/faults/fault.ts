@@ -48,9 +48,15 @@ export const reasons = {
 
 export type Reason = keyof typeof reasons
 
+/** What a caller calls a tool of ours; nothing where it has no such tool. */
+export type ToolNames = (tool: string) => string | undefined
+
+/** A sentence for whoever called. Where it names a tool, it is made with the name the caller knows that tool by. */
+export type Words = string | ((name: (tool: string) => string) => string)
+
 export interface FaultExtras {
   details?: Record<string, unknown>
-  hint?: string
+  hint?: Words
   cause?: unknown
 }
 
@@ -58,7 +64,8 @@ export interface FaultExtras {
 export class Fault extends Error {
   readonly reason: Reason
   readonly details: Record<string, unknown> | undefined
-  readonly hint: string | undefined
+  /** What next, as an act. A surface hands it on with `hintFor`. */
+  readonly hint: Words | undefined
 
   constructor(reason: Reason, message: string, extras: FaultExtras = {}) {
     super(message, { cause: extras.cause })
@@ -67,6 +74,21 @@ export class Fault extends Error {
     this.details = extras.details
     this.hint = extras.hint
   }
+}
+
+export const wordsWith = (words: Words, name: (tool: string) => string): string =>
+  typeof words === 'string' ? words : words(name)
+
+/** The hint in the caller's own words. One that names a tool the caller does not have would send it nowhere, and is not given. */
+export function hintFor({ hint }: Fault, names: ToolNames): string | undefined {
+  if (hint === undefined) return undefined
+  let unknown = false
+  const said = wordsWith(hint, (tool) => {
+    const name = names(tool)
+    if (name === undefined) unknown = true
+    return name ?? tool
+  })
+  return unknown ? undefined : said
 }
 
 /** Whatever was thrown, as a fault. The cause stays for the log and never reaches the wire. */

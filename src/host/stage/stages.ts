@@ -221,7 +221,7 @@ export function openStages(parts: StageParts): Stages {
       const { changed, leftover, left } = over === undefined ? await readStage(found, layers, since, signal) : nothing
       const ran: ProgramResult = {
         ...howItEnded(end, program),
-        ...(over !== undefined && { exitCode: null, ended: over }),
+        ...(over !== undefined && { exitCode: null, ended: over, endedFor: 'over-limit' as const }),
         stdout: stdout.end(),
         stderr: errors,
         ms,

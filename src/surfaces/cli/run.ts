@@ -135,7 +135,8 @@ function report(fault: Fault, json: boolean): number {
     return code
   }
   warnFolded(`${errorCodeOf(fault)} ${printable(fault.message)}`, (text) => text.replace(errorCodeOf(fault), red))
-  if (fault.hint) warnFolded(`→ ${printable(fault.hint)}`)
+  const { hint } = errorBodyOf(fault).error
+  if (hint) warnFolded(`→ ${printable(hint)}`)
   if (fault.details && Object.keys(fault.details).length) warnFolded(printable(JSON.stringify(fault.details)), dim)
   if (fault.reason === 'internal' && fault.cause) warn(dim(String((fault.cause as Error).stack ?? fault.cause)))
   return code

@@ -1,7 +1,8 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import type { CallOptions } from '../../contracts/call.ts'
 import type { ClientForms } from '../../contracts/client-forms.ts'
-import { Fault, asFault } from '../../contracts/faults/fault.ts'
+import { actIn, namesIn } from '../../contracts/dialect.ts'
+import { asFault, Fault, wordsWith } from '../../contracts/faults/fault.ts'
 import type { Approval } from '../../contracts/approval.ts'
 import type { AgentCaller, AgentGate } from '../../contracts/gate.ts'
 import type { Attachment } from '../../contracts/tool.ts'
@@ -19,7 +20,7 @@ import {
   type Elicitation,
   type ElicitationSupport,
 } from './elicitation.ts'
-import { toErrorResult, toResult } from './dialect.ts'
+import { mcp } from './dialect.ts'
 import type { Progress } from './progress.ts'
 
 /** Where a connection's calls come from. The session is opened with its first call. */
@@ -135,8 +136,9 @@ export function createToolCallHandler(
         ...(waits ? { onApproval: () => void (rest ??= progress?.wait(waitingForPerson)) } : { approvalWaitMs: 0 }),
         ...(answer !== undefined && { answer }),
       }
-      const { output, callId } = await gate.call(name, input, caller, options)
-      return { result: toResult(output, callId, attachments) }
+      const act = actIn(mcp, name, input)
+      const { output, callId } = await gate.call(act.tool, act.input, caller, options)
+      return { result: mcp.answer(act.result(output), { callId, attachments }) }
     }
     const tool = gate.tools.find((one) => one.name === name)
     const { form, url } = reachFor(given)
@@ -152,8 +154,8 @@ export function createToolCallHandler(
     } catch (thrown) {
       if (thrown instanceof ProtocolError) throw thrown
       let fault = asFault(thrown)
-      if (fault.reason === 'unsupported' && !tool) throw unknownTool(name)
-      const id = fault.reason === 'policy' ? fault.details?.['approvalId'] : undefined
+      if (fault.reason === 'unknown-tool') throw unknownTool(name)
+      const id = fault.reason === 'needs-approval' ? fault.details?.['approvalId'] : undefined
       const approval = typeof id === 'string' ? forms.question(id, caller.session) : undefined
       if (approval && reading.has(approval.id) && !answered && approval.state === 'pending') {
         // The form for it is still open: one question is one form, so this call waits for that one.
@@ -168,7 +170,7 @@ export function createToolCallHandler(
       }
       if (fault.reason === 'internal') logFault('handrail:', fault.cause ?? fault)
       const closed = answered?.state.approval !== undefined && approval?.state === 'pending' && answered.action !== 'none'
-      return { result: toErrorResult(closed ? unansweredForm(fault) : fault) }
+      return { result: mcp.failure(closed ? unansweredForm(fault) : fault, namesIn(mcp)) }
     } finally {
       rest?.()
     }
@@ -182,7 +184,8 @@ export const waitingForPerson = "waiting for a person's answer"
 function unansweredForm(fault: Fault): Fault {
   return new Fault(fault.reason, fault.message, {
     details: { ...fault.details, form: 'closed without an answer' },
-    hint: `The form was closed without an answer, by the client itself or by the person: that is neither a yes nor a no. Tell the person. ${fault.hint ?? ''}`,
+    hint: (name) =>
+      `The form was closed without an answer, by the client itself or by the person: that is neither a yes nor a no. Tell the person. ${wordsWith(fault.hint ?? '', name)}`,
   })
 }
 

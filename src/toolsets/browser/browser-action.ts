@@ -40,7 +40,7 @@ export const browserAction = defineTool({
     },
     closed,
   ),
-  faults: ['policy', 'preview', 'timeout', 'path-denied', 'bad-input', 'too-large'],
+  faults: ['policy', 'preview', 'page-crashed', 'element-not-found', 'page-timeout', 'path-denied', 'bad-input', 'too-large'],
   examples: [],
   developer: true,
   waits: true,
@@ -73,7 +73,7 @@ export const browserAction = defineTool({
     }
     const target = pictureAt(path ?? '', use)
     const bytes = await visit.page.screenshot({ type: 'png', timeout: timeoutMs }).catch((cause: unknown) => {
-      throw pageFault(cause, visit.page.url())
+      throw pageFault(cause, visit.page.url(), visit.page.isClosed())
     })
     if (bytes.length > files.maxBytes) throw tooLarge(target, bytes.length, files.maxBytes)
     await call.change([{ path: target, content: bytes, binary: true }])

@@ -217,7 +217,8 @@ function changedSince({ path, from }: Step, now: PathState | undefined, diff: Li
       ...(bits && { mode: { wrote: from.mode?.toString(8), found: now.mode.toString(8) } }),
       ...(now && from.sha256 !== null && now.form !== formOf(from) && { form: { wrote: formOf(from), found: now.form } }),
     },
-    hint: 'Keep the later change, or bring the older state back by hand with restore_snapshot and write_to_file.',
+    hint: (name) =>
+      `Keep the later change, or bring the older state back by hand with ${name('restore_snapshot')} and ${name('write_to_file')}.`,
   })
 }
 

@@ -54,7 +54,8 @@ export const generateCharacterProfile = defineTool({
     if (at.is !== 'there')
       throw new Fault('not-found', `No such picture in game/figure: ${input.imageFile}`, {
         details: { imageFile: input.imageFile, ...('nearest' in at && { nearest: at.nearest }) },
-        hint: 'nearest' in at ? `The nearest is ${at.nearest}.` : 'list_project_resources shows what is there.',
+        hint:
+          'nearest' in at ? `The nearest is ${at.nearest}.` : (name) => `${name('list_project_resources')} shows what is there.`,
       })
     const path = fileOf(files)
     const before = textOf(files, path)

@@ -1,3 +1,4 @@
+import { errorBodyOf } from '../../../contracts/faults/contract-000.ts'
 import { asFault } from '../../../contracts/faults/fault.ts'
 import type { Command } from '../command.ts'
 import { printableBlock, bold, green, oneLine, red, say, size, table, yellow } from '../print.ts'
@@ -96,8 +97,8 @@ export const doctor: Command = {
       add('approvals', waiting ? 'note' : 'good', waiting ? `${waiting} wait for you: handrail approvals list` : 'none pending')
       await runtime.close()
     } catch (thrown) {
-      const fault = asFault(thrown)
-      add('project', 'bad', `${fault.message}${fault.hint ? ` — ${fault.hint}` : ''}`)
+      const { message, hint } = errorBodyOf(asFault(thrown)).error
+      add('project', 'bad', `${message}${hint ? ` — ${hint}` : ''}`)
     }
     if (json)
       say(JSON.stringify({ findings, settings: settings.map(({ key, value, origin }) => ({ key, value, origin })), ignored }))
