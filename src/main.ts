@@ -26,6 +26,7 @@ import { bringsOldState, openProjectState } from './host/state-project.ts'
 import { closeRoot, openRoot, type Root } from './host/walk.ts'
 import { openWeb } from './host/web.ts'
 import { openKernel } from './kernel/kernel.ts'
+import { endSuspended } from './kernel/suspended-calls.ts'
 import { scrub } from './kernel/redacted-input.ts'
 import { openApprovals } from './stores/approvals.ts'
 import { openAudit } from './stores/audit.ts'
@@ -40,8 +41,9 @@ import { schema, schemaVersion } from './stores/schema.ts'
 import { others } from './stores/retention.ts'
 import { openSessions } from './stores/sessions.ts'
 import { openSnapshots } from './stores/snapshots.ts'
+import { openSuspended } from './stores/suspended.ts'
 import { attended, decisions, granting, trusting } from './operator.ts'
-import { recoverFrom, tellHalfAnswer } from './recovery.ts'
+import { recoverFrom, settleSuspended, tellHalfAnswer } from './recovery.ts'
 import { loadSettings } from './settings.ts'
 import { allTools } from './toolsets/index.ts'
 import { usefulIn } from './toolsets/useful.ts'
@@ -119,11 +121,21 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
     audit.note({ event: 'state.remounted', message: 'the project lies on another device than before', details: kept.remounted })
   const contents = state.sub('snapshots')
   const snapshots = openSnapshots(contents, db)
+  const suspended = openSuspended(db)
   const approvals = openApprovals(db, {
     lapsed(lapsed, by) {
       stages.forget(lapsed.id)
-      const { id, tool, session } = lapsed
-      audit.note({ event: 'approval.decided', approval: id, approved: false, by, tool, session })
+      const { id, call, tool, session } = lapsed
+      audit.write({
+        event: 'approval.decided',
+        ...(call !== undefined && { call }),
+        approval: id,
+        approved: false,
+        by,
+        tool,
+        session,
+      })
+      endSuspended({ audit, suspended }, lapsed, id)
     },
     halfAnswered: (asked) => tellHalfAnswer(asked, audit),
   })
@@ -179,7 +191,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
       diffs,
     }),
   )
-  const recover = recoverFrom({ audit, snapshots, journal, approvals, stages, lock: projectLock })
+  const recover = recoverFrom({ audit, snapshots, journal, approvals, suspended, stages, lock: projectLock })
 
   const keptBoth = ({ written, pruned }: Kept, call: string): Written[] => {
     const tell = (snapshots: string[], message: string): void =>
@@ -244,6 +256,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
         return moved
       },
     },
+    suspended,
     sessions,
     grants: grants.kernel,
     idempotency,
@@ -295,8 +308,12 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
   const probing = setTimeout(() => void stages.confinement(), probeAfterMs).unref()
   keep({ close: () => clearTimeout(probing) })
   // A lapse is found by looking, and its stage takes room until then.
-  const lapsing = setInterval(() => approvals.lapse(), lapseEveryMs).unref()
+  const lapsing = setInterval(() => {
+    approvals.lapse()
+    settleSuspended({ audit, snapshots, approvals, suspended })
+  }, lapseEveryMs).unref()
   keep({ close: () => clearInterval(lapsing) })
+  keep(kernel)
 
   return {
     project: projectRoot.path,
@@ -328,7 +345,7 @@ function wire(opened: Root, options: RuntimeOptions, keep: Keep, unusable: unkno
     },
     sessions: sessions.list,
     notes: sessions.notes,
-    approvals: decisions(approvals, audit, stages),
+    approvals: decisions(approvals, audit, stages, suspended),
     grants: grants.person,
     pruning: openPruning({
       state,

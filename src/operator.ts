@@ -9,11 +9,13 @@ import { isSecretGranted, withSecretGrants } from './host/secret-grants.ts'
 import type { Stages } from './host/stage/stages.ts'
 import type { Ports } from './kernel/ports.ts'
 import { scrub } from './kernel/redacted-input.ts'
+import { endSuspended } from './kernel/suspended-calls.ts'
 import type { LoadedSettings } from './settings.ts'
 import type { ApprovalStore } from './stores/approvals.ts'
 import type { AuditStore } from './stores/audit.ts'
 import type { GrantStore } from './stores/grants.ts'
 import type { SessionStore } from './stores/sessions.ts'
+import type { SuspendedStore } from './stores/suspended.ts'
 
 /** How long a grant counts, where the person says nothing else. */
 const grantTtlMs = 12 * 3_600_000
@@ -21,7 +23,12 @@ const grantTtlMs = 12 * 3_600_000
 type Offered = Session & { refused: boolean }
 
 /** The person's answers: each is in the log before it counts. */
-export function decisions(approvals: ApprovalStore, audit: AuditStore, stages: Stages): Operator['approvals'] {
+export function decisions(
+  approvals: ApprovalStore,
+  audit: AuditStore,
+  stages: Stages,
+  suspended: SuspendedStore,
+): Operator['approvals'] {
   return {
     list: approvals.list,
     count: approvals.count,
@@ -39,6 +46,7 @@ export function decisions(approvals: ApprovalStore, audit: AuditStore, stages: S
         audit.write(
           {
             event: 'approval.decided',
+            ...(asked.call !== undefined && { call: asked.call }),
             approval: id,
             approved: decision.approve,
             by: scrub(decision.by),
@@ -53,6 +61,7 @@ export function decisions(approvals: ApprovalStore, audit: AuditStore, stages: S
       )
       const now = approvals.get(id) as Approval
       if (now.state === 'denied') stages.forget(id)
+      if (decided && now.state === 'denied') endSuspended({ audit, suspended }, now, id)
       if (!decided)
         throw new ToolError('E_CONFLICT', `This approval is already ${now.state}`, {
           details: { approvalId: id },

@@ -1,13 +1,18 @@
 import type { ApprovalHead } from './contracts/approval.ts'
+import type { AuditLine } from './contracts/audit.ts'
 import type { Lock } from './host/lock.ts'
 import type { Stages } from './host/stage/stages.ts'
 import { runToEnd } from './text/steps.ts'
 import { scrub } from './kernel/redacted-input.ts'
+import { ToolError } from './contracts/errors.ts'
+import { declined, lapsed } from './kernel/question-faults.ts'
+import { writeEnd } from './kernel/suspended-calls.ts'
 import type { ApprovalStore } from './stores/approvals.ts'
 import type { AuditStore } from './stores/audit.ts'
 import type { openJournal } from './stores/journal.ts'
 import type { Recovered } from './stores/recover.ts'
 import type { SnapshotStore } from './stores/snapshots.ts'
+import type { SuspendedStore } from './stores/suspended.ts'
 
 /** Paths that one line of the log names. */
 const mostTold = 200
@@ -16,13 +21,15 @@ export interface RecoveryParts {
   audit: AuditStore
   snapshots: SnapshotStore
   journal: ReturnType<typeof openJournal>
-  approvals: Pick<ApprovalStore, 'head' | 'halfAnswered'>
+  approvals: Pick<ApprovalStore, 'head' | 'halfAnswered' | 'move'>
+  suspended: SuspendedStore
   stages: Stages
   lock: Lock
 }
 
 /** Puts right what killed processes left, and writes down what became of it. Returns what to do again before each change, with the lock held. */
-export function recoverFrom({ audit, snapshots, journal, approvals, stages, lock }: RecoveryParts): () => Promise<void> {
+export function recoverFrom(parts: RecoveryParts): () => Promise<void> {
+  const { audit, snapshots, journal, approvals, stages, lock } = parts
   const tell = (recovered: readonly Recovered[]): void => {
     for (const { call, landed, changes, leftAsFound } of recovered)
       audit.write(
@@ -56,6 +63,8 @@ export function recoverFrom({ audit, snapshots, journal, approvals, stages, lock
         : 'the process died before anything its program did had landed; the project is as it was before'
     audit.write({ event: 'recovered', call, session, tool, message, ...(states.length && { snapshots: states }) })
   })
+  recoverSuspended(parts)
+  settleSuspended(parts)
   return async () => {
     if (snapshots.hasPending()) tell(await journal.recover())
   }
@@ -79,4 +88,54 @@ export function tellHalfAnswer({ id, tool, session }: ApprovalHead, audit: Audit
   const said = last.approved === true ? 'yes' : 'no'
   const message = `the process died while it wrote an answer down; the ${said} in entry ${last.seq} does not count, and the question waits for another`
   audit.write({ event: 'recovered', approval: id, session, tool, message }, true)
+}
+
+/** A name for whoever puts calls right that others left. */
+const request = 'recovery'
+
+/** Calls whose process was killed while they waited: they wait on, for the same call to be made again, unless nobody was ever asked. */
+function recoverSuspended({ audit, approvals, suspended }: Pick<RecoveryParts, 'audit' | 'approvals' | 'suspended'>): void {
+  for (const found of suspended.left(request)) {
+    const { call, approval, ending } = found
+    const told = newestOf(audit, call)
+    if (told?.approval === approval) {
+      suspended.release(call, ending, request)
+      continue
+    }
+    approvals.move(approval, 'pending', 'void')
+    if (told) writeEnd(audit, found, died('before its question was put'))
+    suspended.over(call, request)
+  }
+}
+
+/** Calls whose question no longer stands and whose end nobody has told: their process, or the one that answered, was killed. */
+export function settleSuspended({
+  audit,
+  snapshots,
+  approvals,
+  suspended,
+}: Pick<RecoveryParts, 'audit' | 'snapshots' | 'approvals' | 'suspended'>): void {
+  for (const found of suspended.unanswerable(request)) {
+    const { call, left } = found
+    const asked = approvals.head(found.approval)
+    if (!left || newestOf(audit, call)?.event !== 'call.end') {
+      const states = asked?.state === 'used' ? runToEnd(snapshots.ofCall(call)).map((one) => one.id) : []
+      const fault =
+        !asked || asked.state === 'used'
+          ? died('while it was carried out')
+          : asked.state === 'denied'
+            ? declined(asked)
+            : lapsed(asked)
+      writeEnd(audit, found, fault, { ...(states.length > 0 && { snapshots: states }) })
+    }
+    suspended.over(call, request)
+  }
+}
+
+function newestOf(audit: AuditStore, call: string): AuditLine | undefined {
+  return audit.last(1, (line) => line.call === call, [call])[0]
+}
+
+function died(when: string): ToolError {
+  return new ToolError('E_IO', `The process died ${when}`, { hint: 'Look at the files, then make the call again.' })
 }

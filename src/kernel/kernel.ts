@@ -23,6 +23,8 @@ export interface Kernel {
   offers(name: string): boolean
   accepts(name: string, input: unknown): boolean
   call(name: string, input: unknown, caller: Caller, options?: CallOptions): Promise<CallResult>
+  /** Calls that wait for a person are suspended, and this is written down; to be closed before everything else. */
+  close(): Promise<void>
 }
 
 export function openKernel(tools: readonly Tool[], config: Config, ports: Ports): Kernel {
@@ -40,6 +42,7 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
   const marksNow = openMarks(config, ports.world)
   const marks = marksInOrder(marksNow)
   const same = openSameCalls()
+  const closing = new AbortController()
   const kernel: KernelContext = {
     ports,
     policy,
@@ -47,6 +50,7 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
     marksNow,
     scheduler,
     same,
+    closing: closing.signal,
     config,
     offered: offered.map((tool) => tool.name),
   }
@@ -86,6 +90,11 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
       // What is longer is no path, and is refused further on: nothing looks through it before.
       if (typeof path !== 'string' || path.length > longestPath) return act()
       return ports.grants.reading(path, { id, session: caller.session }, act)
+    },
+    async close() {
+      closing.abort()
+      // All who wait are told by now, and what they write is written.
+      await new Promise((resolve) => setImmediate(resolve))
     },
   }
 }

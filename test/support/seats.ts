@@ -24,6 +24,7 @@ import { openJournal } from '../../src/stores/journal.ts'
 import { schema, schemaVersion } from '../../src/stores/schema.ts'
 import { openSessions } from '../../src/stores/sessions.ts'
 import { openSnapshots } from '../../src/stores/snapshots.ts'
+import { openSuspended } from '../../src/stores/suspended.ts'
 
 // ---- settings from everywhere ------------------------------------------------------------------------------------
 
@@ -191,6 +192,7 @@ export function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
   const kernel = openKernel(tools, config, {
     audit,
     approvals,
+    suspended: openSuspended(db),
     sessions: openSessions(db),
     grants: { mayChange: () => false, letChange: () => undefined, reading: (_path, _call, act) => act(), letsRead: () => false },
     idempotency,

@@ -5,6 +5,7 @@ import type { Approval } from '../../contracts/approval.ts'
 import type { Runtime } from '../../contracts/runtime.ts'
 import type { Attachment } from '../../contracts/tool.ts'
 import { digest } from '../../kernel/digest.ts'
+import { onAbort } from '../../text/aborts.ts'
 import { holderOf } from '../../text/giving-way.ts'
 import { logFault } from '../log-fault.ts'
 import {
@@ -44,6 +45,14 @@ export interface ToolCall {
   answerBy?: number | undefined
   /** Present when this is the same call again, with what came back from a form. */
   answered?: ElicitationAnswer | undefined
+  /** Puts a form to the person while the call waits; absent where the client is answered first, and makes the call again. */
+  openForm?: ((question: Elicitation) => Form) | undefined
+}
+
+/** A form at the client. */
+export interface Form {
+  said: Promise<Pick<ElicitationAnswer, 'action' | 'content'>>
+  close(): void
 }
 
 /** Either the answer, or a question to the person that comes first. */
@@ -51,15 +60,15 @@ export type Reply = { result: Record<string, unknown> } | { question: Elicitatio
 
 export interface ToolCallHandler {
   reply(call: ToolCall): Promise<Reply>
-  /** Takes what came back from a form; gives the form that comes next, where a no is to be explained. */
-  settle(answered: ElicitationAnswer, client: ToolCall['client']): Elicitation | undefined
-  /** Approvals whose forms stayed open after their call was answered: the person may still be reading. */
-  readonly reading: Set<string>
 }
 
 /** A question nobody answered may be put once more; one that was waved away is not. */
 const mostAsked = 2
 const mostRemembered = 10_000
+/** Forms that stay open after their calls were answered, for one client. */
+const mostReading = 16
+/** Before a call must be answered, a no is taken without its words. */
+const withoutWordsMs = 250
 
 /** Answers calls: translates, and carries questions to the person. Checking, deciding and recording are the kernel's. */
 export function createToolCallHandler(
@@ -69,6 +78,7 @@ export function createToolCallHandler(
 ): ToolCallHandler {
   const outstanding = new Set<string>()
   const asked = new Map<string, number>()
+  /** Approvals whose forms stayed open after their call was answered: the person may still be reading. */
   const reading = new Set<string>()
 
   const put = (question: Elicitation): Reply => {
@@ -86,7 +96,8 @@ export function createToolCallHandler(
     url: given.url && runtime.config.policies.askInEditor && connection.page?.() !== undefined,
   })
 
-  const settle: ToolCallHandler['settle'] = ({ state, action, content }, info) => {
+  /** Takes what came back from a form; gives the form that comes next, where a no is to be explained. */
+  const settle = ({ state, action, content }: ElicitationAnswer, info: ToolCall['client']): Elicitation | undefined => {
     const approval = state.approval === undefined ? undefined : runtime.approvals.get(state.approval)
     if (approval?.state !== 'pending') return undefined
     const { client, session, surface } = open(info)
@@ -135,62 +146,122 @@ export function createToolCallHandler(
     return question
   }
 
+  /**
+   * Asks at the client while the call waits, one form after the other. A decision wakes the call by itself; where none is made, nobody
+   * waits any longer. A form that is open when the call has been answered stays open: a late answer counts.
+   */
+  const converse = (
+    call: ToolCall,
+    first: Elicitation,
+    openForm: (question: Elicitation) => Form,
+    until: number,
+  ): Conversation => {
+    const conversation: Conversation = { wavedAway: false, over: new AbortController(), leave: () => undefined }
+    const id = first.state.approval as string
+    let open: Form | undefined
+    const talk = async (): Promise<void> => {
+      let next: Elicitation | undefined = first
+      while (next) {
+        const { state }: Elicitation = next
+        open = openForm(next)
+        const stopListening = onAbort(call.signal, () => open?.close())
+        // The no is said: only its words are waited for.
+        const late = state.why && setTimeout(() => open?.close(), Math.max(1, until - Date.now() - withoutWordsMs)).unref()
+        const said = await open.said
+        if (late) clearTimeout(late)
+        stopListening()
+        next = settle({ state, ...said }, call.client)
+        const isElsewhere = state.mode === 'url' && said.action === 'accept'
+        if (next || isElsewhere) continue
+        conversation.wavedAway = said.action !== 'none'
+        if (runtime.approvals.state(id) === 'pending') conversation.over.abort()
+      }
+    }
+    const talking = talk()
+      .catch((fault: unknown) => {
+        logFault('handrail: mcp: an answer could not be kept:', fault)
+        conversation.over.abort()
+      })
+      .finally(() => (open = undefined))
+    conversation.leave = () => {
+      if (!open) return
+      if (call.signal.aborted || reading.size >= mostReading) return open.close()
+      reading.add(id)
+      void talking.finally(() => reading.delete(id))
+    }
+    return conversation
+  }
+
   const reply = async (call: ToolCall): Promise<Reply> => {
     const { name, input, elicitation: given, signal, progress, answered } = call
     const caller = open(call.client)
     const about = (): string => digest(caller.session, name, input)
     if (answered && (answered.state.about !== about() || !outstanding.delete(answered.state.nonce))) throw invalidState()
     const attachments: Attachment[] = []
-    let rest: (() => void) | undefined
     const answer = wordsOf(answered, 'answer')
-    const perform = async (waits: boolean): Promise<Reply> => {
+    const tool = runtime.tools.find((one) => one.name === name)
+    const opened = answered?.state.mode === 'url' && answered.action === 'accept'
+    const answerBy = call.answerBy ?? Date.now() + runtime.config.limits.answerWithinMs
+    const patience = new AbortController()
+    let rest: (() => void) | undefined
+    let question: Elicitation | undefined
+    let conversation: Conversation | undefined
+    /** A person is needed, and the kernel waits: they are asked at the client, or nobody waits, or it is left to the other places. */
+    const onApproval = (id: string): void => {
+      rest ??= progress?.wait(waitingForPerson)
+      const { form, url } = reachFor(given)
+      // One question is one form.
+      if (opened || !(form || url || answered) || (reading.has(id) && !answered)) return
+      question = answered?.state.approval === undefined ? questionFor(runtime.approvals.get(id), about, given) : undefined
+      if (!question || !call.openForm) return patience.abort()
+      const until = Math.min(answerBy, Date.now() + runtime.config.limits.approvalWaitMs)
+      conversation = converse(call, question, call.openForm, until)
+      onAbort(conversation.over.signal, () => patience.abort())
+    }
+    try {
+      const mayAsk = tool?.asks && given.form && !answered && runtime.accepts(name, input)
+      const asks = mayAsk ? tool.asks?.(input) : undefined
+      // A question nobody would read is not put; the tool says why.
+      if (asks !== undefined && asks.length <= longestQuestion) return put(askQuestion(asks, about(), caller.client))
+      const next = answered && settle(answered, call.client)
+      if (next) return put(next)
       const options: CallOptions = {
         signal,
         onAttachment: (attachment) => void attachments.push(attachment),
-        answerBy: call.answerBy ?? Date.now() + runtime.config.limits.answerWithinMs,
+        answerBy,
+        onApproval,
+        patience: patience.signal,
         ...(progress && { onProgress: progress.step }),
-        ...(waits ? { onApproval: () => void (rest ??= progress?.wait(waitingForPerson)) } : { approvalWaitMs: 0 }),
         ...(answer !== undefined && { answer }),
       }
       const { output, callId } = await runtime.call(name, input, caller, options)
       return { result: toResult(output, callId, attachments) }
-    }
-    const tool = runtime.tools.find((one) => one.name === name)
-    const { form, url } = reachFor(given)
-    try {
-      const mayAsk = tool?.asks && given.form && !answered && runtime.accepts(name, input)
-      const question = mayAsk ? tool.asks?.(input) : undefined
-      // A question nobody would read is not put; the tool says why.
-      if (question !== undefined && question.length <= longestQuestion) return put(askQuestion(question, about(), caller.client))
-      const next = answered && settle(answered, call.client)
-      if (next) return put(next)
-      const opened = answered?.state.mode === 'url' && answered.action === 'accept'
-      return await perform(opened || !(form || url || answered))
     } catch (thrown) {
       if (thrown instanceof ProtocolError) throw thrown
-      let fault = asToolError(thrown)
+      const fault = asToolError(thrown)
       if (fault.code === 'E_UNSUPPORTED' && !tool) throw unknownTool(name)
       const id = fault.code === 'E_POLICY_VIOLATION' ? fault.details?.['approvalId'] : undefined
-      const approval = typeof id === 'string' ? runtime.approvals.get(id) : undefined
-      if (approval && reading.has(approval.id) && !answered && approval.state === 'pending') {
-        // The form for it is still open: one question is one form, so this call waits for that one.
-        try {
-          return await perform(true)
-        } catch (again) {
-          fault = asToolError(again)
-        }
-      } else if (!answered) {
-        const question = questionFor(approval, about, given)
-        if (question) return put(question)
-      }
+      const isPending = typeof id === 'string' && runtime.approvals.state(id) === 'pending'
+      if (isPending && question?.state.approval === id && !call.openForm) return put(question as Elicitation)
       if (fault.code === 'E_INTERNAL') logFault('handrail:', fault.cause ?? fault)
-      const closed = answered?.state.approval !== undefined && approval?.state === 'pending' && answered.action !== 'none'
-      return { result: toErrorResult(closed ? unansweredForm(fault) : fault) }
+      const wavedAway = conversation?.wavedAway || (answered?.state.approval !== undefined && answered.action !== 'none')
+      return { result: toErrorResult(isPending && wavedAway ? unansweredForm(fault) : fault) }
     } finally {
       rest?.()
+      conversation?.leave()
     }
   }
-  return { reply, settle, reading }
+  return { reply }
+}
+
+/** A person is being asked at the client. */
+interface Conversation {
+  /** The last form was closed without an answer. */
+  wavedAway: boolean
+  /** Aborted when nobody answers there any more. */
+  over: AbortController
+  /** The call has been answered. */
+  leave(): void
 }
 
 export const waitingForPerson = "waiting for a person's answer"
