@@ -185,7 +185,9 @@ export function createToolCallHandler(
       .finally(() => (open = undefined))
     conversation.leave = () => {
       if (!open) return
-      if (call.signal.aborted || reading.size >= mostReading) return open.close()
+      // Taken back before the call is answered: there may be no way to say so later.
+      const isOver = call.signal.aborted || runtime.approvals.state(id) !== 'pending'
+      if (isOver || reading.size >= mostReading) return open.close()
       reading.add(id)
       void talking.finally(() => reading.delete(id))
     }
