@@ -4,7 +4,7 @@ import type { Lock } from './host/lock.ts'
 import type { Stages } from './host/stage/stages.ts'
 import { runToEnd } from './text/steps.ts'
 import { scrub } from './kernel/redacted-input.ts'
-import { ToolError } from './contracts/errors.ts'
+import { Fault } from './contracts/faults/fault.ts'
 import { declined, lapsed } from './kernel/question-faults.ts'
 import { writeEnd } from './kernel/suspended-calls.ts'
 import type { ApprovalStore } from './stores/approvals.ts'
@@ -136,6 +136,6 @@ function newestOf(audit: AuditStore, call: string): AuditLine | undefined {
   return audit.last(1, (line) => line.call === call, [call])[0]
 }
 
-function died(when: string): ToolError {
-  return new ToolError('E_IO', `The process died ${when}`, { hint: 'Look at the files, then make the call again.' })
+function died(when: string): Fault {
+  return new Fault('io', `The process died ${when}`, { hint: 'Look at the files, then make the call again.' })
 }

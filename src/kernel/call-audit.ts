@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../contracts/audit.ts'
 import type { Call, SuspendedCall } from '../contracts/call.ts'
-import { asToolError, ToolError } from '../contracts/errors.ts'
+import { Fault, asFault } from '../contracts/faults/fault.ts'
 import { effectKinds, type ProgramResult } from '../contracts/stage.ts'
 import type { Risk, Tool, Touch } from '../contracts/tool.ts'
 import type { Mark } from './marks.ts'
@@ -50,9 +50,9 @@ export interface CallAudit {
   kept(evidence: readonly string[]): void
   replayed(): void
   end(): void
-  fail(thrown: unknown): ToolError
+  fail(thrown: unknown): Fault
   /** The request stops waiting for a person, the call does not: it is taken up again, or ends with its question. */
-  suspend(fault: ToolError): ToolError
+  suspend(fault: Fault): Fault
 }
 
 /** Paths of one call that its line names; its snapshots name every one that was changed. */
@@ -110,7 +110,7 @@ export function openCallAudit(
     return first ? [first, entry] : [entry]
   }
   const spent = (): number => Math.round((performance.now() - began) * 100) / 100
-  const close = (fault?: ToolError): void => {
+  const close = (fault?: Fault): void => {
     // Where it ends without its answer.
     withdraw()
     const lines = ending(!started)
@@ -196,13 +196,13 @@ export function openCallAudit(
     replayed: () => void (outcome = 'replayed'),
     end: () => close(),
     fail(thrown) {
-      const cancelled = call.options.signal?.aborted === true && (!(thrown instanceof ToolError) || thrown instanceof Unanswered)
+      const cancelled = call.options.signal?.aborted === true && (!(thrown instanceof Fault) || thrown instanceof Unanswered)
       const fault = cancelled
-        ? new ToolError('E_TIMEOUT', 'Cancelled by the caller', {
+        ? new Fault('timeout', 'Cancelled by the caller', {
             details: { cancelled: true },
             hint: 'Nothing was changed after the cancellation.',
           })
-        : asToolError(thrown)
+        : asFault(thrown)
       outcome = cancelled ? 'cancelled' : 'error'
       try {
         close(fault)

@@ -1,7 +1,7 @@
 import type { ApprovalHead, ApprovalState } from '../contracts/approval.ts'
 import type { Call } from '../contracts/call.ts'
 import type { Config } from '../contracts/config.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { showsEverything } from '../text/printable.ts'
 import type { Card, Risk, Tool } from '../contracts/tool.ts'
 import { onAbort, orAborted } from '../text/aborts.ts'
@@ -52,7 +52,7 @@ export interface Question extends Call {
 const leastNoMs = 86_400_000
 
 /** The same call was agreed to and carried out while this one was on its way to its question. */
-export class JustDone extends ToolError {}
+export class JustDone extends Fault {}
 
 /**
  * A person's yes to exactly this call on exactly this state of the world, or an error that says how to get one. The call is suspended here:
@@ -181,7 +181,7 @@ const sameKey = ({ caller, inputDigest }: Question): string => `${caller.session
 async function afterSame(question: Question): Promise<void> {
   const ahead = question.same.ahead(sameKey(question))
   if (!ahead || !(await orAborted(ahead, question.options.signal))) return
-  throw new JustDone('E_CONFLICT', `The same ${question.tool.name} was approved and carried out while this one was looked at`, {
+  throw new JustDone('conflict', `The same ${question.tool.name} was approved and carried out while this one was looked at`, {
     hint: 'It is done once. Look at the files; make the call again only if it is wanted once more.',
   })
 }

@@ -1,7 +1,7 @@
 import type { ApprovalHead } from '../contracts/approval.ts'
 import type { AuditEntry } from '../contracts/audit.ts'
 import type { SuspendedCall } from '../contracts/call.ts'
-import type { ToolError } from '../contracts/errors.ts'
+import type { Fault } from '../contracts/faults/fault.ts'
 import type { Ports } from './ports.ts'
 import { declined, lapsed } from './question-faults.ts'
 import { scrub } from './redacted-input.ts'
@@ -46,7 +46,7 @@ export function endSuspended(
 export function writeEnd(
   audit: Pick<Ports['audit'], 'write'>,
   { ending, approval }: SuspendedCall,
-  fault: ToolError,
+  fault: Fault,
   more: Partial<AuditEntry> = {},
 ): void {
   const entry: AuditEntry = { ...(ending.at(-1) as AuditEntry), outcome: 'error', approval, ...more }
@@ -54,8 +54,8 @@ export function writeEnd(
   for (const line of [...ending.slice(0, -1), entry]) audit.write(line)
 }
 
-export function blame(entry: AuditEntry, fault: ToolError): void {
-  entry.error = fault.code
+export function blame(entry: AuditEntry, fault: Fault): void {
+  entry.error = fault.reason
   // What is wrong with bad arguments is said in terms of them, and they may hold anything.
-  if (fault.code !== 'E_BAD_ARGS') entry.message = scrub(fault.message)
+  if (fault.reason !== 'bad-input') entry.message = scrub(fault.message)
 }

@@ -1,6 +1,6 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import type { CallOptions, Caller } from '../../contracts/call.ts'
-import { asToolError, ToolError } from '../../contracts/errors.ts'
+import { Fault, asFault } from '../../contracts/faults/fault.ts'
 import type { Approval } from '../../contracts/approval.ts'
 import type { Runtime } from '../../contracts/runtime.ts'
 import type { Attachment } from '../../contracts/tool.ts'
@@ -240,12 +240,12 @@ export function createToolCallHandler(
       return { result: toResult(output, callId, attachments) }
     } catch (thrown) {
       if (thrown instanceof ProtocolError) throw thrown
-      const fault = asToolError(thrown)
-      if (fault.code === 'E_UNSUPPORTED' && !tool) throw unknownTool(name)
-      const id = fault.code === 'E_POLICY_VIOLATION' ? fault.details?.['approvalId'] : undefined
+      const fault = asFault(thrown)
+      if (fault.reason === 'unsupported' && !tool) throw unknownTool(name)
+      const id = fault.reason === 'policy' ? fault.details?.['approvalId'] : undefined
       const isPending = typeof id === 'string' && runtime.approvals.state(id) === 'pending'
       if (isPending && question?.state.approval === id && !call.openForm) return put(question as Elicitation)
-      if (fault.code === 'E_INTERNAL') logFault('handrail:', fault.cause ?? fault)
+      if (fault.reason === 'internal') logFault('handrail:', fault.cause ?? fault)
       const wavedAway = conversation?.wavedAway || (answered?.state.approval !== undefined && answered.action !== 'none')
       return { result: toErrorResult(isPending && wavedAway ? unansweredForm(fault) : fault) }
     } finally {
@@ -269,8 +269,8 @@ interface Conversation {
 export const waitingForPerson = "waiting for a person's answer"
 
 /** A form that was closed is no answer, and a model must not take it for one. */
-function unansweredForm(fault: ToolError): ToolError {
-  return new ToolError(fault.code, fault.message, {
+function unansweredForm(fault: Fault): Fault {
+  return new Fault(fault.reason, fault.message, {
     details: { ...fault.details, form: 'closed without an answer' },
     hint: `The form was closed without an answer, by the client itself or by the person: that is neither a yes nor a no. Tell the person. ${fault.hint ?? ''}`,
   })
