@@ -6,7 +6,6 @@ import type { Risk, Tool, Touch } from '../contracts/tool.ts'
 import type { Mark } from './marks.ts'
 import type { Ports } from './ports.ts'
 import { outline, recordable, scrub, scrubDeep, scrubTouches } from './redacted-input.ts'
-import { Unanswered } from './question-faults.ts'
 import { blame, endSuspended, stands, withdrawQuestion } from './suspended-calls.ts'
 
 /** What is known of a call once it has been judged. */
@@ -196,14 +195,14 @@ export function openCallAudit(
     replayed: () => void (outcome = 'replayed'),
     end: () => close(),
     fail(thrown) {
-      const cancelled = call.options.signal?.aborted === true && (!(thrown instanceof Fault) || thrown instanceof Unanswered)
+      const cancelled = call.options.signal?.aborted === true && !(thrown instanceof Fault)
       const fault = cancelled
-        ? new Fault('timeout', 'Cancelled by the caller', {
+        ? new Fault('cancelled', 'Cancelled by the caller', {
             details: { cancelled: true },
             hint: 'Nothing was changed after the cancellation.',
           })
         : asFault(thrown)
-      outcome = cancelled ? 'cancelled' : 'error'
+      outcome = fault.reason === 'cancelled' ? 'cancelled' : 'error'
       try {
         close(fault)
       } catch {

@@ -27,7 +27,7 @@ export function changedSinceAsked(approval: ApprovalHead): Fault {
 
 export function declined(approval: Omit<ApprovalHead, 'card'>): Fault {
   const who = approval.decidedBy?.startsWith('form@') ? "Declined in the client's form" : 'Declined by a person'
-  return new Fault('policy', approval.note ? `${who}: ${approval.note}` : who, {
+  return new Fault('declined', approval.note ? `${who}: ${approval.note}` : who, {
     details: { approvalId: approval.id, declined: true, ...(approval.note !== undefined && { note: approval.note }) },
     hint: approval.note
       ? 'Follow what the person said; do not repeat the same call.'
@@ -36,21 +36,21 @@ export function declined(approval: Omit<ApprovalHead, 'card'>): Fault {
 }
 
 export function unanswered(approval: ApprovalHead, tool: Tool): Fault {
-  return new Unanswered('policy', `${tool.name} needs a person's approval, and nobody has answered yet`, {
+  return new Unanswered('needs-approval', `${tool.name} needs a person's approval, and nobody has answered yet`, {
     details: { approvalId: approval.id, risk: approval.risk, expiresAt: new Date(approval.expiresAt).toISOString() },
     hint: `A person can answer with: handrail approvals approve ${approval.id}. Then make exactly the same call again.`,
   })
 }
 
 export function lapsed(approval: Omit<ApprovalHead, 'card'>): Fault {
-  return new Fault('policy', `The approval for ${approval.tool} has lapsed`, {
+  return new Fault('needs-approval', `The approval for ${approval.tool} has lapsed`, {
     details: { approvalId: approval.id, state: approval.state },
     hint: 'Make the call again to ask anew.',
   })
 }
 
 export function cancelled(approval: ApprovalHead): Fault {
-  return new Unanswered('timeout', 'Cancelled by the caller', {
+  return new Unanswered('cancelled', 'Cancelled by the caller', {
     details: { cancelled: true, approvalId: approval.id },
     hint: 'Nothing was done. The question stands: the same call made again after a yes goes through.',
   })

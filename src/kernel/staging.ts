@@ -276,8 +276,7 @@ function leftoverNotes({ leftover, leftoverMore = 0 }: ProgramResult): string[] 
 
 function mustHaveEnded(ran: ProgramResult, tool: string): void {
   if (ran.ended === undefined) return
-  const late = ran.ended.startsWith('it ran longer')
-  throw new Fault(late ? 'timeout' : 'policy', `${tool} was ended: ${ran.ended}`, {
+  throw new Fault(ran.endedFor ?? 'over-limit', `${tool} was ended: ${ran.ended}`, {
     details: { stdout: ran.stdout.text.slice(-2_048), stderr: ran.stderr.text.slice(-2_048), ms: ran.ms },
     hint: ran.confined
       ? 'Nothing it did was applied. Ask for less at once, or for more time where the tool lets you.'

@@ -1,11 +1,17 @@
 import { onAbort } from '../../text/aborts.ts'
-import type { Runtime } from '../../contracts/runtime.ts'
-import { awaitDecision } from '../../kernel/await-decision.ts'
+import type { ClientForms } from '../../contracts/client-forms.ts'
+import type { AgentGate } from '../../contracts/gate.ts'
 import { waitingForPerson, type Form, type ToolCallHandler, type Reply, type ToolCall } from './tool-calls.ts'
 import type { Elicitation } from './elicitation.ts'
 
 /** Puts a question to the client on a live connection; rejects when the signal says to take it back. */
 export type SendElicitation = (params: Elicitation['params'], signal: AbortSignal) => Form['said']
+
+/** What it takes to ask while a call waits. */
+export interface Asking {
+  gate: Pick<AgentGate, 'waits'>
+  forms: Pick<ClientForms, 'settled'>
+}
 
 /** How long a form stays open at most; as long as the sealed state of a 2026 client counts. */
 const readingMs = 15 * 60_000
@@ -15,21 +21,21 @@ const readingMs = 15 * 60_000
  * clients do, and no longer than until somebody answers elsewhere.
  */
 export async function callWithElicitation(
-  runtime: Runtime,
+  { gate, forms }: Asking,
   handler: ToolCallHandler,
   given: ToolCall,
   sendElicitation: SendElicitation,
 ): Promise<Record<string, unknown>> {
-  const { limits } = runtime.config
-  const openForm = (question: Elicitation): Form => formAt(runtime, question, sendElicitation)
-  const call = { ...given, answerBy: Date.now() + limits.answerWithinMs, openForm }
+  const { answerWithinMs, approvalWaitMs } = gate.waits
+  const openForm = (question: Elicitation): Form => formAt(forms, question, sendElicitation)
+  const call = { ...given, answerBy: Date.now() + answerWithinMs, openForm }
   /** What a tool itself asks the person comes before the call. */
   const ask = async (question: Elicitation): Promise<Reply> => {
     call.signal.throwIfAborted()
     const form = openForm(question)
     const stopListening = onAbort(call.signal, () => form.close())
     const rest = call.progress?.wait(waitingForPerson)
-    const patience = Math.min(limits.approvalWaitMs, call.answerBy - Date.now())
+    const patience = Math.min(approvalWaitMs, call.answerBy - Date.now())
     const said = await within(Math.max(1, patience), form.said)
     rest?.()
     stopListening()
@@ -43,10 +49,10 @@ export async function callWithElicitation(
 }
 
 /** A form at the client. It is taken back where the approval is answered elsewhere. */
-function formAt(runtime: Runtime, { params, state }: Elicitation, sendElicitation: SendElicitation): Form {
+function formAt(forms: Asking['forms'], { params, state }: Elicitation, sendElicitation: SendElicitation): Form {
   const closed = new AbortController()
   const stop = AbortSignal.any([closed.signal, AbortSignal.timeout(readingMs)])
-  if (state.approval !== undefined) watch(runtime, state.approval, closed, stop)
+  if (state.approval !== undefined) watch(forms, state.approval, closed, stop)
   const said = sendElicitation(params, stop)
     .catch(() => ({ action: 'none' }) as const)
     .finally(() => closed.abort())
@@ -65,8 +71,8 @@ async function within<T>(ms: number, doing: Promise<T>): Promise<T | undefined> 
 }
 
 /** Ends the waiting when the approval is answered from elsewhere. */
-function watch(runtime: Runtime, id: string, closed: AbortController, stop: AbortSignal): void {
-  void awaitDecision(runtime.audit, () => runtime.approvals.state(id), { id }, stop).then(
+function watch(forms: Asking['forms'], id: string, closed: AbortController, stop: AbortSignal): void {
+  void forms.settled(id, stop).then(
     () => closed.abort(),
     () => undefined,
   )

@@ -1,8 +1,10 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
-import type { CallOptions, Caller } from '../../contracts/call.ts'
-import { Fault, asFault } from '../../contracts/faults/fault.ts'
+import type { CallOptions } from '../../contracts/call.ts'
+import type { ClientForms } from '../../contracts/client-forms.ts'
+import { actIn, namesIn } from '../../contracts/dialect.ts'
+import { asFault, Fault, wordsWith } from '../../contracts/faults/fault.ts'
 import type { Approval } from '../../contracts/approval.ts'
-import type { Runtime } from '../../contracts/runtime.ts'
+import type { AgentCaller, AgentGate } from '../../contracts/gate.ts'
 import type { Attachment } from '../../contracts/tool.ts'
 import { digest } from '../../kernel/digest.ts'
 import { onAbort } from '../../text/aborts.ts'
@@ -19,12 +21,12 @@ import {
   type Elicitation,
   type ElicitationSupport,
 } from './elicitation.ts'
-import { toErrorResult, toResult } from './dialect.ts'
+import { mcp } from './dialect.ts'
 import type { Progress } from './progress.ts'
 
 /** Where a connection's calls come from. The session is opened with its first call. */
 export interface Connection {
-  surface: Caller['surface']
+  surface: AgentCaller['surface']
   session: (client: string) => string
   /** The process that calls, where it is known: it has one share of what there is, however many sessions it opens. */
   peer?: string
@@ -72,9 +74,9 @@ const withoutWordsMs = 250
 
 /** Answers calls: translates, and carries questions to the person. Checking, deciding and recording are the kernel's. */
 export function createToolCallHandler(
-  runtime: Runtime,
+  { gate, forms }: { gate: AgentGate; forms: ClientForms },
   connection: Connection,
-  open: (client: ToolCall['client']) => Caller,
+  open: (client: ToolCall['client']) => AgentCaller,
 ): ToolCallHandler {
   const outstanding = new Set<string>()
   const asked = new Map<string, number>()
@@ -86,21 +88,17 @@ export function createToolCallHandler(
     return { question }
   }
 
-  /** Whether a filled-in form at this client counts as the person's answer. Over HTTP whoever has the token can fill one in. */
-  const formsCount = (): boolean =>
-    runtime.config.policies.askInEditor && (connection.surface === 'mcp-stdio' || runtime.config.policies.askOverHttp)
-
-  /** What may be shown at this client for an approval. A link leads to our own page, where only a person gets in. */
-  const reachFor = (given: ElicitationSupport, risk?: Approval['risk']): ElicitationSupport => ({
-    form: given.form && formsCount() && risk !== 'R3',
-    url: given.url && runtime.config.policies.askInEditor && connection.page?.() !== undefined,
-  })
+  /** What may be shown at this client for an approval. */
+  const reachFor = (given: ElicitationSupport, risk?: Approval['risk']): ElicitationSupport => {
+    const { form, url } = forms.reach(connection.surface, risk)
+    return { form: given.form && form, url: given.url && url && connection.page?.() !== undefined }
+  }
 
   /** Takes what came back from a form; gives the form that comes next, where a no is to be explained. */
   const settle = ({ state, action, content }: ElicitationAnswer, info: ToolCall['client']): Elicitation | undefined => {
-    const approval = state.approval === undefined ? undefined : runtime.approvals.get(state.approval)
+    const caller = open(info)
+    const approval = state.approval === undefined ? undefined : forms.question(state.approval, caller.session)
     if (approval?.state !== 'pending') return undefined
-    const { client, session, surface } = open(info)
     const filled = state.mode === 'form' && action === 'accept'
     const decision = state.why ? 'decline' : filled ? decisionIn(content) : undefined
     if (decision === undefined) {
@@ -108,27 +106,13 @@ export function createToolCallHandler(
       if (action === 'none' || (state.mode === 'url' && action === 'accept')) return undefined
       // Clients decline and cancel by themselves within milliseconds: that is theirs, and the question stays open.
       asked.set(approval.id, mostAsked)
-      runtime.audit.note({
-        event: 'approval.waved-away',
-        approval: approval.id,
-        by: `client@${client}`,
-        tool: approval.tool,
-        session,
-        surface,
-        client,
-        details: { form: action === 'accept' ? 'not filled in as asked' : action },
-      })
+      forms.wavedAway(approval.id, caller, action === 'accept' ? 'not filled in as asked' : action)
       return undefined
     }
-    // Whoever switched the asking off does not want it answered either.
-    if (!reachFor({ form: true, url: false }, approval.risk).form) return undefined
-    if (decision === 'ask why') return askWhy(approval, state.about)
+    if (decision === 'ask why')
+      return reachFor({ form: true, url: false }, approval.risk).form ? askWhy(approval, state.about) : undefined
     const note = wordsOf({ state, action, content }, 'why')
-    runtime.approvals.decide(approval.id, {
-      approve: decision === 'approve',
-      by: `form@${client}`,
-      ...(note !== undefined && { note }),
-    })
+    forms.answer(approval.id, caller, { approve: decision === 'approve', ...(note !== undefined && { note }) })
     return undefined
   }
 
@@ -158,23 +142,24 @@ export function createToolCallHandler(
   ): Conversation => {
     const conversation: Conversation = { wavedAway: false, over: new AbortController(), leave: () => undefined }
     const id = first.state.approval as string
-    let open: Form | undefined
+    const isPending = (one: string): boolean => forms.question(one, open(call.client).session)?.state === 'pending'
+    let shown: Form | undefined
     const talk = async (): Promise<void> => {
       let next: Elicitation | undefined = first
       while (next) {
         const { state }: Elicitation = next
-        open = openForm(next)
-        const stopListening = onAbort(call.signal, () => open?.close())
+        shown = openForm(next)
+        const stopListening = onAbort(call.signal, () => shown?.close())
         // The no is said: only its words are waited for.
-        const late = state.why && setTimeout(() => open?.close(), Math.max(1, until - Date.now() - withoutWordsMs)).unref()
-        const said = await open.said
+        const late = state.why && setTimeout(() => shown?.close(), Math.max(1, until - Date.now() - withoutWordsMs)).unref()
+        const said = await shown.said
         if (late) clearTimeout(late)
         stopListening()
         next = settle({ state, ...said }, call.client)
         const isElsewhere = state.mode === 'url' && said.action === 'accept'
         if (next || isElsewhere) continue
         conversation.wavedAway = said.action !== 'none'
-        if (runtime.approvals.state(id) === 'pending') conversation.over.abort()
+        if (isPending(id)) conversation.over.abort()
       }
     }
     const talking = talk()
@@ -182,12 +167,12 @@ export function createToolCallHandler(
         logFault('handrail: mcp: an answer could not be kept:', fault)
         conversation.over.abort()
       })
-      .finally(() => (open = undefined))
+      .finally(() => (shown = undefined))
     conversation.leave = () => {
-      if (!open) return
+      if (!shown) return
       // Taken back before the call is answered: there may be no way to say so later.
-      const isOver = call.signal.aborted || runtime.approvals.state(id) !== 'pending'
-      if (isOver || reading.size >= mostReading) return open.close()
+      const isOver = call.signal.aborted || !isPending(id)
+      if (isOver || reading.size >= mostReading) return shown.close()
       reading.add(id)
       void talking.finally(() => reading.delete(id))
     }
@@ -201,9 +186,9 @@ export function createToolCallHandler(
     if (answered && (answered.state.about !== about() || !outstanding.delete(answered.state.nonce))) throw invalidState()
     const attachments: Attachment[] = []
     const answer = wordsOf(answered, 'answer')
-    const tool = runtime.tools.find((one) => one.name === name)
+    const tool = gate.tools.find((one) => one.name === name)
     const opened = answered?.state.mode === 'url' && answered.action === 'accept'
-    const answerBy = call.answerBy ?? Date.now() + runtime.config.limits.answerWithinMs
+    const answerBy = call.answerBy ?? Date.now() + gate.waits.answerWithinMs
     const patience = new AbortController()
     let rest: (() => void) | undefined
     let question: Elicitation | undefined
@@ -214,14 +199,15 @@ export function createToolCallHandler(
       const { form, url } = reachFor(given)
       // One question is one form.
       if (opened || !(form || url || answered) || (reading.has(id) && !answered)) return
-      question = answered?.state.approval === undefined ? questionFor(runtime.approvals.get(id), about, given) : undefined
+      question =
+        answered?.state.approval === undefined ? questionFor(forms.question(id, caller.session), about, given) : undefined
       if (!question || !call.openForm) return patience.abort()
-      const until = Math.min(answerBy, Date.now() + runtime.config.limits.approvalWaitMs)
+      const until = Math.min(answerBy, Date.now() + gate.waits.approvalWaitMs)
       conversation = converse(call, question, call.openForm, until)
       onAbort(conversation.over.signal, () => patience.abort())
     }
     try {
-      const mayAsk = tool?.asks && given.form && !answered && runtime.accepts(name, input)
+      const mayAsk = tool?.asks && given.form && !answered && gate.accepts(name, input)
       const asks = mayAsk ? tool.asks?.(input) : undefined
       // A question nobody would read is not put; the tool says why.
       if (asks !== undefined && asks.length <= longestQuestion) return put(askQuestion(asks, about(), caller.client))
@@ -236,18 +222,19 @@ export function createToolCallHandler(
         ...(progress && { onProgress: progress.step }),
         ...(answer !== undefined && { answer }),
       }
-      const { output, callId } = await runtime.call(name, input, caller, options)
-      return { result: toResult(output, callId, attachments) }
+      const act = actIn(mcp, name, input)
+      const { output, callId } = await gate.call(act.tool, act.input, caller, options)
+      return { result: mcp.answer(act.result(output), { callId, attachments }) }
     } catch (thrown) {
       if (thrown instanceof ProtocolError) throw thrown
       const fault = asFault(thrown)
-      if (fault.reason === 'unsupported' && !tool) throw unknownTool(name)
-      const id = fault.reason === 'policy' ? fault.details?.['approvalId'] : undefined
-      const isPending = typeof id === 'string' && runtime.approvals.state(id) === 'pending'
+      if (fault.reason === 'unknown-tool') throw unknownTool(name)
+      const id = fault.reason === 'needs-approval' ? fault.details?.['approvalId'] : undefined
+      const isPending = typeof id === 'string' && forms.question(id, caller.session)?.state === 'pending'
       if (isPending && question?.state.approval === id && !call.openForm) return put(question as Elicitation)
       if (fault.reason === 'internal') logFault('handrail:', fault.cause ?? fault)
       const wavedAway = conversation?.wavedAway || (answered?.state.approval !== undefined && answered.action !== 'none')
-      return { result: toErrorResult(isPending && wavedAway ? unansweredForm(fault) : fault) }
+      return { result: mcp.failure(isPending && wavedAway ? unansweredForm(fault) : fault, namesIn(mcp)) }
     } finally {
       rest?.()
       conversation?.leave()
@@ -272,18 +259,19 @@ export const waitingForPerson = "waiting for a person's answer"
 function unansweredForm(fault: Fault): Fault {
   return new Fault(fault.reason, fault.message, {
     details: { ...fault.details, form: 'closed without an answer' },
-    hint: `The form was closed without an answer, by the client itself or by the person: that is neither a yes nor a no. Tell the person. ${fault.hint ?? ''}`,
+    hint: (name) =>
+      `The form was closed without an answer, by the client itself or by the person: that is neither a yes nor a no. Tell the person. ${wordsWith(fault.hint ?? '', name)}`,
   })
 }
 
 /** Who calls, in a session that is opened with the first call. */
-export function openCaller(runtime: Runtime, connection: Connection): (client: ToolCall['client']) => Caller {
+export function openCaller(gate: AgentGate, connection: Connection): (client: ToolCall['client']) => AgentCaller {
   const opened = new Set<string>()
   return (info) => {
     const client = `${info?.name ?? 'unknown'}/${info?.version ?? '?'}`.slice(0, 120)
     const session = connection.session(client)
     if (!opened.has(session)) {
-      runtime.openSession({ id: session, surface: connection.surface, client })
+      gate.openSession({ id: session, surface: connection.surface, client })
       remember(opened, session)
     }
     const { surface, peer } = connection
