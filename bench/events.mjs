@@ -50,7 +50,7 @@ async function waking(bench) {
     const lines = runtime.audit.last(answers * 10)
     const at = (event) =>
       new Map(lines.filter((line) => line.event === event).map((line) => [line.approval, Date.parse(line.at)]))
-    const began = at('call.start')
+    const began = at('call.resumed')
     woken = [...at('approval.decided')].map(([approval, decided]) => began.get(approval) - decided)
   } finally {
     await runtime.close()

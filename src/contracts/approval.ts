@@ -18,6 +18,8 @@ export interface Approval {
   session: string
   surface: string
   client: string
+  /** The call that asks, and goes on after the answer. */
+  call?: string
   /** A word for whoever asks, whatever sessions they open: questions are counted by it. */
   asker?: string
   /** Whether the card shows all it asks for. */

@@ -5,6 +5,10 @@ import type { Risk, ToolEvent } from './tool.ts'
 export interface AuditEntry {
   event:
     | 'call.start'
+    /** A request stopped waiting for a person. The call itself waits on, and the same call made again goes on with it. */
+    | 'call.suspended'
+    /** A person has agreed, and the call goes on under its id: on the disk before anything is done. */
+    | 'call.resumed'
     /** Everything a program changed is in the project: written before that is settled, so no end of ours leaves it unsaid. */
     | 'call.landed'
     | 'call.end'

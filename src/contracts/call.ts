@@ -1,3 +1,4 @@
+import type { AuditEntry } from './audit.ts'
 import type { Attachment, Risk } from './tool.ts'
 
 /** Who is asking, over which way in. The surface fills it in; nothing in it comes from the arguments of a call. */
@@ -21,12 +22,14 @@ export interface CallOptions {
   onAttachment?: (attachment: Attachment) => void
   /** A plan or a router may raise the risk; nothing may lower it. */
   raisedRisk?: Risk
-  /** How long to wait for a person inside this call, at most. */
+  /** How long to wait for a person inside this request, at most; `Infinity` for as long as the question stands. */
   approvalWaitMs?: number
   /** When the caller must have its answer, by this machine's clock: waiting for a person ends then, however long the call ran before. */
   answerBy?: number
   /** Called when a person is needed, so that a surface can show the card where the person is. */
   onApproval?: (approvalId: string) => void
+  /** Ends the waiting for a person, and not the call: it stays suspended, and the same call made again goes on with it. */
+  patience?: AbortSignal
   /** The call reads a resource, for which there are tools that are not listed. */
   asResource?: boolean
   /** What the person answered to the question this call asks (see `asks` in the tool form). */
@@ -35,7 +38,17 @@ export interface CallOptions {
 
 /** One call on the road. */
 export interface Call {
+  /** Becomes that of the call which this one goes on with, where that waited for a person. */
   id: string
   caller: Caller
   options: CallOptions
+}
+
+/** A call that waits for a person, as it is kept: the request that made it may be long gone. */
+export interface SuspendedCall {
+  call: string
+  /** The question it waits for. */
+  approval: string
+  /** What the log says at its end, but for how it ended: whoever ends it writes this. */
+  ending: AuditEntry[]
 }

@@ -85,6 +85,13 @@ export const kept: readonly KeptRow[] = [
     after: 'No more are asked, or one of whoever has most waiting lapses. Of the answered the oldest go.',
   },
   {
+    what: 'Calls that wait for a person',
+    tables: ['suspended'],
+    kind: 'database',
+    bound: 'the questions that stand, and the calls that go on after an answer',
+    after: 'Gone with the end of the call: it was carried out, declined, withdrawn, or its question lapsed.',
+  },
+  {
     what: 'Cards: what was shown of a question',
     tables: ['cards', 'card_texts'],
     kind: 'database',

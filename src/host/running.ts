@@ -105,6 +105,25 @@ export function canAct(pid: number): boolean {
   }
 }
 
+/** Whether the process that was given this name runs; see `processName`. */
+export function isRunning(name: string): boolean {
+  const pid = Number(name.split('-', 1)[0])
+  const now = processName(pid)
+  if (now !== undefined) return now === name
+  try {
+    // No /proc: whether it is there at all is the most that can be known.
+    process.kill(pid, 0)
+    return name === String(pid)
+  } catch {
+    return false
+  }
+}
+
+/** This process, for others to find out whether it runs. */
+export function ownName(): string {
+  return processName(process.pid) ?? String(process.pid)
+}
+
 /** Names one run of a process for good: numbers are used again, start times are not. */
 export function processName(pid: number): string | undefined {
   try {

@@ -1,7 +1,7 @@
 import { onAbort } from '../text/aborts.ts'
 import type { ApprovalState } from '../contracts/approval.ts'
 import type { AuditStream } from '../contracts/audit.ts'
-import { Fault } from '../contracts/faults/fault.ts'
+import { closed } from './question-faults.ts'
 
 /** A line about a decision is in the log just before the decision is in the store: so long it is looked for at most. */
 const storeMs = 20_000
@@ -74,11 +74,5 @@ export function awaitDecision(
     wait()
     // What was answered just before anybody listened.
     lookOften()
-  })
-}
-
-function closed(): Fault {
-  return new Fault('io', 'Handrail was closed here while this call waited for an answer', {
-    hint: 'The question stands, and an answer to it is kept: make the same call again.',
   })
 }

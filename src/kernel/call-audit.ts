@@ -1,12 +1,12 @@
 import type { AuditEntry } from '../contracts/audit.ts'
-import type { Call } from '../contracts/call.ts'
-import { errorCodeOf } from '../contracts/faults/contract-000.ts'
+import type { Call, SuspendedCall } from '../contracts/call.ts'
 import { Fault, asFault } from '../contracts/faults/fault.ts'
 import { effectKinds, type ProgramResult } from '../contracts/stage.ts'
 import type { Risk, Tool, Touch } from '../contracts/tool.ts'
 import type { Mark } from './marks.ts'
-import type { AuditPort } from './ports.ts'
+import type { Ports } from './ports.ts'
 import { outline, recordable, scrub, scrubDeep, scrubTouches } from './redacted-input.ts'
+import { blame, endSuspended, stands, withdrawQuestion } from './suspended-calls.ts'
 
 /** What is known of a call once it has been judged. */
 interface Facts {
@@ -21,15 +21,26 @@ interface Facts {
 
 /** The record of one call, as far as it has come. */
 export interface CallAudit {
+  /** The call's own, or that of the one it goes on with. */
+  readonly id: string
   readonly snapshots: string[]
   readonly key: string | null
   readonly approvedState: string | undefined
   /** The input fits the contract: from here on the tool's own line is written, however the call ends. */
   accepted(input: unknown): void
   setFacts(facts: Facts): void
+  /** Names the tool and its exact input; known once the call is judged. */
+  named(inputDigest: () => string): void
+  /** Goes on with the same call of this session where that waits for a person and no request has it in hand. */
+  takeUp(): void
+  /** Whether this request may go on after the answer to a question: it has asked it, or nobody else has it in hand any more. */
+  mayUse(approval: string): boolean
+  /** Its question is in the store: to be called in the same transaction. */
+  asked(approval: string): void
+  /** A person has agreed: it goes on under its id, which is on the disk before anything is done. */
   approved(id: string, state: string): void
   /** `durable`: on the disk itself before anything is done. */
-  start(inputDigest: () => string, durable: boolean): void
+  start(durable: boolean): void
   wrote(ids: string[]): void
   /** So many changes are in their places. */
   landed(changes: number): void
@@ -39,6 +50,8 @@ export interface CallAudit {
   replayed(): void
   end(): void
   fail(thrown: unknown): Fault
+  /** The request stops waiting for a person, the call does not: it is taken up again, or ends with its question. */
+  suspend(fault: Fault): Fault
 }
 
 /** Paths of one call that its line names; its snapshots name every one that was changed. */
@@ -46,15 +59,26 @@ const mostTouches = 1_000
 /** Files of one call that its line says more about. */
 const mostMarks = 50
 
-/** Keeps the record of one call: a start and an end line where the world may change, one line where it is only read. */
-export function openCallAudit(audit: AuditPort, tool: Tool, raw: unknown, call: Call): CallAudit {
+/**
+ * Keeps the record of one call: a start and an end line where the world may change, one line where it is only read. Where a person is needed,
+ * the call is one story in the log however many requests, processes and surfaces it takes: start, question, answer, end.
+ */
+export function openCallAudit(
+  { audit, approvals, suspended }: Pick<Ports, 'audit' | 'approvals' | 'suspended'>,
+  tool: Tool,
+  raw: unknown,
+  call: Call,
+): CallAudit {
   const began = performance.now()
+  /** Whoever makes a call again has it in hand under a name of their own. */
+  const request = call.id
+  /** The question it waits for, while this request has it in hand. */
+  let question: string | undefined
+  let digest: () => string = () => ''
   let facts: Facts | undefined
   let started = false
   let outcome: AuditEntry['outcome'] = 'ok'
   let approval: string | undefined
-  /** The approval the start line names; one that comes while the call goes on is named at its end. */
-  let told: string | undefined
   let approvedState: string | undefined
   let program: ProgramResult | undefined
   let fitting: unknown
@@ -74,28 +98,55 @@ export function openCallAudit(audit: AuditPort, tool: Tool, raw: unknown, call: 
     }
     return entry
   }
-  const close = (fault?: Fault): void => {
+  /** What the end says, but for how it ended; the tool's own line comes first. */
+  const ending = (withInput = false): AuditEntry[] => {
     const own = fitting === undefined ? undefined : tool.record?.(fitting, program)
-    if (own)
-      audit.write({ ...own, details: scrubDeep(own.details), call: call.id, session: call.caller.session, tool: tool.name })
-    const entry = line(facts && !facts.changes ? 'call.read' : 'call.end', !started)
-    entry.outcome = outcome
-    if (fault) {
-      entry.error = errorCodeOf(fault)
-      entry.reason = fault.reason
-      // What is wrong with bad arguments is said in terms of them, and they may hold anything.
-      if (fault.reason !== 'bad-input') entry.message = scrub(fault.message)
-    }
-    if (snapshots.length) entry.snapshots = snapshots
-    if (approval !== undefined && approval !== told) entry.approval = approval
+    const entry = line(facts && !facts.changes ? 'call.read' : 'call.end', withInput)
     if (program) entry.details = { ...(entry.details as object | undefined), ...summary(program) }
     if (evidence.length) entry.evidence = [...evidence]
-    entry.ms = Math.round((performance.now() - began) * 100) / 100
+    const { id } = call
+    const first = own && { ...own, details: scrubDeep(own.details), call: id, session: call.caller.session, tool: tool.name }
+    return first ? [first, entry] : [entry]
+  }
+  const spent = (): number => Math.round((performance.now() - began) * 100) / 100
+  const close = (fault?: Fault): void => {
+    // Where it ends without its answer.
+    withdraw()
+    const lines = ending(!started)
+    const entry = lines.at(-1) as AuditEntry
+    entry.outcome = outcome
+    if (fault) blame(entry, fault)
+    if (snapshots.length) entry.snapshots = snapshots
+    if (approval !== undefined) entry.approval = approval
+    entry.ms = spent()
+    if (lines.length > 1) audit.write(lines[0] as AuditEntry)
     if (started) audit.write(entry)
     else audit.note(entry)
+    if (question !== undefined) suspended.over(call.id, request)
+  }
+  /** Its question is about something else than what it asks now: nobody need answer it. */
+  const withdraw = (): void => {
+    const asked = question === undefined ? undefined : approvals.head(question)
+    if (asked && stands(asked)) withdrawQuestion({ audit, approvals }, asked)
+  }
+  const goOnWith = (found: SuspendedCall): void => {
+    call.id = found.call
+    question = found.approval
+    started = true
+  }
+  const begin = (durable: boolean): void => {
+    // A call that is judged anew, or taken up again, has begun already.
+    if (started || !facts?.changes) return
+    const entry = line('call.start', true)
+    entry.inputDigest = digest()
+    audit.write(entry, durable)
+    started = true
   }
 
   return {
+    get id() {
+      return call.id
+    },
     snapshots,
     get key() {
       return (facts && keyOf(facts.input)) ?? null
@@ -105,19 +156,31 @@ export function openCallAudit(audit: AuditPort, tool: Tool, raw: unknown, call: 
     },
     accepted: (input) => void (fitting = input),
     setFacts: (found) => void (facts = found),
+    named: (inputDigest) => void (digest = inputDigest),
+    takeUp() {
+      const found = started ? undefined : suspended.take(digest(), call.caller.session, request)
+      if (found) goOnWith(found)
+    },
+    mayUse(id) {
+      if (question === id) return true
+      // What has begun under an id of its own ends under it.
+      const found = started ? 'held' : suspended.takeBy(id, request)
+      if (found && found !== 'held') goOnWith(found)
+      return found !== 'held'
+    },
+    asked(id) {
+      withdraw()
+      question = id
+      const { session } = call.caller
+      suspended.put({ call: call.id, approval: id, ending: ending(), inputDigest: digest(), session }, request)
+    },
     approved(id, state) {
       approval = id
       approvedState = state
+      begin(false)
+      audit.write({ ...line('call.resumed', false), approval: id }, true)
     },
-    start(inputDigest, durable) {
-      // A call that is judged anew has begun already.
-      if (started || !facts?.changes) return
-      const entry = line('call.start', true)
-      entry.inputDigest = inputDigest()
-      if (approval !== undefined) entry.approval = told = approval
-      audit.write(entry, durable)
-      started = true
-    },
+    start: begin,
     wrote(ids) {
       for (const id of ids) snapshots.push(id)
     },
@@ -145,6 +208,17 @@ export function openCallAudit(audit: AuditPort, tool: Tool, raw: unknown, call: 
       } catch {
         // The log itself is what failed; the caller is told of the first fault.
       }
+      return fault
+    },
+    suspend(fault) {
+      if (question === undefined) return this.fail(fault)
+      const entry = line('call.suspended', false)
+      if (call.options.signal?.aborted) entry.outcome = 'cancelled'
+      audit.write({ ...entry, approval: question, ms: spent() })
+      suspended.release(call.id, ending(), request)
+      const asked = approvals.head(question)
+      // Answered in the very moment: nobody was there to hear it.
+      if (asked && !stands(asked)) endSuspended({ audit, suspended }, asked, request)
       return fault
     },
   }

@@ -19,6 +19,8 @@ export interface KernelContext {
   marksNow: MarksNow
   scheduler: PathScheduler
   same: SameCalls
+  /** Aborted when Handrail is closed here. */
+  closing: AbortSignal
   config: Config
   offered: readonly string[]
 }

@@ -1,15 +1,27 @@
-import type { ApprovalHead } from '../contracts/approval.ts'
+import type { ApprovalHead, ApprovalState } from '../contracts/approval.ts'
 import type { Call } from '../contracts/call.ts'
 import type { Config } from '../contracts/config.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import { showsEverything } from '../text/printable.ts'
 import type { Card, Risk, Tool } from '../contracts/tool.ts'
-import { orAborted } from '../text/aborts.ts'
+import { onAbort, orAborted } from '../text/aborts.ts'
 import { awaitDecision } from './await-decision.ts'
 import { fitted } from './card.ts'
+import type { CallAudit } from './call-audit.ts'
 import type { Ports } from './ports.ts'
+import {
+  cancelled,
+  closed,
+  changedSinceAsked,
+  changedWhileAsking,
+  declined,
+  lapsed,
+  unanswered,
+  usedUp,
+} from './question-faults.ts'
 import { recordable } from './redacted-input.ts'
 import type { SameCalls } from './same-calls.ts'
+import { withdrawQuestion } from './suspended-calls.ts'
 
 export interface Question extends Call {
   tool: Tool
@@ -29,6 +41,9 @@ export interface Question extends Call {
   /** Asked before a yes is used up: what it throws leaves the yes as it is. */
   ready?: () => void
   same: SameCalls
+  callAudit: CallAudit
+  /** Handrail is closed here: nobody waits any longer. */
+  closing: AbortSignal
   /** Told the question's id before anybody waits for an answer. */
   onAsked?: (approvalId: string) => void
 }
@@ -36,14 +51,12 @@ export interface Question extends Call {
 /** A project may shorten how long a yes counts. A no that it could shorten would be asked about again and again. */
 const leastNoMs = 86_400_000
 
-/** Nobody has answered yet, or the yes cannot be used yet; the question stands. */
-export class Unanswered extends Fault {}
-
 /** The same call was agreed to and carried out while this one was on its way to its question. */
 export class JustDone extends Fault {}
 
 /**
- * A person's yes to exactly this call on exactly this state of the world, or an error that says how to get one.
+ * A person's yes to exactly this call on exactly this state of the world, or an error that says how to get one. The call is suspended here:
+ * on the answer it goes on, in this request or, where that stops waiting (`Unanswered`), in the next that makes the same call.
  * A yes counts for the session that asked and is used up here; a no holds for every session of the same client, and carries the
  * person's words.
  */
@@ -51,26 +64,51 @@ export async function consent(ports: Ports, limits: Config['limits'], question: 
   await afterSame(question)
   const asked = await openQuestion(ports, limits, question)
   question.onAsked?.(asked.id)
-  const { signal } = question.options
-  const wait = Math.min(question.options.approvalWaitMs ?? limits.approvalWaitMs, limits.approvalWaitMs)
-  const until = Math.min(Date.now() + wait, question.options.answerBy ?? Number.POSITIVE_INFINITY)
   let approval = asked
-  if (approval.state === 'pending') {
-    question.options.onApproval?.(approval.id)
-    const look = (): ApprovalHead => (approval = ports.approvals.head(asked.id) ?? approval)
-    await awaitDecision(ports.audit, () => look().state, { id: asked.id, until: Math.min(until, asked.expiresAt) }, signal)
+  const look = (): ApprovalState => {
+    approval = ports.approvals.head(asked.id) ?? approval
+    // A yes belongs to the request that has the call in hand: this one hears what becomes of it.
+    const another = approval.state === 'approved' && approval.call !== undefined && !question.callAudit.mayUse(asked.id)
+    return another ? 'pending' : approval.state
   }
-  if (approval.state === 'approved') return use(ports, approval, question)
-  if (approval.state === 'denied') throw declined(approval)
-  if (approval.state === 'pending') throw unanswered(approval, question.tool)
-  if (approval.state === 'used') {
+  const state = look()
+  if (approval.state === 'pending') question.options.onApproval?.(asked.id)
+  const answer = state === 'pending' ? await waitFor(ports, limits, question, asked, look) : state
+  if (answer === 'approved') return use(ports, approval, question)
+  if (answer === 'denied') throw declined(approval)
+  if (answer === 'pending') throw unanswered(approval, question.tool)
+  if (answer === 'used') {
     await afterSame(question)
     throw usedUp(approval)
   }
-  throw new Fault('needs-approval', `The approval for ${question.tool.name} has lapsed`, {
-    details: { approvalId: approval.id, state: approval.state },
-    hint: 'Make the call again to ask anew.',
-  })
+  throw lapsed(approval)
+}
+
+/** Until it is answered, or the surface or the caller does not wait any longer. */
+async function waitFor(
+  { audit }: Ports,
+  limits: Config['limits'],
+  { options, closing }: Question,
+  asked: ApprovalHead,
+  look: () => ApprovalState,
+): Promise<ApprovalState> {
+  const { signal, patience, approvalWaitMs: wait = limits.approvalWaitMs, answerBy = Number.POSITIVE_INFINITY } = options
+  const longest = wait === Number.POSITIVE_INFINITY ? wait : Math.min(wait, limits.approvalWaitMs)
+  const until = Math.min(Date.now() + longest, answerBy, asked.expiresAt)
+  // The surface does not wait at all.
+  if (patience?.aborted) return look()
+  const over = new AbortController()
+  const listening = [signal, patience, closing].map((one) => onAbort(one, () => over.abort()))
+  try {
+    await awaitDecision(audit, look, { id: asked.id, until }, over.signal)
+  } catch (fault) {
+    if (signal?.aborted) throw cancelled(asked)
+    if (closing.aborted) throw closed()
+    if (!patience?.aborted) throw fault
+  } finally {
+    for (const stop of listening) stop()
+  }
+  return look()
 }
 
 /** The question that stands about this call, or a new one. A question about an older state of the world no longer counts. */
@@ -81,7 +119,7 @@ async function openQuestion(ports: Ports, limits: Config['limits'], question: Qu
   const known = ports.approvals.about(inputDigest, caller.session)
   if (known?.stateDigest === stateDigest) return known
   if (known?.state === 'approved' && ports.approvals.move(known.id, 'approved', 'void')) throw changedSinceAsked(known)
-  if (known?.state === 'pending') ports.approvals.move(known.id, 'pending', 'void')
+  if (known) withdrawQuestion(ports, known)
   const { card, texts } = fitted(await question.card(), new Set(question.sensitive))
   if (question.stateNow && (await question.stateNow()) !== stateDigest) throw changedWhileAsking(tool)
   // While the card was made, the same call may have asked: one change is one question.
@@ -101,16 +139,20 @@ async function openQuestion(ports: Ports, limits: Config['limits'], question: Qu
       client: caller.client,
       ...(caller.peer !== undefined && { peer: caller.peer }),
       whole: showsEverything(card),
+      call: question.callAudit.id,
     },
     {
       ttlMs: question.beforeRun ? limits.runApprovalTtlMs : limits.approvalTtlMs,
       noMs: Math.max(limits.approvalTtlMs, leastNoMs),
       texts,
+      together: (id) => question.callAudit.asked(id),
     },
   )
+  question.callAudit.start(false)
   ports.audit.write(
     {
       event: 'approval.requested',
+      call: question.callAudit.id,
       approval: approval.id,
       tool: tool.name,
       risk,
@@ -129,7 +171,7 @@ function use(ports: Ports, approval: ApprovalHead, question: Question): string {
   if (approval.stateDigest !== question.stateDigest) throw changedSinceAsked(approval)
   question.ready?.()
   if (!ports.approvals.move(approval.id, 'approved', 'used')) throw usedUp(approval)
-  question.same.begin(question.id, sameKey(question))
+  question.same.begin(question.callAudit.id, sameKey(question))
   return approval.id
 }
 
@@ -144,45 +186,8 @@ async function afterSame(question: Question): Promise<void> {
   })
 }
 
-function usedUp(approval: ApprovalHead): Fault {
-  return new Fault('conflict', 'This approval was used by another call at the same moment', {
-    details: { approvalId: approval.id },
-    hint: 'An approval counts once. Make the call again to ask anew.',
-  })
-}
-
 /** The world moved under a question: it no longer counts, whatever was answered. */
 export function withdraw(ports: Ports, inputDigest: string, session: string): void {
   const known = ports.approvals.about(inputDigest, session)
-  if (known) ports.approvals.move(known.id, known.state, 'void')
-}
-
-function changedWhileAsking(tool: Tool): Fault {
-  return new Fault('conflict', `What ${tool.name} touches was changed by somebody else while the question was made`, {
-    hint: 'Look at the files again and make the call again; nobody was asked.',
-  })
-}
-
-function changedSinceAsked(approval: ApprovalHead): Fault {
-  return new Fault('conflict', 'What this call touches has changed since the person saw it', {
-    details: { approvalId: approval.id, tool: approval.tool },
-    hint: 'Look at the files again and make the call again; a new card will be shown.',
-  })
-}
-
-function declined(approval: ApprovalHead): Fault {
-  const who = approval.decidedBy?.startsWith('form@') ? "Declined in the client's form" : 'Declined by a person'
-  return new Fault('declined', approval.note ? `${who}: ${approval.note}` : who, {
-    details: { approvalId: approval.id, declined: true, ...(approval.note !== undefined && { note: approval.note }) },
-    hint: approval.note
-      ? 'Follow what the person said; do not repeat the same call.'
-      : 'Do something else, or ask the person why; do not repeat the same call.',
-  })
-}
-
-function unanswered(approval: ApprovalHead, tool: Tool): Fault {
-  return new Unanswered('needs-approval', `${tool.name} needs a person's approval, and nobody has answered yet`, {
-    details: { approvalId: approval.id, risk: approval.risk, expiresAt: new Date(approval.expiresAt).toISOString() },
-    hint: `A person can answer with: handrail approvals approve ${approval.id}. Then make exactly the same call again.`,
-  })
+  if (known) withdrawQuestion(ports, known)
 }

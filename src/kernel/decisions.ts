@@ -1,8 +1,9 @@
 import type { Approval, ApprovalHead, Decision, TextPart } from '../contracts/approval.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import type { Operator } from '../contracts/operator.ts'
-import type { AuditPort } from './ports.ts'
+import type { AuditPort, SuspendedPort } from './ports.ts'
 import { scrub } from './redacted-input.ts'
+import { endSuspended } from './suspended-calls.ts'
 
 /** Where questions and answers are kept, and the stages that wait for them. */
 export interface DecisionPorts {
@@ -14,6 +15,7 @@ export interface DecisionPorts {
     lift(id: string, record: (denied: ApprovalHead) => void): ApprovalHead
   }
   audit: Pick<AuditPort, 'write'>
+  suspended: SuspendedPort
   stages: {
     forget(approval: string): void
     part(approval: string, path: string, from: number): Promise<TextPart | undefined>
@@ -21,7 +23,7 @@ export interface DecisionPorts {
 }
 
 /** The person's answers: each is in the log before it counts. */
-export function decisions({ approvals, audit, stages }: DecisionPorts): Operator['approvals'] {
+export function decisions({ approvals, audit, suspended, stages }: DecisionPorts): Operator['approvals'] {
   return {
     list: approvals.list,
     count: approvals.count,
@@ -38,6 +40,7 @@ export function decisions({ approvals, audit, stages }: DecisionPorts): Operator
         audit.write(
           {
             event: 'approval.decided',
+            ...(asked.call !== undefined && { call: asked.call }),
             approval: id,
             approved: decision.approve,
             by: scrub(decision.by),
@@ -52,6 +55,7 @@ export function decisions({ approvals, audit, stages }: DecisionPorts): Operator
       )
       const now = approvals.get(id) as Approval
       if (now.state === 'denied') stages.forget(id)
+      if (decided && now.state === 'denied') endSuspended({ audit, suspended }, now, id)
       if (!decided)
         throw new Fault('conflict', `This approval is already ${now.state}`, {
           details: { approvalId: id },

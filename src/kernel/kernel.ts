@@ -24,17 +24,28 @@ export interface Traffic {
   /** Writes that are being judged, by session and path. */
   judged: Map<string, Promise<void>>
   nextId(): string
+  /** Aborted when Handrail is closed here. */
+  readonly closing: AbortSignal
+  /** Calls that wait for a person are suspended, and this is written down: to be closed before everything else. */
+  close(): Promise<void>
 }
 
 export function openTraffic(limits: SchedulerLimits): Traffic {
   // Ids name calls, they guard nothing: a random start and a count are unique and cost no randomness per call.
   const start = randomBytes(8).toString('hex')
   let count = 0
+  const closing = new AbortController()
   return {
     scheduler: openPathScheduler(limits),
     same: openSameCalls(),
     judged: new Map(),
     nextId: () => `call_${start}${(++count).toString(16).padStart(8, '0')}`,
+    closing: closing.signal,
+    async close() {
+      closing.abort()
+      // All who wait are told by now, and what they write is written.
+      await new Promise((resolve) => setImmediate(resolve))
+    },
   }
 }
 
@@ -68,6 +79,7 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
     marksNow,
     scheduler: traffic.scheduler,
     same: traffic.same,
+    closing: traffic.closing,
     config,
     offered: offered.map((tool) => tool.name),
   }

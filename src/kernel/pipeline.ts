@@ -16,11 +16,12 @@ import type { CallContext, ProgramContext, KernelContext } from './call-context.
 import { cardBefore, prepareProgram, riskBefore, scopeOf, stage } from './staging.ts'
 import { statesOf, type States } from './states.ts'
 import { openCallAudit, keyOf } from './call-audit.ts'
+import { Unanswered } from './question-faults.ts'
 
 /** The one road every act takes. Read it top to bottom; there is no other. */
 export async function perform(kernel: KernelContext, tool: Tool, raw: unknown, call: Call): Promise<CallResult> {
   const { ports, policy } = kernel
-  const callAudit = openCallAudit(ports.audit, tool, raw, call)
+  const callAudit = openCallAudit(ports, tool, raw, call)
   let done = false
   try {
     call.options.signal?.throwIfAborted()
@@ -47,6 +48,7 @@ export async function perform(kernel: KernelContext, tool: Tool, raw: unknown, c
       callAudit,
       inputDigest: () => digest(tool.name, redactedInput),
     }
+    callAudit.named(context.inputDigest)
     const program = await prepareProgram(context)
     for (let round = 1; ; round++) {
       try {
@@ -62,7 +64,7 @@ export async function perform(kernel: KernelContext, tool: Tool, raw: unknown, c
       }
     }
   } catch (thrown) {
-    throw callAudit.fail(thrown)
+    throw thrown instanceof Unanswered ? callAudit.suspend(thrown) : callAudit.fail(thrown)
   } finally {
     kernel.same.over(call.id, done)
   }
@@ -108,7 +110,9 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
   const now = dryRun?.dry ? statesOf(ports.world, touches) : undefined
   const dryRunState = now && digest(now instanceof Promise ? await now : now)
   // 4. consent
-  if (policy.asks(risk) && call.caller.role !== 'person' && !program?.waiting) {
+  const asks = policy.asks(risk) && call.caller.role !== 'person'
+  if (asks || program) callAudit.takeUp()
+  if (asks && !program?.waiting) {
     const stateOf = async (): Promise<string> => digest(await statesOf(ports.world, touches))
     if (program) program.seen = await ports.world.fingerprint(scopeOf(program), call.options.signal)
     const state = await stateOf()
@@ -131,6 +135,8 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
       ...call,
       ...asked,
       same: kernel.same,
+      callAudit,
+      closing: kernel.closing,
       sensitive,
       beforeRun: program !== undefined,
       ...(!program && { stateNow: async () => bound(await stateOf()) }),
@@ -141,7 +147,7 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
     ports.grants.letChange(call.caller.session, askedOnce(marks), approval)
   }
   // 5. audit: the start line, on disk before anything is done; nothing a confined program does is real before its commit
-  callAudit.start(context.inputDigest, !program?.confined || program.program.network === true)
+  callAudit.start(!program?.confined || program.program.network === true)
   const act = (): Promise<unknown> => (changes ? change(context) : run(context, {}, { within: config.limits.callTimeoutMs }))
   const scheduled = {
     caller: call.caller,

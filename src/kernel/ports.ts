@@ -1,5 +1,6 @@
 import type { Approval, ApprovalHead, ApprovalState } from '../contracts/approval.ts'
 import type { AuditEntry, AuditStream } from '../contracts/audit.ts'
+import type { SuspendedCall } from '../contracts/call.ts'
 import type { Change, Changed } from '../contracts/change.ts'
 import type { Fault } from '../contracts/faults/fault.ts'
 import type { KnownLinks, MadeLink } from '../contracts/links.ts'
@@ -13,6 +14,7 @@ export interface Ports {
   world: WorldPort
   audit: AuditPort
   approvals: ApprovalPort
+  suspended: SuspendedPort
   sessions: SessionWork
   grants: GrantPort
   idempotency: IdempotencyPort
@@ -103,9 +105,15 @@ export interface ApprovalPort {
   ask(
     asked: Pick<
       Approval,
-      'tool' | 'risk' | 'inputDigest' | 'stateDigest' | 'card' | 'input' | 'session' | 'surface' | 'client' | 'whole'
+      'tool' | 'risk' | 'inputDigest' | 'stateDigest' | 'card' | 'input' | 'session' | 'surface' | 'client' | 'whole' | 'call'
     >,
-    asking: { ttlMs: number; noMs: number; texts?: ReadonlyMap<string, string> },
+    asking: {
+      ttlMs: number
+      noMs: number
+      texts?: ReadonlyMap<string, string>
+      /** Called with the question's id, inside the same transaction. */
+      together?: (id: string) => void
+    },
   ): ApprovalHead
   head(id: string): ApprovalHead | undefined
   /** Silence turns into no: what has lapsed by now is told of, and its stage goes. */
@@ -115,6 +123,15 @@ export interface ApprovalPort {
   /** A no that still holds for this client. */
   refusal(inputDigest: string, asker: { session: string; surface: string; client: string }): ApprovalHead | undefined
   move(id: string, from: ApprovalState, to: ApprovalState): boolean
+}
+
+/** Calls that wait for a person. Each is in the hands of one request at most, in whichever process; that one alone ends it. */
+export interface SuspendedPort {
+  put(suspended: SuspendedCall & { inputDigest: string; session: string }, request: string): void
+  take(inputDigest: string, session: string, request: string): SuspendedCall | undefined
+  takeBy(approval: string, request: string): SuspendedCall | 'held' | undefined
+  release(call: string, ending: readonly AuditEntry[], request: string): void
+  over(call: string, request: string): void
 }
 
 /** What a person let a session do. */

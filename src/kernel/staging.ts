@@ -7,12 +7,13 @@ import type { Staged } from '../contracts/staged.ts'
 import { each, runInSlices } from '../text/steps.ts'
 import type { Card, Risk, Touch, Written } from '../contracts/tool.ts'
 import { checkOutput } from './check.ts'
-import { consent, Unanswered, withdraw } from './consent.ts'
+import { consent, withdraw } from './consent.ts'
 import { deadline } from './deadline.ts'
 import { digest, digestLong } from './digest.ts'
 import { behindLinks, type BehindLinks } from './behind-links.ts'
 import { askedAbout, askedOnce, newAmong, reasons, tellMarks, type Mark } from './marks.ts'
 import { highest } from './policy.ts'
+import { Unanswered } from './question-faults.ts'
 import { openToolContext } from './tool-context.ts'
 import type { CallContext, ProgramContext } from './call-context.ts'
 import { statesOf } from './states.ts'
@@ -182,6 +183,8 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
     const question = {
       ...call,
       same: kernel.same,
+      callAudit,
+      closing: kernel.closing,
       sensitive,
       beforeRun: false,
       stateNow: async () => bound(await stateNow(), digest((await behind()).states)),

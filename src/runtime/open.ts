@@ -7,6 +7,8 @@ import type { Stages } from '../host/stage/stages.ts'
 import { attended } from '../kernel/attended.ts'
 import { openClientForms } from '../kernel/client-forms.ts'
 import { decisions } from '../kernel/decisions.ts'
+import { recoverSuspended, settleSuspended } from '../kernel/suspended-calls.ts'
+import { runToEnd } from '../text/steps.ts'
 import { granting } from '../kernel/granting.ts'
 import { openRecovery } from '../stores/recovery.ts'
 import { allTools, type Uses } from '../toolsets/index.ts'
@@ -98,6 +100,9 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
   const first = settings
   orStandIn(options.standIn, (standIn) => change(standIn ? read(standIn) : first))
   recovery.atStart(stages())
+  const left = { ...stores, statesOf: (call: string) => runToEnd(stores.snapshots.ofCall(call)).map((one) => one.id) }
+  recoverSuspended(left)
+  settleSuspended(left)
 
   const live = options.live
     ? keep(openLive({ inForce, reload: (text) => orStandIn(text, (standIn) => change(read(standIn))), audit }))
@@ -111,12 +116,17 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
   const probing = setTimeout(() => void (runsPrograms() && stages().confinement()), probeAfterMs).unref()
   keep({ close: () => clearTimeout(probing) })
   // A lapse is found by looking, and its stage takes room until then.
-  const lapsing = setInterval(() => stores.approvals.lapse(), lapseEveryMs).unref()
+  const lapsing = setInterval(() => {
+    stores.approvals.lapse()
+    settleSuspended(left)
+  }, lapseEveryMs).unref()
   keep({ close: () => clearInterval(lapsing) })
+  keep(machine.traffic)
 
   const approvals = decisions({
     approvals: stores.approvals,
     audit,
+    suspended: stores.suspended,
     stages: { forget: (id) => stages().forget(id), part: (...given) => stages().part(...given) },
   })
   const call: Operator['call'] = (name, input, caller, how) => {

@@ -80,6 +80,7 @@ export function settle({ stores, machine, grants, recover, toolsets }: Lasting, 
         return moved
       },
     },
+    suspended: stores.suspended,
     sessions,
     grants,
     idempotency: stores.idempotency,

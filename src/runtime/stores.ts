@@ -5,6 +5,7 @@ import { headName, headsFolder } from '../host/heads.ts'
 import { openLock } from '../host/lock.ts'
 import { pathRules } from '../host/paths.ts'
 import type { Root } from '../host/walk.ts'
+import { endSuspended } from '../kernel/suspended-calls.ts'
 import { openApprovals } from '../stores/approvals.ts'
 import { openAudit } from '../stores/audit.ts'
 import { openCredentials } from '../stores/credentials.ts'
@@ -17,6 +18,7 @@ import { tellHalfAnswer } from '../stores/recovery.ts'
 import { schema, schemaVersion } from '../stores/schema.ts'
 import { openSessions } from '../stores/sessions.ts'
 import { openSnapshots } from '../stores/snapshots.ts'
+import { openSuspended } from '../stores/suspended.ts'
 import type { Keep } from './closing.ts'
 import type { Place } from './place.ts'
 
@@ -61,6 +63,7 @@ export function openStores(
   const contents = state.sub('snapshots')
   const snapshots = openSnapshots(contents, db)
   const idempotency = openIdempotency(db, () => limits().idempotencyTtlMs)
+  const suspended = openSuspended(db)
   return {
     state,
     projectLock,
@@ -69,12 +72,16 @@ export function openStores(
     contents,
     snapshots,
     approvals: openApprovals(db, {
-      lapsed({ id, tool, session }, by) {
+      lapsed(lapsed, by) {
+        const { id, call, tool, session } = lapsed
         forgetStage(id)
-        audit.note({ event: 'approval.decided', approval: id, approved: false, by, tool, session })
+        const asked = { ...(call !== undefined && { call }), approval: id }
+        audit.write({ event: 'approval.decided', ...asked, approved: false, by, tool, session })
+        endSuspended({ audit, suspended }, lapsed, id)
       },
       halfAnswered: (asked) => tellHalfAnswer(asked, audit),
     }),
+    suspended,
     sessions: openSessions(db),
     grants: openGrants(db),
     idempotency,

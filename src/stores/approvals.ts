@@ -23,11 +23,12 @@ interface Row {
   answering: number | null
   note: string | null
   body: string
+  call: string | null
 }
 
 export type Asked = Pick<
   Approval,
-  'tool' | 'risk' | 'inputDigest' | 'stateDigest' | 'card' | 'input' | 'session' | 'surface' | 'client' | 'whole'
+  'tool' | 'risk' | 'inputDigest' | 'stateDigest' | 'card' | 'input' | 'session' | 'surface' | 'client' | 'whole' | 'call'
 > & { peer?: string }
 
 export interface Asking {
@@ -37,6 +38,8 @@ export interface Asking {
   noMs: number
   /** What the card itself has no room for, by path. */
   texts?: ReadonlyMap<string, string>
+  /** Called with its id, inside the same transaction. */
+  together?: (id: string) => void
 }
 
 /** Whom the store tells what the log must say. */
@@ -155,7 +158,7 @@ export function openApprovals(db: Database, tell: ApprovalListener): ApprovalSto
   }
 
   return {
-    ask(asked, { ttlMs, noMs, texts }) {
+    ask(asked, { ttlMs, noMs, texts, together }) {
       lapse()
       const now = Date.now()
       const { tool, risk, card, input, surface, client, whole, peer } = asked
@@ -171,8 +174,8 @@ export function openApprovals(db: Database, tell: ApprovalListener): ApprovalSto
         const lapsed = giveWay(asker)
         prune()
         db.run(
-          `INSERT INTO approvals (id, state, input_digest, state_digest, session, surface, client, whole, created_at, expires_at, no_until, body)
-           VALUES (?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+          `INSERT INTO approvals (id, state, input_digest, state_digest, session, surface, client, whole, created_at, expires_at, no_until, call, body)
+           VALUES (?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
           id,
           asked.inputDigest,
           asked.stateDigest,
@@ -183,9 +186,11 @@ export function openApprovals(db: Database, tell: ApprovalListener): ApprovalSto
           now,
           now + ttlMs,
           now + noMs,
+          asked.call ?? null,
           JSON.stringify({ tool, risk, client, asker, card: told }),
         )
         db.run('UPDATE approvals SET shown = ? WHERE id = ?', cards.keep(id, { card, input }, texts), id)
+        together?.(id)
         return lapsed
       }, true)
       if (gone && gone.answering !== null) tell.halfAnswered(fromRow(gone))
@@ -334,6 +339,7 @@ function fromRow(row: Row): ApprovalHead {
     ...(row.decided_at !== null && { decidedAt: row.decided_at }),
     ...(row.decided_by !== null && { decidedBy: row.decided_by }),
     ...(row.note !== null && { note: row.note }),
+    ...(row.call !== null && { call: row.call }),
   }
 }
 

@@ -1,7 +1,7 @@
 import { Fault } from '../contracts/faults/fault.ts'
 import type { Database } from '../host/database.ts'
 import type { Lock } from '../host/lock.ts'
-import { processName } from '../host/running.ts'
+import { isRunning, ownName } from '../host/running.ts'
 
 /** A program that a person agreed to before it ran, and the part of the project it sees. */
 interface Pin {
@@ -28,7 +28,7 @@ interface Row extends Pin {
 }
 
 export function openPins(db: Database, lock: Pick<Lock, 'hold'>): Pins {
-  const own = processName(process.pid) ?? String(process.pid)
+  const own = ownName()
   const release = (call: string): void => void db.run('DELETE FROM pins WHERE call = ?', call)
   const covers = (pin: Row, paths: readonly string[]): boolean =>
     paths.some((path) => pin.scope === '' || path === pin.scope || path.startsWith(`${pin.scope}/`))
@@ -70,15 +70,5 @@ function inTheWay({ call, tool, scope }: Pin, paths: readonly string[]): Fault {
 }
 
 function stands({ process: name, until }: Row): boolean {
-  if (until < Date.now()) return false
-  const pid = Number(name.split('-', 1)[0])
-  const now = processName(pid)
-  if (now !== undefined) return now === name
-  try {
-    // No /proc: whether it is there at all is the most that can be known.
-    process.kill(pid, 0)
-    return name === String(pid)
-  } catch {
-    return false
-  }
+  return until >= Date.now() && isRunning(name)
 }

@@ -1,5 +1,5 @@
 /** Counts the changes of the schema below; each one is additive: new tables, new indexes, new columns that may be null. */
-export const schemaVersion = 6
+export const schemaVersion = 7
 
 /** The whole store in one place. */
 export const schema = `
@@ -56,10 +56,23 @@ CREATE TABLE IF NOT EXISTS approvals (
   whole INTEGER,
   no_until INTEGER,
   answering INTEGER,
-  shown INTEGER
+  shown INTEGER,
+  call TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS approvals_by_input ON approvals (input_digest, created_at);
 CREATE INDEX IF NOT EXISTS approvals_by_state ON approvals (state, created_at);
+
+-- Calls that wait for a person, or go on after the answer: from before the question until the end is in the log.
+CREATE TABLE IF NOT EXISTS suspended (
+  call TEXT PRIMARY KEY,
+  approval TEXT NOT NULL,
+  input_digest TEXT NOT NULL,
+  session TEXT NOT NULL,
+  holder TEXT NOT NULL,
+  ending TEXT NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS suspended_by_input ON suspended (input_digest, session);
+CREATE INDEX IF NOT EXISTS suspended_by_approval ON suspended (approval);
 
 CREATE TABLE IF NOT EXISTS cards (
   approval TEXT PRIMARY KEY,

@@ -6,7 +6,8 @@ import { signInKey } from '../../src/surfaces/person-auth.ts'
 import { ask, withShell } from '../support/stage.ts'
 import { enter, visitAt } from '../support/person.ts'
 import { openServe } from '../support/serve.ts'
-import { openWorld, runCli, type World } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { openWorld, type World } from '../support/world.ts'
 import { ceiling } from '../support/ceiling.ts'
 
 const noDiff = { 'write-requires-diff': 'false' }
@@ -22,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => world[Symbol.asyncDispose]())
 
-const cli = (...args: string[]) => runCli(world.project, ['approvals', ...args])
+const cli = (...args: string[]) => runInside(world.project, ['approvals', ...args])
 const lines = (count: number): string => Array.from({ length: count }, (_, index) => `line ${index} ${index * 7919}`).join('\n')
 
 describe('what is not shown cannot be granted from there', () => {
@@ -171,7 +172,7 @@ describe('approvals that fill memory', () => {
         .split('\n')
         .map((line) => (JSON.parse(line) as Approval).id),
     ).toEqual(heads.slice(20, 40).map(({ id }) => id))
-    const doctor = await runCli(world.project, ['doctor', '--json'])
+    const doctor = await runInside(world.project, ['doctor', '--json'])
     expect(doctor.out).toContain(`${heads.length} wait for you`)
 
     let last = ''

@@ -57,8 +57,8 @@ describe.for(ways)('a form, over %s', (way) => {
     expect(house.world.read(path)).toBe(after)
     expect(approvalOf(house, path)).toMatchObject({ id, state: 'used', decidedBy: 'form@by-hand/1' })
     expect(decisions(house, id)).toMatchObject([{ approved: true, by: 'form@by-hand/1', tool: 'write_to_file' }])
-    const starts = [...house.world.runtime.audit.lines()].filter((line) => line.event === 'call.start' && line.approval === id)
-    expect(starts).toHaveLength(1)
+    const acts = [...house.world.runtime.audit.lines()].filter((line) => line.event === 'call.resumed' && line.approval === id)
+    expect(acts).toHaveLength(1)
   })
 
   test('a yes through the official client', async () => {
@@ -278,13 +278,11 @@ test('a call that is cancelled before its form is put puts none', async () => {
   const call = { jsonrpc: '2.0', id: 77, method: 'tools/call', params: { name: 'write_to_file', arguments: changing(path) } }
   const stop = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 77 } }
   await wire.send(`${JSON.stringify(call)}\n${JSON.stringify(stop)}`)
-  await until(
-    () =>
-      [...house.world.runtime.audit.lines()].some(
-        (line) => line.event === 'call.end' && JSON.stringify(line.input ?? '').includes(path),
-      ),
-    'the end of the call',
-  )
+  await until(() => {
+    const lines = [...house.world.runtime.audit.lines()]
+    const id = lines.find((line) => JSON.stringify(line.input ?? '').includes(path))?.call
+    return lines.some((line) => line.call === id && (line.event === 'call.end' || line.event === 'call.suspended'))
+  }, 'the end of the call, or of the waiting')
   // Whatever is put is put before this is answered.
   await wire.call('read_file', { path })
   await wire.call('read_file', { path })

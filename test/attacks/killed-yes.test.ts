@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { killedAt } from '../support/killed-at.ts'
-import { openWorld, runCli, type World } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { openWorld, type World } from '../support/world.ts'
 
 /** A process dies at each moment between a person's yes and what it lets through: the log and the store tell the same story. */
 const config = { policies: { askFrom: 'R1', writeRequiresDiff: false } }
@@ -15,8 +16,11 @@ async function asked(world: World, n: number): Promise<string> {
   return String(fault.details?.['approvalId'])
 }
 
+/** Of a question, its answer, and whether it was used. */
 const told = (world: World, approval: string): AuditLine[] =>
-  [...world.runtime.audit.lines()].filter((line) => line.approval === approval)
+  [...world.runtime.audit.lines()].filter(
+    (line) => line.approval === approval && /^(approval\.\w+|call\.resumed|recovered)$/.test(line.event),
+  )
 
 const stateOf = (world: World, id: string): string | undefined => world.runtime.approvals.get(id)?.state
 
@@ -37,7 +41,7 @@ for (const answer of ['approve', 'deny'] as const)
         const at = `killed before write ${moment}: ${end.err}`
         expect(state, at).toBe(state === 'pending' ? 'pending' : answer === 'approve' ? 'approved' : 'denied')
         // Whatever is opened next finds it.
-        expect((await runCli(world.project, ['approvals', 'list'])).code).toBe(0)
+        expect((await runInside(world.project, ['approvals', 'list'])).code).toBe(0)
         const last = told(world, id).at(-1)
         if (state === 'pending') {
           expect(last?.event, at).toMatch(/^(approval\.requested|recovered)$/)
@@ -50,7 +54,7 @@ for (const answer of ['approve', 'deny'] as const)
           await world.call('write_to_file', input(moment), asCli)
           expect(await asked(world, moment), 'a yes counts once').not.toBe(id)
           expect(written(world, moment)).toBe(1)
-          expect(told(world, id).filter(({ event }) => event === 'call.start')).toHaveLength(1)
+          expect(told(world, id).filter(({ event }) => event === 'call.resumed')).toHaveLength(1)
         }
         if (end.code === 0) break
       }
@@ -69,12 +73,12 @@ test('whenever the caller dies, its yes is used once at most', { timeout: 240_00
     const state = stateOf(world, id)
     const at = `killed before write ${moment}: ${end.err}`
     expect(state, at).toMatch(/^(approved|used)$/)
-    const again = await runCli(world.project, call(moment))
+    const again = await runInside(world.project, call(moment))
     expect(again.code, `${at} ${again.err}`).toBe(state === 'approved' ? 0 : 1)
     expect(written(world, moment), at).toBe(state === 'approved' || end.code === 0 ? 1 : written(world, moment) && 1)
-    const starts = told(world, id).filter(({ event }) => event === 'call.start')
-    expect(starts.length, at).toBeLessThanOrEqual(1)
-    if (written(world, moment)) expect(starts, at).toHaveLength(1)
+    const acts = told(world, id).filter(({ event }) => event === 'call.resumed')
+    expect(acts.length, at).toBeLessThanOrEqual(1)
+    if (written(world, moment)) expect(acts, at).toHaveLength(1)
     if (end.code === 0) break
   }
 })

@@ -230,7 +230,7 @@ test('of two processes that wait for one answer in one session, one call goes th
   const replies = (await Promise.all([one, two])) as { applied?: boolean; error?: { code: string } }[]
   expect(replies.filter((reply) => reply.applied === true)).toHaveLength(1)
   expect(['E_CONFLICT', 'E_POLICY_VIOLATION']).toContain(replies.find((reply) => reply.error)?.error?.code)
-  expect(auditOf(world, 'call.start').filter((line) => line.approval === id)).toHaveLength(1)
+  expect(auditOf(world, 'call.resumed').filter((line) => line.approval === id)).toHaveLength(1)
 })
 
 test('a question nobody answered in time is denied, and cannot be answered any more', async () => {
@@ -451,10 +451,10 @@ test('the audit says what was asked, who decided, and which call used it', async
     [yes, true, by, 'fine'],
     [no, false, by, 'no'],
   ])
-  const start = auditOf(world, 'call.start').find((line) => line.approval === yes)
+  const start = auditOf(world, 'call.start').find((line) => line.call === requested[0]?.call)
   expect(start?.inputDigest).toBe(requested[0]?.inputDigest)
   expect(auditOf(world, 'call.end').find((line) => line.call === start?.call)).toMatchObject({ outcome: 'ok' })
-  expect(auditOf(world, 'call.start').filter((line) => line.approval === no)).toEqual([])
+  expect(auditOf(world, 'call.resumed').map((line) => line.approval)).toEqual([yes])
   expect(await runInside(world.project, ['audit', 'verify'])).toMatchObject({ code: 0 })
 })
 
@@ -467,7 +467,7 @@ test('a call cancelled while it waits for a person does nothing, even when the a
   const { id } = await asked(world)
   controller.abort()
   await expect(call).rejects.toThrow()
-  const cancelled = (): boolean => auditOf(world, 'call.end').some((line) => line.outcome === 'cancelled')
+  const cancelled = (): boolean => auditOf(world, 'call.suspended').some((line) => line.outcome === 'cancelled')
   for (let tries = 0; tries < 500 && !cancelled(); tries++) await pause(20)
   expect(cancelled()).toBe(true)
   await approve(world, id)

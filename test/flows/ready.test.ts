@@ -1,8 +1,19 @@
 // @stage
 import { errorBodyOf } from '../../src/contracts/faults/contract-000.ts'
-import { chmodSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { sweep } from '../support/soak.ts'
 import { agreed, processesWith, soon, stagesLeft, withShell } from '../support/stage.ts'
 import { openStdio, openWorld, type World } from '../support/world.ts'
 
@@ -107,7 +118,7 @@ test('closing takes away the one that waits, and so does kill -9', async () => {
 
 test('killed at any moment while commands run, it leaves nothing that can still act', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'a\n' } })
-  for (let round = 0; round < 10; round++) {
+  for (let round = 0; round < sweep(10, 4); round++) {
     await using server = await openStdio(world.project, { args: ['--enable-shell'] })
     const busy = async (): Promise<void> => {
       for (;;) await server.call('shell', { command: `(setsid sleep 30733 &); sleep 0.0${round % 4}; cat a.txt` })
@@ -169,4 +180,17 @@ test('more secrets than can be covered: nothing is run, and it is said why', asy
     error: { code: 'E_UNSUPPORTED', message: expect.stringMatching(/^310\d places/) as string },
   })
   expect(stagesLeft(world.base)).toEqual([])
+})
+
+test('whether programs can be confined is tried out early only where a tool that runs one is listed', async () => {
+  await using without = await openWorld()
+  await using listed = await openWorld({ flags: withShell })
+  const triedIn = (world: World): string => `${world.base}/tried`
+  for (const world of [without, listed]) {
+    writeFileSync(`${world.base}/bwrap`, `#!/bin/sh\n: > ${triedIn(world)}\nexit 1\n`, { mode: 0o755 })
+    await world.reopen({ bubblewrap: `${world.base}/bwrap` })
+  }
+  expect(await soon(() => existsSync(triedIn(listed)))).toBe(true)
+  // It was opened first, so its time came first.
+  expect(existsSync(triedIn(without))).toBe(false)
 })

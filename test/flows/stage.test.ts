@@ -8,7 +8,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import type { Effect } from '../../src/contracts/stage.ts'
-import { cleanEnv, openStdio, openWorld, program, runCli, type World } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { cleanEnv, openStdio, openWorld, program, type World } from '../support/world.ts'
 import {
   agreed,
   approve,
@@ -252,18 +253,18 @@ describe('a command that destroys everything', () => {
     const id = String(asked.error?.details?.['approvalId'])
     expect(asked.error?.code).toBe('E_POLICY_VIOLATION')
     expect(treeOf(world.project)).toEqual(before)
-    const shown = await runCli(world.project, ['approvals', 'show', id])
+    const shown = await runInside(world.project, ['approvals', 'show', id])
     for (const path of Object.keys(before)) expect(shown.out).toContain(`${path}: deleted`)
     expect(shown.out).toContain('new.txt: created')
-    expect(await runCli(world.project, ['approvals', 'approve', id])).toMatchObject({ code: 0 })
+    expect(await runInside(world.project, ['approvals', 'approve', id])).toMatchObject({ code: 0 })
     expect(treeOf(world.project)).toEqual(before)
     expect(await peer.call('shell', { command: wipe })).toMatchObject({ ok: true, exit_code: 0, confined: true })
     expect(Object.keys(treeOf(world.project))).toEqual(['new.txt'])
     expect(world.read('new.txt')).toBe('x\n')
-    expect(await runCli(world.project, ['undo', '--last', '--yes'])).toMatchObject({ code: 0 })
+    expect(await runInside(world.project, ['undo', '--last', '--yes'])).toMatchObject({ code: 0 })
     expect(treeOf(world.project)).toEqual(before)
     expect(stagesLeft(world.base)).toEqual([])
-    expect(await runCli(world.project, ['audit', 'verify'])).toMatchObject({ code: 0 })
+    expect(await runInside(world.project, ['audit', 'verify'])).toMatchObject({ code: 0 })
   })
 
   test('over the command line, an undo and the undo of the undo', async () => {
@@ -271,16 +272,16 @@ describe('a command that destroys everything', () => {
     plantAll(world)
     const before = treeOf(world.project)
     const call = ['call', 'shell', JSON.stringify({ command: wipe }), '--enable-shell', '--wait', '0']
-    const asked = await runCli(world.project, call)
+    const asked = await runInside(world.project, call)
     expect(asked.code).toBe(1)
     const [id = ''] = /appr_[0-9a-f]{32}/.exec(asked.err) ?? []
-    await runCli(world.project, ['approvals', 'approve', id])
-    expect(await runCli(world.project, call)).toMatchObject({ code: 0 })
+    await runInside(world.project, ['approvals', 'approve', id])
+    expect(await runInside(world.project, call)).toMatchObject({ code: 0 })
     const after = treeOf(world.project)
-    const undone = await runCli(world.project, ['undo', '--last', '--yes', '--json'])
+    const undone = await runInside(world.project, ['undo', '--last', '--yes', '--json'])
     expect(treeOf(world.project)).toEqual(before)
     const { call: undo } = JSON.parse(undone.out) as { call: string }
-    await runCli(world.project, ['undo', undo, '--yes'])
+    await runInside(world.project, ['undo', undo, '--yes'])
     expect(treeOf(world.project)).toEqual(after)
   })
 
@@ -290,7 +291,7 @@ describe('a command that destroys everything', () => {
     const before = treeOf(world.project)
     await using peer = await openStdio(world.project, { args: ['--enable-shell', '--approval-wait-ms', '0'] })
     const id = String((await peer.call('shell', { command: wipe })).error?.details?.['approvalId'])
-    await runCli(world.project, ['approvals', 'deny', id, '--note', 'not like that'])
+    await runInside(world.project, ['approvals', 'deny', id, '--note', 'not like that'])
     expect((await peer.call('shell', { command: wipe })).error?.message).toContain('not like that')
     expect(treeOf(world.project)).toEqual(before)
     expect(stagesLeft(world.base)).toEqual([])
@@ -308,7 +309,7 @@ test('large and small, text and not: a commit and its undo do not depend on what
   await agreed(world, { command })
   const after = treeOf(world.project)
   expect(differenceOf(before, after)).toHaveLength(5)
-  expect(await runCli(world.project, ['undo', '--last', '--yes'])).toMatchObject({ code: 0 })
+  expect(await runInside(world.project, ['undo', '--last', '--yes'])).toMatchObject({ code: 0 })
   expect(treeOf(world.project)).toEqual(before)
 })
 
@@ -493,7 +494,7 @@ describe('a system that lets nothing be confined', () => {
     expect(await world.call('shell', { command }, { approvalWaitMs: 0 })).toMatchObject({ ok: true, confined: false })
     expect(existsSync(proof)).toBe(true)
     expect(Object.keys(treeOf(world.project))).toEqual(['new.txt'])
-    await runCli(world.project, ['undo', '--last', '--yes'])
+    await runInside(world.project, ['undo', '--last', '--yes'])
     expect(treeOf(world.project)).toEqual(before)
     expect(stagesLeft(world.base)).toEqual([])
   })
@@ -529,7 +530,7 @@ describe('a system that lets nothing be confined', () => {
   test('the terminal that asks says that nothing confines it', async () => {
     await using world = await openWorld()
     const flags = ['--enable-shell', '--bubblewrap', noNamespaces(world.base), '--wait', '0']
-    const { err } = await runCli(world.project, ['call', 'shell', '{"command":"id"}', ...flags])
+    const { err } = await runInside(world.project, ['call', 'shell', '{"command":"id"}', ...flags])
     expect(err).toContain('NOT CONFINED')
   })
 

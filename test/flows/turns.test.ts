@@ -2,7 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import Type from 'typebox'
 import { describe, expect, test } from 'vitest'
 import type { Tool } from '../../src/contracts/tool.ts'
-import { openStdio, openWorld } from '../support/world.ts'
+import { openInside } from '../support/inside.ts'
+import { openWorld } from '../support/world.ts'
 import { defineTool, files, form, openBench } from '../support/seats.ts'
 
 // ---- the road: order, number, cancelling, time, progress ---------------------------------------------------------
@@ -276,7 +277,7 @@ describe('progress', () => {
   test('reaches an MCP client that asks for it, and only goes up', async () => {
     const many = Object.fromEntries(Array.from({ length: 11_000 }, (_, index) => [`many/${index % 10}/f${index}`, '']))
     await using world = await openWorld({ files: many })
-    await using peer = await openStdio(world.project)
+    await using peer = await openInside(world.project)
     const seen: number[] = []
     const request = { name: 'list_files', arguments: { path: '.', globs: ['**/nothing'] } }
     const result = await peer.client.callTool(request, { onprogress: ({ progress }) => void seen.push(progress) })

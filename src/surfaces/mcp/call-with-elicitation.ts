@@ -1,14 +1,11 @@
 import { onAbort } from '../../text/aborts.ts'
 import type { ClientForms } from '../../contracts/client-forms.ts'
 import type { AgentGate } from '../../contracts/gate.ts'
-import { waitingForPerson, type ToolCallHandler, type Reply, type ToolCall } from './tool-calls.ts'
-import type { ElicitationAnswer, Elicitation } from './elicitation.ts'
-
-/** What a client says of a form. */
-type FormAnswer = Pick<ElicitationAnswer, 'action' | 'content'>
+import { waitingForPerson, type Form, type ToolCallHandler, type Reply, type ToolCall } from './tool-calls.ts'
+import type { Elicitation } from './elicitation.ts'
 
 /** Puts a question to the client on a live connection; rejects when the signal says to take it back. */
-export type SendElicitation = (params: Elicitation['params'], signal: AbortSignal) => Promise<FormAnswer>
+export type SendElicitation = (params: Elicitation['params'], signal: AbortSignal) => Form['said']
 
 /** What it takes to ask while a call waits. */
 export interface Asking {
@@ -18,12 +15,10 @@ export interface Asking {
 
 /** How long a form stays open at most; as long as the sealed state of a 2026 client counts. */
 const readingMs = 15 * 60_000
-/** Forms that stay open after their calls were answered, for one client. */
-const mostReading = 16
 
 /**
  * A call on a connection where we can ask back (before 2026): the question is put while the call waits. It waits no longer than
- * clients do, and no longer than until somebody answers elsewhere. The form stays open after that: a late answer counts.
+ * clients do, and no longer than until somebody answers elsewhere.
  */
 export async function callWithElicitation(
   { gate, forms }: Asking,
@@ -32,18 +27,20 @@ export async function callWithElicitation(
   sendElicitation: SendElicitation,
 ): Promise<Record<string, unknown>> {
   const { answerWithinMs, approvalWaitMs } = gate.waits
-  const call = { ...given, answerBy: Date.now() + answerWithinMs }
+  const openForm = (question: Elicitation): Form => formAt(forms, question, sendElicitation)
+  const call = { ...given, answerBy: Date.now() + answerWithinMs, openForm }
+  /** What a tool itself asks the person comes before the call. */
   const ask = async (question: Elicitation): Promise<Reply> => {
     call.signal.throwIfAborted()
-    const form = openForm(forms, question, sendElicitation)
+    const form = openForm(question)
     const stopListening = onAbort(call.signal, () => form.close())
     const rest = call.progress?.wait(waitingForPerson)
     const patience = Math.min(approvalWaitMs, call.answerBy - Date.now())
     const said = await within(Math.max(1, patience), form.said)
     rest?.()
     stopListening()
+    form.close()
     call.signal.throwIfAborted()
-    if (said === undefined) stayOpen(forms, handler, given, question, form, sendElicitation)
     return handler.reply({ ...call, answered: { state: question.state, ...(said ?? { action: 'none' }) } })
   }
   let reply = await handler.reply(call)
@@ -51,13 +48,8 @@ export async function callWithElicitation(
   return reply.result
 }
 
-interface Form {
-  said: Promise<FormAnswer>
-  close(): void
-}
-
 /** A form at the client. It is taken back where the approval is answered elsewhere. */
-function openForm(forms: Asking['forms'], { params, state }: Elicitation, sendElicitation: SendElicitation): Form {
+function formAt(forms: Asking['forms'], { params, state }: Elicitation, sendElicitation: SendElicitation): Form {
   const closed = new AbortController()
   const stop = AbortSignal.any([closed.signal, AbortSignal.timeout(readingMs)])
   if (state.approval !== undefined) watch(forms, state.approval, closed, stop)
@@ -65,27 +57,6 @@ function openForm(forms: Asking['forms'], { params, state }: Elicitation, sendEl
     .catch(() => ({ action: 'none' }) as const)
     .finally(() => closed.abort())
   return { said, close: () => closed.abort() }
-}
-
-/** The call is answered, the person is perhaps still reading: what they say becomes a decision, and the same call made again finds it. */
-function stayOpen(
-  forms: Asking['forms'],
-  handler: ToolCallHandler,
-  call: ToolCall,
-  { state }: Elicitation,
-  form: Form,
-  sendElicitation: SendElicitation,
-): void {
-  const id = state.approval
-  if (id === undefined || state.why || handler.reading.size >= mostReading) return form.close()
-  handler.reading.add(id)
-  const hear = async (): Promise<void> => {
-    const next = handler.settle({ state, ...(await form.said) }, call.client)
-    if (next) handler.settle({ state: next.state, ...(await openForm(forms, next, sendElicitation).said) }, call.client)
-  }
-  void hear()
-    .catch((fault: unknown) => console.error('handrail: mcp: a late answer could not be kept:', fault))
-    .finally(() => handler.reading.delete(id))
 }
 
 /** Nothing where it takes longer. */

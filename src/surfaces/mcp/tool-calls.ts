@@ -7,6 +7,7 @@ import type { Approval } from '../../contracts/approval.ts'
 import type { AgentCaller, AgentGate } from '../../contracts/gate.ts'
 import type { Attachment } from '../../contracts/tool.ts'
 import { digest } from '../../kernel/digest.ts'
+import { onAbort } from '../../text/aborts.ts'
 import { holderOf } from '../../text/giving-way.ts'
 import { logFault } from '../log-fault.ts'
 import {
@@ -46,6 +47,14 @@ export interface ToolCall {
   answerBy?: number | undefined
   /** Present when this is the same call again, with what came back from a form. */
   answered?: ElicitationAnswer | undefined
+  /** Puts a form to the person while the call waits; absent where the client is answered first, and makes the call again. */
+  openForm?: ((question: Elicitation) => Form) | undefined
+}
+
+/** A form at the client. */
+export interface Form {
+  said: Promise<Pick<ElicitationAnswer, 'action' | 'content'>>
+  close(): void
 }
 
 /** Either the answer, or a question to the person that comes first. */
@@ -53,15 +62,15 @@ export type Reply = { result: Record<string, unknown> } | { question: Elicitatio
 
 export interface ToolCallHandler {
   reply(call: ToolCall): Promise<Reply>
-  /** Takes what came back from a form; gives the form that comes next, where a no is to be explained. */
-  settle(answered: ElicitationAnswer, client: ToolCall['client']): Elicitation | undefined
-  /** Approvals whose forms stayed open after their call was answered: the person may still be reading. */
-  readonly reading: Set<string>
 }
 
 /** A question nobody answered may be put once more; one that was waved away is not. */
 const mostAsked = 2
 const mostRemembered = 10_000
+/** Forms that stay open after their calls were answered, for one client. */
+const mostReading = 16
+/** Before a call must be answered, a no is taken without its words. */
+const withoutWordsMs = 250
 
 /** Answers calls: translates, and carries questions to the person. Checking, deciding and recording are the kernel's. */
 export function createToolCallHandler(
@@ -71,6 +80,7 @@ export function createToolCallHandler(
 ): ToolCallHandler {
   const outstanding = new Set<string>()
   const asked = new Map<string, number>()
+  /** Approvals whose forms stayed open after their call was answered: the person may still be reading. */
   const reading = new Set<string>()
 
   const put = (question: Elicitation): Reply => {
@@ -84,7 +94,8 @@ export function createToolCallHandler(
     return { form: given.form && form, url: given.url && url && connection.page?.() !== undefined }
   }
 
-  const settle: ToolCallHandler['settle'] = ({ state, action, content }, info) => {
+  /** Takes what came back from a form; gives the form that comes next, where a no is to be explained. */
+  const settle = ({ state, action, content }: ElicitationAnswer, info: ToolCall['client']): Elicitation | undefined => {
     const caller = open(info)
     const approval = state.approval === undefined ? undefined : forms.question(state.approval, caller.session)
     if (approval?.state !== 'pending') return undefined
@@ -119,63 +130,127 @@ export function createToolCallHandler(
     return question
   }
 
+  /**
+   * Asks at the client while the call waits, one form after the other. A decision wakes the call by itself; where none is made, nobody
+   * waits any longer. A form that is open when the call has been answered stays open: a late answer counts.
+   */
+  const converse = (
+    call: ToolCall,
+    first: Elicitation,
+    openForm: (question: Elicitation) => Form,
+    until: number,
+  ): Conversation => {
+    const conversation: Conversation = { wavedAway: false, over: new AbortController(), leave: () => undefined }
+    const id = first.state.approval as string
+    const isPending = (one: string): boolean => forms.question(one, open(call.client).session)?.state === 'pending'
+    let shown: Form | undefined
+    const talk = async (): Promise<void> => {
+      let next: Elicitation | undefined = first
+      while (next) {
+        const { state }: Elicitation = next
+        shown = openForm(next)
+        const stopListening = onAbort(call.signal, () => shown?.close())
+        // The no is said: only its words are waited for.
+        const late = state.why && setTimeout(() => shown?.close(), Math.max(1, until - Date.now() - withoutWordsMs)).unref()
+        const said = await shown.said
+        if (late) clearTimeout(late)
+        stopListening()
+        next = settle({ state, ...said }, call.client)
+        const isElsewhere = state.mode === 'url' && said.action === 'accept'
+        if (next || isElsewhere) continue
+        conversation.wavedAway = said.action !== 'none'
+        if (isPending(id)) conversation.over.abort()
+      }
+    }
+    const talking = talk()
+      .catch((fault: unknown) => {
+        logFault('handrail: mcp: an answer could not be kept:', fault)
+        conversation.over.abort()
+      })
+      .finally(() => (shown = undefined))
+    conversation.leave = () => {
+      if (!shown) return
+      // Taken back before the call is answered: there may be no way to say so later.
+      const isOver = call.signal.aborted || !isPending(id)
+      if (isOver || reading.size >= mostReading) return shown.close()
+      reading.add(id)
+      void talking.finally(() => reading.delete(id))
+    }
+    return conversation
+  }
+
   const reply = async (call: ToolCall): Promise<Reply> => {
     const { name, input, elicitation: given, signal, progress, answered } = call
     const caller = open(call.client)
     const about = (): string => digest(caller.session, name, input)
     if (answered && (answered.state.about !== about() || !outstanding.delete(answered.state.nonce))) throw invalidState()
     const attachments: Attachment[] = []
-    let rest: (() => void) | undefined
     const answer = wordsOf(answered, 'answer')
-    const perform = async (waits: boolean): Promise<Reply> => {
+    const tool = gate.tools.find((one) => one.name === name)
+    const opened = answered?.state.mode === 'url' && answered.action === 'accept'
+    const answerBy = call.answerBy ?? Date.now() + gate.waits.answerWithinMs
+    const patience = new AbortController()
+    let rest: (() => void) | undefined
+    let question: Elicitation | undefined
+    let conversation: Conversation | undefined
+    /** A person is needed, and the kernel waits: they are asked at the client, or nobody waits, or it is left to the other places. */
+    const onApproval = (id: string): void => {
+      rest ??= progress?.wait(waitingForPerson)
+      const { form, url } = reachFor(given)
+      // One question is one form.
+      if (opened || !(form || url || answered) || (reading.has(id) && !answered)) return
+      question =
+        answered?.state.approval === undefined ? questionFor(forms.question(id, caller.session), about, given) : undefined
+      if (!question || !call.openForm) return patience.abort()
+      const until = Math.min(answerBy, Date.now() + gate.waits.approvalWaitMs)
+      conversation = converse(call, question, call.openForm, until)
+      onAbort(conversation.over.signal, () => patience.abort())
+    }
+    try {
+      const mayAsk = tool?.asks && given.form && !answered && gate.accepts(name, input)
+      const asks = mayAsk ? tool.asks?.(input) : undefined
+      // A question nobody would read is not put; the tool says why.
+      if (asks !== undefined && asks.length <= longestQuestion) return put(askQuestion(asks, about(), caller.client))
+      const next = answered && settle(answered, call.client)
+      if (next) return put(next)
       const options: CallOptions = {
         signal,
         onAttachment: (attachment) => void attachments.push(attachment),
-        answerBy: call.answerBy ?? Date.now() + gate.waits.answerWithinMs,
+        answerBy,
+        onApproval,
+        patience: patience.signal,
         ...(progress && { onProgress: progress.step }),
-        ...(waits ? { onApproval: () => void (rest ??= progress?.wait(waitingForPerson)) } : { approvalWaitMs: 0 }),
         ...(answer !== undefined && { answer }),
       }
       const act = actIn(mcp, name, input)
       const { output, callId } = await gate.call(act.tool, act.input, caller, options)
       return { result: mcp.answer(act.result(output), { callId, attachments }) }
-    }
-    const tool = gate.tools.find((one) => one.name === name)
-    const { form, url } = reachFor(given)
-    try {
-      const mayAsk = tool?.asks && given.form && !answered && gate.accepts(name, input)
-      const question = mayAsk ? tool.asks?.(input) : undefined
-      // A question nobody would read is not put; the tool says why.
-      if (question !== undefined && question.length <= longestQuestion) return put(askQuestion(question, about(), caller.client))
-      const next = answered && settle(answered, call.client)
-      if (next) return put(next)
-      const opened = answered?.state.mode === 'url' && answered.action === 'accept'
-      return await perform(opened || !(form || url || answered))
     } catch (thrown) {
       if (thrown instanceof ProtocolError) throw thrown
-      let fault = asFault(thrown)
+      const fault = asFault(thrown)
       if (fault.reason === 'unknown-tool') throw unknownTool(name)
       const id = fault.reason === 'needs-approval' ? fault.details?.['approvalId'] : undefined
-      const approval = typeof id === 'string' ? forms.question(id, caller.session) : undefined
-      if (approval && reading.has(approval.id) && !answered && approval.state === 'pending') {
-        // The form for it is still open: one question is one form, so this call waits for that one.
-        try {
-          return await perform(true)
-        } catch (again) {
-          fault = asFault(again)
-        }
-      } else if (!answered) {
-        const question = questionFor(approval, about, given)
-        if (question) return put(question)
-      }
+      const isPending = typeof id === 'string' && forms.question(id, caller.session)?.state === 'pending'
+      if (isPending && question?.state.approval === id && !call.openForm) return put(question as Elicitation)
       if (fault.reason === 'internal') logFault('handrail:', fault.cause ?? fault)
-      const closed = answered?.state.approval !== undefined && approval?.state === 'pending' && answered.action !== 'none'
-      return { result: mcp.failure(closed ? unansweredForm(fault) : fault, namesIn(mcp)) }
+      const wavedAway = conversation?.wavedAway || (answered?.state.approval !== undefined && answered.action !== 'none')
+      return { result: mcp.failure(isPending && wavedAway ? unansweredForm(fault) : fault, namesIn(mcp)) }
     } finally {
       rest?.()
+      conversation?.leave()
     }
   }
-  return { reply, settle, reading }
+  return { reply }
+}
+
+/** A person is being asked at the client. */
+interface Conversation {
+  /** The last form was closed without an answer. */
+  wavedAway: boolean
+  /** Aborted when nobody answers there any more. */
+  over: AbortController
+  /** The call has been answered. */
+  leave(): void
 }
 
 export const waitingForPerson = "waiting for a person's answer"
