@@ -1,6 +1,6 @@
 import type { Approval } from './contracts/approval.ts'
 import { ToolError } from './contracts/errors.ts'
-import type { Grant } from './contracts/grant.ts'
+import { scopesOf, type Grant } from './contracts/grant.ts'
 import type { Operator, Runtime } from './contracts/runtime.ts'
 import type { Session } from './contracts/session.ts'
 import { secretOn } from './text/secret-files.ts'
@@ -17,6 +17,8 @@ import type { SessionStore } from './stores/sessions.ts'
 
 /** How long a grant counts, where the person says nothing else. */
 const grantTtlMs = 12 * 3_600_000
+
+const scopeWords: Record<Grant['scope'], string> = { once: 'once', session: 'for a session', always: 'for good' }
 
 type Offered = Session & { refused: boolean }
 
@@ -72,21 +74,27 @@ export function granting(
 ): { person: Operator['grants']; kernel: Ports['grants'] } {
   const line =
     (event: 'grant.given' | 'grant.revoked', by: string) =>
-    ({ id, kind, path, session, expiresAt }: Grant) =>
-      audit.write(
-        { event, session, by, details: { grant: id, kind, path: scrub(path), until: new Date(expiresAt).toISOString() } },
-        true,
-      )
+    ({ id, kind, scope, subject, session, expiresAt }: Grant) => {
+      const until = expiresAt === null ? null : new Date(expiresAt).toISOString()
+      const details = { grant: id, kind, scope, path: scrub(subject), until }
+      audit.write({ event, ...(session !== null && { session }), by, details }, true)
+    }
   const person: Operator['grants'] = {
     list: grants.list,
-    give({ kind, path, session, by, ttlMs = grantTtlMs }) {
-      const plain = grantable(kind, path, files)
+    give({ kind, subject, scope = 'session', session, by, ttlMs = grantTtlMs }) {
+      if (!scopesOf[kind].includes(scope))
+        throw new ToolError('E_BAD_ARGS', `"${kind}" is granted ${scopesOf[kind].map((one) => scopeWords[one]).join(' or ')}`, {
+          hint: 'Secrets are never granted for good, and one change is what a yes is for.',
+        })
+      const plain = grantable(kind, subject, files)
+      const given = { kind, scope, subject: plain, by }
+      if (scope === 'always') return grants.give({ ...given, session: null, expiresAt: null }, line('grant.given', by))
       const whose = session === undefined ? theOnly(whoMayMean(plain, sessions), kind, plain) : sessions.get(session)
       if (whose === undefined)
         throw new ToolError('E_NOT_FOUND', session === undefined ? 'No session to grant it to' : `No such session: ${session}`, {
           hint: '`handrail sessions` lists them.',
         })
-      const grant = grants.give({ kind, path: plain, session: whose.id, by }, ttlMs, line('grant.given', by))
+      const grant = grants.give({ ...given, session: whose.id, expiresAt: Date.now() + ttlMs }, line('grant.given', by))
       return { ...grant, client: whose.client, surface: whose.surface }
     },
     revoke(id, by) {
@@ -98,12 +106,12 @@ export function granting(
   const kernel: Ports['grants'] = {
     mayChange: (session, path) => grants.holds('runs', session, path),
     letChange(session, paths, approval) {
-      for (const path of paths)
-        grants.give({ kind: 'runs', session, path, by: approval }, grantTtlMs, line('grant.given', approval))
+      const given = { kind: 'runs', scope: 'session', session, by: approval, expiresAt: Date.now() + grantTtlMs } as const
+      for (const subject of paths) grants.give({ ...given, subject }, line('grant.given', approval))
     },
     reading(path, { id, session }, act) {
       const plain = plainly(path)
-      if (!grants.holds('secret', session, plain)) return act()
+      if (!grants.use('secret', session, plain)) return act()
       audit.write({ event: 'grant.used', call: id, session, details: { kind: 'secret', path: scrub(plain) } })
       return withSecretGrants(new Set([plain]), act)
     },

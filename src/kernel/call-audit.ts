@@ -23,6 +23,8 @@ export interface CallAudit {
   readonly snapshots: string[]
   readonly key: string | null
   readonly approvedState: string | undefined
+  /** The yes it goes by; the last one, where it needed several. */
+  readonly approval: string | undefined
   /** The input fits the contract: from here on the tool's own line is written, however the call ends. */
   accepted(input: unknown): void
   setFacts(facts: Facts): void
@@ -34,6 +36,8 @@ export interface CallAudit {
   landed(changes: number): void
   /** How a program ran; written with the end of the call. */
   ran(ran: ProgramResult): void
+  /** Why what it did is more than an ordinary change; nothing where it is one. */
+  measured(why: readonly string[]): void
   kept(evidence: readonly string[]): void
   replayed(): void
   end(): void
@@ -58,6 +62,7 @@ export function openCallAudit(audit: AuditPort, tool: Tool, raw: unknown, call: 
   let program: ProgramResult | undefined
   let fitting: unknown
   let evidence: readonly string[] = []
+  let why: readonly string[] = []
   const snapshots: string[] = []
 
   const line = (event: AuditEntry['event'], withInput: boolean): AuditEntry => {
@@ -86,7 +91,12 @@ export function openCallAudit(audit: AuditPort, tool: Tool, raw: unknown, call: 
     }
     if (snapshots.length) entry.snapshots = snapshots
     if (approval !== undefined && approval !== told) entry.approval = approval
-    if (program) entry.details = { ...(entry.details as object | undefined), ...summary(program) }
+    if (program)
+      entry.details = {
+        ...(entry.details as object | undefined),
+        ...summary(program),
+        ...(why.length && { why: why.slice(0, mostMarks).map(scrub) }),
+      }
     if (evidence.length) entry.evidence = [...evidence]
     entry.ms = Math.round((performance.now() - began) * 100) / 100
     if (started) audit.write(entry)
@@ -100,6 +110,9 @@ export function openCallAudit(audit: AuditPort, tool: Tool, raw: unknown, call: 
     },
     get approvedState() {
       return approvedState
+    },
+    get approval() {
+      return approval
     },
     accepted: (input) => void (fitting = input),
     setFacts: (found) => void (facts = found),
@@ -126,6 +139,7 @@ export function openCallAudit(audit: AuditPort, tool: Tool, raw: unknown, call: 
       audit.write(entry)
     },
     ran: (ran) => void (program = ran),
+    measured: (found) => void (why = found),
     kept: (refs) => void (evidence = refs),
     replayed: () => void (outcome = 'replayed'),
     end: () => close(),

@@ -13,6 +13,7 @@ import type { Ports } from './ports.ts'
 import type { KernelContext } from './call-context.ts'
 import { scrub } from './redacted-input.ts'
 import { openSameCalls } from './same-calls.ts'
+import { openUnasked } from './unasked.ts'
 
 /** The kernel's public face: what is offered, and the one way to ask for it. */
 const longestPath = 4_096
@@ -40,6 +41,7 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
   const marksNow = openMarks(config, ports.world)
   const marks = marksInOrder(marksNow)
   const same = openSameCalls()
+  const unasked = openUnasked(config)
   const kernel: KernelContext = {
     ports,
     policy,
@@ -47,6 +49,7 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
     marksNow,
     scheduler,
     same,
+    unasked,
     config,
     offered: offered.map((tool) => tool.name),
   }

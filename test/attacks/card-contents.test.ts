@@ -4,7 +4,7 @@ import type { Approval } from '../../src/contracts/approval.ts'
 import { cardText, diffRows, headline } from '../../src/text/printable.ts'
 import type { CardChange } from '../../src/contracts/tool.ts'
 import { askApproval } from '../../src/surfaces/mcp/elicitation.ts'
-import { ask, withShell } from '../support/stage.ts'
+import { ask, shownFirst } from '../support/stage.ts'
 import { openWorld, runCli, type World } from '../support/world.ts'
 
 /** Content that was written without a question gets a name, a right or a form under which it runs: the card shows it, or says that it does not. */
@@ -26,7 +26,7 @@ beforeAll(async () => {
       Makefile: 'all:\n',
       'keep/inner.txt': 'inner\n',
     },
-    flags: { ...withShell, 'write-requires-diff': 'false' },
+    flags: { ...shownFirst, 'write-requires-diff': 'false' },
   })
   chmodSync(world.path('docs/tool'), 0o755)
 })
