@@ -163,9 +163,6 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
   const { session, role } = call.caller
   const touches = await runInSlices(each(Object.keys(staged.states), (path): Touch => ({ path, access: 'write' })))
   await runInSlices(policy.authorizeAll(tool, touches))
-  const { risk, marks, extent, begins, why } = await judgeEffects(context, staged, touches)
-  callAudit.setFacts({ input, redactedInput, touches, marks, risk, changes: true })
-  callAudit.measured([...why, ...reasons(marks)])
   const inputDigest = await digestLong(context.inputDigest(), staged.ran.effects)
   const state = await digestLong(staged.states)
   const stateNow = async (): Promise<string> => digestLong(await statesOf(ports.world, touches))
@@ -176,6 +173,12 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
       hint: 'None of it was applied. Make the call again to run it on the files as they are now.',
     })
   }
+  const judging = judgeEffects(context, staged, touches)
+  // A stage that cannot be read as it was shown is none that anybody agreed to.
+  judging.catch((fault: unknown) => fault instanceof ToolError && withdraw(ports, inputDigest, session))
+  const { risk, marks, extent, begins, why } = await judging
+  callAudit.setFacts({ input, redactedInput, touches, marks, risk, changes: true })
+  callAudit.measured([...why, ...reasons(marks)])
   // What a person has said no to is not applied unasked, whatever it has come to count as since.
   const asks = role !== 'person' && (policy.asks(risk) || ports.approvals.refusal(inputDigest, call.caller) !== undefined)
   const behind = (): Promise<BehindLinks> => behindLinks(ports.world, staged.ran.effects, marks, call.options.signal)

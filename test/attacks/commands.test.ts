@@ -169,7 +169,7 @@ describe('C10 what runs, and what is committed, is what was shown', () => {
   })
 })
 
-const known = ['HOME', 'LANG', 'NO_COLOR', 'PATH', 'PWD', 'TERM', 'TMPDIR']
+const known = ['GIT_OPTIONAL_LOCKS', 'HOME', 'LANG', 'NO_COLOR', 'PATH', 'PWD', 'TERM', 'TMPDIR']
 const hostile = {
   NODE_OPTIONS: '--title=SECRET-node',
   LD_PRELOAD: '/no/such/SECRET.so',

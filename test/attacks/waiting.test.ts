@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { ErrorBody } from '../../src/contracts/errors.ts'
-import { approve, ask, endAllWith, noNamespaces, processesWith, soon, shownFirst } from '../support/stage.ts'
+import { approve, ask, endAllWith, noNamespaces, processesWith, soon, withShell } from '../support/stage.ts'
 import { openStdio, openWorld, type World } from '../support/world.ts'
 
 // One client does all it can to keep the others waiting. What is asserted is who was answered before whom, never how fast.
@@ -48,7 +48,7 @@ afterEach(() => {
 
 describe('long programs of one client', () => {
   test('every read and write of another is answered before any of them ends', async () => {
-    await using world = await openWorld({ files: { 'a.txt': 'a\n' }, flags: shownFirst })
+    await using world = await openWorld({ files: { 'a.txt': 'a\n' }, flags: withShell })
     await using many = programs(world, 40)
     await many.up(12)
     expect(await world.call('read_file', { path: 'a.txt' }, honest)).toMatchObject({ content: 'a\n' })
@@ -60,7 +60,7 @@ describe('long programs of one client', () => {
   })
 
   test('so is a program of another, and what the first itself reads', async () => {
-    await using world = await openWorld({ files: { 'a.txt': 'a\n' }, flags: shownFirst })
+    await using world = await openWorld({ files: { 'a.txt': 'a\n' }, flags: withShell })
     await using many = programs(world, 40)
     await many.up(12)
     expect(await world.call('shell', { command: 'cat a.txt' }, honest)).toMatchObject({ stdout: 'a\n' })
@@ -70,7 +70,7 @@ describe('long programs of one client', () => {
 })
 
 test('a program that nothing confines has the project to itself: whoever would change it is told so before it ends', async () => {
-  await using world = await openWorld({ files: { 'a.txt': 'a\n' }, flags: { ...shownFirst, 'write-requires-diff': 'false' } })
+  await using world = await openWorld({ files: { 'a.txt': 'a\n' }, flags: { ...withShell, 'write-requires-diff': 'false' } })
   await world.reopen({ bubblewrap: noNamespaces(world.base) })
   const word = `w${randomBytes(6).toString('hex')}`
   words.push(word)
@@ -162,7 +162,7 @@ test('a change that others overtook is thought out again on what stands there no
 })
 
 test('the calls of one client that wait are bounded; it is told so, and another is let in', async () => {
-  const flags = { ...shownFirst, 'max-queued': '20', 'max-concurrent': '1' }
+  const flags = { ...withShell, 'max-queued': '20', 'max-concurrent': '1' }
   await using world = await openWorld({ files: { 'a.txt': 'a\n' }, flags })
   const stop = new AbortController()
   const doing = Array.from({ length: 200 }, () =>
