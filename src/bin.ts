@@ -42,7 +42,8 @@ export function main(argv: string[], version: string): Promise<number> {
 }
 
 export { openRuntime }
-export { errorTable, ToolError } from './contracts/errors.ts'
+export { errorTable } from './contracts/faults/contract-000.ts'
+export { Fault } from './contracts/faults/fault.ts'
 export { filesThatRun } from './text/files-that-run/index.ts'
 export { kept } from './contracts/kept.ts'
 export { deniedSecrets, markedSecrets } from './text/secret-files.ts'

@@ -1,5 +1,5 @@
 import type { AuditListener, Subscription } from './contracts/audit.ts'
-import { asToolError } from './contracts/errors.ts'
+import { asFault } from './contracts/faults/fault.ts'
 import { printable } from './text/printable.ts'
 import type { Runtime, RuntimeOptions } from './contracts/runtime.ts'
 import { stampOf } from './host/settings-file.ts'
@@ -52,7 +52,7 @@ export function openLiveRuntime(options: RuntimeOptions): Runtime {
     try {
       now = { runtime: openRuntime({ ...options, standIn: usable ?? '{}' }), calls: 0 }
     } catch (thrown) {
-      complain(asToolError(thrown).message)
+      complain(asFault(thrown).message)
       return
     }
     const { projectSettings } = now.runtime
@@ -140,7 +140,7 @@ function noteChange(before: Runtime, after: Runtime): void {
     after.audit.note({ event: 'settings.changed', details: { settings, ...(ignored.length > 0 && { ignored }) } })
   } catch (fault) {
     // The log cannot be written: the next act is refused for that, and looking at the settings must not end the server.
-    console.error(`handrail: ${printable(asToolError(fault).message)}`)
+    console.error(`handrail: ${printable(asFault(fault).message)}`)
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Approval } from './contracts/approval.ts'
-import { ToolError } from './contracts/errors.ts'
+import { Fault } from './contracts/faults/fault.ts'
 import { scopesOf, type Grant } from './contracts/grant.ts'
 import type { Operator, Runtime } from './contracts/runtime.ts'
 import type { Session } from './contracts/session.ts'
@@ -34,8 +34,7 @@ export function decisions(approvals: ApprovalStore, audit: AuditStore, stages: S
       approvals.lift(id, ({ tool, session }) => audit.write({ event: 'approval.lifted', approval: id, by, tool, session }, true)),
     decide(id, decision) {
       const asked = approvals.head(id)
-      if (!asked)
-        throw new ToolError('E_NOT_FOUND', `No such approval: ${id}`, { hint: '`handrail approvals list` shows what waits.' })
+      if (!asked) throw new Fault('not-found', `No such approval: ${id}`, { hint: '`handrail approvals list` shows what waits.' })
       const unread = decision.approve && !asked.whole
       const decided = approvals.decide(id, decision, () =>
         audit.write(
@@ -56,7 +55,7 @@ export function decisions(approvals: ApprovalStore, audit: AuditStore, stages: S
       const now = approvals.get(id) as Approval
       if (now.state === 'denied') stages.forget(id)
       if (!decided)
-        throw new ToolError('E_CONFLICT', `This approval is already ${now.state}`, {
+        throw new Fault('conflict', `This approval is already ${now.state}`, {
           details: { approvalId: id },
           hint: 'A decision is final; the agent can ask again.',
         })
@@ -83,7 +82,7 @@ export function granting(
     list: grants.list,
     give({ kind, subject, scope = 'session', session, by, ttlMs = grantTtlMs }) {
       if (!scopesOf[kind].includes(scope))
-        throw new ToolError('E_BAD_ARGS', `"${kind}" is granted ${scopesOf[kind].map((one) => scopeWords[one]).join(' or ')}`, {
+        throw new Fault('bad-input', `"${kind}" is granted ${scopesOf[kind].map((one) => scopeWords[one]).join(' or ')}`, {
           hint: 'Secrets are never granted for good, and one change is what a yes is for.',
         })
       const plain = grantable(kind, subject, files)
@@ -91,7 +90,7 @@ export function granting(
       if (scope === 'always') return grants.give({ ...given, session: null, expiresAt: null }, line('grant.given', by))
       const whose = session === undefined ? theOnly(whoMayMean(plain, sessions), kind, plain) : sessions.get(session)
       if (whose === undefined)
-        throw new ToolError('E_NOT_FOUND', session === undefined ? 'No session to grant it to' : `No such session: ${session}`, {
+        throw new Fault('not-found', session === undefined ? 'No session to grant it to' : `No such session: ${session}`, {
           hint: '`handrail sessions` lists them.',
         })
       const grant = grants.give({ ...given, session: whose.id, expiresAt: Date.now() + ttlMs }, line('grant.given', by))
@@ -100,7 +99,7 @@ export function granting(
     revoke(id, by) {
       const revoked = grants.revoke(id, line('grant.revoked', by))
       if (revoked) return revoked
-      throw new ToolError('E_NOT_FOUND', `No such grant: ${id}`, { hint: '`handrail grants list` shows those in force.' })
+      throw new Fault('not-found', `No such grant: ${id}`, { hint: '`handrail grants list` shows those in force.' })
     },
   }
   const kernel: Ports['grants'] = {
@@ -136,7 +135,7 @@ function theOnly(offered: Offered[], kind: Grant['kind'], path: string): Offered
   const [first, ...more] = offered
   if (!first || more.length === 0) return first
   const why = first.refused ? 'was refused it last' : 'called last'
-  throw new ToolError('E_BAD_ARGS', 'Several sessions are there; say whose the grant shall be', {
+  throw new Fault('bad-input', 'Several sessions are there; say whose the grant shall be', {
     details: { sessions: offered.slice(0, mostOffered) },
     hint: `${first.client} over ${first.surface} ${why}: handrail grants allow ${kind} ${path} --session ${first.id}`,
   })
@@ -146,7 +145,7 @@ function theOnly(offered: Offered[], kind: Grant['kind'], path: string): Offered
 function grantable(kind: Grant['kind'], path: string, files: Files): string {
   const normal = kind === 'secret' ? withSecretGrants(new Set([plainly(path)]), () => files.normal(path)) : files.normal(path)
   if (kind === 'secret' && secretOn(normal.split('/')) === undefined && !isSecretByContent(normal, files))
-    throw new ToolError('E_BAD_ARGS', `${normal} is not kept from anybody`, { hint: 'Agents can read it as it is.' })
+    throw new Fault('bad-input', `${normal} is not kept from anybody`, { hint: 'Agents can read it as it is.' })
   return normal
 }
 
@@ -155,7 +154,7 @@ function isSecretByContent(path: string, files: Files): boolean {
     files.readPart(path, () => ({ start: 0, end: 0 }))
     return false
   } catch (fault) {
-    return fault instanceof ToolError && fault.code === 'E_DENY_PATH'
+    return fault instanceof Fault && fault.reason === 'path-denied'
   }
 }
 
@@ -175,7 +174,7 @@ export function attended(call: Runtime['call'], sessions: Pick<SessionStore, 'ca
     try {
       return await call(name, input, caller, options)
     } catch (fault) {
-      const path = fault instanceof ToolError && fault.code === 'E_DENY_PATH' ? fault.details?.['path'] : undefined
+      const path = fault instanceof Fault && fault.reason === 'path-denied' ? fault.details?.['path'] : undefined
       if (typeof path === 'string' && path.length <= longestPath && caller.role !== 'person')
         ifPossible(() => sessions.refused(caller.session, plainly(path)))
       throw fault
@@ -198,7 +197,7 @@ export function trusting({ project, trust }: LoadedSettings, audit: AuditStore):
     grant(digest, by) {
       const { digest: read, loosenings = [] } = project ?? {}
       if (read === undefined || digest !== read)
-        throw new ToolError('E_CONFLICT', 'The project’s settings are not the ones that were to be trusted', {
+        throw new Fault('conflict', 'The project’s settings are not the ones that were to be trusted', {
           details: { expected: digest, found: read ?? null },
           hint: 'Look at the file again: `handrail trust --status`.',
         })

@@ -2,7 +2,7 @@ import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, relative } from 'node:path'
 import { loadConfig, type LoadedConfig } from './config/load.ts'
 import type { Config } from './contracts/config.ts'
-import { asToolError, ToolError } from './contracts/errors.ts'
+import { Fault, asFault } from './contracts/faults/fault.ts'
 import type { ProjectSettings } from './contracts/project-settings.ts'
 import type { RuntimeOptions } from './contracts/runtime.ts'
 import { readSettingsFile, stampOf, type SettingsFile } from './host/settings-file.ts'
@@ -67,7 +67,7 @@ export function loadSettings(project: Root, state: StateFolder, options: Runtime
 
 function aboutProject(path: string, found: SettingsFile | undefined, loaded: LoadedConfig, fault: unknown): ProjectSettings {
   const { loosenings, ignored, refused } = loaded
-  const broken = fault === undefined ? undefined : asToolError(fault).message
+  const broken = fault === undefined ? undefined : asFault(fault).message
   return {
     file: path,
     digest: found?.digest,
@@ -103,8 +103,8 @@ function sandboxWithin(project: Root, wanted: string): string[] {
   return inside.split('/').filter(Boolean)
 }
 
-function outside(folder: string): ToolError {
-  return new ToolError('E_BAD_ARGS', `policies.sandboxRoot lies outside the project: ${folder}`, {
+function outside(folder: string): Fault {
+  return new Fault('bad-input', `policies.sandboxRoot lies outside the project: ${folder}`, {
     hint: 'It must be the project itself or a folder inside it.',
   })
 }

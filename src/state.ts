@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { ToolError } from './contracts/errors.ts'
+import { Fault } from './contracts/faults/fault.ts'
 import type { RuntimeOptions } from './contracts/runtime.ts'
 import type { StateAdmin } from './contracts/state.ts'
 import { loadConfig } from './config/load.ts'
@@ -29,8 +29,7 @@ export function openStateAdmin(options: RuntimeOptions): StateAdmin {
     const inspector = openStateInspector(root, asked)
     const inOld = <T>(act: (old: OldFolder) => T): T => {
       const old = openOldFolder(root)
-      if (!old)
-        throw new ToolError('E_NOT_FOUND', 'This project brings no .handrail folder', { hint: 'There is nothing to import.' })
+      if (!old) throw new Fault('not-found', 'This project brings no .handrail folder', { hint: 'There is nothing to import.' })
       try {
         return act(old)
       } finally {

@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { nearest } from '../text/nearest.ts'
 import { validatorOf } from '../text/validator.ts'
 import type { Direction } from './tighten.ts'
@@ -53,7 +53,7 @@ function at(said: unknown, instancePath: string): unknown {
   return instancePath === '' ? said : (said as unknown[])[Number(instancePath.slice(1))]
 }
 
-function unknownSetting({ properties = {} }: Schema, name: string, where: (key: string) => string, group: string): ToolError {
+function unknownSetting({ properties = {} }: Schema, name: string, where: (key: string) => string, group: string): Fault {
   const known = Object.keys(properties)
   const near = nearest(name, known, Math.max(2, Math.floor(name.length / 3)))
   return bad(
@@ -62,7 +62,7 @@ function unknownSetting({ properties = {} }: Schema, name: string, where: (key: 
   )
 }
 
-function wrong(schema: Schema, said: unknown, keyword: string, where: string, key: string): ToolError {
+function wrong(schema: Schema, said: unknown, keyword: string, where: string, key: string): Fault {
   if (keyword === 'maxItems') return bad(`${where} has ${(said as unknown[]).length} entries`, `It may have ${schema.maxItems}.`)
   if (keyword === 'maxLength') {
     const { length } = said as string
@@ -96,6 +96,6 @@ function wanted(schema: Schema): string {
   }
 }
 
-export function bad(message: string, hint: string): ToolError {
-  return new ToolError('E_BAD_ARGS', message, { hint })
+export function bad(message: string, hint: string): Fault {
+  return new Fault('bad-input', message, { hint })
 }

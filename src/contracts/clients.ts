@@ -1,4 +1,4 @@
-import { ToolError } from './errors.ts'
+import { Fault } from './faults/fault.ts'
 
 /** One field of an entry as JSON and TOML both can hold it. */
 export type EntryValue = string | number | boolean | string[] | Record<string, string>
@@ -236,7 +236,7 @@ export function serverStart(
   const throughCmd = platform === 'win32' && published !== undefined
   const odd = args.find((text) => client.expands?.test(text) || (throughCmd && cmdSyntax.test(text)))
   if (odd !== undefined)
-    throw new ToolError('E_UNSUPPORTED', `${client.title} would not pass this on as it stands: ${odd}`, {
+    throw new Fault('unsupported', `${client.title} would not pass this on as it stands: ${odd}`, {
       details: { text: odd },
       hint: client.expands?.test(odd)
         ? 'It would put the value of a variable in its place. Rename the folder, or give a link to it as --project.'

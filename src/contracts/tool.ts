@@ -1,6 +1,6 @@
 import type { Static, TSchema } from 'typebox'
 import type { Content } from './content.ts'
-import type { ErrorCode } from './errors.ts'
+import type { ErrorCode } from './faults/contract-000.ts'
 import type { LineDiff } from './line-diff.ts'
 import type { Form } from './snapshot.ts'
 import type { Program, ProgramResult, Sides } from './stage.ts'

@@ -1,6 +1,6 @@
 import { appendFileSync, readFileSync, statSync } from 'node:fs'
 import type { Anchor } from '../contracts/audit.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 
 const mostBytes = 16 << 20
 
@@ -27,7 +27,7 @@ export function anchorsIn(file: string, project: string): Anchor[] {
     return anchor && anchor.project === project ? [anchor] : []
   })
   if (anchors.length === 0)
-    throw new ToolError('E_BAD_ARGS', `${file} holds no anchor of this project`, {
+    throw new Fault('bad-input', `${file} holds no anchor of this project`, {
       hint: '`handrail audit anchor --to FILE` adds one. A hash can be given instead of a file.',
     })
   return anchors
@@ -42,8 +42,8 @@ function parse(line: string): Anchor | undefined {
   }
 }
 
-function fault(message: string, cause: unknown): ToolError {
-  return new ToolError('E_IO', `${message}: ${(cause as NodeJS.ErrnoException).code ?? (cause as Error).message}`, {
+function fault(message: string, cause: unknown): Fault {
+  return new Fault('io', `${message}: ${(cause as NodeJS.ErrnoException).code ?? (cause as Error).message}`, {
     hint: 'Name a file this user may read and write.',
     cause,
   })

@@ -1,5 +1,5 @@
 import { ownFields, type Client, type Entry } from '../contracts/clients.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 
 /** One server's place in the text of a client's settings. */
 export interface EntryPlace {
@@ -19,8 +19,8 @@ export function renewed(old: Record<string, unknown>, entry: Entry, { client, sh
   // What stands in a file of their own is the person's.
   const odd = shipped ? others.filter(([field, value]) => !isHarmless(client, field, value)).map(([field]) => field) : []
   if (odd.length)
-    throw new ToolError(
-      'E_POLICY_VIOLATION',
+    throw new Fault(
+      'policy',
       `The project brings an entry of this name that says more than how Handrail is started: ${named(odd)}`,
       {
         details: { fields: odd.slice(0, mostNamed) },
@@ -46,16 +46,16 @@ function named(fields: readonly string[]): string {
     .join(', ')}${more}`
 }
 
-export function broken(file: string, why: string, cause?: unknown): ToolError {
-  return new ToolError('E_PARSE_FAIL', `${file} cannot be read: ${why}`, {
+export function broken(file: string, why: string, cause?: unknown): Fault {
+  return new Fault('parse', `${file} cannot be read: ${why}`, {
     details: { file },
     hint: 'Nothing was written. Correct the file first, or put in by hand what `--print` shows.',
     cause,
   })
 }
 
-export function unsafe({ file, client, name }: EntryPlace, why: string): ToolError {
-  return new ToolError('E_UNSUPPORTED', `${file} holds ${client.key}.${name} in a form that cannot be changed safely`, {
+export function unsafe({ file, client, name }: EntryPlace, why: string): Fault {
+  return new Fault('unsupported', `${file} holds ${client.key}.${name} in a form that cannot be changed safely`, {
     details: { file },
     hint: `Nothing was written. ${why} Change the file by hand; \`--print\` shows what belongs in it.`,
   })

@@ -38,7 +38,7 @@ test('a file that changed after it was shown is not overwritten, and nothing is 
   const configs = openClientConfigs({ platform: 'linux', home: base, environment: {} })
   const change = configs.propose({ client: client('cursor'), file, name: 'handrail', project: base, entry })
   writeFileSync(file, '{"mcpServers": {"theirs": {}}}\n')
-  expect(() => configs.write(change)).toThrow(expect.objectContaining({ code: 'E_CONFLICT' }))
+  expect(() => configs.write(change)).toThrow(expect.objectContaining({ reason: 'conflict' }))
   expect(readFileSync(file, 'utf8')).toBe('{"mcpServers": {"theirs": {}}}\n')
   expect(readdirSync(base)).toEqual(['moved.json'])
 })
@@ -49,7 +49,7 @@ test('a file that came to be after it was missing is not overwritten', () => {
   const change = configs.propose({ client: client('cursor'), file, name: 'handrail', project: base, entry })
   expect(existsSync(join(base, 'new'))).toBe(false)
   configs.write(change)
-  expect(() => configs.write(change)).toThrow(expect.objectContaining({ code: 'E_CONFLICT' }))
+  expect(() => configs.write(change)).toThrow(expect.objectContaining({ reason: 'conflict' }))
   expect(readFileSync(file, 'utf8')).toBe(change.after)
 })
 
@@ -100,7 +100,7 @@ test('JSON: whatever stands there stays, comments too, and taking the entry out 
 test('JSON: a key that stands twice is refused rather than guessed', () => {
   const text = '{"mcpServers": {"a": {}}, "mcpServers": {"b": {}}}'
   expect(() => putJson({ text, client: client('cursor'), name: 'handrail', file: 'f', shipped: false }, entry)).toThrow(
-    expect.objectContaining({ code: 'E_UNSUPPORTED' }),
+    expect.objectContaining({ reason: 'unsupported' }),
   )
 })
 
@@ -181,6 +181,6 @@ test('TOML: an entry in another form is refused rather than doubled', () => {
     'mcp_servers = { a = {} }\n',
   ]) {
     const place = { text, client: client('codex'), name: 'handrail', file: 'f', shipped: false }
-    expect(() => putToml(place, { command: 'npx', args: [] })).toThrow(expect.objectContaining({ code: 'E_UNSUPPORTED' }))
+    expect(() => putToml(place, { command: 'npx', args: [] })).toThrow(expect.objectContaining({ reason: 'unsupported' }))
   }
 })

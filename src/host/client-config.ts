@@ -21,7 +21,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import type { Client, ClientConfigs, ConfigChange, Platform } from '../contracts/clients.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { putJson, showJson, takeJson } from './client-config-json.ts'
 import { putToml, showToml, takeToml } from './client-config-toml.ts'
 import { decodeText, encodeText, tooLarge } from './files.ts'
@@ -63,7 +63,7 @@ export function openClientConfigs(machine: {
     write,
     mustBeFolder(path) {
       if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return
-      throw new ToolError('E_NOT_FOUND', `No such folder: ${path}`, {
+      throw new Fault('not-found', `No such folder: ${path}`, {
         details: { path },
         hint: 'Give the folder the agent may work on with --project.',
       })
@@ -83,7 +83,7 @@ function locate(client: Client, project: string, machine: Parameters<typeof open
       template.replace(/^\$\w+/, () => value ?? '').replace(/^~(?=\/)/, () => machine.home),
     )
   }
-  throw new ToolError('E_UNSUPPORTED', `It is not known where ${client.title} keeps its settings on this system`, {
+  throw new Fault('unsupported', `It is not known where ${client.title} keeps its settings on this system`, {
     hint: 'Name the file with --config.',
   })
 }
@@ -92,7 +92,7 @@ function locate(client: Client, project: string, machine: Parameters<typeof open
 function followLink(file: string, within: string | undefined): string {
   const real = realPathOf(file)
   if (within !== undefined && !isBelow(realPathOf(within), real))
-    throw new ToolError('E_DENY_PATH', `A link leads out of the project: ${file} is ${real}`, {
+    throw new Fault('path-denied', `A link leads out of the project: ${file} is ${real}`, {
       details: { file, realFile: real },
       hint: 'Where that is what you want, name the real file with --config.',
     })
@@ -112,7 +112,7 @@ function realPathOf(path: string): string {
     const { code } = cause as NodeJS.ErrnoException
     if (code !== 'ENOENT') throw fault(path, cause)
     if (lstatSync(path, { throwIfNoEntry: false }))
-      throw new ToolError('E_IO', `A link that leads nowhere: ${path}`, {
+      throw new Fault('io', `A link that leads nowhere: ${path}`, {
         details: { file: path },
         hint: 'Remove the link, or make the file it leads to.',
         cause,
@@ -150,7 +150,7 @@ function refuseOdd(stat: Stats, file: string): void {
       ? 'it has a second name (a hard link), which would keep the old content'
       : undefined
   if (why)
-    throw new ToolError('E_IO', `Cannot be changed: ${file}: ${why}`, {
+    throw new Fault('io', `Cannot be changed: ${file}: ${why}`, {
       details: { file },
       hint: '`--print` shows what to put in by hand.',
     })
@@ -163,7 +163,7 @@ function write({ file, realFile, before, after }: ConfigChange): void {
   try {
     const stat = lstatSync(realFile, { throwIfNoEntry: false })
     if (digest(readConfig(realFile, file)) !== digest(before))
-      throw new ToolError('E_CONFLICT', `${file} changed while you were looking at it`, {
+      throw new Fault('conflict', `${file} changed while you were looking at it`, {
         details: { file },
         hint: 'Nothing was written. Run it again to see the change on what stands there now.',
       })
@@ -188,7 +188,7 @@ function mustBeWritable(realFile: string, file: string, stat: Stats): void {
   } catch {
     // Refused below.
   }
-  throw new ToolError('E_IO', `Read-only: ${file}`, {
+  throw new Fault('io', `Read-only: ${file}`, {
     details: { file },
     hint: 'Nothing was written. Make the file writable, or put in by hand what `--print` shows.',
   })
@@ -249,10 +249,10 @@ function removeIfEmpty(path: string): void {
   }
 }
 
-function fault(file: string, cause: unknown): ToolError {
-  if (cause instanceof ToolError) return cause
+function fault(file: string, cause: unknown): Fault {
+  if (cause instanceof Fault) return cause
   const { code = 'unknown' } = cause as NodeJS.ErrnoException
-  return new ToolError('E_IO', `The system refused (${code}): ${file}`, {
+  return new Fault('io', `The system refused (${code}): ${file}`, {
     details: { file, errno: code },
     hint: 'Nothing was written. Check the permissions of the file and its folder; `--print` shows what to put in by hand.',
     cause,

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 
 /** The few calls we use of `node:sqlite`; on Node 20 the same API comes from @photostructure/sqlite. */
 export interface Database {
@@ -57,19 +57,15 @@ export function openDatabase(path: string, schema: string, version: number): Dat
     if (found === 0) connection.exec('PRAGMA auto_vacuum = INCREMENTAL')
     connection.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON')
     if (found > version)
-      throw new ToolError(
-        'E_UNSUPPORTED',
-        `The store was made by a newer Handrail (version ${found}, this one knows ${version})`,
-        {
-          hint: 'Use that newer Handrail, or start afresh with `handrail state reset`.',
-        },
-      )
+      throw new Fault('unsupported', `The store was made by a newer Handrail (version ${found}, this one knows ${version})`, {
+        hint: 'Use that newer Handrail, or start afresh with `handrail state reset`.',
+      })
     if (found > 0 && found < version) addColumns(connection, schema)
     connection.exec(schema)
     if (found < version) connection.exec(`PRAGMA user_version = ${version}`)
   } catch (cause) {
-    if (cause instanceof ToolError) throw cause
-    throw new ToolError('E_IO', `Handrail's store cannot be opened: ${(cause as Error).message}`, {
+    if (cause instanceof Fault) throw cause
+    throw new Fault('io', `Handrail's store cannot be opened: ${(cause as Error).message}`, {
       hint: 'Run `handrail doctor`; `handrail state` says where the store is, and `handrail state reset` sets it aside.',
       cause,
     })
@@ -84,8 +80,8 @@ export function openDatabase(path: string, schema: string, version: number): Dat
     try {
       return act()
     } catch (cause) {
-      if (cause instanceof ToolError) throw cause
-      throw new ToolError('E_IO', `Handrail's store refused: ${(cause as Error).message}`, {
+      if (cause instanceof Fault) throw cause
+      throw new Fault('io', `Handrail's store refused: ${(cause as Error).message}`, {
         hint: 'Is the disk full or read-only? Nothing is acknowledged that was not stored.',
         cause,
       })

@@ -1,6 +1,6 @@
 import { changedLines, lineDiff, makeDiffer, wholeBudget } from '../text/diff.ts'
 import type { LineDiff } from '../contracts/line-diff.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { openWorkerPool } from './worker-pool.ts'
 
 /** Most of a diff that somebody wants to see; of a larger one only the size is told. */
@@ -60,12 +60,12 @@ parentPort.on('message', ({ before, after, most, begin }) => {
 
 export function openDiffs(timeoutMs: number): Diffs {
   const pool = openWorkerPool<Job, Measured>(program, 1_024)
-  const late = (): ToolError =>
-    new ToolError('E_TIMEOUT', `Comparing the two texts took longer than ${timeoutMs} ms`, {
+  const late = (): Fault =>
+    new Fault('timeout', `Comparing the two texts took longer than ${timeoutMs} ms`, {
       hint: 'Change less at once, or raise limits.callTimeoutMs.',
     })
-  const broken = (cause: unknown): ToolError =>
-    new ToolError('E_TOO_LARGE', 'The two texts are too large to compare', { hint: 'Change less at once.', cause })
+  const broken = (cause: unknown): Fault =>
+    new Fault('too-large', 'The two texts are too large to compare', { hint: 'Change less at once.', cause })
   const measure: Diffs['measure'] = async (before, after, most, { client, signal } = forCards) => {
     const diff = lineDiff(before, after, { steps: smallBudget, characters: smallMiddle })
     if (!diff.coarse) return cut(diff, changedLines(diff), most)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
 import { closeSync, opendirSync, readSync } from 'node:fs'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { longestJudged, secretIn } from '../text/secret-content.ts'
 import { isSecretGranted } from './secret-grants.ts'
 import { byText, runInSlices, openPace, sorted, type Pace } from '../text/steps.ts'
@@ -60,7 +60,7 @@ export function openFiles(root: Root, rules: PathRules, maxBytes: number): Files
       try {
         return files.read(path)
       } catch (fault) {
-        if (fault instanceof ToolError && fault.code === 'E_NOT_FOUND') return undefined
+        if (fault instanceof Fault && fault.reason === 'not-found') return undefined
         throw fault
       }
     },
@@ -119,7 +119,7 @@ function readChecked(root: Root, rules: PathRules, names: readonly string[], lim
 }
 
 function readOpened(root: Root, rules: PathRules, names: readonly string[], read: (fd: number, size: number) => Buffer): Buffer {
-  if (names.length === 0) throw new ToolError('E_IO', 'Is a folder, not a file: .', { hint: 'Name a file inside it.' })
+  if (names.length === 0) throw new Fault('io', 'Is a folder, not a file: .', { hint: 'Name a file inside it.' })
   const folder = openFolder(root, names.slice(0, -1), { asked: names })
   try {
     const { fd, stat } = openFile(root, folder, names)
@@ -143,7 +143,7 @@ function readOpened(root: Root, rules: PathRules, names: readonly string[], read
 function refuseSecret(bytes: Buffer, names: readonly string[]): void {
   const says = secretIn(bytes)
   if (says === undefined || isSecretGranted(names.join('/'))) return
-  throw new ToolError('E_DENY_PATH', `Path not allowed: ${names.join('/')} is ${says}`, {
+  throw new Fault('path-denied', `Path not allowed: ${names.join('/')} is ${says}`, {
     details: { path: names.join('/') },
     hint: letThroughHint(names),
   })
@@ -160,8 +160,8 @@ function readAll(fd: number, size: number, from = 0): Buffer {
   return filled === size ? buffer : buffer.subarray(0, filled)
 }
 
-export function tooLarge(path: string, size: number, limit: number): ToolError {
-  return new ToolError('E_TOO_LARGE', `Too large: ${path} has ${size} bytes, the limit is ${limit}`, {
+export function tooLarge(path: string, size: number, limit: number): Fault {
+  return new Fault('too-large', `Too large: ${path} has ${size} bytes, the limit is ${limit}`, {
     details: { path, bytes: size, maxBytes: limit },
     hint: 'Use search_files to find the part you need, or raise limits.maxReadBytes.',
   })
@@ -172,7 +172,7 @@ function openFolderOnly(root: Root, names: readonly string[]): Folder {
     return openFolder(root, names)
   } catch (fault) {
     if (isNoFolder(fault))
-      throw new ToolError('E_IO', `Is a file, not a folder: ${names.join('/')}`, {
+      throw new Fault('io', `Is a file, not a folder: ${names.join('/')}`, {
         details: { path: names.join('/') },
         hint: 'Use read_file to read it.',
         cause: fault,
@@ -182,7 +182,7 @@ function openFolderOnly(root: Root, names: readonly string[]): Folder {
 }
 
 function isNoFolder(fault: unknown): boolean {
-  return fault instanceof ToolError && fault.code === 'E_NOT_FOUND' && (fault.cause as NodeJS.ErrnoException)?.code === 'ENOTDIR'
+  return fault instanceof Fault && fault.reason === 'not-found' && (fault.cause as NodeJS.ErrnoException)?.code === 'ENOTDIR'
 }
 
 /** Read entry by entry: a folder of a million names neither fills the memory nor keeps anybody waiting. */
@@ -242,7 +242,7 @@ function enterIfPossible(root: Root, parent: Folder, names: readonly string[]): 
   try {
     return enterFolder(root, parent, names)
   } catch (fault) {
-    if (fault instanceof ToolError) return undefined
+    if (fault instanceof Fault) return undefined
     throw fault
   }
 }
@@ -251,7 +251,7 @@ function enterIfPossible(root: Root, parent: Folder, names: readonly string[]): 
 export function decodeText(bytes: Buffer, path: string): string {
   if (isUtf8(bytes) && !bytes.includes(0)) return bytes.toString('utf8')
   const looksLike = guessEncoding(bytes)
-  throw new ToolError('E_ENCODING', `Not UTF-8 text: ${path}`, {
+  throw new Fault('encoding', `Not UTF-8 text: ${path}`, {
     details: { path, looksLike },
     hint: `It looks like ${looksLike}. Convert text to UTF-8 first; binary files cannot be read as text.`,
   })
@@ -277,7 +277,7 @@ function guessEncoding(bytes: Buffer): string {
 /** Text to bytes, refusing what UTF-8 cannot hold. */
 export function encodeText(text: string, path: string): Buffer {
   if (!text.isWellFormed())
-    throw new ToolError('E_ENCODING', `The content for ${path} holds half of a surrogate pair`, {
+    throw new Fault('encoding', `The content for ${path} holds half of a surrogate pair`, {
       details: { path },
       hint: 'Send well-formed Unicode text.',
     })

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { lstatSync, opendirSync, type Stats } from 'node:fs'
 import { setImmediate as breathe, setTimeout as pause } from 'node:timers/promises'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 
 const mostEntries = 500_000
 /** The event loop is given back after this long. */
@@ -92,8 +92,8 @@ function wordOf(stat: Stats | undefined): string {
   return stat.isDirectory() ? `\0${dev} ${ino} ${mode}\0` : `\0${dev} ${ino} ${mode} ${size} ${mtimeMs} ${ctimeMs}\0`
 }
 
-function tooLarge(most: number): ToolError {
-  return new ToolError('E_TOO_LARGE', `The project has more than ${most} files: nobody can agree to a run on all of them`, {
+function tooLarge(most: number): Fault {
+  return new Fault('too-large', `The project has more than ${most} files: nobody can agree to a run on all of them`, {
     details: { most },
     hint: 'Run it without the network, on a stage, where its effect is shown afterwards; or open a smaller folder as the project.',
   })

@@ -1,5 +1,5 @@
 import { closeSync, constants, openSync } from 'node:fs'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { wait, type Steps } from '../text/steps.ts'
 import { flushOne } from './chunks.ts'
 import { runBriefly, runBrieflySoon } from './process.ts'
@@ -51,7 +51,7 @@ function* flushFileSystem(folder: string): Steps<void> {
       () => runBrieflySoon(...asked),
     )
     if (did) return
-    throw new ToolError('E_IO', 'The disk did not take in what was written', {
+    throw new Fault('io', 'The disk did not take in what was written', {
       hint: 'Is the disk full, failing, or very busy? Nothing is acknowledged that is not on it.',
     })
   } finally {

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { openSerialQueue } from '../text/serial-queue.ts'
 import { openConnection } from './database.ts'
 
@@ -52,7 +52,7 @@ export function openLock(path: string): Lock {
       if (tryTake()) return
       signal?.throwIfAborted()
       if (performance.now() > until)
-        throw new ToolError('E_TIMEOUT', 'Another Handrail process holds this project for longer than 30 s', {
+        throw new Fault('timeout', 'Another Handrail process holds this project for longer than 30 s', {
           hint: 'Find it with `handrail doctor`; a stopped (not killed) process keeps its lock.',
         })
       await pause(wait + Math.random() * wait)
@@ -101,8 +101,8 @@ export function openLock(path: string): Lock {
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4))
 
-function lockFault(cause: unknown): ToolError {
-  return new ToolError('E_IO', `The project cannot be locked: ${(cause as Error).message}`, {
+function lockFault(cause: unknown): Fault {
+  return new Fault('io', `The project cannot be locked: ${(cause as Error).message}`, {
     hint: 'Is the disk full, or was the project folder moved while Handrail was running? Start it again.',
     cause,
   })

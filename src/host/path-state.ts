@@ -12,7 +12,7 @@ import {
   type Stats,
 } from 'node:fs'
 import { largestInMemory, type Content } from '../contracts/content.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import type { Form } from '../contracts/snapshot.ts'
 import type { Steps } from '../text/steps.ts'
 import { sha256, tooLarge } from './files.ts'
@@ -130,7 +130,7 @@ export function contentAt(root: Root, names: readonly string[]): Buffer {
   return found
 }
 
-const nothingThere = (names: readonly string[]): ToolError =>
+const nothingThere = (names: readonly string[]): Fault =>
   fileFault(names, Object.assign(new Error('nothing there'), { code: 'ENOENT' }))
 
 /** A file of a terabyte costs nothing to make and days to hash; nothing that large can be changed or kept anyway. */
@@ -179,7 +179,7 @@ function inspectOnce<T>(root: Root, names: readonly string[], see: See<T>): T | 
   try {
     folder = openFolder(root, names.slice(0, -1), { asked: names })
   } catch (fault) {
-    if (leadsNowhere((fault as ToolError).cause)) return undefined
+    if (leadsNowhere((fault as Fault).cause)) return undefined
     throw fault
   }
   try {
@@ -216,7 +216,7 @@ function openNamedTwice(folder: Folder, names: readonly string[], seen: Stats): 
   const stat = fstatSync(fd)
   if (stat.ino === seen.ino && stat.dev === seen.dev && stat.isFile()) return { fd, stat }
   closeSync(fd)
-  throw new ToolError('E_CONFLICT', `${names.join('/')} changed while it was opened`, { hint: 'Try again.' })
+  throw new Fault('conflict', `${names.join('/')} changed while it was opened`, { hint: 'Try again.' })
 }
 
 const hashFile = (bytes: Buffer): { sha256: string; bytes: number } => ({ sha256: sha256(bytes), bytes: bytes.length })

@@ -1,4 +1,4 @@
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { foldName, foldPath } from '../text/fold-name.ts'
 import { secretAt, secretStems } from '../text/secret-files.ts'
 import { isSecretGranted } from './secret-grants.ts'
@@ -137,8 +137,8 @@ export function splitPath(path: string, rules: PathRules): readonly string[] {
 }
 
 function checkPath(path: string, rules: PathRules): readonly string[] {
-  const deny = (why: string, hint?: string): ToolError =>
-    new ToolError('E_DENY_PATH', `Path not allowed: ${why}`, {
+  const deny = (why: string, hint?: string): Fault =>
+    new Fault('path-denied', `Path not allowed: ${why}`, {
       details: { path: path.length > 300 ? `${path.slice(0, 300)}…` : path },
       hint: hint ?? 'Use a path relative to the project root with forward slashes, e.g. "game/scene/start.txt".',
     })

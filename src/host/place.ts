@@ -15,7 +15,7 @@ import {
 } from 'node:fs'
 import { rename, unlink } from 'node:fs/promises'
 import { largestInMemory, type Content } from '../contracts/content.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { wait, type Steps } from '../text/steps.ts'
 import { eachByItself, type Flush } from './flush.ts'
 import { givingBits } from './owner-bits.ts'
@@ -106,7 +106,7 @@ export function removeFolder(root: Root, names: readonly string[], flush: Flush 
       rmdirSync(folder.at(lastOf(names)))
     } catch (cause) {
       if (!['ENOTEMPTY', 'EEXIST'].includes((cause as NodeJS.ErrnoException).code ?? '')) throw cause
-      throw new ToolError('E_CONFLICT', `${names.join('/')} is not empty`, {
+      throw new Fault('conflict', `${names.join('/')} is not empty`, {
         details: { path: names.join('/') },
         hint: 'Something in it is not part of this change. Look at the folder again.',
         cause,
@@ -231,7 +231,7 @@ function* making(root: Root, names: readonly string[], act: (folder: Folder) => 
     return { mode: yield* act(folder), madeFolders }
   } catch (cause) {
     for (const made of madeFolders.toReversed()) removeIfEmpty(root, made.split('/'))
-    throw cause instanceof ToolError ? cause : ioFault(names, cause)
+    throw cause instanceof Fault ? cause : ioFault(names, cause)
   } finally {
     folder.close()
   }

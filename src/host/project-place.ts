@@ -1,7 +1,7 @@
 import { fstatSync, readFileSync } from 'node:fs'
 import { homedir, userInfo } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { dangerFlags, type Danger } from '../contracts/runtime.ts'
 import { isWithin, statIfReached } from './state-place.ts'
 import type { Root } from './walk.ts'
@@ -107,7 +107,7 @@ const homely: Readonly<Record<string, number>> = {
 export function checkProject(root: Root, environment: Record<string, string | undefined>, allowed: readonly Danger[]): void {
   for (const { danger, is } of dangersOf(root, environment)) {
     if (danger !== undefined && allowed.includes(danger)) continue
-    throw new ToolError('E_BAD_ARGS', `Not a project: ${root.path} is ${is}`, {
+    throw new Fault('bad-input', `Not a project: ${root.path} is ${is}`, {
       details: { path: root.path },
       hint: `Agents would reach far more than one project there. Give the project's own folder with --project; ${
         danger === undefined ? 'no flag lets it be one' : `--${dangerFlags[danger]} lets it be one all the same`

@@ -1,5 +1,5 @@
 import { realpathSync } from 'node:fs'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { inPath, type Installed, type Machine } from './installed.ts'
 import { captureBothEnds } from './output.ts'
 import { runProcess } from './process.ts'
@@ -21,7 +21,7 @@ async function findPython(machine: Machine): Promise<Installed> {
     if (!file?.startsWith('/')) continue
     return { file, reads: pythonParts(prefixes, [file, realpathSync(file)], wallsOf({ HOME: machine.home }, machine.project)) }
   }
-  throw new ToolError('E_UNSUPPORTED', 'There is no Python 3 on this machine', {
+  throw new Fault('unsupported', 'There is no Python 3 on this machine', {
     hint: 'Install it (apt install python3), or put python3 on the PATH that Handrail is started with.',
   })
 }

@@ -1,4 +1,4 @@
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 
 /** A search pattern: JavaScript's, and the same one as ripgrep reads it where it can be said there too. */
 export interface SearchPattern {
@@ -30,8 +30,8 @@ export function readPattern(regex: string): SearchPattern {
   throw badPattern(regex, fault.replace(/^Invalid regular expression: .*: /s, ''))
 }
 
-export function badPattern(regex: string, why: string): ToolError {
-  return new ToolError('E_BAD_ARGS', `Not a valid regular expression: ${why.slice(0, 200)}`, {
+export function badPattern(regex: string, why: string): Fault {
+  return new Fault('bad-input', `Not a valid regular expression: ${why.slice(0, 200)}`, {
     details: { regex: regex.slice(0, 200) },
     hint: 'Give a pattern such as "changeBg:.*"; escape special characters with a backslash.',
   })

@@ -1,4 +1,4 @@
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { openWorkerPool } from './worker-pool.ts'
 
 type Job =
@@ -113,7 +113,7 @@ export function openRegexEngine(): RegexEngine {
       timeoutMs,
       signal,
       late: () =>
-        new ToolError('E_TIMEOUT', `The pattern took longer than ${timeoutMs} ms`, {
+        new Fault('timeout', `The pattern took longer than ${timeoutMs} ms`, {
           details: { timeoutMs },
           hint: 'Avoid nested repetition such as (a+)+, or use literal text.',
         }),
@@ -138,20 +138,20 @@ export function openRegexEngine(): RegexEngine {
   }
 }
 
-function tooMuchText(): ToolError {
-  return new ToolError('E_TOO_LARGE', 'The pattern needs more memory than it gets', {
+function tooMuchText(): Fault {
+  return new Fault('too-large', 'The pattern needs more memory than it gets', {
     hint: 'Use a simpler pattern, or search less at once.',
   })
 }
 
-function tooMuch(): ToolError {
-  return new ToolError('E_TOO_LARGE', 'The replacement would grow the file beyond what memory allows', {
+function tooMuch(): Fault {
+  return new Fault('too-large', 'The replacement would grow the file beyond what memory allows', {
     hint: 'Replace less at once.',
   })
 }
 
-function invalid(source: string, why: string): ToolError {
-  return new ToolError('E_BAD_ARGS', `Not a valid regular expression: ${why.slice(0, 300)}`, {
+function invalid(source: string, why: string): Fault {
+  return new Fault('bad-input', `Not a valid regular expression: ${why.slice(0, 300)}`, {
     details: { regex: source.slice(0, 200) },
     hint: 'Escape special characters with a backslash, or use literal text.',
   })

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { runProcess } from './process.ts'
 import { tooSlow, type Match, type SearchParts, type SearchState } from './search-request.ts'
 import { openFolder } from './walk.ts'
@@ -96,7 +96,7 @@ export async function propose(
     // Code 2 is a pattern it does not know (look-around, references), or a fault: the other engine decides.
     return end.stopped || end.code === 0 || end.code === 1 || hits.size > 0 ? hits : undefined
   } catch (cause) {
-    if (cause instanceof ToolError || asked.signal.aborted) throw cause
+    if (cause instanceof Fault || asked.signal.aborted) throw cause
     return undefined
   } finally {
     folder.close()

@@ -1,4 +1,4 @@
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import type { Files } from './files.ts'
 import type { PathRules } from './paths.ts'
 import type { RegexEngine } from './regex.ts'
@@ -41,8 +41,8 @@ export interface SearchParts {
   ripgrep?: string | undefined
 }
 
-export function tooSlow(ms: number): ToolError {
-  return new ToolError('E_TIMEOUT', `The search took longer than ${ms} ms`, {
+export function tooSlow(ms: number): Fault {
+  return new Fault('timeout', `The search took longer than ${ms} ms`, {
     hint: 'Search a smaller folder, or give a filePattern.',
   })
 }

@@ -1,4 +1,4 @@
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { compileGlobs } from '../text/glob.ts'
 import { decodeText, type Files } from './files.ts'
 import { byText, runInSlices, openPace, sorted } from '../text/steps.ts'
@@ -181,8 +181,8 @@ function textOf(files: Files, path: string, state: SearchState): string | undefi
   try {
     return decodeText(files.read(path, largestFile), path)
   } catch (fault) {
-    if (!(fault instanceof ToolError)) throw fault
-    if (fault.code === 'E_TOO_LARGE') state.cut = true
+    if (!(fault instanceof Fault)) throw fault
+    if (fault.reason === 'too-large') state.cut = true
     return undefined
   }
 }

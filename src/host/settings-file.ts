@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync, lstatSync } from 'node:fs'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { sha256 } from './files.ts'
 
 const largest = 1 << 20
@@ -19,7 +19,7 @@ export function readSettingsFile(path: string, name: string): SettingsFile | und
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-    throw new ToolError('E_IO', `${name} cannot be read (${code})`, {
+    throw new Fault('io', `${name} cannot be read (${code})`, {
       hint: code === 'ELOOP' ? 'It must be a file, not a link.' : 'Check its permissions.',
       cause,
     })
@@ -48,12 +48,12 @@ function decode(bytes: Uint8Array, name: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (cause) {
-    throw new ToolError('E_BAD_ARGS', `${name} is not valid JSON: it is not UTF-8 text`, { hint: 'Save it as UTF-8.', cause })
+    throw new Fault('bad-input', `${name} is not valid JSON: it is not UTF-8 text`, { hint: 'Save it as UTF-8.', cause })
   }
 }
 
-function noSettings(name: string): ToolError {
-  return new ToolError('E_BAD_ARGS', `${name} is not a settings file`, { hint: 'It must be a regular file of at most 1 MB.' })
+function noSettings(name: string): Fault {
+  return new Fault('bad-input', `${name} is not a settings file`, { hint: 'It must be a regular file of at most 1 MB.' })
 }
 
 /** Differs where any of the files was written, replaced, made or removed. */

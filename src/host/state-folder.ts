@@ -22,7 +22,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { watchFile } from './watch-file.ts'
 
 const [readSoon, flushSoon] = [promisify(read), promisify(fdatasync)]
@@ -328,18 +328,18 @@ function refuseLink(path: string, shown: string): void {
   if (stat && !stat.isFile()) throw stateFault(shown, Object.assign(new Error('not a regular file'), { code: 'ELOOP' }))
 }
 
-function notOurs(path: string, owner: number, us: number): ToolError {
-  return new ToolError('E_IO', `Handrail's own state cannot be used: ${path} belongs to another user (${owner}, not ${us})`, {
+function notOurs(path: string, owner: number, us: number): Fault {
+  return new Fault('io', `Handrail's own state cannot be used: ${path} belongs to another user (${owner}, not ${us})`, {
     details: { path, owner, user: us },
     hint: 'Whoever owns it could change what you agreed to. Start Handrail as that user, or give another folder with --state.',
   })
 }
 
-export function stateFault(path: string, cause: unknown): ToolError {
-  if (cause instanceof ToolError) return cause
+export function stateFault(path: string, cause: unknown): Fault {
+  if (cause instanceof Fault) return cause
   const { code = 'unknown' } = cause as NodeJS.ErrnoException
   const link = code === 'ELOOP' || code === 'ENOTDIR'
-  return new ToolError('E_IO', `Handrail's own state cannot be used (${code}): ${path}`, {
+  return new Fault('io', `Handrail's own state cannot be used (${code}): ${path}`, {
     details: { errno: code },
     hint: link
       ? 'A link or something else stands where a folder or file of Handrail should be. Remove it.'

@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { keptRowOf } from '../contracts/kept.ts'
 import type { StateAdmin, StateView } from '../contracts/state.ts'
 import { headName, headsFolder } from './heads.ts'
@@ -92,13 +92,13 @@ export function openStateInspector(root: Root, asked: StateAsked): StateInspecto
       const to = `${projects.path}/${name}`
       const own = found(name)
       if (typeof own === 'string')
-        throw new ToolError('E_CONFLICT', own, { hint: '`handrail state reset` sets it aside and starts anew.' })
+        throw new Fault('conflict', own, { hint: '`handrail state reset` sets it aside and starts anew.' })
       if (own && (from === undefined || own.path === from)) {
         if (own.path === root.path && isSameFolder(own, now)) throw nothing('The state here is this project’s already')
         return { from: own.path, folder: name, to, moved: false }
       }
       if (own)
-        throw new ToolError('E_CONFLICT', `${root.path} has state of its own already`, {
+        throw new Fault('conflict', `${root.path} has state of its own already`, {
           hint: '`handrail state reset` sets it aside; then adopt the other.',
         })
       if (from !== undefined) {
@@ -107,7 +107,7 @@ export function openStateInspector(root: Root, asked: StateAsked): StateInspecto
           const manifest = found(projectFolderName(path))
           if (typeof manifest !== 'object' || manifest.path !== path) continue
           if (livesAt(manifest))
-            throw new ToolError('E_CONFLICT', `${path} is still there, and its state is its own`, {
+            throw new Fault('conflict', `${path} is still there, and its state is its own`, {
               hint: 'Only the state of a project that was moved or removed can be taken over.',
             })
           return { from: path, folder: projectFolderName(path), to, moved: true }
@@ -117,7 +117,7 @@ export function openStateInspector(root: Root, asked: StateAsked): StateInspecto
       const [moved, ...more] = movedHere()
       if (!moved) throw nothing('Nothing to take over: no state of a project that was moved here is found')
       if (more.length)
-        throw new ToolError('E_CONFLICT', 'More than one former place of this folder is known', {
+        throw new Fault('conflict', 'More than one former place of this folder is known', {
           details: { from: [moved, ...more].slice(0, mostListed).map(({ manifest }) => manifest.path) },
           hint: 'Name one with --from PATH.',
         })
@@ -177,8 +177,8 @@ function kindOf(path: readonly string[]): string {
   return keptRowOf(path.join('/'))?.kind ?? 'other'
 }
 
-function nothing(says: string): ToolError {
-  return new ToolError('E_NOT_FOUND', says, {
+function nothing(says: string): Fault {
+  return new Fault('not-found', says, {
     hint: '`handrail state` shows what there is; --from PATH names where the project was.',
   })
 }

@@ -1,7 +1,7 @@
 import { fstatSync, mkdirSync, realpathSync, statSync } from 'node:fs'
 import { homedir, userInfo } from 'node:os'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { openStateFolder, stateFault, type StateFolder } from './state-folder.ts'
 import type { Root } from './walk.ts'
 import { sha256 } from './files.ts'
@@ -14,7 +14,7 @@ export interface StateAsked {
 
 /** The folder below which the state of all projects of this user lies. Relative values of XDG_STATE_HOME are ignored, as its specification says. */
 export function stateBase({ state, environment }: StateAsked): string {
-  if (state === '') throw new ToolError('E_BAD_ARGS', '--state names no folder', { hint: 'Give a folder outside the project.' })
+  if (state === '') throw new Fault('bad-input', '--state names no folder', { hint: 'Give a folder outside the project.' })
   const wanted = state ?? (environment['HANDRAIL_STATE'] || undefined)
   if (wanted !== undefined) return resolve(wanted)
   const xdg = environment['XDG_STATE_HOME'] ?? ''
@@ -27,7 +27,7 @@ export function homeOf(environment: Record<string, string | undefined>): string 
   if (isAbsolute(named)) return named
   const known = [homedir(), userInfo().homedir].find((one) => isAbsolute(one))
   if (known !== undefined) return known
-  throw new ToolError('E_IO', 'This user has no home folder for the state of Handrail', {
+  throw new Fault('io', 'This user has no home folder for the state of Handrail', {
     hint: 'Give a folder with --state DIR or HANDRAIL_STATE.',
   })
 }
@@ -96,8 +96,8 @@ export function statIfReached(path: string): { dev: number; ino: number } | unde
   }
 }
 
-function apart(why: string, base: string): ToolError {
-  return new ToolError('E_BAD_ARGS', `Handrail's state cannot be kept in ${base}: ${why}`, {
+function apart(why: string, base: string): Fault {
+  return new Fault('bad-input', `Handrail's state cannot be kept in ${base}: ${why}`, {
     details: { state: base },
     hint: 'What agents can reach must not hold tokens and approvals. Give a folder outside the project with --state DIR.',
   })

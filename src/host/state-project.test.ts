@@ -65,7 +65,7 @@ test.skipIf(place === undefined)('a state from before that knows no birth learns
     expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ bornAt: born })
     writeFileSync(file, JSON.stringify({ ...without, bornAt: '1' }))
     writeFileSync(join(project, 'later.txt'), '')
-    expect(open).toThrow(expect.objectContaining({ code: 'E_CONFLICT' }))
+    expect(open).toThrow(expect.objectContaining({ reason: 'conflict' }))
   } finally {
     closeSync(root.fd)
     rmSync(base, { recursive: true, force: true })

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, fstatSync, statSync, type BigIntStats } from 'node:fs'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import type { StateFolder } from './state-folder.ts'
 import { openStateBase, projectFolderName, stateBase, type StateAsked } from './state-place.ts'
 import type { Root } from './walk.ts'
@@ -130,7 +130,7 @@ function parse(text: string): Manifest | undefined {
 function mustFit(found: Manifest, path: string, now: Seen, folder: string): void {
   if (found.path !== path) throw unknown(folder, `it was made for another project (${found.path})`)
   if (isSameFolder(found, now)) return
-  throw new ToolError('E_CONFLICT', `${path} is another folder than the one Handrail knows by that name`, {
+  throw new Fault('conflict', `${path} is another folder than the one Handrail knows by that name`, {
     details: { path, state: folder, knownInode: found.inode, inode: now.inode },
     hint:
       'It was removed and made again, or moved here. If it is the same project, `handrail state adopt` keeps its history; ' +
@@ -138,8 +138,8 @@ function mustFit(found: Manifest, path: string, now: Seen, folder: string): void
   })
 }
 
-function unknown(folder: string, why: string): ToolError {
-  return new ToolError('E_CONFLICT', `The state in ${folder} is not that of this project: ${why}`, {
+function unknown(folder: string, why: string): Fault {
+  return new Fault('conflict', `The state in ${folder} is not that of this project: ${why}`, {
     details: { state: folder },
     hint: '`handrail state reset` sets it aside and starts anew.',
   })

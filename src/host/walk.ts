@@ -1,5 +1,5 @@
 import { closeSync, constants, existsSync, fstatSync, lstatSync, mkdirSync, openSync, realpathSync, type Stats } from 'node:fs'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { watchMounts, type Mounts } from './mounts.ts'
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_CLOEXEC = 0 } = constants as typeof constants & { O_CLOEXEC?: number }
@@ -22,7 +22,7 @@ export function openRoot(path: string, options: { means?: Root['method'] } = {})
   try {
     real = realpathSync(path)
   } catch (cause) {
-    throw new ToolError('E_NOT_FOUND', `No such folder: ${path}`, {
+    throw new Fault('not-found', `No such folder: ${path}`, {
       details: { path },
       hint: 'Give an existing folder with --project.',
       cause,
@@ -33,7 +33,7 @@ export function openRoot(path: string, options: { means?: Root['method'] } = {})
   const stat = fstatSync(fd)
   if (!stat.isDirectory()) {
     closeSync(fd)
-    throw new ToolError('E_BAD_ARGS', `Not a folder: ${path}`, { details: { path }, hint: 'Give a folder with --project.' })
+    throw new Fault('bad-input', `Not a folder: ${path}`, { details: { path }, hint: 'Give a folder with --project.' })
   }
   const method = options.means ?? (existsSync(`/proc/self/fd/${fd}`) ? 'descriptors' : 'compare')
   return { path: real, fd, dev: stat.dev, method, mounts: watchMounts(real) }
@@ -130,7 +130,7 @@ export function openFile(root: Root, folder: Folder, names: readonly string[]): 
 /** Refuses everything but a regular file with a single name. */
 export function checkRegularFile(stat: Stats, names: readonly string[]): void {
   if (stat.isDirectory())
-    throw new ToolError('E_IO', `Is a folder, not a file: ${names.join('/')}`, {
+    throw new Fault('io', `Is a folder, not a file: ${names.join('/')}`, {
       details: { path: names.join('/') },
       hint: 'Use list_files to see what is in it.',
     })
@@ -144,8 +144,8 @@ export function checkRegularFile(stat: Stats, names: readonly string[]): void {
 }
 
 /** Turns a refusal of the system into one of ours. */
-export function fileFault(names: readonly string[], cause: unknown): ToolError {
-  if (cause instanceof ToolError) return cause
+export function fileFault(names: readonly string[], cause: unknown): Fault {
+  if (cause instanceof Fault) return cause
   const { code } = cause as NodeJS.ErrnoException
   if (code === 'ELOOP' || code === 'EMLINK') return deny(names, 'it is a symbolic link', undefined, cause)
   if (code === 'ENXIO' || code === 'ENODEV') return deny(names, 'it is not a regular file', undefined, cause)
@@ -153,8 +153,8 @@ export function fileFault(names: readonly string[], cause: unknown): ToolError {
   return ioFault(names, cause)
 }
 
-function walkFault(root: Root, names: readonly string[], cause: unknown): ToolError {
-  if (cause instanceof ToolError) return cause
+function walkFault(root: Root, names: readonly string[], cause: unknown): Fault {
+  if (cause instanceof Fault) return cause
   const { code } = cause as NodeJS.ErrnoException
   if (code === 'ELOOP') return deny(names, 'it leads through a symbolic link', undefined, cause)
   if (code === 'ENOTDIR' && leadsThroughLink(root, names))
@@ -191,27 +191,27 @@ function mustBeSame(root: Root, path: string, fd: number): void {
     throw deny([path.slice(root.path.length + 1)], 'it changed while it was opened')
 }
 
-function mounted(names: readonly string[]): ToolError {
+function mounted(names: readonly string[]): Fault {
   return deny(names, 'another file system is mounted there', 'Allow it with policies.crossMounts.')
 }
 
-function deny(names: readonly string[], why: string, hint?: string, cause?: unknown): ToolError {
-  return new ToolError('E_DENY_PATH', `Path not allowed: ${names.join('/')}: ${why}`, {
+function deny(names: readonly string[], why: string, hint?: string, cause?: unknown): Fault {
+  return new Fault('path-denied', `Path not allowed: ${names.join('/')}: ${why}`, {
     details: { path: names.join('/') },
     hint: hint ?? 'Only regular files and folders inside the project can be used.',
     cause,
   })
 }
 
-function notFound(names: readonly string[], cause: unknown): ToolError {
-  return new ToolError('E_NOT_FOUND', `File not found: ${names.join('/') || '.'}`, {
+function notFound(names: readonly string[], cause: unknown): Fault {
+  return new Fault('not-found', `File not found: ${names.join('/') || '.'}`, {
     details: { path: names.join('/') },
     hint: `Check the name, or run list_files on ${names.slice(0, -1).join('/') || '.'}.`,
     cause,
   })
 }
 
-export function ioFault(names: readonly string[], cause: unknown): ToolError {
+export function ioFault(names: readonly string[], cause: unknown): Fault {
   const code = (cause as NodeJS.ErrnoException).code ?? 'unknown'
   const hints: Record<string, string> = {
     ENOSPC: 'The disk is full. Free some space; nothing was changed.',
@@ -221,7 +221,7 @@ export function ioFault(names: readonly string[], cause: unknown): ToolError {
     EROFS: 'The file system is read-only.',
     EMFILE: 'Too many files are open. Try again.',
   }
-  return new ToolError('E_IO', `The system refused (${code}): ${names.join('/') || '.'}`, {
+  return new Fault('io', `The system refused (${code}): ${names.join('/') || '.'}`, {
     details: { path: names.join('/'), errno: code },
     hint: hints[code] ?? 'Try again; run `handrail doctor` if it stays.',
     cause,

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { openFairSlots } from '../text/fair-slots.ts'
 
 /** One piece of work for a thread. */
@@ -110,8 +110,8 @@ export function openWorkerPool<Job, Answer>(source: string, memoryMb: number): W
   }
 }
 
-function busy(waiting: number): ToolError {
-  return new ToolError('E_POLICY_VIOLATION', `Too much at once: ${waiting} patterns or comparisons of this client wait already`, {
+function busy(waiting: number): Fault {
+  return new Fault('policy', `Too much at once: ${waiting} patterns or comparisons of this client wait already`, {
     details: { busy: true, waiting },
     hint: 'Wait for answers before asking for more.',
   })

@@ -1,7 +1,7 @@
 import { onAbort } from '../text/aborts.ts'
 import type { ApprovalState } from '../contracts/approval.ts'
 import type { AuditStream } from '../contracts/audit.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 
 /** A line about a decision is in the log just before the decision is in the store: so long it is looked for at most. */
 const storeMs = 20_000
@@ -77,8 +77,8 @@ export function awaitDecision(
   })
 }
 
-function closed(): ToolError {
-  return new ToolError('E_IO', 'Handrail was closed here while this call waited for an answer', {
+function closed(): Fault {
+  return new Fault('io', 'Handrail was closed here while this call waited for an answer', {
     hint: 'The question stands, and an answer to it is kept: make the same call again.',
   })
 }

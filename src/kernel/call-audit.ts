@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../contracts/audit.ts'
 import type { Call } from '../contracts/call.ts'
-import { asToolError, ToolError } from '../contracts/errors.ts'
+import { errorCodeOf } from '../contracts/faults/contract-000.ts'
+import { Fault, asFault } from '../contracts/faults/fault.ts'
 import { effectKinds, type ProgramResult } from '../contracts/stage.ts'
 import type { Risk, Tool, Touch } from '../contracts/tool.ts'
 import type { Mark } from './marks.ts'
@@ -41,7 +42,7 @@ export interface CallAudit {
   kept(evidence: readonly string[]): void
   replayed(): void
   end(): void
-  fail(thrown: unknown): ToolError
+  fail(thrown: unknown): Fault
 }
 
 /** Paths of one call that its line names; its snapshots name every one that was changed. */
@@ -78,16 +79,16 @@ export function openCallAudit(audit: AuditPort, tool: Tool, raw: unknown, call: 
     }
     return entry
   }
-  const close = (fault?: ToolError): void => {
+  const close = (fault?: Fault): void => {
     const own = fitting === undefined ? undefined : tool.record?.(fitting, program)
     if (own)
       audit.write({ ...own, details: scrubDeep(own.details), call: call.id, session: call.caller.session, tool: tool.name })
     const entry = line(facts && !facts.changes ? 'call.read' : 'call.end', !started)
     entry.outcome = outcome
     if (fault) {
-      entry.error = fault.code
+      entry.error = errorCodeOf(fault)
       // What is wrong with bad arguments is said in terms of them, and they may hold anything.
-      if (fault.code !== 'E_BAD_ARGS') entry.message = scrub(fault.message)
+      if (fault.reason !== 'bad-input') entry.message = scrub(fault.message)
     }
     if (snapshots.length) entry.snapshots = snapshots
     if (approval !== undefined && approval !== told) entry.approval = approval
@@ -144,13 +145,13 @@ export function openCallAudit(audit: AuditPort, tool: Tool, raw: unknown, call: 
     replayed: () => void (outcome = 'replayed'),
     end: () => close(),
     fail(thrown) {
-      const cancelled = call.options.signal?.aborted === true && !(thrown instanceof ToolError)
+      const cancelled = call.options.signal?.aborted === true && !(thrown instanceof Fault)
       const fault = cancelled
-        ? new ToolError('E_TIMEOUT', 'Cancelled by the caller', {
+        ? new Fault('timeout', 'Cancelled by the caller', {
             details: { cancelled: true },
             hint: 'Nothing was changed after the cancellation.',
           })
-        : asToolError(thrown)
+        : asFault(thrown)
       outcome = cancelled ? 'cancelled' : 'error'
       try {
         close(fault)

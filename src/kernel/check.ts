@@ -1,5 +1,6 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
-import { ToolError, type ErrorCode } from '../contracts/errors.ts'
+import type { ErrorCode } from '../contracts/faults/contract-000.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import type { Tool } from '../contracts/tool.ts'
 import { validatorOf } from '../text/validator.ts'
 import { beyondBounds } from './bounds.ts'
@@ -13,7 +14,7 @@ export function checkInput(tool: Tool, raw: unknown): unknown {
     if (typeof key === 'string' && (key.length > 256 || key.length === 0))
       throw badArgs(tool, [{ field: 'idempotencyKey', problem: 'must have 1 to 256 characters' }])
     const beyond = beyondBounds(tool, input)
-    if (beyond.length) throw badArgs(tool, beyond, beyond.some(({ field }) => field === 'path') ? 'E_DENY_PATH' : 'E_BAD_ARGS')
+    if (beyond.length) throw badArgs(tool, beyond, beyond.some(({ field }) => field === 'path') ? 'path-denied' : 'bad-input')
     return input
   }
   throw badArgs(tool, describe(validate.errors ?? []))
@@ -23,15 +24,15 @@ export function checkInput(tool: Tool, raw: unknown): unknown {
 export function checkOutput(tool: Tool, output: unknown): unknown {
   const validate = validatorOf(tool.output)
   if (validate(output)) return output
-  throw new ToolError('E_INTERNAL', `${tool.name} answered outside its contract`, {
+  throw new Fault('internal', `${tool.name} answered outside its contract`, {
     details: { fields: describe(validate.errors ?? []) },
     hint: 'This is a fault in Handrail; please report it.',
   })
 }
 
-function badArgs(tool: Tool, fields: { field: string; problem: string }[], code: ErrorCode = 'E_BAD_ARGS'): ToolError {
+function badArgs(tool: Tool, fields: { field: string; problem: string }[], code: ErrorCode = 'bad-input'): Fault {
   const words = fields.map(({ field, problem }) => `${field} ${problem}`).join('; ')
-  return new ToolError(code, `Bad arguments for ${tool.name}: ${words}`, {
+  return new Fault(code, `Bad arguments for ${tool.name}: ${words}`, {
     details: { fields },
     hint: `Fields of ${tool.name}: ${fieldsOf(tool)}.`,
   })

@@ -1,7 +1,7 @@
 import type { ApprovalHead } from '../contracts/approval.ts'
 import type { Call } from '../contracts/call.ts'
 import type { Config } from '../contracts/config.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { showsEverything } from '../text/printable.ts'
 import type { Card, Risk, Tool } from '../contracts/tool.ts'
 import { orAborted } from '../text/aborts.ts'
@@ -37,10 +37,10 @@ export interface Question extends Call {
 const leastNoMs = 86_400_000
 
 /** Nobody has answered yet, or the yes cannot be used yet; the question stands. */
-export class Unanswered extends ToolError {}
+export class Unanswered extends Fault {}
 
 /** The same call was agreed to and carried out while this one was on its way to its question. */
-export class JustDone extends ToolError {}
+export class JustDone extends Fault {}
 
 /**
  * A person's yes to exactly this call on exactly this state of the world, or an error that says how to get one.
@@ -67,7 +67,7 @@ export async function consent(ports: Ports, limits: Config['limits'], question: 
     await afterSame(question)
     throw usedUp(approval)
   }
-  throw new ToolError('E_POLICY_VIOLATION', `The approval for ${question.tool.name} has lapsed`, {
+  throw new Fault('policy', `The approval for ${question.tool.name} has lapsed`, {
     details: { approvalId: approval.id, state: approval.state },
     hint: 'Make the call again to ask anew.',
   })
@@ -139,13 +139,13 @@ const sameKey = ({ caller, inputDigest }: Question): string => `${caller.session
 async function afterSame(question: Question): Promise<void> {
   const ahead = question.same.ahead(sameKey(question))
   if (!ahead || !(await orAborted(ahead, question.options.signal))) return
-  throw new JustDone('E_CONFLICT', `The same ${question.tool.name} was approved and carried out while this one was looked at`, {
+  throw new JustDone('conflict', `The same ${question.tool.name} was approved and carried out while this one was looked at`, {
     hint: 'It is done once. Look at the files; make the call again only if it is wanted once more.',
   })
 }
 
-function usedUp(approval: ApprovalHead): ToolError {
-  return new ToolError('E_CONFLICT', 'This approval was used by another call at the same moment', {
+function usedUp(approval: ApprovalHead): Fault {
+  return new Fault('conflict', 'This approval was used by another call at the same moment', {
     details: { approvalId: approval.id },
     hint: 'An approval counts once. Make the call again to ask anew.',
   })
@@ -157,22 +157,22 @@ export function withdraw(ports: Ports, inputDigest: string, session: string): vo
   if (known) ports.approvals.move(known.id, known.state, 'void')
 }
 
-function changedWhileAsking(tool: Tool): ToolError {
-  return new ToolError('E_CONFLICT', `What ${tool.name} touches was changed by somebody else while the question was made`, {
+function changedWhileAsking(tool: Tool): Fault {
+  return new Fault('conflict', `What ${tool.name} touches was changed by somebody else while the question was made`, {
     hint: 'Look at the files again and make the call again; nobody was asked.',
   })
 }
 
-function changedSinceAsked(approval: ApprovalHead): ToolError {
-  return new ToolError('E_CONFLICT', 'What this call touches has changed since the person saw it', {
+function changedSinceAsked(approval: ApprovalHead): Fault {
+  return new Fault('conflict', 'What this call touches has changed since the person saw it', {
     details: { approvalId: approval.id, tool: approval.tool },
     hint: 'Look at the files again and make the call again; a new card will be shown.',
   })
 }
 
-function declined(approval: ApprovalHead): ToolError {
+function declined(approval: ApprovalHead): Fault {
   const who = approval.decidedBy?.startsWith('form@') ? "Declined in the client's form" : 'Declined by a person'
-  return new ToolError('E_POLICY_VIOLATION', approval.note ? `${who}: ${approval.note}` : who, {
+  return new Fault('policy', approval.note ? `${who}: ${approval.note}` : who, {
     details: { approvalId: approval.id, declined: true, ...(approval.note !== undefined && { note: approval.note }) },
     hint: approval.note
       ? 'Follow what the person said; do not repeat the same call.'
@@ -180,8 +180,8 @@ function declined(approval: ApprovalHead): ToolError {
   })
 }
 
-function unanswered(approval: ApprovalHead, tool: Tool): ToolError {
-  return new Unanswered('E_POLICY_VIOLATION', `${tool.name} needs a person's approval, and nobody has answered yet`, {
+function unanswered(approval: ApprovalHead, tool: Tool): Fault {
+  return new Unanswered('policy', `${tool.name} needs a person's approval, and nobody has answered yet`, {
     details: { approvalId: approval.id, risk: approval.risk, expiresAt: new Date(approval.expiresAt).toISOString() },
     hint: `A person can answer with: handrail approvals approve ${approval.id}. Then make exactly the same call again.`,
   })

@@ -1,5 +1,5 @@
 import { onAbort } from '../text/aborts.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 
 export interface Deadline {
   signal(): AbortSignal
@@ -53,8 +53,8 @@ export function deadline(ms: number, outer: AbortSignal | undefined, late = tooL
   }
 }
 
-function tooLate(ms: number): ToolError {
-  return new ToolError('E_TIMEOUT', `The call took longer than ${ms} ms`, {
+function tooLate(ms: number): Fault {
+  return new Fault('timeout', `The call took longer than ${ms} ms`, {
     hint: 'Ask for less at once, or raise limits.callTimeoutMs.',
   })
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { CallOptions, Caller } from '../contracts/call.ts'
 import type { Config } from '../contracts/config.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import type { Tool } from '../contracts/tool.ts'
 import { checkInput } from './check.ts'
 import { marksInOrder } from './marks-in-order.ts'
@@ -33,7 +33,7 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
   const names = new Set(tools.flatMap((tool) => [tool.name, tool.toolset]))
   const unknown = config.tools.flatMap((entry) => entry.split('+')).find((name) => !names.has(name))
   if (unknown !== undefined)
-    throw new ToolError('E_BAD_ARGS', `No such toolset or tool: ${unknown}`, {
+    throw new Fault('bad-input', `No such toolset or tool: ${unknown}`, {
       hint: `Toolsets: ${[...new Set(tools.map((tool) => tool.toolset))].join(', ')}. \`handrail tools\` lists the tools.`,
     })
   const offered = tools.filter((tool) => tool.audience === 'agent' && policy.offers(tool))
@@ -77,7 +77,7 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
       const closed =
         (tool?.audience === 'person' && caller.role !== 'person') || (tool?.audience === 'resource' && !options.asResource)
       if (!tool || closed)
-        throw new ToolError('E_UNSUPPORTED', `No such tool: ${name.slice(0, 100)}`, {
+        throw new Fault('unsupported', `No such tool: ${name.slice(0, 100)}`, {
           details: { tools: kernel.offered },
           hint: 'Choose one of the listed tools.',
         })

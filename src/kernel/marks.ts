@@ -1,6 +1,6 @@
 import type { Config } from '../contracts/config.ts'
 import { whatRuns, whatRunsBelow } from '../text/files-that-run/index.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { compileGlobs } from '../text/glob.ts'
 import { hiddenTextNotes } from '../text/hidden-text.ts'
 import type { KnownLinks, MadeLink } from '../contracts/links.ts'
@@ -39,7 +39,7 @@ export type Marks = (written: PlannedWrite & { session: string }) => Mark[] | Pr
 export type MarksNow = (written: PlannedWrite) => Promise<Mark[]>
 
 /** Faults of a draft that its write has too, whenever it is made. */
-const unwritable = new Set<string>(['E_NOT_FOUND', 'E_ENCODING', 'E_BAD_ARGS', 'E_TOO_LARGE', 'E_DENY_PATH'])
+const unwritable = new Set<string>(['not-found', 'encoding', 'bad-input', 'too-large', 'path-denied'])
 
 /** `PACKAG~1.JSO`: on some systems another name of a file whose name we would know. */
 const shortName = /(^|\/)[^/.~]{1,6}~\d+(\.[^/.]{0,3})?(\/|$)/
@@ -94,7 +94,7 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
       })
     } catch (fault) {
       // What the write itself must meet as well needs no judging; a draft that had no place or no time must not count as harmless.
-      if (fault instanceof ToolError && unwritable.has(fault.code)) return []
+      if (fault instanceof Fault && unwritable.has(fault.reason)) return []
       throw fault
     }
   }

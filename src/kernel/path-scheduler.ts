@@ -1,6 +1,6 @@
 import { orAborted } from '../text/aborts.ts'
 import type { Caller } from '../contracts/call.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { openFairSlots, type FairSlots, type Throttle } from '../text/fair-slots.ts'
 import type { Touch } from '../contracts/tool.ts'
 import { openPathOrder } from './path-order.ts'
@@ -32,8 +32,8 @@ const turnMs = 10
 export function openPathScheduler({ maxConcurrent, maxPrograms, maxQueued }: SchedulerLimits): PathScheduler {
   const order = openPathOrder()
   const waiting = new Map<string, number>()
-  const busy = (count: number): ToolError =>
-    new ToolError('E_POLICY_VIOLATION', `Too many calls at once: ${count} of this client wait already`, {
+  const busy = (count: number): Fault =>
+    new Fault('policy', `Too many calls at once: ${count} of this client wait already`, {
       details: { busy: true, waiting: count },
       hint: 'Wait for answers before sending more, or raise limits.maxQueued.',
     })

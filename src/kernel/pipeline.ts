@@ -1,6 +1,6 @@
 import type { Call } from '../contracts/call.ts'
 import { changedLines } from '../text/diff.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { each, runInSlices, runPromptly } from '../text/steps.ts'
 import type { Card, Tool, Touch } from '../contracts/tool.ts'
 import { checkInput, checkOutput } from './check.ts'
@@ -191,15 +191,15 @@ async function change(context: CallContext): Promise<unknown> {
   return ports.world.exclusive(() => attemptChange(context, true, moment), context.call.options.signal)
 }
 
-function keepsChanging(): ToolError {
-  return new ToolError('E_CONFLICT', 'Others changed the same file again and again while this change was being made', {
+function keepsChanging(): Fault {
+  return new Fault('conflict', 'Others changed the same file again and again while this change was being made', {
     hint: 'Nothing of it was done. Make the call again.',
   })
 }
 
 interface Limits {
   within: number
-  late?: (ms: number) => ToolError
+  late?: (ms: number) => Fault
 }
 
 /** The same key gives the same answer, and the world must be as it was judged. */
@@ -221,7 +221,7 @@ async function attemptChange(context: CallContext, alone: boolean, limits: Limit
   // 6. snapshot: the state before is fixed here; `commit` keeps it, and the state after, with the change itself
   const states = await statesOf(world, touches)
   if (callAudit.approvedState !== undefined && digest(states) !== callAudit.approvedState)
-    throw new ToolError('E_CONFLICT', 'What this call touches changed after it was approved', {
+    throw new Fault('conflict', 'What this call touches changed after it was approved', {
       hint: 'Look at the files again and make the call again.',
     })
   const moved = async (among: readonly Touch[]): Promise<boolean> =>
@@ -239,7 +239,7 @@ async function attemptChange(context: CallContext, alone: boolean, limits: Limit
       try {
         return await act()
       } catch (fault) {
-        if (fault instanceof ToolError && fault.code === 'E_CONFLICT' && (await moved(touches))) throw new ConcurrentChange()
+        if (fault instanceof Fault && fault.reason === 'conflict' && (await moved(touches))) throw new ConcurrentChange()
         throw fault
       }
     }, signal)
@@ -288,13 +288,13 @@ function recall({ kernel, tool, input, inputDigest }: CallContext): { output: un
   if (key === undefined) return undefined
   const known = kernel.ports.idempotency.recall(tool.name, key)
   if (known && known.inputDigest !== inputDigest())
-    throw new ToolError('E_CONFLICT', 'This idempotency key was used for a different call', {
+    throw new Fault('conflict', 'This idempotency key was used for a different call', {
       details: { idempotencyKey: scrub(key) },
       hint: 'A key belongs to one exact input. Use a new key for a new change.',
     })
   // The old answer would claim what no longer stands, and a second write would set a person's undo aside.
   if (known?.undone)
-    throw new ToolError('E_CONFLICT', 'The change this idempotency key stands for was made, and undone since', {
+    throw new Fault('conflict', 'The change this idempotency key stands for was made, and undone since', {
       details: { idempotencyKey: scrub(key) },
       hint: 'Nothing was written. Read the file as it is now; if the change is still wanted, make it under a new key.',
     })
@@ -308,13 +308,13 @@ function requireDryRun(context: CallContext): void | Promise<void> {
   if (!dryRun || dryRun.dry || !kernel.config.policies.writeRequiresDiff) return
   const seen = kernel.ports.sessions.dryRunState(call.caller.session, tool.name, dryRunDigest(context, dryRun.same))
   if (seen === undefined)
-    throw new ToolError('E_POLICY_VIOLATION', `${tool.name} needs a dry run of exactly this change first`, {
+    throw new Fault('policy', `${tool.name} needs a dry run of exactly this change first`, {
       details: { policy: 'writeRequiresDiff' },
       hint: 'Call it with dryRun: true and the same path, content and mode, look at the diff, then call it with dryRun: false.',
     })
   const mustBe = (states: States): void => {
     if (seen === digest(states)) return
-    throw new ToolError('E_CONFLICT', 'The file changed since the dry run', {
+    throw new Fault('conflict', 'The file changed since the dry run', {
       details: { paths: touches.flatMap((touch) => ('path' in touch ? [touch.path] : [])) },
       hint: 'Read the file again, make the dry run again, look at the new diff, then write.',
     })

@@ -1,6 +1,6 @@
 import { isWebAddress } from '../text/address.ts'
 import type { Config } from '../contracts/config.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { secretOn } from '../text/secret-files.ts'
 import type { Steps } from '../text/steps.ts'
 import { risks, type Risk, type Tool, type Touch } from '../contracts/tool.ts'
@@ -32,23 +32,23 @@ export function openPolicy(config: Config, letThrough: (path: string) => boolean
 
   const authorizeTouch = (touch: Touch): void => {
     if ('command' in touch && !policies.allowedCommands.includes(touch.command))
-      throw new ToolError('E_POLICY_VIOLATION', `Command not allowed: ${touch.command}`, {
+      throw new Fault('policy', `Command not allowed: ${touch.command}`, {
         details: { command: touch.command, allowed: policies.allowedCommands },
         hint: 'Only the scripts in policies.allowedCommands may be run.',
       })
     if ('url' in touch && !isWebAddress(touch.url, ({ hostname }) => hosts.has(hostname.toLowerCase())))
-      throw new ToolError('E_POLICY_VIOLATION', `Address not allowed: ${touch.url.slice(0, 200)}`, {
+      throw new Fault('policy', `Address not allowed: ${touch.url.slice(0, 200)}`, {
         details: { allowed: [...hosts] },
         hint: 'Only http(s) addresses on policies.browserAllowedHosts may be opened.',
       })
     // Tools reach one only where a person let its session read it, whether it is told by its name or by what it holds.
     if ('path' in touch && touch.access === 'write' && (letThrough(touch.path) || secretOn(touch.path.split('/')) !== undefined))
-      throw new ToolError('E_DENY_PATH', `Path not allowed: ${touch.path} was let through for reading, not for writing`, {
+      throw new Fault('path-denied', `Path not allowed: ${touch.path} was let through for reading, not for writing`, {
         details: { path: touch.path },
         hint: 'Tell the person what to write there.',
       })
     if (config.readOnly && ('command' in touch || ('path' in touch && touch.access === 'write')))
-      throw new ToolError('E_POLICY_VIOLATION', 'This project is read-only here', {
+      throw new Fault('policy', 'This project is read-only here', {
         details: touch,
         hint: 'The setting readOnly forbids every change.',
       })
@@ -62,19 +62,19 @@ export function openPolicy(config: Config, letThrough: (path: string) => boolean
       (tool.needs === undefined || config[tool.needs]),
     authorize(tool, touches) {
       if (tool.audience !== 'person' && !isPicked(tool))
-        throw new ToolError('E_TOOL_DISABLED', `${tool.name} is switched off`, {
+        throw new Fault('disabled', `${tool.name} is switched off`, {
           hint: 'It is not among the toolsets and tools in the setting tools.',
         })
       if (disabled.has(tool.name))
-        throw new ToolError('E_TOOL_DISABLED', `${tool.name} is switched off`, {
+        throw new Fault('disabled', `${tool.name} is switched off`, {
           hint: 'It is listed in the setting disabledTools.',
         })
       if (tool.developer && !developer)
-        throw new ToolError('E_TOOL_DISABLED', `${tool.name} works in developer mode only`, {
+        throw new Fault('disabled', `${tool.name} works in developer mode only`, {
           hint: 'Start Handrail with --mode developer.',
         })
       if (tool.needs !== undefined && !config[tool.needs])
-        throw new ToolError('E_TOOL_DISABLED', `${tool.name} is switched off`, {
+        throw new Fault('disabled', `${tool.name} is switched off`, {
           hint: 'A person can switch it on: --enable-shell, HANDRAIL_ENABLE_SHELL=1, or "enableShell": true in their own settings file (a project’s counts after `handrail trust`).',
         })
       for (const touch of touches) authorizeTouch(touch)
@@ -95,14 +95,10 @@ export function openPolicy(config: Config, letThrough: (path: string) => boolean
     asks: (risk) => risks.indexOf(risk) >= risks.indexOf(policies.askFrom),
     checkSize(lines, caller) {
       if (caller.role === 'person' || lines <= policies.batchMaxLines) return
-      throw new ToolError(
-        'E_POLICY_VIOLATION',
-        `One call may change ${policies.batchMaxLines} lines; this one changes ${lines}`,
-        {
-          details: { lines, batchMaxLines: policies.batchMaxLines },
-          hint: 'Make the change in several smaller calls, or raise policies.batchMaxLines.',
-        },
-      )
+      throw new Fault('policy', `One call may change ${policies.batchMaxLines} lines; this one changes ${lines}`, {
+        details: { lines, batchMaxLines: policies.batchMaxLines },
+        hint: 'Make the change in several smaller calls, or raise policies.batchMaxLines.',
+      })
     },
   }
   return policy

@@ -1,7 +1,7 @@
 import type { Approval, ApprovalHead, ApprovalState } from '../contracts/approval.ts'
 import type { AuditEntry, AuditStream } from '../contracts/audit.ts'
 import type { Change, Changed } from '../contracts/change.ts'
-import type { ToolError } from '../contracts/errors.ts'
+import type { Fault } from '../contracts/faults/fault.ts'
 import type { KnownLinks, MadeLink } from '../contracts/links.ts'
 import type { SessionWork } from '../contracts/session.ts'
 import type { Confinement, Program } from '../contracts/stage.ts'
@@ -56,7 +56,7 @@ export interface WorldPort {
    */
   pin(pin: { call: string; tool: string; scope: string }, forMs: number, signal?: AbortSignal): Promise<() => void>
   /** Why an agent cannot change these paths now: a program runs on them as a person saw them. */
-  pinConflict(paths: readonly string[], call: string): ToolError | undefined
+  pinConflict(paths: readonly string[], call: string): Fault | undefined
   commit(
     changes: readonly Change[],
     origin: WorldOrigin,

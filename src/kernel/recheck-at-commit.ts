@@ -1,13 +1,13 @@
 import type { Change } from '../contracts/change.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import type { Draft } from '../contracts/tool.ts'
 import { newAmong, type Mark } from './marks.ts'
 import type { CallContext } from './call-context.ts'
 
 /** Others made another thing of a call after it was judged: it is judged anew, and asked about where that is due. */
-export class RiskChanged extends ToolError {
+export class RiskChanged extends Fault {
   constructor(marks: readonly Mark[]) {
-    super('E_CONFLICT', 'What others changed meanwhile makes more of this call than was judged, again and again', {
+    super('conflict', 'What others changed meanwhile makes more of this call than was judged, again and again', {
       details: { paths: marks.slice(0, 20).map(({ path }) => path) },
       hint: 'Nothing of it was done. Make the call again.',
     })

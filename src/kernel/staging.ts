@@ -1,4 +1,4 @@
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { redactLong } from '../text/redact/long.ts'
 import type { Program, ProgramResult } from '../contracts/stage.ts'
 import type { Staged } from '../contracts/staged.ts'
@@ -27,14 +27,14 @@ export async function prepareProgram(context: CallContext): Promise<ProgramConte
   const asksAfter = kernel.policy.asks(highest(tool.risk(input), 'R1'))
   const confinement = await stages.confinement()
   if (program.discards && !confinement.confined)
-    throw new ToolError('E_UNSUPPORTED', `What ${tool.name} changes cannot be thrown away here: ${confinement.says}`, {
+    throw new Fault('unsupported', `What ${tool.name} changes cannot be thrown away here: ${confinement.says}`, {
       hint: 'Leave that wish out: it is then run after a person agreed, and what it changed can be undone.',
     })
   kernel.ports.approvals.lapse()
   const waiting = await stages.waiting(context.inputDigest(), call.caller.session)
   // A server says by itself that it needs a stage; what ran on one already is committed or thrown away.
   if (!confinement.confined && kernel.config.stage.unconfined === 'refuse' && !program.serves && !waiting)
-    throw new ToolError('E_UNSUPPORTED', `Programs are not run here, since nothing confines them. ${confinement.says}`, {
+    throw new Fault('unsupported', `Programs are not run here, since nothing confines them. ${confinement.says}`, {
       hint: '`handrail doctor` says what is missing. stage.unconfined "ask" would run it after a person agreed.',
     })
   return { program, ...confinement, waiting, asksAfter }
@@ -49,8 +49,8 @@ function mustFit({ argv }: Program): void {
   const sizes = argv.map((word) => Buffer.byteLength(word))
   const all = sizes.reduce((sum, size) => sum + size, 0)
   if (Math.max(...sizes) <= longestArgument && all <= mostArgumentBytes) return
-  throw new ToolError(
-    'E_BAD_ARGS',
+  throw new Fault(
+    'bad-input',
     `A program gets ${longestArgument} bytes in one argument and ${mostArgumentBytes} bytes in all of them at most; this is ${Math.max(...sizes)} and ${all}`,
     { hint: 'Write the data or the script into a file and pass its name. Letters beyond ASCII count as several bytes.' },
   )
@@ -81,7 +81,7 @@ async function runPinned<T>(context: CallContext, programContext: ProgramContext
   const release = await world.pin({ call: call.id, tool: tool.name, scope }, pinMs, call.options.signal)
   try {
     if ((await world.fingerprint(scope, call.options.signal)) !== programContext.seen)
-      throw new ToolError('E_CONFLICT', 'The project changed after a person agreed to this run, so it was not run', {
+      throw new Fault('conflict', 'The project changed after a person agreed to this run, so it was not run', {
         hint: 'A yes to a run is a yes to the files as they were. Make the call again; a new card will be shown.',
       })
     return await run()
@@ -147,7 +147,7 @@ async function answer(context: CallContext, facts: Pick<ToolContext, 'ran' | 'co
 /** A program has run, whatever becomes of its changes: the agent learns at once what it printed, how it ended and what it would change. */
 async function tellWhatRan(fault: unknown, context: CallContext, facts: Pick<ToolContext, 'ran' | 'evidence'>): Promise<void> {
   // What the same call has done meanwhile is applied.
-  if (!(fault instanceof ToolError) || fault instanceof JustDone || context.call.options.signal?.aborted) return
+  if (!(fault instanceof Fault) || fault instanceof JustDone || context.call.options.signal?.aborted) return
   const ran = await answer(context, { ...facts, committed: [] }).catch(() => undefined)
   if (ran === undefined) return
   const said = 'It has run: details.ran has what it printed and what it would change. None of that is applied.'
@@ -168,14 +168,14 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
   const stateNow = async (): Promise<string> => digestLong(await statesOf(ports.world, touches))
   if ((await stateNow()) !== state) {
     withdraw(ports, inputDigest, session)
-    throw new ToolError('E_CONFLICT', 'Files this program changed were changed by somebody else since it ran', {
+    throw new Fault('conflict', 'Files this program changed were changed by somebody else since it ran', {
       details: { paths: touches.slice(0, 20).map((touch) => ('path' in touch ? touch.path : '')) },
       hint: 'None of it was applied. Make the call again to run it on the files as they are now.',
     })
   }
   const judging = judgeEffects(context, staged, touches)
   // A stage that cannot be read as it was shown is none that anybody agreed to.
-  judging.catch((fault: unknown) => fault instanceof ToolError && withdraw(ports, inputDigest, session))
+  judging.catch((fault: unknown) => fault instanceof Fault && withdraw(ports, inputDigest, session))
   const { risk, marks, extent, begins, why } = await judging
   callAudit.setFacts({ input, redactedInput, touches, marks, risk, changes: true })
   callAudit.measured([...why, ...reasons(marks)])
@@ -208,7 +208,7 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
       ready() {
         const pinned = ports.world.pinConflict(Object.keys(staged.states), call.id)
         if (pinned)
-          throw new Unanswered(pinned.code, pinned.message, {
+          throw new Unanswered(pinned.reason, pinned.message, {
             ...(pinned.details && { details: pinned.details }),
             hint: pinned.hint,
           })
@@ -245,8 +245,8 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
   )
 }
 
-function surroundingsChanged(news: readonly Mark[]): ToolError {
-  return new ToolError('E_CONFLICT', 'What lies around the files this program changed is not what it was judged by', {
+function surroundingsChanged(news: readonly Mark[]): Fault {
+  return new Fault('conflict', 'What lies around the files this program changed is not what it was judged by', {
     details: { paths: news.slice(0, 20).map(({ path }) => path) },
     hint: 'None of it was applied. Make the call again; a person is asked where that is due now.',
   })
@@ -255,7 +255,7 @@ function surroundingsChanged(news: readonly Mark[]): ToolError {
 function mustHaveEnded(ran: ProgramResult, tool: string): void {
   if (ran.ended === undefined) return
   const late = ran.ended.startsWith('it ran longer')
-  throw new ToolError(late ? 'E_TIMEOUT' : 'E_POLICY_VIOLATION', `${tool} was ended: ${ran.ended}`, {
+  throw new Fault(late ? 'timeout' : 'policy', `${tool} was ended: ${ran.ended}`, {
     details: { stdout: ran.stdout.text.slice(-2_048), stderr: ran.stderr.text.slice(-2_048), ms: ran.ms },
     hint: ran.confined
       ? 'Nothing it did was applied. Ask for less at once, or for more time where the tool lets you.'

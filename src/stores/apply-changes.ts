@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Content } from '../contracts/content.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { formOf, sameContent, sameState, type State } from '../contracts/snapshot.ts'
 import type { Steps } from '../text/steps.ts'
 import type { Flush } from '../host/flush.ts'
@@ -90,8 +90,8 @@ function* attempt(act: () => Steps<unknown>): Steps<boolean> {
   }
 }
 
-function halfDone(left: number, cause: unknown): ToolError {
-  return new ToolError('E_IO', `A change failed half way, and ${left} part(s) of it could not be taken back`, {
+function halfDone(left: number, cause: unknown): Fault {
+  return new Fault('io', `A change failed half way, and ${left} part(s) of it could not be taken back`, {
     hint: 'Somebody else changed the same files meanwhile. The states before are kept: `handrail snapshots` lists them.',
     cause,
   })

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Approval, ApprovalHead, ApprovalState, Decision, Page, TextPart } from '../contracts/approval.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { bounds } from '../contracts/kept.ts'
 import type { Database } from '../host/database.ts'
 import { openCards } from './cards.ts'
@@ -270,7 +270,7 @@ export function openApprovals(db: Database, tell: ApprovalListener): ApprovalSto
       db.transaction(() => {
         const denied = db.get<Row>(`SELECT * FROM approvals WHERE id = ? AND state = 'denied'`, id)
         if (!denied)
-          throw new ToolError('E_CONFLICT', `There is no no to take back: ${id} was not denied`, {
+          throw new Fault('conflict', `There is no no to take back: ${id} was not denied`, {
             hint: '`handrail approvals list --all` shows what was answered.',
           })
         record(fromRow(denied))
@@ -305,15 +305,15 @@ function nameOf(client: string): string {
   return client.replace(/\/[^/]*$/, '')
 }
 
-function notAllShown(id: string): ToolError {
-  return new ToolError('E_POLICY_VIOLATION', 'This card does not show all that would be let through', {
+function notAllShown(id: string): Fault {
+  return new Fault('policy', 'This card does not show all that would be let through', {
     details: { approvalId: id },
     hint: `Read the rest: handrail approvals show ${id} --full. Or say that you agree unread: handrail approvals approve ${id} --unread.`,
   })
 }
 
-function full(count: number, whose: string): ToolError {
-  return new ToolError('E_POLICY_VIOLATION', `${count} questions ${whose}wait for a person already; one must be answered first`, {
+function full(count: number, whose: string): Fault {
+  return new Fault('policy', `${count} questions ${whose}wait for a person already; one must be answered first`, {
     details: { waiting: count },
     hint: 'Ask the person to look at `handrail approvals list`, and do not ask for more until they answered.',
   })

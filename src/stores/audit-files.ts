@@ -1,4 +1,4 @@
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import type { LogFile, ReadFile, StateFolder } from '../host/state-folder.ts'
 import type { Dropped } from './audit-heads.ts'
 import type { Readable } from './audit-lines.ts'
@@ -171,7 +171,7 @@ export function openAuditFiles(folder: StateFolder, dropped: () => Dropped): Aud
     rotate(first) {
       const name = `audit.${String(first).padStart(15, '0')}.jsonl`
       if (folder.has(name))
-        throw new ToolError('E_IO', `The audit log cannot go on in a new file: ${name} is there already`, {
+        throw new Fault('io', `The audit log cannot go on in a new file: ${name} is there already`, {
           hint: 'Nothing is done that cannot be written down. A person can look with `handrail audit verify`.',
         })
       // What the next durable line is on top of must be on the disk, too.

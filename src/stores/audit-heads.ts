@@ -1,4 +1,4 @@
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { bootId } from '../host/heads.ts'
 import type { LogFile } from '../host/state-folder.ts'
 
@@ -44,8 +44,8 @@ export function lost({ last, durable, boot }: ExternalHead, end: Line): string |
   return `it is missing: the log had ${last.seq} entries, as its head kept apart says. It was removed, cut or put back to an older state`
 }
 
-export function broken(message: string): ToolError {
-  return new ToolError('E_IO', message, {
+export function broken(message: string): Fault {
+  return new Fault('io', message, {
     details: { audit: 'broken' },
     hint:
       'What cannot be written down is not done. A person can look with `handrail audit verify`, and start a new log that ' +

@@ -1,5 +1,5 @@
 import type { AuditEntry, AuditLine, AuditStream, AuditVerdict } from '../contracts/audit.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { runToEnd, runInSlices, wait, type Steps } from '../text/steps.ts'
 import type { Lock } from '../host/lock.ts'
 import type { LogFile, StateFolder } from '../host/state-folder.ts'
@@ -165,7 +165,7 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
     if (why !== undefined) throw broken(`The audit log was swapped under Handrail: ${why}`)
     const other = folder.swapped()
     if (other !== undefined)
-      throw new ToolError('E_IO', `A file or folder of Handrail's own state was swapped under it: ${other}`, {
+      throw new Fault('io', `A file or folder of Handrail's own state was swapped under it: ${other}`, {
         hint: 'Nothing is done on a state that others replace. Stop every Handrail on this project, look what stands there, and start again.',
       })
   }

@@ -1,5 +1,5 @@
 import type { Approval, TextPart } from '../contracts/approval.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { bounds } from '../contracts/kept.ts'
 import type { Database } from '../host/database.ts'
 
@@ -44,7 +44,7 @@ export function openCards(db: Database): Cards {
     keep(id, shown, texts = new Map()) {
       const body = JSON.stringify(shown)
       if (body.length > largestCard)
-        throw new ToolError('E_TOO_LARGE', `What a person would have to look at is ${body.length} characters long`, {
+        throw new Fault('too-large', `What a person would have to look at is ${body.length} characters long`, {
           details: { characters: body.length, most: largestCard },
           hint: 'Ask for less at once.',
         })

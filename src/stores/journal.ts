@@ -1,6 +1,6 @@
 import type { Change, Changed } from '../contracts/change.ts'
 import { isOnDisk, type Content } from '../contracts/content.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { sameState, type Snapshot } from '../contracts/snapshot.ts'
 import { runToEnd, runInSlices, type Steps } from '../text/steps.ts'
 import type { Written } from '../contracts/tool.ts'
@@ -292,8 +292,8 @@ export function openJournal(parts: {
 
 const nothing = Buffer.alloc(0)
 
-function movedMeanwhile(path: string): ToolError {
-  return new ToolError('E_CONFLICT', `${path} was changed by somebody else while this change was being made`, {
+function movedMeanwhile(path: string): Fault {
+  return new Fault('conflict', `${path} was changed by somebody else while this change was being made`, {
     details: { path },
     hint: 'Nothing of it was done. Look at the file again and make the call again.',
   })
@@ -347,9 +347,9 @@ function writtenAs({ path, id, bytes }: Snapshot): Written {
 
 const modeWord = (mode: number | undefined): string | null => (mode === undefined ? null : `mode ${mode.toString(8)}`)
 
-function moved(path: string, expected: string | null, found: string | null): ToolError {
+function moved(path: string, expected: string | null, found: string | null): Fault {
   const word = (state: string | null): string => (state === null ? 'absent' : state.replace(/[0-9a-f]{56}$/, ''))
-  return new ToolError('E_CONFLICT', `${path} changed since it was looked at`, {
+  return new Fault('conflict', `${path} changed since it was looked at`, {
     details: { path, expected: word(expected), found: word(found) },
     hint: 'Read the file again, make the dry run again, look at the new diff, then write.',
   })

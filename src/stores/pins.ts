@@ -1,4 +1,4 @@
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import type { Database } from '../host/database.ts'
 import type { Lock } from '../host/lock.ts'
 import { processName } from '../host/running.ts'
@@ -19,7 +19,7 @@ export interface Pins {
    */
   put(pin: Pin, forMs: number, signal?: AbortSignal): Promise<() => void>
   /** Why these paths cannot be changed now: one lies under the pin of another call. To be sure, ask with the project's lock in hand. */
-  conflict(paths: readonly string[], call: string): ToolError | undefined
+  conflict(paths: readonly string[], call: string): Fault | undefined
 }
 
 interface Row extends Pin {
@@ -61,16 +61,12 @@ export function openPins(db: Database, lock: Pick<Lock, 'hold'>): Pins {
   }
 }
 
-function inTheWay({ call, tool, scope }: Pin, paths: readonly string[]): ToolError {
+function inTheWay({ call, tool, scope }: Pin, paths: readonly string[]): Fault {
   const where = scope === '' ? 'the project' : scope
-  return new ToolError(
-    'E_CONFLICT',
-    `${tool} is running on ${where} as a person saw it (${call}), so nothing is changed there now`,
-    {
-      details: { running: call, tool, paths: paths.slice(0, 20) },
-      hint: 'Wait until that call has ended, then make this one again.',
-    },
-  )
+  return new Fault('conflict', `${tool} is running on ${where} as a person saw it (${call}), so nothing is changed there now`, {
+    details: { running: call, tool, paths: paths.slice(0, 20) },
+    hint: 'Wait until that call has ended, then make this one again.',
+  })
 }
 
 function stands({ process: name, until }: Row): boolean {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { largestInMemory, type Content } from '../contracts/content.ts'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { formOf, snapshotIdPattern, type Snapshot } from '../contracts/snapshot.ts'
 import type { Steps } from '../text/steps.ts'
 import type { Database } from '../host/database.ts'
@@ -100,7 +100,7 @@ export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore 
     latest: (path) => rows(`SELECT * FROM snapshots WHERE path = ? AND state = 'kept' ORDER BY ts DESC LIMIT 1`, path)[0],
     content(id) {
       if (!idForm.test(id))
-        throw new ToolError('E_BAD_ARGS', 'Not a snapshot id', { hint: 'Ids look like snap_20251101T093210_ab12cd34.' })
+        throw new Fault('bad-input', 'Not a snapshot id', { hint: 'Ids look like snap_20251101T093210_ab12cd34.' })
       const content = folder.read(`${id}.txt`)
       const described = folder.read(`${id}.meta.json`)
       if (!content || !described) throw gone(id)
@@ -229,7 +229,7 @@ function openKeep(folder: StateFolder, db: Database, flush: Flush, kept: string[
     try {
       yield* writeNew(folder.at(name), content, 0o600, (fd) => flush.one(fd))
     } catch (cause) {
-      if (cause instanceof ToolError) throw cause
+      if (cause instanceof Fault) throw cause
       throw flush.together ? ioFault(['snapshots', name], cause) : stateFault(`snapshots/${name}`, cause)
     }
   }
@@ -263,15 +263,15 @@ function raise(fault: Error): never {
   throw fault
 }
 
-function gone(id: string): ToolError {
-  return new ToolError('E_NOT_FOUND', `No such snapshot: ${id}`, {
+function gone(id: string): Fault {
+  return new Fault('not-found', `No such snapshot: ${id}`, {
     details: { snapshotId: id },
     hint: 'list_snapshots shows what is kept; old states are dropped by limits.snapshotRetention.',
   })
 }
 
-function broken(id: string, why: string): ToolError {
-  return new ToolError('E_PARSE_FAIL', `Snapshot ${id} is damaged: ${why}`, {
+function broken(id: string, why: string): Fault {
+  return new Fault('parse', `Snapshot ${id} is damaged: ${why}`, {
     details: { snapshotId: id },
     hint: 'Choose a neighbouring snapshot of the same file.',
   })

@@ -1,6 +1,6 @@
 import type { Server as HttpServer } from 'node:http'
 import { createServer, isIP, type Server } from 'node:net'
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import { oneLine } from '../text/printable.ts'
 
 interface Wanted {
@@ -14,7 +14,7 @@ interface Wanted {
 export function checkHost({ host, allowRemote }: Wanted): string {
   if (host === 'localhost') return '127.0.0.1'
   if (host === '127.0.0.1' || host === '::1') return host
-  const refuse = (message: string, hint: string): ToolError => new ToolError('E_BAD_ARGS', message, { hint })
+  const refuse = (message: string, hint: string): Fault => new Fault('bad-input', message, { hint })
   if (isIP(host) === 0)
     throw refuse(`Not an address: ${oneLine(host, 80)}`, 'Give an IP address of this machine, e.g. 127.0.0.1.')
   if (isEveryAddress(host)) throw refuse('Handrail does not listen on every address', 'Name one address of this machine.')
@@ -40,12 +40,12 @@ export function isOrigin(text: string): boolean {
 
 export function startFault(cause: NodeJS.ErrnoException, { host, port }: Wanted): Error {
   if (cause.code === 'EADDRINUSE')
-    return new ToolError('E_CONFLICT', `Port ${port} is in use`, {
+    return new Fault('conflict', `Port ${port} is in use`, {
       hint: 'Choose another with --port, or 0 for any free one.',
       cause,
     })
   if (cause.code === 'EADDRNOTAVAIL' || cause.code === 'EACCES')
-    return new ToolError('E_BAD_ARGS', `Cannot listen on ${host} port ${port}`, {
+    return new Fault('bad-input', `Cannot listen on ${host} port ${port}`, {
       hint: 'Choose another --host or --port.',
       cause,
     })

@@ -1,4 +1,4 @@
-import { ToolError } from '../contracts/errors.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 
 const longest = 512
 const mostGlobs = 100
@@ -164,8 +164,8 @@ function matchLetter(piece: Exclude<Piece, 'star'>, letter: string): boolean {
   return piece.set.some(([low, high]) => letter >= low && letter <= high) !== piece.not
 }
 
-function badGlob(glob: string, why: string): ToolError {
-  return new ToolError('E_BAD_ARGS', `Not a usable glob: ${glob.slice(0, 100)}: ${why}`, {
+function badGlob(glob: string, why: string): Fault {
+  return new Fault('bad-input', `Not a usable glob: ${glob.slice(0, 100)}: ${why}`, {
     hint: 'Give a pattern such as "**/*.txt" or "game/scene/*.txt".',
   })
 }

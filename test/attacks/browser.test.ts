@@ -83,7 +83,7 @@ describe.skipIf(noBrowser !== undefined)('B: pages reach only what is allowed', 
       `${evil}/`,
     ]) {
       expect((await world.fault('browser_action', { action: 'open', url })).code).toBe('E_POLICY_VIOLATION')
-      await attack(async ({ go }) => expect(go(url, 5_000)).rejects.toMatchObject({ code: 'E_POLICY_VIOLATION' }))
+      await attack(async ({ go }) => expect(go(url, 5_000)).rejects.toMatchObject({ reason: 'policy' }))
     }
     expect(reached).toEqual([])
   })
@@ -97,7 +97,7 @@ describe.skipIf(noBrowser !== undefined)('B: pages reach only what is allowed', 
       '/script': script(`location.href = '${evil}/script'`),
     }
     for (const path of ['/302', '/307', '/cloud'])
-      await attack(async ({ go }) => expect(go(home + path, 5_000)).rejects.toMatchObject({ code: 'E_POLICY_VIOLATION' }))
+      await attack(async ({ go }) => expect(go(home + path, 5_000)).rejects.toMatchObject({ reason: 'policy' }))
     for (const path of ['/refresh', '/script'])
       await attack(async (visit) => {
         await visit.go(home + path, 5_000).catch(() => undefined)
@@ -111,7 +111,7 @@ describe.skipIf(noBrowser !== undefined)('B: pages reach only what is allowed', 
     answers = { '/': html(`<a id="out" href="${evil}/click">out</a>`) }
     await attack(async (visit) => {
       await visit.go(`${home}/`, 5_000)
-      await expect(visit.click('#out', 5_000)).rejects.toMatchObject({ code: 'E_POLICY_VIOLATION' })
+      await expect(visit.click('#out', 5_000)).rejects.toMatchObject({ reason: 'policy' })
     })
     expect(reached).toEqual([])
   })
@@ -130,7 +130,7 @@ describe.skipIf(noBrowser !== undefined)('B: pages reach only what is allowed', 
     ]
     for (const url of schemes) {
       expect((await world.fault('browser_action', { action: 'open', url })).code).toBe('E_POLICY_VIOLATION')
-      await attack(async ({ go }) => expect(go(url, 5_000)).rejects.toMatchObject({ code: 'E_POLICY_VIOLATION' }))
+      await attack(async ({ go }) => expect(go(url, 5_000)).rejects.toMatchObject({ reason: 'policy' }))
     }
     for (const target of [
       ...schemes.filter((one) => !/^(about|javascript)/.test(one)),

@@ -164,7 +164,7 @@ describe('the word for a project', () => {
     expect(await fingerprint(folder, [])).toBe(first)
     writeFileSync(join(folder, '30', '50'), 'y')
     expect(await fingerprint(folder, [])).not.toBe(first)
-    await expect(fingerprint(folder, [], undefined, 100)).rejects.toMatchObject({ code: 'E_TOO_LARGE' })
+    await expect(fingerprint(folder, [], undefined, 100)).rejects.toMatchObject({ reason: 'too-large' })
     await expect(fingerprint(folder, [], AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone')
   })
 

@@ -1,7 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { describe, expect, test } from 'vitest'
 import type { Caller } from '../../src/contracts/call.ts'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
 import { openServe } from '../support/serve.ts'
 import { openWorld, type World } from '../support/world.ts'
 
@@ -15,7 +15,7 @@ async function asks(world: World, path: string, caller: Partial<Caller>): Promis
   try {
     await world.runtime.call('write_to_file', { path, content: '{}', dryRun: false }, whole, { approvalWaitMs: 0 })
   } catch (fault) {
-    if (!(fault instanceof ToolError)) throw fault
+    if (!(fault instanceof Fault)) throw fault
     const id = fault.details?.['approvalId']
     return { says: fault.message, ...(typeof id === 'string' && { id }) }
   }

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expand, filesThatRun, type RunClass } from '../../src/text/files-that-run/index.ts'
 import type { Approval } from '../../src/contracts/approval.ts'
 import { secretOn } from '../../src/text/secret-files.ts'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { errorCodeOf } from '../../src/contracts/faults/contract-000.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
 import { ask, withShell } from '../support/stage.ts'
 import { openWorld, type World } from '../support/world.ts'
 
@@ -20,8 +21,8 @@ async function write(path: string, content = `x ${count++}\n`, session = 'sess_t
     await world.call('write_to_file', { path, content, dryRun: false }, { session })
     return 'done'
   } catch (fault) {
-    const id = fault instanceof ToolError ? fault.details?.['approvalId'] : undefined
-    if (typeof id !== 'string') return (fault as ToolError).code
+    const id = fault instanceof Fault ? fault.details?.['approvalId'] : undefined
+    if (typeof id !== 'string') return errorCodeOf(fault as Fault)
     last = world.runtime.approvals.get(id)
     world.runtime.approvals.decide(id, { approve: false, by: 'test' })
     return 'asked'
@@ -36,7 +37,7 @@ async function agreed(path: string, content: string, session = 'sess_test'): Pro
     await world.call('write_to_file', input, { session })
     return 'done'
   } catch (fault) {
-    const id = String((fault as ToolError).details?.['approvalId'])
+    const id = String((fault as Fault).details?.['approvalId'])
     last = world.runtime.approvals.get(id)
     world.runtime.approvals.decide(id, { approve: true, by: 'test' })
     await world.call('write_to_file', input, { session })

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { errorCodeOf } from '../../src/contracts/faults/contract-000.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
 import type { Tool } from '../../src/contracts/tool.ts'
 import { longestContent, longestText, mostItems } from '../../src/kernel/bounds.ts'
 import { checkInput } from '../../src/kernel/check.ts'
@@ -67,7 +68,7 @@ function codeOf(tool: Tool, input: unknown): string {
     checkInput(tool, input)
     return 'ok'
   } catch (fault) {
-    if (fault instanceof ToolError) return fault.code
+    if (fault instanceof Fault) return errorCodeOf(fault)
     throw fault
   }
 }

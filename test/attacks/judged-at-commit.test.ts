@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { errorCodeOf } from '../../src/contracts/faults/contract-000.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
 import { approve, ask, withShell } from '../support/stage.ts'
 import { openWorld, type World } from '../support/world.ts'
 
@@ -14,8 +15,8 @@ const together = (world: World, calls: readonly [tool: string, input: Record<str
         await world.call(tool, { ...input, dryRun: false })
         return 'done'
       } catch (fault) {
-        if (!(fault instanceof ToolError)) throw fault
-        return fault.details?.['approvalId'] === undefined ? fault.code : 'asked'
+        if (!(fault instanceof Fault)) throw fault
+        return fault.details?.['approvalId'] === undefined ? errorCodeOf(fault) : 'asked'
       }
     }),
   )

@@ -1,7 +1,8 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { errorCodeOf } from '../../src/contracts/faults/contract-000.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
 import { ask, withShell } from '../support/stage.ts'
 import { openWorld, type World } from '../support/world.ts'
 
@@ -21,8 +22,8 @@ async function write(path: string, content = `x ${count++}\n`, on: World = world
     await on.call('write_to_file', { path, content, dryRun: false })
     return 'done'
   } catch (fault) {
-    const id = fault instanceof ToolError ? fault.details?.['approvalId'] : undefined
-    if (typeof id !== 'string') return (fault as ToolError).code
+    const id = fault instanceof Fault ? fault.details?.['approvalId'] : undefined
+    if (typeof id !== 'string') return errorCodeOf(fault as Fault)
     notes = on.runtime.approvals.get(id)?.card.notes?.join('\n') ?? ''
     on.runtime.approvals.decide(id, { approve: false, by: 'test' })
     return 'asked'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
 import { openWorld } from '../support/world.ts'
 
 /** What is too long or too much to be looked at may name anything: nothing of it is passed over in silence. */
@@ -37,6 +37,6 @@ test.for(Object.keys(cases))('%s', async (name) => {
   await using world = await openWorld({ flags, files: cases[name] ?? {} })
   const input = { path: 'tools/late.txt', content: 'x\n', dryRun: false }
   const fault = await world.call('write_to_file', input).catch((one: unknown) => one)
-  expect(fault).toBeInstanceOf(ToolError)
-  expect((fault as ToolError).details).toHaveProperty('approvalId')
+  expect(fault).toBeInstanceOf(Fault)
+  expect((fault as Fault).details).toHaveProperty('approvalId')
 })

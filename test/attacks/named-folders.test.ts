@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { errorCodeOf } from '../../src/contracts/faults/contract-000.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
 import { openWorld, type World } from '../support/world.ts'
 
 /** Settings that name a folder in which programs are looked for start what lies in it. */
@@ -11,8 +12,8 @@ async function write(world: World, path: string): Promise<string> {
     await world.call('write_to_file', { path, content: 'x\n', dryRun: false })
     return 'done'
   } catch (fault) {
-    if (!(fault instanceof ToolError)) throw fault
-    return fault.details?.['approvalId'] === undefined ? fault.code : 'asked'
+    if (!(fault instanceof Fault)) throw fault
+    return fault.details?.['approvalId'] === undefined ? errorCodeOf(fault) : 'asked'
   }
 }
 

@@ -4,7 +4,7 @@ import { connect, createServer as createTcp, type AddressInfo } from 'node:net'
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { findChromium } from '../../src/host/browser/find.ts'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
 import { noBrowser } from '../support/chromium.ts'
 import { signInByLink, visitAt } from '../support/person.ts'
 import { openServe, type Served } from '../support/serve.ts'
@@ -79,7 +79,7 @@ async function question(): Promise<string> {
       { approvalWaitMs: 0 },
     )
   } catch (fault) {
-    if (fault instanceof ToolError) return String(fault.details?.['approvalId'])
+    if (fault instanceof Fault) return String(fault.details?.['approvalId'])
     throw fault
   }
   throw new Error('nobody was asked')

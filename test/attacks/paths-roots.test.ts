@@ -14,7 +14,8 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { errorCodeOf, errorBodyOf } from '../../src/contracts/faults/contract-000.ts'
+import type { Fault } from '../../src/contracts/faults/fault.ts'
 import { openStdio, openWorld, runCli } from '../support/world.ts'
 import {
   allDenied,
@@ -307,7 +308,7 @@ test('P30 a state kept under looser rules is not shown under stricter ones', asy
   await world.reopen({ 'forbidden-dirs': 'vault' })
   const fault = await world.fault('restore_snapshot', { snapshotId })
   expect(fault.code).toBe('E_DENY_PATH')
-  expect(JSON.stringify(fault.toBody())).not.toContain('CANARY')
+  expect(JSON.stringify(errorBodyOf(fault))).not.toContain('CANARY')
 })
 
 attack('L01 list through a directory symlink', async (trap) => {
@@ -404,7 +405,7 @@ test('a forbidden folder named by a path is either obeyed or refused at the star
       code = 'read'
       code = (await world.fault('read_file', { path })).code
     } catch (thrown) {
-      if (code === 'refused at the start') expect((thrown as ToolError).code).toBe('E_BAD_ARGS')
+      if (code === 'refused at the start') expect(errorCodeOf(thrown as Fault)).toBe('E_BAD_ARGS')
     }
     expect([wanted, code]).toEqual([wanted, expect.stringMatching(/^(E_DENY_PATH|refused at the start)$/)])
   }

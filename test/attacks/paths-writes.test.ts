@@ -18,7 +18,8 @@ import {
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { errorCodeOf } from '../../src/contracts/faults/contract-000.ts'
+import type { Fault } from '../../src/contracts/faults/fault.ts'
 import { cleanEnv, openStdio, openWorld, program, runCli } from '../support/world.ts'
 import {
   type Answer,
@@ -392,7 +393,7 @@ test('W15 two appenders in two processes: every line once, none lost, none torn'
   const here = async (input: Record<string, unknown>): Promise<string> =>
     world.call('write_to_file', input).then(
       () => 'ok',
-      (fault: ToolError) => fault.code,
+      (fault: Fault) => errorCodeOf(fault),
     )
   const there = async (input: Record<string, unknown>): Promise<string> =>
     (await other.call('write_to_file', input)).error?.code ?? 'ok'

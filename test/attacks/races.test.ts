@@ -17,7 +17,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test, vi } from 'vitest'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { errorCodeOf, errorBodyOf } from '../../src/contracts/faults/contract-000.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
 import { runToEnd } from '../../src/text/steps.ts'
 import { openFiles } from '../../src/host/files.ts'
 import { pathRules } from '../../src/host/paths.ts'
@@ -131,9 +132,9 @@ async function openArena(kind: 'folder' | 'file'): Promise<Arena> {
       try {
         answer = await world.call(tool, input)
       } catch (thrown) {
-        if (!(thrown instanceof ToolError)) throw thrown
-        code = thrown.code
-        answer = thrown.toBody()
+        if (!(thrown instanceof Fault)) throw thrown
+        code = errorCodeOf(thrown)
+        answer = errorBodyOf(thrown)
       }
       counts[code] = (counts[code] ?? 0) + 1
       arena.seen(answer)
@@ -312,7 +313,7 @@ function codeOf(act: () => unknown): string {
     act()
     return 'ok'
   } catch (thrown) {
-    if (thrown instanceof ToolError) return thrown.code
+    if (thrown instanceof Fault) return errorCodeOf(thrown)
     throw thrown
   }
 }
@@ -350,11 +351,11 @@ test('compare: links, hard links, missing and wrong things are refused with the 
   ])
     expect([path, codeOf(() => files.read(path))]).toEqual([path, 'E_DENY_PATH'])
   for (const path of ['door', 'sub/door', 'link.txt'])
-    await expect(files.list(path), path).rejects.toMatchObject({ code: 'E_DENY_PATH' })
+    await expect(files.list(path), path).rejects.toMatchObject({ reason: 'path-denied' })
   for (const path of ['nothing.txt', 'nothing/at/all.txt', 'sub/a.txt/x'])
     expect([path, codeOf(() => files.read(path))]).toEqual([path, 'E_NOT_FOUND'])
   expect(codeOf(() => files.read('sub'))).toBe('E_IO')
-  await expect(files.list('sub/a.txt')).rejects.toMatchObject({ code: 'E_IO' })
+  await expect(files.list('sub/a.txt')).rejects.toMatchObject({ reason: 'io' })
 })
 
 test('compare: no write and no removal goes through a link', () => {
@@ -394,7 +395,7 @@ test('compare: both ways to walk give the same answers on the same tree', async 
     for (const path of paths) {
       const [one, two] = await Promise.allSettled([compared.files.list(path), other.list(path)])
       const codeIn = (end: PromiseSettledResult<unknown>): string =>
-        end.status === 'fulfilled' ? 'ok' : (end.reason as ToolError).code
+        end.status === 'fulfilled' ? 'ok' : errorCodeOf(end.reason as Fault)
       expect(['list', path, codeIn(one)]).toEqual(['list', path, codeIn(two)])
     }
     const scans: string[][] = []

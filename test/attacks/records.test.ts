@@ -2,7 +2,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, s
 import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { errorCodeOf, errorBodyOf } from '../../src/contracts/faults/contract-000.ts'
+import type { Fault } from '../../src/contracts/faults/fault.ts'
 import { openStdio, openWorld, runCli, type World } from '../support/world.ts'
 import { approve, auditText, codeOf, newCanary, noDiff, pending, state, unseen, write } from '../support/records.ts'
 
@@ -56,8 +57,8 @@ async function tampered(
   try {
     reply = JSON.stringify(await world.call('restore_snapshot', { snapshotId }))
   } catch (thrown) {
-    code = (thrown as ToolError).code
-    reply = JSON.stringify((thrown as ToolError).toBody())
+    code = errorCodeOf(thrown as Fault)
+    reply = JSON.stringify(errorBodyOf(thrown as Fault))
   }
   const { snapshots } = await world.call<{ snapshots: { id: string }[] }>('list_snapshots', {})
   expect(readFileSync(outside, 'utf8')).toBe(`${canary}\n`)

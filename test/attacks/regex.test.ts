@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { errorCodeOf } from '../../src/contracts/faults/contract-000.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
 import { openFiles } from '../../src/host/files.ts'
 import { pathRules } from '../../src/host/paths.ts'
 import { openRegexEngine } from '../../src/host/regex.ts'
@@ -20,7 +21,7 @@ const codeOf = async (doing: Promise<unknown>): Promise<string> =>
   doing.then(
     () => 'ok',
     (thrown: unknown) => {
-      if (thrown instanceof ToolError) return thrown.code
+      if (thrown instanceof Fault) return errorCodeOf(thrown)
       throw thrown
     },
   )
@@ -436,7 +437,7 @@ test('ripgrep and the fallback give equal results on generated trees', async () 
     for (const regex of regexes) await agree(engines, { regex })
     for (const path of ['a', 'b', '海', 'with space'])
       await agree(engines, { path, regex: 'a' }).catch((thrown: unknown) =>
-        expect((thrown as ToolError).code).toBe('E_NOT_FOUND'),
+        expect(errorCodeOf(thrown as Fault)).toBe('E_NOT_FOUND'),
       )
     for (const filePattern of [
       '*.txt',
@@ -564,7 +565,7 @@ test('both engines: one dialect, whichever engine is installed', async () => {
       [engines.fast, engines.plain].map((engine) =>
         find(engine, { regex }).then(
           (matches) => matches.map((match) => match.line).join(),
-          (fault: ToolError) => fault.code,
+          (fault: Fault) => errorCodeOf(fault),
         ),
       ),
     )

@@ -1,6 +1,7 @@
 import { chmodSync, mkdirSync, symlinkSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { errorCodeOf } from '../../src/contracts/faults/contract-000.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
 import { ask, withShell } from '../support/stage.ts'
 import { openWorld, type World } from '../support/world.ts'
 
@@ -18,8 +19,8 @@ async function call(tool: string, input: Record<string, unknown>, approve = fals
     await world.call(tool, { ...input, dryRun: false })
     return 'done'
   } catch (fault) {
-    const id = fault instanceof ToolError ? fault.details?.['approvalId'] : undefined
-    if (typeof id !== 'string') return (fault as ToolError).code
+    const id = fault instanceof Fault ? fault.details?.['approvalId'] : undefined
+    if (typeof id !== 'string') return errorCodeOf(fault as Fault)
     notes = world.runtime.approvals.get(id)?.card.notes?.join('\n') ?? ''
     world.runtime.approvals.decide(id, { approve, by: 'test' })
     if (approve) await world.call(tool, { ...input, dryRun: false })
@@ -89,7 +90,7 @@ test('what listed files start: hooks, installs, containers, and where git looks 
       await own.call('write_to_file', { path, content: 'x', dryRun: false })
       return 'done'
     } catch (fault) {
-      return (fault as ToolError).details?.['approvalId'] === undefined ? (fault as ToolError).code : 'asked'
+      return (fault as Fault).details?.['approvalId'] === undefined ? errorCodeOf(fault as Fault) : 'asked'
     }
   }
   for (const path of ['after.js', 'lint.js', 'check.py', 'host.txt', 'hooks/pre-commit', 'real-hook.txt'])

@@ -1,3 +1,5 @@
+import { errorBodyOf } from '../../src/contracts/faults/contract-000.ts'
+import type { Fault } from '../../src/contracts/faults/fault.ts'
 import { expect, test } from 'vitest'
 import { longestJudged, secretIn } from '../../src/text/secret-content.ts'
 import { agreed } from '../support/approve.ts'
@@ -100,7 +102,7 @@ test('a kept state of one is opened by nobody: not as a snapshot, not as a resou
     for (const [index, snapshotId] of ids.entries()) {
       const open = [granted, other].map((session) => world.call('restore_snapshot', { snapshotId }, { session }))
       const answers = await Promise.all([
-        ...open.map((one) => one.catch((fault: { toBody(): unknown }) => fault.toBody())),
+        ...open.map((one) => one.catch((fault: Fault) => errorBodyOf(fault))),
         peer.call('restore_snapshot', { snapshotId }),
         peer.client.readResource({ uri: `handrail://snapshots/${snapshotId}` }).catch((fault: Error) => fault.message),
       ])
@@ -126,7 +128,7 @@ test('nor what a program put something else in the place of; a person brings it 
   for (const { id } of kept) {
     const fault = await world.fault('restore_snapshot', { snapshotId: id })
     expect(fault.code).toBe('E_DENY_PATH')
-    expect(said(fault.toBody())).not.toContain(canary)
+    expect(said(errorBodyOf(fault))).not.toContain(canary)
   }
   const undone = await runCli(world.project, ['undo', '--last', '--yes'])
   expect(undone.code, undone.err).toBe(0)

@@ -1,3 +1,4 @@
+import { errorBodyOf } from '../../src/contracts/faults/contract-000.ts'
 import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -86,7 +87,7 @@ describe('tools', () => {
     ] as const) {
       const fault = await world.fault(tool, input)
       expect(fault.code, `${tool} ${path}`).toBe('E_DENY_PATH')
-      expect(said(fault.toBody())).not.toContain(canary)
+      expect(said(errorBodyOf(fault))).not.toContain(canary)
     }
     expect(said(await world.call('list_files', { path: folder }).catch((fault: Error) => fault.message))).not.toContain(
       `"${path.split('/').at(-1)}"`,
@@ -188,7 +189,7 @@ describe('programs', () => {
     expect(await soon(() => stagesLeft(world.base).some((stage) => existsSync(join(stage, 'upper/game/up.txt'))))).toBe(true)
     come(world.path(path))
     const fault = await running
-    expect(said(fault.toBody())).not.toContain(canary)
+    expect(said(errorBodyOf(fault))).not.toContain(canary)
     expect(fault.message).toContain(path)
     expect(fault.message).toContain('withheld')
     expect(existsSync(world.path('game/taken.txt'))).toBe(false)

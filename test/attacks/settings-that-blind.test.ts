@@ -1,7 +1,8 @@
 import { symlinkSync } from 'node:fs'
 import { afterEach, expect, test, vi } from 'vitest'
 import { Config } from '../../src/contracts/config.ts'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { errorCodeOf } from '../../src/contracts/faults/contract-000.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
 import { ask } from '../support/stage.ts'
 import { openWorld, type World } from '../support/world.ts'
 
@@ -17,8 +18,8 @@ async function write(world: World, path: string): Promise<string> {
     await world.call('write_to_file', { path, content: 'x\n', dryRun: false })
     return 'done'
   } catch (fault) {
-    if (!(fault instanceof ToolError)) throw fault
-    return fault.details?.['approvalId'] === undefined ? fault.code : 'asked'
+    if (!(fault instanceof Fault)) throw fault
+    return fault.details?.['approvalId'] === undefined ? errorCodeOf(fault) : 'asked'
   }
 }
 

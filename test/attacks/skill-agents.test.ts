@@ -1,4 +1,5 @@
 // @stage
+import { errorBodyOf } from '../../src/contracts/faults/contract-000.ts'
 import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -334,7 +335,7 @@ rm a.txt; ln -s b.txt a.txt; rm -r dir; echo file > dir; rm file; mkdir file; ec
     world.runtime.approvals.decide(asked.details?.['approvalId'] as string, { approve: true, by: 'me' })
     const fault = await world.fault('agent_run', input)
     expect(fault.code).toBe('E_TIMEOUT')
-    expect(JSON.stringify(fault.toBody())).not.toContain(key)
+    expect(JSON.stringify(errorBodyOf(fault))).not.toContain(key)
     const end = [...world.runtime.audit.lines()].findLast((line) => line.event === 'call.end')
     expect(readFileSync(world.state(end?.evidence?.[0] ?? ''), 'utf8')).toContain('by force: it ran longer than 10 s')
     expect(details(world, 'tool.agent_run').map((one) => one['exit_code'])).toEqual([null, 7, null, null])

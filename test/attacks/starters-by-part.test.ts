@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
 import { openWorld, type World } from '../support/world.ts'
 
 const flags = { 'approval-wait-ms': '0', 'write-requires-diff': 'false' }
@@ -10,7 +10,7 @@ async function write(world: World, path: string, content: string, approve = fals
     await world.call('write_to_file', input)
     return 'done'
   } catch (fault) {
-    const id = fault instanceof ToolError ? fault.details?.['approvalId'] : undefined
+    const id = fault instanceof Fault ? fault.details?.['approvalId'] : undefined
     if (typeof id !== 'string') throw fault
     notes = world.runtime.approvals.get(id)?.card.notes?.join('\n') ?? ''
     world.runtime.approvals.decide(id, { approve, by: 'test' })

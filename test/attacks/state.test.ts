@@ -24,7 +24,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, expect, test } from 'vitest'
-import { ToolError, type ErrorBody } from '../../src/contracts/errors.ts'
+import type { ErrorBody } from '../../src/contracts/faults/contract-000.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
+import { coded, type Coded } from '../support/coded.ts'
 import { openConnection } from '../../src/host/database.ts'
 import type { StateView } from '../../src/contracts/state.ts'
 import { sha256 } from '../../src/host/files.ts'
@@ -98,11 +100,11 @@ function stored(world: World): Record<string, unknown> {
   return Object.fromEntries(Object.entries(treeOf(world.state(''))).filter(([name]) => !/-(wal|shm)$/.test(name)))
 }
 
-function faultOf(act: () => unknown): ToolError {
+function faultOf(act: () => unknown): Coded {
   try {
     act()
   } catch (thrown) {
-    if (thrown instanceof ToolError) return thrown
+    if (thrown instanceof Fault) return coded(thrown)
     throw thrown
   }
   throw new Error('it did not fail')
@@ -213,7 +215,7 @@ test('state that is a link, a file, or somebody else’s is refused, and nothing
   await world.runtime.close()
   const [outside, base] = [join(world.base, 'outside'), join(world.base, 'state', 'handrail')]
   mkdirSync(outside)
-  const open = (state: string): ToolError =>
+  const open = (state: string): Coded =>
     faultOf(() => openRuntime({ project: world.project, state, environment: cleanEnv(world.base) }))
   symlinkSync(outside, join(world.base, 'link'))
   expect(open(join(world.base, 'link')).code).toBe('E_IO')
@@ -242,7 +244,7 @@ test('state and project never lie in each other, however either is named, and no
   await using world = await openWorld({ files: { 'a.txt': 'a', 'sub/b.txt': 'b' } })
   await world.runtime.close()
   symlinkSync(world.project, join(world.base, 'door'))
-  const open = (project: string, state: string | undefined, environment = {}): ToolError =>
+  const open = (project: string, state: string | undefined, environment = {}): Coded =>
     faultOf(() => openRuntime({ project, state, environment: { ...cleanEnv(world.base), ...environment } }))
   for (const state of [
     world.project,

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { ErrorBody } from '../../src/contracts/errors.ts'
+import { errorBodyOf } from '../../src/contracts/faults/contract-000.ts'
+import type { Fault } from '../../src/contracts/faults/fault.ts'
 import { approve, ask, endAllWith, noNamespaces, processesWith, soon, withShell } from '../support/stage.ts'
 import { openStdio, openWorld, type World } from '../support/world.ts'
 
@@ -169,7 +170,7 @@ test('the calls of one client that wait are bounded; it is told so, and another 
     world
       .call('search_files', { path: '.', regex: 'a' }, { ...greedy, signal: stop.signal })
       .then(() => undefined)
-      .catch((fault: { toBody(): ErrorBody }) => fault.toBody().error),
+      .catch((fault: Fault) => errorBodyOf(fault).error),
   )
   expect(await world.call('search_files', { path: '.', regex: 'a' }, honest)).toMatchObject({ matches: [{ path: 'a.txt' }] })
   const refused = (await Promise.all(doing)).filter((fault) => fault !== undefined)

@@ -1,7 +1,8 @@
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { whatRuns } from '../../src/text/files-that-run/index.ts'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { errorCodeOf } from '../../src/contracts/faults/contract-000.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
 import { hiddenTextNotes } from '../../src/text/hidden-text.ts'
 import { openWorld, type World } from '../support/world.ts'
 
@@ -12,9 +13,9 @@ async function said(world: World, path: string, more: Record<string, unknown> = 
     await world.call('write_to_file', { path, content: 'x\n', dryRun: false, ...more })
     return 'done'
   } catch (fault) {
-    const id = fault instanceof ToolError ? fault.details?.['approvalId'] : undefined
+    const id = fault instanceof Fault ? fault.details?.['approvalId'] : undefined
     if (typeof id === 'string') world.runtime.approvals.decide(id, { approve: false, by: 'test' })
-    return typeof id === 'string' ? 'asked' : (fault as ToolError).code
+    return typeof id === 'string' ? 'asked' : errorCodeOf(fault as Fault)
   }
 }
 

@@ -3,7 +3,8 @@ import { appendFileSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSy
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { errorCodeOf } from '../../src/contracts/faults/contract-000.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
 import { whatRuns } from '../../src/text/files-that-run/index.ts'
 import { starterNames } from '../../src/text/files-that-run/starters.ts'
 import { openWorld, type World } from '../support/world.ts'
@@ -18,8 +19,8 @@ async function write(world: World, path: string): Promise<string> {
     await world.call('write_to_file', { path, content: `x ${count++}\n`, dryRun: false })
     return 'done'
   } catch (fault) {
-    const id = fault instanceof ToolError ? fault.details?.['approvalId'] : undefined
-    if (typeof id !== 'string') return (fault as ToolError).code
+    const id = fault instanceof Fault ? fault.details?.['approvalId'] : undefined
+    if (typeof id !== 'string') return errorCodeOf(fault as Fault)
     notes = world.runtime.approvals.get(id)?.card.notes?.join('\n') ?? ''
     world.runtime.approvals.decide(id, { approve: false, by: 'test' })
     return 'asked'

@@ -2,7 +2,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Config } from '../../src/contracts/config.ts'
-import { errorTable, ToolError } from '../../src/contracts/errors.ts'
+import { errorTable, errorCodeOf } from '../../src/contracts/faults/contract-000.ts'
+import type { Fault } from '../../src/contracts/faults/fault.ts'
 import { openPolicy } from '../../src/kernel/policy.ts'
 import { catalogue } from '../../src/toolsets/index.ts'
 import { loadConfig } from '../../src/config/load.ts'
@@ -14,7 +15,7 @@ const codeOf = (act: () => void): string | undefined => {
     act()
     return undefined
   } catch (thrown) {
-    return (thrown as ToolError).code
+    return errorCodeOf(thrown as Fault)
   }
 }
 
@@ -106,7 +107,7 @@ proves('policy.sandbox-root', 'tools see only the folder it names, and it cannot
   for (const path of ['b.txt', '.', 'games/x', 'GAME/a.txt'])
     expect((await world.fault('read_file', { path })).code).toBe('E_DENY_PATH')
   world.settings({ policies: { sandboxRoot: '/' } })
-  await expect(world.reopen()).rejects.toMatchObject({ code: 'E_BAD_ARGS' })
+  await expect(world.reopen()).rejects.toMatchObject({ reason: 'bad-input' })
   world.settings({})
   await world.reopen().catch(() => undefined)
 })

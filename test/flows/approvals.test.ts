@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { Approval, ApprovalHead } from '../../src/contracts/approval.ts'
 import type { AuditLine } from '../../src/contracts/audit.ts'
-import type { ErrorBody } from '../../src/contracts/errors.ts'
+import type { ErrorBody } from '../../src/contracts/faults/contract-000.ts'
 import { cleanEnv, openStdio, openWorld, program, runCli, type CliEnd, type McpPeer, type World } from '../support/world.ts'
 
 const before = '{ "name": "game" }\n'

@@ -247,7 +247,7 @@ test('a call that waits for an answer ends where Handrail is closed, and the que
   await using world = await openWorld({ files: { 'package.json': '{}\n' }, flags: asks })
   const asked = follow(world, { events: (event) => event === 'approval.requested' })
   const doing = world.call('write_to_file', { path: 'package.json', content: '{"a":1}\n', dryRun: false })
-  const ended = expect(doing).rejects.toMatchObject({ code: 'E_IO', message: expect.stringContaining('closed') as string })
+  const ended = expect(doing).rejects.toMatchObject({ reason: 'io', message: expect.stringContaining('closed') as string })
   await asked.until(({ lines }) => lines.length === 1)
   await world.reopen()
   await ended

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
 import { withShell } from '../support/stage.ts'
 import { cleanEnv, openWorld, type World } from '../support/world.ts'
 
@@ -94,7 +94,7 @@ async function told(world: World, row: Row): Promise<{ answer: Told; approval?: 
   try {
     return { answer: await world.call<Told>(tool, input, { approvalWaitMs: 0 }) }
   } catch (fault) {
-    if (!(fault instanceof ToolError) || fault.details?.['approvalId'] === undefined) throw fault
+    if (!(fault instanceof Fault) || fault.details?.['approvalId'] === undefined) throw fault
     return { answer: fault.details['ran'] as Told, approval: String(fault.details['approvalId']) }
   }
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { AuditLine } from '../../src/contracts/audit.ts'
-import { errorTable, type ErrorBody, type ErrorCode } from '../../src/contracts/errors.ts'
+import { errorTable, type ErrorCode, type ErrorBody } from '../../src/contracts/faults/contract-000.ts'
 import { catalogue } from '../../src/toolsets/index.ts'
 import { openMcp, openServe, ways, type McpConnection, type Way } from '../support/serve.ts'
 import { openWorld, type World } from '../support/world.ts'

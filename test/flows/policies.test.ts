@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import Type from 'typebox'
 import { describe, expect, test } from 'vitest'
 import { leaves } from '../../src/config/load.ts'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
 import type { Runtime } from '../../src/contracts/runtime.ts'
 import { openRuntime } from '../../src/main.ts'
 import { cleanEnv, openStdio, openWorld, runCli } from '../support/world.ts'
@@ -317,7 +317,7 @@ describe('policies.sandboxRoot', () => {
 
   test.for(['missing', 'a.txt'])('%s is refused: it is no folder', async (wanted) => {
     await using home = openHome({ 'a.txt': '' })
-    expect(() => open(home, wanted)).toThrow(ToolError)
+    expect(() => open(home, wanted)).toThrow(Fault)
   })
 
   test.for(['project', 'pay$$me', 'a $& b', "it's $1", 'ünï'])(

@@ -409,7 +409,7 @@ describe('a running Terre', () => {
     try {
       const { output } = await auto.call('preview_scene', {}, caller)
       expect((output as Shown).url).toMatch(/^http:\/\/localhost:\d+\/preview#scene=start$/)
-      await expect(always.call('preview_scene', {}, caller)).rejects.toMatchObject({ code: 'E_PREVIEW_FAIL' })
+      await expect(always.call('preview_scene', {}, caller)).rejects.toMatchObject({ reason: 'preview' })
       expect(terre.said).toEqual([])
     } finally {
       await auto.close()

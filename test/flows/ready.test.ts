@@ -1,4 +1,5 @@
 // @stage
+import { errorBodyOf } from '../../src/contracts/faults/contract-000.ts'
 import { chmodSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -164,7 +165,7 @@ test('more secrets than can be covered: nothing is run, and it is said why', asy
   const many = Object.fromEntries(Array.from({ length: 3_100 }, (_, index) => [`.env.${index}`, 'KEY=1\n']))
   await using world = await openWorld({ files: many, flags: shownFirst })
   const fault = await world.fault('shell', { command: 'cat .env.1' })
-  expect(fault.toBody()).toMatchObject({
+  expect(errorBodyOf(fault)).toMatchObject({
     error: { code: 'E_UNSUPPORTED', message: expect.stringMatching(/^310\d places/) as string },
   })
   expect(stagesLeft(world.base)).toEqual([])

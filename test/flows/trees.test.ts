@@ -22,7 +22,8 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
+import { coded, type Coded } from '../support/coded.ts'
 import type { Form } from '../../src/contracts/snapshot.ts'
 import type { ToolContext, FileChange } from '../../src/contracts/tool.ts'
 import { runToEnd } from '../../src/text/steps.ts'
@@ -157,11 +158,11 @@ function pictureOf(project: string, below = ''): string[] {
   })
 }
 
-async function faultOf(act: () => Promise<unknown>): Promise<ToolError> {
+async function faultOf(act: () => Promise<unknown>): Promise<Coded> {
   try {
     await act()
   } catch (thrown) {
-    if (thrown instanceof ToolError) return thrown
+    if (thrown instanceof Fault) return coded(thrown)
     throw thrown
   }
   throw new Error('it did not fail')
@@ -279,7 +280,7 @@ test('a commit that cannot be finished leaves the tree and the timeline as they 
       {
         ...ground.change('late', 'x'),
         after: () => {
-          throw new ToolError('E_IO', 'gone')
+          throw new Fault('io', 'gone')
         },
       },
     ],
@@ -380,7 +381,7 @@ test('binary content is undone without lines to show', async () => {
   const call = nextCall()
   await ground.commit([ground.change('b', Buffer.from([0, 1, 2, 3, 4]))], call)
   writeFileSync(ground.at('b'), Buffer.from([0, 2, 3, 4, 5]))
-  await expect(ground.undo({ call })).rejects.toMatchObject({ code: 'E_CONFLICT', details: { changedSince: { hunks: [] } } })
+  await expect(ground.undo({ call })).rejects.toMatchObject({ reason: 'conflict', details: { changedSince: { hunks: [] } } })
   writeFileSync(ground.at('b'), Buffer.from([0, 1, 2, 3, 4]))
   await ground.undo({ call })
   expect(readFileSync(ground.at('b'))).toEqual(binary)
@@ -586,7 +587,7 @@ test('what a person saves while a change is being made stays, and nothing of the
       },
     })
     await expect(ground.commit([ground.change('b', 'agent\n'), saving('a', 'agent\n'), ...many])).rejects.toMatchObject({
-      code: 'E_CONFLICT',
+      reason: 'conflict',
     })
     await expect(
       ground.commit([ground.change('a', 'other\n'), saving('c', 'agent\n'), ground.change('gone', null)]),

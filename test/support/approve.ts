@@ -1,4 +1,4 @@
-import { ToolError } from '../../src/contracts/errors.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
 import type { Card } from '../../src/contracts/tool.ts'
 import type { World } from './world.ts'
 
@@ -13,7 +13,7 @@ export async function agreed<T = Record<string, unknown>>(
     try {
       return { answer: await world.call<T>(tool, input, { approvalWaitMs: 0 }), cards }
     } catch (fault) {
-      const id = fault instanceof ToolError ? fault.details?.['approvalId'] : undefined
+      const id = fault instanceof Fault ? fault.details?.['approvalId'] : undefined
       if (typeof id !== 'string' || cards.length > 3) throw fault
       const asked = world.runtime.approvals.get(id)
       if (asked?.state !== 'pending') throw fault

@@ -1,6 +1,6 @@
 import { mkdirSync, unlinkSync, writeFileSync } from 'node:fs'
 import { expect } from 'vitest'
-import type { ErrorCode } from '../../src/contracts/errors.ts'
+import type { ErrorCode } from '../../src/contracts/faults/contract-000.ts'
 import type { World } from './world.ts'
 
 /** Where a call happens: the project, and what earlier calls left to remember. */

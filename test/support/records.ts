@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { errorCodeOf } from '../../src/contracts/faults/contract-000.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
 import type { World } from './world.ts'
 
 export const noDiff = { 'write-requires-diff': 'false', 'approval-wait-ms': '0' }
@@ -20,7 +21,7 @@ export const codeOf = async (doing: Promise<unknown>): Promise<string> =>
   doing.then(
     () => 'ok',
     (thrown: unknown) => {
-      if (thrown instanceof ToolError) return thrown.code
+      if (thrown instanceof Fault) return errorCodeOf(thrown)
       throw thrown
     },
   )

@@ -5,7 +5,8 @@ import Type from 'typebox'
 import { leaves, loadConfig } from '../../src/config/load.ts'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import type { CallOptions, Caller } from '../../src/contracts/call.ts'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
+import { coded, type Coded } from './coded.ts'
 import { runInSlices } from '../../src/text/steps.ts'
 import { toolsUsing, type Tool } from '../../src/contracts/tool.ts'
 import { changedLines, lineDiff } from '../../src/text/diff.ts'
@@ -111,7 +112,7 @@ export interface Seat extends AsyncDisposable {
   tools: readonly string[]
   call(tool: string, input: unknown, given?: Given): Promise<Record<string, unknown>>
   /** The error a call ends with; fails where it does not. */
-  fault(tool: string, input: unknown, given?: Given): Promise<ToolError>
+  fault(tool: string, input: unknown, given?: Given): Promise<Coded>
 }
 
 export function seatOf(home: Home, tools: readonly Tool[], call: Kernel['call'], close: () => Promise<void>): Seat {
@@ -125,7 +126,7 @@ export function seatOf(home: Home, tools: readonly Tool[], call: Kernel['call'],
     call: doing,
     async fault(tool, input, given) {
       const outcome = await doing(tool, input, given).catch((thrown: unknown) => thrown)
-      if (outcome instanceof ToolError) return outcome
+      if (outcome instanceof Fault) return coded(outcome)
       throw new Error(`${tool} did not fail as it should: ${JSON.stringify(outcome)}`, { cause: outcome })
     },
     async [Symbol.asyncDispose]() {
@@ -236,7 +237,7 @@ const noStage = (): never => {
 
 export const defineTool = toolsUsing<object>('test')
 const Anything = Type.Object({}, { additionalProperties: true })
-export const form = { title: 'A test tool', description: 'For tests.', output: Anything, errors: [], examples: [] } as const
+export const form = { title: 'A test tool', description: 'For tests.', output: Anything, faults: [], examples: [] } as const
 
 export const one = (path: string, content: string): { files: { path: string; content: string }[] } => ({
   files: [{ path, content }],

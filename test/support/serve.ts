@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Client, SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
-import type { ErrorBody } from '../../src/contracts/errors.ts'
+import type { ErrorBody } from '../../src/contracts/faults/contract-000.ts'
 import { cleanEnv, program } from './world.ts'
 
 export interface Served {

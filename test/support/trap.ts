@@ -5,7 +5,8 @@ import { dirname, join } from 'node:path'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { expect, test } from 'vitest'
-import { ToolError } from '../../src/contracts/errors.ts'
+import { errorCodeOf, errorBodyOf } from '../../src/contracts/faults/contract-000.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
 import { cleanEnv, openWorld, program, type World } from './world.ts'
 
 export const isRoot = process.getuid?.() === 0
@@ -55,9 +56,9 @@ export async function openTrap(setting: Setting = {}): Promise<Trap> {
       replies.push(JSON.stringify(await world.call(tool, input, { ...(role && { role }) })))
       return 'ok'
     } catch (thrown) {
-      if (!(thrown instanceof ToolError)) throw thrown
-      replies.push(JSON.stringify(thrown.toBody()))
-      return thrown.code
+      if (!(thrown instanceof Fault)) throw thrown
+      replies.push(JSON.stringify(errorBodyOf(thrown)))
+      return errorCodeOf(thrown)
     }
   }
   return {

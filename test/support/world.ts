@@ -5,7 +5,9 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
-import { ToolError, type ErrorBody } from '../../src/contracts/errors.ts'
+import type { ErrorBody } from '../../src/contracts/faults/contract-000.ts'
+import { Fault } from '../../src/contracts/faults/fault.ts'
+import { coded, type Coded } from './coded.ts'
 import type { CallOptions, Caller } from '../../src/contracts/call.ts'
 import type { Operator } from '../../src/contracts/runtime.ts'
 import { projectFolderName } from '../../src/host/state-place.ts'
@@ -29,7 +31,7 @@ export interface World {
   /** The answer of a tool, through the kernel in this process. */
   call<T = Record<string, unknown>>(tool: string, input: unknown, options?: CallOptions & Partial<Caller>): Promise<T>
   /** The error a call ends with; fails where it does not. */
-  fault(tool: string, input: unknown, options?: CallOptions & Partial<Caller>): Promise<ToolError>
+  fault(tool: string, input: unknown, options?: CallOptions & Partial<Caller>): Promise<Coded>
   /** Dry run and write in one. */
   put(path: string, content: string): Promise<{ snapshotId: string }>
   /** Closes the runtime and opens a new one on the same project, as a restart does. */
@@ -87,7 +89,7 @@ export async function openWorld(
       try {
         await call(tool, input, given)
       } catch (thrown) {
-        if (thrown instanceof ToolError) return thrown
+        if (thrown instanceof Fault) return coded(thrown)
         throw thrown
       }
       throw new Error(`${tool} did not fail`)

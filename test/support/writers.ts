@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
-import type { ErrorBody } from '../../src/contracts/errors.ts'
+import type { ErrorBody } from '../../src/contracts/faults/contract-000.ts'
 import { cleanEnv, program } from './world.ts'
 
 /** What a call came to: an answer with its call id, the contract's error, or nothing because the process died first. */

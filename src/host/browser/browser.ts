@@ -1,6 +1,6 @@
 import { onAbort } from '../../text/aborts.ts'
 import type { BrowserContext, Page } from 'playwright-core'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { openEgress, type Egress } from './egress.ts'
 import { notAllowed, pageFault } from './faults.ts'
 import { findChromium, missingDriver } from './find.ts'
@@ -65,9 +65,9 @@ export function openBrowser(environment: Readonly<Record<string, string | undefi
   }
   const start = (): Promise<Chromium> => {
     clearTimeout(idle)
-    if (closed) throw new ToolError('E_PREVIEW_FAIL', 'This runtime is closed', { hint: 'Start Handrail again.' })
+    if (closed) throw new Fault('preview', 'This runtime is closed', { hint: 'Start Handrail again.' })
     const program = look()
-    if ('missing' in program) throw new ToolError('E_PREVIEW_FAIL', 'There is no browser here', { hint: program.missing })
+    if ('missing' in program) throw new Fault('preview', 'There is no browser here', { hint: program.missing })
     if (running) return running
     const mine = launchChromium(program.file, launchMs)
     running = mine
@@ -199,8 +199,8 @@ const leadMs = 200
 
 async function clickOne(page: Page, selector: string, timeoutMs: number): Promise<void> {
   const element = page.locator(selector)
-  const fail = (message: string, cause?: unknown): ToolError =>
-    new ToolError('E_PREVIEW_FAIL', message, {
+  const fail = (message: string, cause?: unknown): Fault =>
+    new Fault('preview', message, {
       details: { selector: selector.slice(0, 200) },
       hint: 'Take a screenshot to see the page; use a CSS selector that fits one element.',
       cause,
@@ -229,7 +229,7 @@ function within<T>(until: AbortSignal, limit: { timeoutMs: number; signal?: Abor
       reject(
         limit.signal?.aborted
           ? (limit.signal.reason as Error)
-          : new ToolError('E_TIMEOUT', `The page took longer than ${limit.timeoutMs} ms`, {
+          : new Fault('timeout', `The page took longer than ${limit.timeoutMs} ms`, {
               hint: 'Raise limits.browserTimeoutMs if it needs longer.',
             }),
       )

@@ -1,16 +1,16 @@
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 
 /** What the driver says of a page, in our words. */
-export function pageFault(cause: unknown, what: string): ToolError {
-  if (cause instanceof ToolError) return cause
+export function pageFault(cause: unknown, what: string): Fault {
+  if (cause instanceof Fault) return cause
   const text = cause instanceof Error ? cause.message : String(cause)
   if (cause instanceof Error && cause.name === 'TimeoutError')
-    return new ToolError('E_TIMEOUT', `The page did not answer in time: ${what.slice(0, 200)}`, {
+    return new Fault('timeout', `The page did not answer in time: ${what.slice(0, 200)}`, {
       hint: 'Is the server slow or stuck? Raise limits.browserTimeoutMs if it needs longer.',
       cause,
     })
   const net = /net::(ERR_[A-Z_]+)/.exec(text)?.[1]
-  return new ToolError('E_PREVIEW_FAIL', `The page could not be used${net ? ` (${net})` : ''}: ${what.slice(0, 200)}`, {
+  return new Fault('preview', `The page could not be used${net ? ` (${net})` : ''}: ${what.slice(0, 200)}`, {
     hint: /has been closed|crashed/i.test(text)
       ? 'The page or its browser ended; open it again.'
       : 'Check that a server listens there and that the address is right.',
@@ -18,9 +18,9 @@ export function pageFault(cause: unknown, what: string): ToolError {
   })
 }
 
-export function notAllowed(address: string, from?: string): ToolError {
-  return new ToolError(
-    'E_POLICY_VIOLATION',
+export function notAllowed(address: string, from?: string): Fault {
+  return new Fault(
+    'policy',
     from === undefined || from === address
       ? `Address not allowed: ${address.slice(0, 200)}`
       : `${from.slice(0, 200)} leads to an address that is not allowed: ${address.slice(0, 200)}`,

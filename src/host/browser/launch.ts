@@ -5,7 +5,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser as Driver } from 'playwright-core'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { startCleanupWatchdog } from '../process.ts'
 import { chromiumFlags } from './flags.ts'
 
@@ -79,7 +79,7 @@ export async function launchChromium(file: string, timeoutMs: number): Promise<C
     }
   } catch (cause) {
     await leave()
-    throw new ToolError('E_PREVIEW_FAIL', `Chromium did not start: ${firstLine(cause)}`, {
+    throw new Fault('preview', `Chromium did not start: ${firstLine(cause)}`, {
       details: { chromium: file },
       hint: isRoot()
         ? 'Try it by hand, or name another one in HANDRAIL_CHROMIUM.'

@@ -1,4 +1,4 @@
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import type { Browser, PageSession } from './browser.ts'
 import type { NetworkScope } from './network-scope.ts'
 
@@ -51,7 +51,7 @@ export function openPages(browser: Browser, scope: NetworkScope): Pages {
     async current(session) {
       const pageSession = await living(session)
       if (pageSession) return pageSession
-      throw new ToolError('E_PREVIEW_FAIL', 'No page is open in this session', {
+      throw new Fault('preview', 'No page is open in this session', {
         hint: 'Open one first: action "open" with a url. A page that is not used for five minutes is closed.',
       })
     },

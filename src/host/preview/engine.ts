@@ -1,7 +1,7 @@
 import { closeSync, constants, existsSync, fstatSync, openSync, readSync, realpathSync, statSync } from 'node:fs'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { secretOn } from '../../text/secret-files.ts'
 import type { Files } from '../files.ts'
 import { readSmall } from '../small-file.ts'
@@ -32,8 +32,8 @@ export function findEngine(files: Files, game: string, setting: string): Engine 
   throw noEngine('There is no WebGAL engine to show the game with')
 }
 
-function noEngine(message: string): ToolError {
-  return new ToolError('E_PREVIEW_FAIL', message, {
+function noEngine(message: string): Fault {
+  return new Fault('preview', message, {
     hint: 'Run `npm install webgal-engine` in the project, or set preview.engine to the folder of an engine (the one with index.html and assets/), or start WebGAL Terre.',
   })
 }
@@ -104,7 +104,7 @@ function folderEngine(folder: string, about: string): Engine {
         const filled = readSync(fd, bytes, 0, bytes.length, start)
         return { size: stat.size, bytes: bytes.subarray(0, filled) }
       } catch (fault) {
-        throw fault instanceof ToolError ? fault : notFound(path)
+        throw fault instanceof Fault ? fault : notFound(path)
       } finally {
         if (fd !== undefined) closeSync(fd)
       }
@@ -112,8 +112,8 @@ function folderEngine(folder: string, about: string): Engine {
   }
 }
 
-function notFound(path: string): ToolError {
-  return new ToolError('E_NOT_FOUND', `Not part of the engine: ${path}`, { hint: 'Check the engine.' })
+function notFound(path: string): Fault {
+  return new Fault('not-found', `Not part of the engine: ${path}`, { hint: 'Check the engine.' })
 }
 
 function hasFile(files: Files, path: string): boolean {

@@ -1,6 +1,6 @@
 import { homedir } from 'node:os'
 import { oneLine } from '../../text/printable.ts'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import type { Browser } from '../browser/browser.ts'
 import type { Files } from '../files.ts'
 import { findEngine } from './engine.ts'
@@ -42,7 +42,7 @@ export function openPreview(parts: {
   let closed = false
 
   const server = (game: string): Promise<PreviewServer> => {
-    if (closed) throw new ToolError('E_PREVIEW_FAIL', 'This runtime is closed', { hint: 'Start Handrail again.' })
+    if (closed) throw new Fault('preview', 'This runtime is closed', { hint: 'Start Handrail again.' })
     const running = serving.get(game) ?? servePreview(files, findEngine(files, game, settings.engine), game)
     serving.set(game, running)
     // What could not be started is started anew the next time.
@@ -57,7 +57,7 @@ export function openPreview(parts: {
         : { why: `Terre has its games in a folder named game, not in ${game}` }
     if (!('why' in found)) return found
     if (settings.terre === 'auto') return undefined
-    throw new ToolError('E_PREVIEW_FAIL', `The preview should come from WebGAL Terre, but ${found.why}`, {
+    throw new Fault('preview', `The preview should come from WebGAL Terre, but ${found.why}`, {
       hint: 'Start Terre and open this game in it, or set preview.terre to auto or never.',
     })
   }

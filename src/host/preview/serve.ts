@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { shareConnections } from '../../text/connections.ts'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { Refusal } from '../../contracts/refusal.ts'
 import type { Files } from '../files.ts'
 import { openPeers } from '../peer.ts'
@@ -215,7 +215,7 @@ function rangeOf(asked: string | undefined, size: number): { start: number; end:
 function turnAway(request: IncomingMessage, response: ServerResponse, thrown: unknown): void {
   if (response.headersSent) return void response.destroy()
   const status =
-    thrown instanceof Refusal ? thrown.status : !(thrown instanceof ToolError) ? 500 : thrown.code === 'E_DENY_PATH' ? 403 : 404
+    thrown instanceof Refusal ? thrown.status : !(thrown instanceof Fault) ? 500 : thrown.reason === 'path-denied' ? 403 : 404
   // A file that is not there keeps its type: a script of another type would be a second complaint about the same thing.
   const type = thrown instanceof Refusal ? 'text/plain; charset=utf-8' : mediaType((request.url ?? '').split('?', 1)[0] as string)
   response.writeHead(status, { 'Content-Type': type })

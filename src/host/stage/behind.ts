@@ -1,5 +1,5 @@
 import { opendirSync } from 'node:fs'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { quotedName } from '../../text/printable.ts'
 import type { Steps } from '../../text/steps.ts'
 import { sha256 } from '../files.ts'
@@ -77,8 +77,8 @@ function asSeen(content: Buffer, pathState: PathState, path: string): Buffer {
   throw movedBehind(path)
 }
 
-export function movedBehind(path: string): ToolError {
-  return new ToolError('E_CONFLICT', `${path} was changed while what a link leads to was being shown`, {
+export function movedBehind(path: string): Fault {
+  return new Fault('conflict', `${path} was changed while what a link leads to was being shown`, {
     details: { path },
     hint: 'Nothing was applied. Make the call again.',
   })

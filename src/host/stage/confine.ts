@@ -1,5 +1,5 @@
 import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync } from 'node:fs'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { shellWords } from '../../text/shell-words.ts'
 import type { Mask } from './masks.ts'
 import type { Place } from './entries.ts'
@@ -116,7 +116,7 @@ export function confine(view: View, flags: ReadonlySet<string>, programFile: num
     '/',
   ]
   if (words.length <= mostWords) return words
-  throw new ToolError('E_UNSUPPORTED', `${view.hidden.length} places are hidden from programs, more than can be`, {
+  throw new Fault('unsupported', `${view.hidden.length} places are hidden from programs, more than can be`, {
     details: { hidden: view.hidden.slice(0, 10).map(({ at }) => at.toString()) },
     hint: 'Nothing was run. Keep such files in fewer folders outside the project, or name what programs may see in stage.stageVisible.',
   })

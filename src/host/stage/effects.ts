@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { lstatSync, opendirSync, type Stats } from 'node:fs'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import type { Effect, SkippedChange } from '../../contracts/stage.ts'
 import { sorted, wait, type Steps } from '../../text/steps.ts'
 import type { PathRules } from '../paths.ts'
@@ -271,7 +271,7 @@ function* pathState(root: Root, names: readonly string[]): Steps<PathState | und
   try {
     return yield* pathStateInSteps(root, names)
   } catch (fault) {
-    if (fault instanceof ToolError && (fault.code === 'E_DENY_PATH' || fault.code === 'E_NOT_FOUND')) return undefined
+    if (fault instanceof Fault && (fault.reason === 'path-denied' || fault.reason === 'not-found')) return undefined
     throw fault
   }
 }
@@ -295,7 +295,7 @@ function refusal(rules: PathRules, names: readonly string[]): string | undefined
     splitPath(names.join('/'), rules)
     return undefined
   } catch (fault) {
-    if (fault instanceof ToolError) return fault.message.replace(/^Path not allowed: /, '')
+    if (fault instanceof Fault) return fault.message.replace(/^Path not allowed: /, '')
     throw fault
   }
 }
@@ -303,7 +303,7 @@ function refusal(rules: PathRules, names: readonly string[]): string | undefined
 function refuseIfMoved({ lower, since }: StageSides, path: string): void {
   const stat = lstatSync(`${lower.path}/${path}`, { bigint: true, throwIfNoEntry: false })
   if (stat && !stat.isDirectory() && stat.ctimeNs > since)
-    throw new ToolError('E_CONFLICT', `${path} was changed by somebody else while the program ran`, {
+    throw new Fault('conflict', `${path} was changed by somebody else while the program ran`, {
       details: { path },
       hint: 'Look at the file and run the program again; nothing of this run was applied.',
     })

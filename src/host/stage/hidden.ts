@@ -1,5 +1,5 @@
 import { accessSync, constants, lstatSync, type Stats } from 'node:fs'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { secretAt } from '../../text/secret-files.ts'
 import { openPace } from '../../text/steps.ts'
 import { deepest } from '../paths.ts'
@@ -133,7 +133,7 @@ export function watchHidden(root: string, sorting: VisibilityRules, kind: Kind =
   /** Nobody knows what is in it, so a program finds nothing there. */
   const shut = (folder: Folder): Folder[] => {
     if (folder === top)
-      throw new ToolError('E_IO', `${root} cannot be listed, so it is not known what programs must not see there`, {
+      throw new Fault('io', `${root} cannot be listed, so it is not known what programs must not see there`, {
         details: { path: root },
         hint: 'Nothing was run. Let your user list that folder: chmod u+rx.',
       })

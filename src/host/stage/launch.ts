@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import type { CapturedOutput, Program, ProgramResult } from '../../contracts/stage.ts'
 import { runProcess, type ProcessEnd } from '../process.ts'
 import { canAct, endIfStill, gone, markName, processName } from '../running.ts'
@@ -254,7 +254,7 @@ function deferredBytes(): { bytes: Promise<Buffer>; say: (bytes: Buffer) => void
 /** A program whose stage could not be set up never ran. */
 export function mustHaveStarted({ ran, code }: LaunchEnd, errors: CapturedOutput): void {
   if (ran) return
-  throw new ToolError('E_UNSUPPORTED', `The stage could not be set up (${code}): ${errors.text.trim().slice(0, 300)}`, {
+  throw new Fault('unsupported', `The stage could not be set up (${code}): ${errors.text.trim().slice(0, 300)}`, {
     hint: 'Nothing was run. `handrail doctor` says what confinement there is.',
   })
 }

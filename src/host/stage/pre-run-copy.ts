@@ -16,7 +16,7 @@ import { copyFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Earlier } from '../../contracts/change.ts'
 import { largestInMemory, type Content } from '../../contracts/content.ts'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import type { Form } from '../../contracts/snapshot.ts'
 import { wait, type Steps } from '../../text/steps.ts'
 import type { PathRules } from '../paths.ts'
@@ -58,8 +58,8 @@ export function* makePreRunCopy(root: Root, rules: PathRules, folder: string, mo
     yield
     bytes += stat.isFile() ? Number(stat.size) : 0
     if (before.size >= mostFiles || bytes > mostBytes)
-      throw new ToolError(
-        'E_UNSUPPORTED',
+      throw new Fault(
+        'unsupported',
         `The project is too large to keep a copy for undo (${mostFiles} files, ${mostBytes} bytes)`,
         {
           hint: 'Install bubblewrap so that programs run on a stage, which copies nothing; `handrail doctor` says what is missing.',

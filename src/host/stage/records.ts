@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, constants, existsSync, openSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import type { Effect, ProgramResult } from '../../contracts/stage.ts'
 import type { Steps } from '../../text/steps.ts'
 import { readChunks, writeChunks } from '../chunks.ts'
@@ -141,8 +141,8 @@ export function mustHaveRoom(places: readonly string[], bytes: number, diskBytes
   const waiting = stagesBelow(places).flatMap(({ record }) => (record?.approval === undefined ? [] : [record.bytes ?? 0]))
   const all = waiting.reduce((sum, one) => sum + one, bytes)
   if (waiting.length < mostWaiting && all <= mostWaitingTimes * diskBytes) return
-  throw new ToolError(
-    'E_POLICY_VIOLATION',
+  throw new Fault(
+    'policy',
     `The changes of ${waiting.length} programs wait for a person already; with these that would be ${all} bytes (most: ${mostWaiting} programs, ${mostWaitingTimes * diskBytes} bytes)`,
     {
       details: { waiting: waiting.length },

@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import type { CapturedOutput, Program, ProgramResult } from '../../contracts/stage.ts'
 import { openSerialQueue } from '../../text/serial-queue.ts'
 import { captureBothEnds, type OutputCapture } from '../output.ts'
@@ -81,7 +81,7 @@ export function openServers(parts: ServerParts): Servers {
     if (current && !current.end && !current.ending && current.name === name) return answer(current, program)
     await current?.stop(stopped)
     signal?.throwIfAborted()
-    if (closed) throw new ToolError('E_IO', 'Handrail is closing', { hint: 'Start the server again when it is back.' })
+    if (closed) throw new Fault('io', 'Handrail is closing', { hint: 'Start the server again when it is back.' })
     const before = current && farewell(current, program)
     const hiddenView = parts.hiddenViewOf(program)
     const hides = await hiddenView.scan()
@@ -110,7 +110,7 @@ export function openServers(parts: ServerParts): Servers {
   return {
     run(found, program, origin, signal) {
       if (!found.confined)
-        throw new ToolError('E_UNSUPPORTED', `A program that keeps running is run confined or not at all. ${found.says}`, {
+        throw new Fault('unsupported', `A program that keeps running is run confined or not at all. ${found.says}`, {
           hint: 'Start the server yourself, in a terminal. `handrail doctor` says what is missing to confine it.',
         })
       if (program.serves === 'stop') return stop(program)

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { canonical } from '../../text/canonical.ts'
 import type { Change } from '../../contracts/change.ts'
 import { largestInMemory, type Content } from '../../contracts/content.ts'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import type { Effect, ProgramResult, Sides } from '../../contracts/stage.ts'
 import type { Staged } from '../../contracts/staged.ts'
 import { each, runInSlices, type Steps } from '../../text/steps.ts'
@@ -179,8 +179,8 @@ function asFound(content: Buffer, found: PathState | undefined, path: string): B
 }
 
 /** A stage that somebody touched since it was read is none. */
-function touched(path: string, cause?: unknown): ToolError {
-  return new ToolError('E_CONFLICT', `${path} is not what it was on the stage when the program ended`, {
+function touched(path: string, cause?: unknown): Fault {
+  return new Fault('conflict', `${path} is not what it was on the stage when the program ended`, {
     details: { path },
     hint: 'Somebody changed the stage itself. Nothing was applied; make the call again.',
     cause,

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { TextPart } from '../../contracts/approval.ts'
 import type { Config } from '../../contracts/config.ts'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import type { Confinement, SkippedChange, Program, ProgramResult } from '../../contracts/stage.ts'
 import type { Staged } from '../../contracts/staged.ts'
 import { runToEnd, runInSlices } from '../../text/steps.ts'
@@ -111,7 +111,7 @@ export function openStages(parts: StageParts): Stages {
   const readsOf = (program: Program): string[] => {
     const refused = refusedReads()
     if (refused.length)
-      throw new ToolError('E_UNSUPPORTED', `stage.stageReads names what no program may see: ${refused.join(', ')}`, {
+      throw new Fault('unsupported', `stage.stageReads names what no program may see: ${refused.join(', ')}`, {
         hint: 'Nothing was run. Name the toolchain’s own folder there, not one that holds more than it.',
       })
     const asked = [...settings.stageReads, ...(program.reads ?? [])].filter((path) => !holds(project.path, path))
@@ -277,7 +277,7 @@ export function openStages(parts: StageParts): Stages {
       if (program.serves) return withoutEffect(await servers.run(found, program, origin, signal))
       if (found.confined) return confined(found, program, origin, signal)
       if (settings.unconfined === 'ask') return unconfined(program, origin, signal)
-      throw new ToolError('E_UNSUPPORTED', `Programs cannot be confined here, so none is run. ${found.says}`, {
+      throw new Fault('unsupported', `Programs cannot be confined here, so none is run. ${found.says}`, {
         hint: '`handrail doctor` says what is missing. stage.unconfined "ask" would run it after a person agreed.',
       })
     },
@@ -323,7 +323,7 @@ export function openStages(parts: StageParts): Stages {
 /** What it may have read it must not tell. */
 function mustHaveSeenNone(seen: Exposure | undefined): void {
   if (!seen) return
-  throw new ToolError('E_CONFLICT', `A program must not see this, so it was ended and its output is withheld: ${seen.says}`, {
+  throw new Fault('conflict', `A program must not see this, so it was ended and its output is withheld: ${seen.says}`, {
     details: { path: seen.path },
     hint: 'None of its changes were applied. Make the call again: that file is hidden then.',
   })
@@ -358,5 +358,5 @@ function usablePlace(homes: readonly string[], project: string): string {
       continue
     }
   }
-  throw new ToolError('E_IO', 'No folder for stages can be made', { hint: `Tried ${homes.join(', ')}. Set stage.stagePlace.` })
+  throw new Fault('io', 'No folder for stages can be made', { hint: `Tried ${homes.join(', ')}. Set stage.stagePlace.` })
 }

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
-import { asToolError, ToolError } from '../../contracts/errors.ts'
+import { errorCodeOf, errorBodyOf } from '../../contracts/faults/contract-000.ts'
+import { Fault, asFault } from '../../contracts/faults/fault.ts'
 import { dangerFlags, type Operator, type RuntimeOptions } from '../../contracts/runtime.ts'
 import type { Command, CliDependencies, Option } from './command.ts'
 import { approvals } from './commands/approvals.ts'
@@ -83,7 +84,7 @@ export async function runCli(
   let json = rest.includes('--json')
   try {
     if (!command)
-      throw new ToolError('E_BAD_ARGS', `Unknown command: ${first}`, {
+      throw new Fault('bad-input', `Unknown command: ${first}`, {
         hint: `Commands: ${commands.map((one) => one.name).join(', ')}. \`handrail --help\` explains them.`,
       })
     const { options, words } = parse(command, rest, flags)
@@ -113,7 +114,7 @@ export async function runCli(
       dependencies,
     })
   } catch (thrown) {
-    return report(asToolError(thrown), json)
+    return report(asFault(thrown), json)
   }
 }
 
@@ -126,16 +127,16 @@ function openFor({ name }: Command, dependencies: CliDependencies, wanted: Runti
   return runtime
 }
 
-function report(fault: ToolError, json: boolean): number {
-  const code = fault.code === 'E_BAD_ARGS' ? 2 : 1
+function report(fault: Fault, json: boolean): number {
+  const code = fault.reason === 'bad-input' ? 2 : 1
   if (json) {
-    warn(JSON.stringify(fault.toBody()))
+    warn(JSON.stringify(errorBodyOf(fault)))
     return code
   }
-  warnFolded(`${fault.code} ${printable(fault.message)}`, (text) => text.replace(fault.code, red))
+  warnFolded(`${errorCodeOf(fault)} ${printable(fault.message)}`, (text) => text.replace(errorCodeOf(fault), red))
   if (fault.hint) warnFolded(`→ ${printable(fault.hint)}`)
   if (fault.details && Object.keys(fault.details).length) warnFolded(printable(JSON.stringify(fault.details)), dim)
-  if (fault.code === 'E_INTERNAL' && fault.cause) warn(dim(String((fault.cause as Error).stack ?? fault.cause)))
+  if (fault.reason === 'internal' && fault.cause) warn(dim(String((fault.cause as Error).stack ?? fault.cause)))
   return code
 }
 
@@ -158,7 +159,7 @@ function parse(
     })
     return { options: values as Record<string, string | boolean | undefined>, words: positionals }
   } catch (cause) {
-    throw new ToolError('E_BAD_ARGS', (cause as Error).message.split('. ')[0] as string, {
+    throw new Fault('bad-input', (cause as Error).message.split('. ')[0] as string, {
       hint: `${command.usage}. \`handrail ${command.name} --help\` explains it.`,
     })
   }

@@ -1,4 +1,5 @@
-import { errorTable, type ToolError } from '../../contracts/errors.ts'
+import { errorTable, errorBodyOf } from '../../contracts/faults/contract-000.ts'
+import type { Fault } from '../../contracts/faults/fault.ts'
 import type { Attachment, Tool } from '../../contracts/tool.ts'
 
 const drawn = (path: string): { src: string; mimeType: string; sizes: string[] }[] => [
@@ -86,8 +87,8 @@ export function toWire(message: object): string {
 }
 
 /** The contract's error object, as text: clients reject it in `structuredContent` where an output schema exists. */
-export function toErrorResult(fault: ToolError): Record<string, unknown> {
-  return { content: [{ type: 'text', text: JSON.stringify(fault.toBody()) }], isError: true }
+export function toErrorResult(fault: Fault): Record<string, unknown> {
+  return { content: [{ type: 'text', text: JSON.stringify(errorBodyOf(fault)) }], isError: true }
 }
 
 export const instructions = [

@@ -1,6 +1,7 @@
 import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from '@modelcontextprotocol/server'
 import type { Caller } from '../../contracts/call.ts'
-import { asToolError } from '../../contracts/errors.ts'
+import { errorBodyOf } from '../../contracts/faults/contract-000.ts'
+import { asFault } from '../../contracts/faults/fault.ts'
 import type { Runtime } from '../../contracts/runtime.ts'
 
 /** One kind of address: how it is listed, which tool reads it, and what may be filled in. Reading goes the road of any call. */
@@ -122,9 +123,9 @@ export async function readResource(runtime: Runtime, uri: string, caller: Caller
       const { output } = await runtime.call(kind.tool, kind.input(found[1] ?? ''), caller, { signal, asResource: true })
       return { contents: [{ uri, mimeType: kind.says.mimeType, text: kind.text(output as Record<string, unknown>) }] }
     } catch (thrown) {
-      const fault = asToolError(thrown)
-      if (fault.code === 'E_NOT_FOUND' || fault.code === 'E_BAD_ARGS') throw new ResourceNotFoundError(uri)
-      throw new ProtocolError(ProtocolErrorCode.InternalError, fault.message, fault.toBody().error)
+      const fault = asFault(thrown)
+      if (fault.reason === 'not-found' || fault.reason === 'bad-input') throw new ResourceNotFoundError(uri)
+      throw new ProtocolError(ProtocolErrorCode.InternalError, fault.message, errorBodyOf(fault).error)
     }
   }
   throw new ResourceNotFoundError(uri.slice(0, 1_000))

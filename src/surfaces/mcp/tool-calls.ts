@@ -1,6 +1,6 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
 import type { CallOptions, Caller } from '../../contracts/call.ts'
-import { asToolError, ToolError } from '../../contracts/errors.ts'
+import { Fault, asFault } from '../../contracts/faults/fault.ts'
 import type { Approval } from '../../contracts/approval.ts'
 import type { Runtime } from '../../contracts/runtime.ts'
 import type { Attachment } from '../../contracts/tool.ts'
@@ -168,22 +168,22 @@ export function createToolCallHandler(
       return await perform(opened || !(form || url || answered))
     } catch (thrown) {
       if (thrown instanceof ProtocolError) throw thrown
-      let fault = asToolError(thrown)
-      if (fault.code === 'E_UNSUPPORTED' && !tool) throw unknownTool(name)
-      const id = fault.code === 'E_POLICY_VIOLATION' ? fault.details?.['approvalId'] : undefined
+      let fault = asFault(thrown)
+      if (fault.reason === 'unsupported' && !tool) throw unknownTool(name)
+      const id = fault.reason === 'policy' ? fault.details?.['approvalId'] : undefined
       const approval = typeof id === 'string' ? runtime.approvals.get(id) : undefined
       if (approval && reading.has(approval.id) && !answered && approval.state === 'pending') {
         // The form for it is still open: one question is one form, so this call waits for that one.
         try {
           return await perform(true)
         } catch (again) {
-          fault = asToolError(again)
+          fault = asFault(again)
         }
       } else if (!answered) {
         const question = questionFor(approval, about, given)
         if (question) return put(question)
       }
-      if (fault.code === 'E_INTERNAL') logFault('handrail:', fault.cause ?? fault)
+      if (fault.reason === 'internal') logFault('handrail:', fault.cause ?? fault)
       const closed = answered?.state.approval !== undefined && approval?.state === 'pending' && answered.action !== 'none'
       return { result: toErrorResult(closed ? unansweredForm(fault) : fault) }
     } finally {
@@ -196,8 +196,8 @@ export function createToolCallHandler(
 export const waitingForPerson = "waiting for a person's answer"
 
 /** A form that was closed is no answer, and a model must not take it for one. */
-function unansweredForm(fault: ToolError): ToolError {
-  return new ToolError(fault.code, fault.message, {
+function unansweredForm(fault: Fault): Fault {
+  return new Fault(fault.reason, fault.message, {
     details: { ...fault.details, form: 'closed without an answer' },
     hint: `The form was closed without an answer, by the client itself or by the person: that is neither a yes nor a no. Tell the person. ${fault.hint ?? ''}`,
   })

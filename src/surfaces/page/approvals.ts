@@ -1,5 +1,5 @@
 import type { Approval } from '../../contracts/approval.ts'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { oneLine } from '../../text/printable.ts'
 import type { Runtime } from '../../contracts/runtime.ts'
 import { Refusal } from '../../contracts/refusal.ts'
@@ -54,10 +54,10 @@ async function decide(runtime: Runtime, personAuth: PersonAuth, approval: Approv
     const unread = form.get('unread') === 'yes'
     runtime.approvals.decide(id, { approve: decision === 'approve', by: 'person@page', unread, ...(note !== '' && { note }) })
   } catch (fault) {
-    if (fault instanceof ToolError && fault.code === 'E_POLICY_VIOLATION')
+    if (fault instanceof Fault && fault.reason === 'policy')
       throw new Refusal(400, 'Not all of it was shown: read the rest, or say on the form that you agree unread.')
     // Somebody was quicker; the page shows what they said.
-    if (!(fault instanceof ToolError) || fault.code !== 'E_CONFLICT') throw fault
+    if (!(fault instanceof Fault) || fault.reason !== 'conflict') throw fault
   }
   goTo(incoming.response, `/approvals/${id}`)
 }

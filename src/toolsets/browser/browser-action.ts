@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { closed, named } from '../../contracts/shapes.ts'
 import { tooLarge } from '../../host/files.ts'
 import { pageFault } from '../../host/browser/faults.ts'
@@ -41,7 +41,7 @@ export const browserAction = defineTool({
     },
     closed,
   ),
-  errors: ['E_POLICY_VIOLATION', 'E_PREVIEW_FAIL', 'E_TIMEOUT', 'E_DENY_PATH', 'E_BAD_ARGS', 'E_TOO_LARGE'],
+  faults: ['policy', 'preview', 'timeout', 'path-denied', 'bad-input', 'too-large'],
   examples: [],
   developer: true,
   waits: true,
@@ -49,7 +49,7 @@ export const browserAction = defineTool({
   // An address elsewhere is a matter of policy, not of form (seed 000 §4.2); it must not come out as a bad argument.
   normalizeInput(raw) {
     if (raw['action'] === 'open' && typeof raw['url'] === 'string' && !new RegExp(local).test(raw['url']))
-      throw new ToolError('E_POLICY_VIOLATION', `Address not allowed: ${raw['url'].slice(0, 200)}`, {
+      throw new Fault('policy', `Address not allowed: ${raw['url'].slice(0, 200)}`, {
         hint: 'Only http(s)://localhost and http(s)://127.0.0.1 can be opened.',
       })
     return raw
@@ -89,7 +89,7 @@ function pictureAt(path: string, { files, screenshotDir }: BrowserUse): string {
   const folder = files.normal(screenshotDir)
   const below = asked.startsWith(`${folder}/`) ? asked.slice(folder.length + 1) : asked
   if (below === '' || /\.(?!png$)[^./]+$/i.test(below))
-    throw new ToolError('E_BAD_ARGS', `A picture is a .png file: ${path.slice(0, 200)}`, {
+    throw new Fault('bad-input', `A picture is a .png file: ${path.slice(0, 200)}`, {
       hint: 'Use a name such as "page.png".',
     })
   return `${folder}/${/\.png$/i.test(below) ? below : `${below}.png`}`

@@ -30,7 +30,7 @@ export const listFiles = defineTool({
     },
     { ...named('list_files', 'response'), ...closed },
   ),
-  errors: ['E_DENY_PATH', 'E_NOT_FOUND', 'E_IO', 'E_BAD_ARGS'],
+  faults: ['path-denied', 'not-found', 'io', 'bad-input'],
   examples: [
     {
       says: 'every scene of a game',

@@ -41,7 +41,7 @@ export const listSnapshots = defineTool({
     },
     { ...named('list_snapshots', 'response'), ...closed },
   ),
-  errors: ['E_BAD_ARGS', 'E_INTERNAL'],
+  faults: ['bad-input', 'internal'],
   examples: [{ says: 'nothing kept yet', input: { path: 'game/scene', limit: 10 }, output: { snapshots: [] } }],
   // The contract promises the default for a negative or not-a-number limit, which the schema alone would refuse.
   normalizeInput: (raw) => (typeof raw['limit'] === 'number' && !(raw['limit'] >= 0) ? { ...raw, limit: 50 } : raw),

@@ -22,7 +22,7 @@ export const readFile = defineTool({
     },
     { ...named('read_file', 'response'), ...closed },
   ),
-  errors: ['E_DENY_PATH', 'E_NOT_FOUND', 'E_ENCODING', 'E_TOO_LARGE', 'E_IO'],
+  faults: ['path-denied', 'not-found', 'encoding', 'too-large', 'io'],
   examples: [
     {
       says: 'a scene',

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { closed, DiffShape, named } from '../../contracts/shapes.ts'
 import { textChange } from '../../host/text-change.ts'
 import { decodeText, encodeText, tooLarge } from '../../host/files.ts'
@@ -26,17 +26,7 @@ export const replaceInFile = defineTool({
     { count: Type.Integer({ minimum: 0 }), diff: Type.Optional(DiffShape) },
     { ...named('replace_in_file', 'response'), ...closed },
   ),
-  errors: [
-    'E_DENY_PATH',
-    'E_NOT_FOUND',
-    'E_CONFLICT',
-    'E_ENCODING',
-    'E_IO',
-    'E_POLICY_VIOLATION',
-    'E_TOO_LARGE',
-    'E_TIMEOUT',
-    'E_BAD_ARGS',
-  ],
+  faults: ['path-denied', 'not-found', 'conflict', 'encoding', 'io', 'policy', 'too-large', 'timeout', 'bad-input'],
   examples: [
     {
       says: 'literal text, every occurrence; $1 means itself',
@@ -100,14 +90,14 @@ async function replaced(
   use: FileUse,
   { client, signal }: { client: string; signal: AbortSignal | undefined } = forCards,
 ): Promise<{ before: string; after: string; count: number }> {
-  if (input.find === '') throw new ToolError('E_BAD_ARGS', 'find is empty', { hint: 'Say which text to replace.' })
+  if (input.find === '') throw new Fault('bad-input', 'find is empty', { hint: 'Say which text to replace.' })
   encodeText(input.replace, input.path)
   const before = decodeText(use.files.read(input.path), input.path)
   const { text: after, count } = await withPlainLineEnds(before, (text, toPlain) => {
     const find = toPlain(input.find)
     const pattern = patternOf(find, input.flags, text)
     if (pattern && pattern.source.length > longestPattern)
-      throw new ToolError('E_BAD_ARGS', `A pattern may have ${longestPattern} characters`, {
+      throw new Fault('bad-input', `A pattern may have ${longestPattern} characters`, {
         hint: 'Use a shorter pattern, or literal text.',
       })
     if (pattern)
@@ -140,7 +130,7 @@ function patternOf(find: string, flags: string | undefined, text: string): { sou
 function checkFlags(flags: string): string {
   const unique = [...new Set(flags)].join('')
   if (!/^[gimsuv]*$/.test(unique) || (unique.includes('u') && unique.includes('v')))
-    throw new ToolError('E_BAD_ARGS', `Unknown regex flags: ${flags.slice(0, 50)}`, {
+    throw new Fault('bad-input', `Unknown regex flags: ${flags.slice(0, 50)}`, {
       details: { flags: flags.slice(0, 50) },
       hint: 'Use g (all), i, m, s, u or v.',
     })

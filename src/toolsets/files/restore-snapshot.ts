@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { closed, named } from '../../contracts/shapes.ts'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { formOf, snapshotIdPattern } from '../../contracts/snapshot.ts'
 import { decodeText } from '../../host/files.ts'
 import { defineTool, readingKept } from './use.ts'
@@ -24,13 +24,13 @@ export const restoreSnapshot = defineTool({
     },
     { ...named('restore_snapshot', 'response'), ...closed },
   ),
-  errors: ['E_BAD_ARGS', 'E_NOT_FOUND', 'E_PARSE_FAIL', 'E_INTERNAL', 'E_ENCODING', 'E_DENY_PATH'],
+  faults: ['bad-input', 'not-found', 'parse', 'internal', 'encoding', 'path-denied'],
   examples: [],
   execute({ snapshotId }, { files, kept }) {
     const content = readingKept(() => kept.content(snapshotId))
     const snapshot = kept.get(snapshotId)
     if (!snapshot || formOf(snapshot) !== 'file')
-      throw new ToolError('E_NOT_FOUND', `No such snapshot of a file: ${snapshotId}`, {
+      throw new Fault('not-found', `No such snapshot of a file: ${snapshotId}`, {
         hint: 'list_snapshots shows what is kept.',
       })
     const { path } = snapshot

@@ -34,7 +34,7 @@ export const searchFiles = defineTool({
     },
     { ...named('search_files', 'response'), ...closed },
   ),
-  errors: ['E_DENY_PATH', 'E_NOT_FOUND', 'E_IO', 'E_BAD_ARGS', 'E_TIMEOUT'],
+  faults: ['path-denied', 'not-found', 'io', 'bad-input', 'timeout'],
   examples: [
     {
       says: 'where a background is used',

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import Type, { type Static } from 'typebox'
 import { largestInMemory, type Content } from '../../contracts/content.ts'
 import type { LineDiff } from '../../contracts/line-diff.ts'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { closed, DiffShape } from '../../contracts/shapes.ts'
 import { formOf, sameMode, sameState, type Snapshot } from '../../contracts/snapshot.ts'
 import { each, runInSlices, openPace, type Steps } from '../../text/steps.ts'
@@ -53,7 +53,7 @@ export const undo = defineTool({
     },
     closed,
   ),
-  errors: ['E_NOT_FOUND', 'E_CONFLICT', 'E_DENY_PATH', 'E_IO', 'E_PARSE_FAIL'],
+  faults: ['not-found', 'conflict', 'path-denied', 'io', 'parse'],
   examples: [],
   touches: async (input, use) =>
     (await runInSlices(plan(input, use))).steps.map(({ path }) => ({
@@ -129,7 +129,7 @@ function* stepsBack(input: Target, kept: FileUse['kept']): Steps<Step[]> {
 /** One path back to a state it was in, whoever wrote since. */
 function* stepTo(id: string, shown: Target['shown'], kept: FileUse['kept']): Steps<Step> {
   const to = kept.get(id)
-  if (!to) throw new ToolError('E_NOT_FOUND', `No such state: ${id}`, { hint: '`handrail snapshots` shows what is kept.' })
+  if (!to) throw new Fault('not-found', `No such state: ${id}`, { hint: '`handrail snapshots` shows what is kept.' })
   const from = kept.latest(to.path)
   if (!from || from.id === to.id) throw nothingToUndo()
   const since = (yield* kept.after(to.path, to.timestamp)).filter(({ undoneBy }) => undoneBy === null)
@@ -141,7 +141,7 @@ function* choose(input: Target, kept: FileUse['kept']): Steps<Snapshot[]> {
   if (input.snapshot !== undefined) {
     const found = kept.get(input.snapshot)
     if (found?.kind === 'baseline')
-      throw new ToolError('E_NOT_FOUND', `${found.id} is a state from before Handrail wrote; there is no write to undo`, {
+      throw new Fault('not-found', `${found.id} is a state from before Handrail wrote; there is no write to undo`, {
         hint: `To bring that state back: handrail undo --to ${found.id}`,
       })
     return found ? [found] : []
@@ -220,13 +220,13 @@ function mustBeInReach(files: FileUse['files'], path: string): void {
   try {
     files.readPart(path, () => ({ start: 0, end: 0 }))
   } catch (fault) {
-    if (!(fault instanceof ToolError) || fault.code !== 'E_NOT_FOUND') throw fault
+    if (!(fault instanceof Fault) || fault.reason !== 'not-found') throw fault
   }
 }
 
-function changedSince({ path, from }: Step, now: PathState | undefined, diff: LineDiff): ToolError {
+function changedSince({ path, from }: Step, now: PathState | undefined, diff: LineDiff): Fault {
   const bits = now && from.sha256 !== null && !sameMode(now, from)
-  return new ToolError('E_CONFLICT', `${path} changed since Handrail wrote it; undoing would lose that change`, {
+  return new Fault('conflict', `${path} changed since Handrail wrote it; undoing would lose that change`, {
     details: {
       path,
       changedSince: diff,
@@ -237,12 +237,12 @@ function changedSince({ path, from }: Step, now: PathState | undefined, diff: Li
   })
 }
 
-function nothingToUndo(): ToolError {
-  return new ToolError('E_NOT_FOUND', 'Nothing to undo', { hint: '`handrail snapshots` shows what is kept.' })
+function nothingToUndo(): Fault {
+  return new Fault('not-found', 'Nothing to undo', { hint: '`handrail snapshots` shows what is kept.' })
 }
 
-function notAsShown(steps: readonly { path: string }[]): ToolError {
-  return new ToolError('E_CONFLICT', 'What would be undone is no longer what was shown', {
+function notAsShown(steps: readonly { path: string }[]): Fault {
+  return new Fault('conflict', 'What would be undone is no longer what was shown', {
     details: { paths: steps.slice(0, 20).map(({ path }) => path) },
     hint: 'Nothing was changed. Look again, and answer again.',
   })
@@ -253,7 +253,7 @@ function gone(path: string, id: string, kept: FileUse['kept']): never {
   const at = kept.get(id)?.timestamp ?? 0
   const left = kept.list(2_500, path).filter((one) => one.path === path)
   const nearest = left.find(({ timestamp }) => timestamp < at) ?? left.at(-1)
-  throw new ToolError('E_NOT_FOUND', `The state ${path} would go back to is no longer kept: ${id}`, {
+  throw new Fault('not-found', `The state ${path} would go back to is no longer kept: ${id}`, {
     details: { path, snapshotId: id, ...(nearest && { nearest: nearest.id }) },
     hint: nearest
       ? `The nearest state that is left is of ${new Date(nearest.timestamp).toISOString()}: handrail undo --to ${nearest.id}`
@@ -262,10 +262,10 @@ function gone(path: string, id: string, kept: FileUse['kept']): never {
 }
 
 /** Names the newest state among them that somebody else left: what most people look for. */
-function between(states: readonly Snapshot[], kept: FileUse['kept']): ToolError {
+function between(states: readonly Snapshot[], kept: FileUse['kept']): Fault {
   const newest = states.findLast((state, index) => index > 0 && !sameState(kept.get(state.before ?? ''), states[index - 1]))
   const path = newest?.path ?? ''
-  return new ToolError('E_CONFLICT', `${path} was changed by somebody else between these writes`, {
+  return new Fault('conflict', `${path} was changed by somebody else between these writes`, {
     details: { path, ...(newest?.before && { theirs: newest.before }) },
     hint: newest?.before
       ? `To bring back what they left: handrail undo --to ${newest.before}`

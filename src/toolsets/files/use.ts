@@ -1,5 +1,5 @@
 import type { Content } from '../../contracts/content.ts'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { toolsUsing } from '../../contracts/tool.ts'
 import type { Snapshot } from '../../contracts/snapshot.ts'
 import type { Steps } from '../../text/steps.ts'
@@ -35,8 +35,8 @@ export function readingKept<T>(look: () => T): T {
   try {
     return look()
   } catch (fault) {
-    if (!(fault instanceof ToolError) || fault.code !== 'E_IO') throw fault
-    throw new ToolError('E_INTERNAL', `The snapshots cannot be read: ${fault.message}`, {
+    if (!(fault instanceof Fault) || fault.reason !== 'io') throw fault
+    throw new Fault('internal', `The snapshots cannot be read: ${fault.message}`, {
       hint: fault.hint ?? 'Run `handrail doctor`.',
       cause: fault,
     })

@@ -30,7 +30,7 @@ export const writeToFile = defineTool({
     },
     { ...named('write_to_file', 'response'), ...closed },
   ),
-  errors: ['E_DENY_PATH', 'E_CONFLICT', 'E_ENCODING', 'E_IO', 'E_POLICY_VIOLATION', 'E_TOO_LARGE'],
+  faults: ['path-denied', 'conflict', 'encoding', 'io', 'policy', 'too-large'],
   examples: [
     {
       says: 'look at the change first',

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { closed } from '../../contracts/shapes.ts'
 import { defineTool } from './use.ts'
 
@@ -17,13 +17,12 @@ export const readAudit = defineTool({
     closed,
   ),
   output: Type.Object({ lines: Type.Array(Type.Object({ seq: Type.Integer(), at: Type.String() })) }, closed),
-  errors: ['E_NOT_FOUND'],
+  faults: ['not-found'],
   examples: [],
   execute({ last = 50, seq }, { audit }) {
     if (seq === undefined) return { lines: audit.last(last) }
     const line = audit.line(seq)
-    if (!line)
-      throw new ToolError('E_NOT_FOUND', `The log has no line ${seq}`, { hint: 'handrail://audit shows the newest lines.' })
+    if (!line) throw new Fault('not-found', `The log has no line ${seq}`, { hint: 'handrail://audit shows the newest lines.' })
     return { lines: [line] }
   },
 })

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { closed, named } from '../../contracts/shapes.ts'
 import { defineTool } from './use.ts'
 
@@ -17,7 +17,7 @@ export const askFollowupQuestion = defineTool({
     { ack: Type.Boolean({ const: true }), answer: Type.Optional(Type.String({ description: 'What the person answered.' })) },
     closed,
   ),
-  errors: ['E_TOO_LARGE'],
+  faults: ['too-large'],
   examples: [
     {
       says: 'a choice between routes',
@@ -30,7 +30,7 @@ export const askFollowupQuestion = defineTool({
   asks: ({ question }) => question,
   execute({ question }, { note }, call) {
     if (question.length > longest)
-      throw new ToolError('E_TOO_LARGE', `A question may have ${longest} characters; this one has ${question.length}`, {
+      throw new Fault('too-large', `A question may have ${longest} characters; this one has ${question.length}`, {
         hint: 'Ask about one thing at a time; put long text into a file.',
       })
     note({ session: call.session, kind: 'question', text: question, at: Date.now() })

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { Ack, closed, named } from '../../contracts/shapes.ts'
 import { defineTool } from './use.ts'
 
@@ -13,13 +13,13 @@ export const attemptCompletion = defineTool({
   risk: 'R0',
   input: Type.Object({ result: Type.String({ minLength: 1 }) }, { ...named('attempt_completion', 'request'), ...closed }),
   output: Ack,
-  errors: ['E_TOO_LARGE'],
+  faults: ['too-large'],
   examples: [{ says: 'a finished scene', input: { result: 'Wrote beach_date.txt with two endings.' }, output: { ack: true } }],
   private: ['result'],
   contents: ['result'],
   execute({ result }, { note }, call) {
     if (result.length > longest)
-      throw new ToolError('E_TOO_LARGE', `A result may have ${longest} characters; this one has ${result.length}`, {
+      throw new Fault('too-large', `A result may have ${longest} characters; this one has ${result.length}`, {
         hint: 'Say what came of it in short; put long text into a file.',
       })
     note({ session: call.session, kind: 'completion', text: result, at: Date.now() })

@@ -61,7 +61,7 @@ export const getRuntimeInfo = defineTool({
     },
     named('get_runtime_info', 'response'),
   ),
-  errors: [],
+  faults: [],
   examples: [
     {
       says: 'what is in force',

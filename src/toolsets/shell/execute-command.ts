@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { linesOf, notApplied, ProgramResultShape, programResultFields, succeeded } from '../../contracts/effects.ts'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { closed, named } from '../../contracts/shapes.ts'
 import type { Files } from '../../host/files.ts'
 import { defineTool } from './use.ts'
@@ -34,7 +34,7 @@ export const executeCommand = defineTool({
     },
     { ...named('execute_command', 'response'), ...closed },
   ),
-  errors: ['E_POLICY_VIOLATION', 'E_TIMEOUT', 'E_INTERNAL', 'E_CONFLICT', 'E_UNSUPPORTED', 'E_NOT_FOUND', 'E_PARSE_FAIL', 'E_IO'],
+  faults: ['policy', 'timeout', 'internal', 'conflict', 'unsupported', 'not-found', 'parse', 'io'],
   examples: [],
   developer: true,
   // A yes is to the script as it was shown: with another package.json it counts no more.
@@ -46,7 +46,7 @@ export const executeCommand = defineTool({
   }),
   program({ scriptName, args = [], stop = false }, { files, commandTimeoutMs }) {
     if (stop && scriptName !== 'dev')
-      throw new ToolError('E_BAD_ARGS', 'Only dev keeps running and can be stopped', { hint: 'Leave stop out.' })
+      throw new Fault('bad-input', 'Only dev keeps running and can be stopped', { hint: 'Leave stop out.' })
     // What runs can be ended whatever has become of package.json.
     if (!stop) scriptOf(files, scriptName)
     checkArguments(args)
@@ -79,9 +79,9 @@ const mostArgBytes = 131_072
 /** What the system would refuse to start is refused by name. */
 function checkArguments(args: readonly string[]): void {
   if (args.some((one) => one.includes('\0')))
-    throw new ToolError('E_BAD_ARGS', 'An argument cannot hold a NUL character', { hint: 'Leave it out.' })
+    throw new Fault('bad-input', 'An argument cannot hold a NUL character', { hint: 'Leave it out.' })
   if (args.length > mostArgs || args.reduce((sum, one) => sum + Buffer.byteLength(one), 0) > mostArgBytes)
-    throw new ToolError('E_BAD_ARGS', `A script gets ${mostArgs} arguments and ${mostArgBytes} bytes of them at most`, {
+    throw new Fault('bad-input', `A script gets ${mostArgs} arguments and ${mostArgBytes} bytes of them at most`, {
       hint: 'Put the data into a file and pass its name.',
     })
 }
@@ -89,20 +89,20 @@ function checkArguments(args: readonly string[]): void {
 /** The script as package.json has it at this moment. */
 function scriptOf(files: Files, name: string): string {
   if (files.peek('package.json') === undefined)
-    throw new ToolError('E_NOT_FOUND', 'The project has no package.json', { hint: 'Only scripts of package.json can be run.' })
+    throw new Fault('not-found', 'The project has no package.json', { hint: 'Only scripts of package.json can be run.' })
   let scripts: unknown
   try {
     scripts = (JSON.parse(files.readText('package.json').replace(/^\uFEFF/, '')) as { scripts?: unknown }).scripts
   } catch (cause) {
-    if (cause instanceof ToolError) throw cause
-    throw new ToolError('E_PARSE_FAIL', `package.json is not valid JSON: ${(cause as Error).message}`, {
+    if (cause instanceof Fault) throw cause
+    throw new Fault('parse', `package.json is not valid JSON: ${(cause as Error).message}`, {
       hint: 'Correct it first.',
     })
   }
   const known = typeof scripts === 'object' && scripts !== null ? (scripts as Record<string, unknown>) : {}
   const script = Object.hasOwn(known, name) ? known[name] : undefined
   if (typeof script === 'string') return script
-  throw new ToolError('E_POLICY_VIOLATION', `package.json has no script "${name}"`, {
+  throw new Fault('policy', `package.json has no script "${name}"`, {
     details: { scripts: Object.keys(known).slice(0, 50) },
     hint: 'Only scripts that stand in package.json can be run; add it there first.',
   })

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { notApplied, ProgramResultShape, programResultFields, succeeded } from '../../contracts/effects.ts'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { oneLine } from '../../text/printable.ts'
 import { closed } from '../../contracts/shapes.ts'
 import { defineTool } from './use.ts'
@@ -39,7 +39,7 @@ export const shell = defineTool({
     },
     closed,
   ),
-  errors: ['E_NOT_FOUND', 'E_DENY_PATH', 'E_TIMEOUT', 'E_POLICY_VIOLATION', 'E_CONFLICT', 'E_UNSUPPORTED', 'E_IO'],
+  faults: ['not-found', 'path-denied', 'timeout', 'policy', 'conflict', 'unsupported', 'io'],
   examples: [],
   needs: 'enableShell',
   card: ({ command, cwd }) => ({
@@ -50,11 +50,10 @@ export const shell = defineTool({
   program({ command, cwd = '.', timeout_seconds = 20, network = false }, { files }) {
     const folder = files.normal(cwd)
     if (folder !== '' && !files.isFolder(folder))
-      throw new ToolError('E_NOT_FOUND', `No such folder: ${cwd}`, {
+      throw new Fault('not-found', `No such folder: ${cwd}`, {
         hint: 'cwd is a folder of the project; list_files shows them.',
       })
-    if (command.includes('\0'))
-      throw new ToolError('E_BAD_ARGS', 'A command cannot hold a NUL character', { hint: 'Leave it out.' })
+    if (command.includes('\0')) throw new Fault('bad-input', 'A command cannot hold a NUL character', { hint: 'Leave it out.' })
     return { argv: ['/bin/sh', '-c', command], cwd: folder, timeoutMs: timeout_seconds * 1_000, outputBytes, network }
   },
   execute(_, __, { ran }) {

@@ -1,4 +1,4 @@
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import type { Files } from '../../host/files.ts'
 import type { AgentProfile, ValueKind } from './agents.ts'
 
@@ -15,8 +15,8 @@ export function allowedArguments(
   given: readonly string[],
 ): string[] {
   const flags = Object.entries(allows).map(([flag, kind]) => `${flag} <${kind}>`)
-  const refuse = (why: string): ToolError =>
-    new ToolError('E_BAD_ARGS', `additional_args for ${program}: ${why}`, {
+  const refuse = (why: string): Fault =>
+    new Fault('bad-input', `additional_args for ${program}: ${why}`, {
       details: { allowed: flags },
       hint: `Allowed: ${flags.join(', ')}. Everything else is refused.`,
     })

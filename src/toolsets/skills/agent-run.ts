@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { notApplied, ProgramResultShape, programResultFields } from '../../contracts/effects.ts'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { oneLine } from '../../text/printable.ts'
 import { redact } from '../../text/redact/redact.ts'
 import { closed } from '../../contracts/shapes.ts'
@@ -67,7 +67,7 @@ export const agentRun = defineTool({
     },
     closed,
   ),
-  errors: ['E_DENY_PATH', 'E_NOT_FOUND', 'E_IO', 'E_TIMEOUT', 'E_POLICY_VIOLATION', 'E_CONFLICT', 'E_UNSUPPORTED'],
+  faults: ['path-denied', 'not-found', 'io', 'timeout', 'policy', 'conflict', 'unsupported'],
   examples: [],
   card({ agent, workspace_path, task_prompt, timeout_seconds = 300, output_mode = 'diff', additional_args = [] }, use) {
     const profile: AgentProfile = agents[agent]
@@ -91,7 +91,7 @@ export const agentRun = defineTool({
     const more = allowedArguments(use.files, profile, workspace, additional_args)
     const installed = use.programs.find(profile.program)
     if (!installed)
-      throw new ToolError('E_UNSUPPORTED', `${profile.program} is not installed`, {
+      throw new Fault('unsupported', `${profile.program} is not installed`, {
         hint: `A person can install it: ${profile.install}. It must be on the PATH that Handrail is started with.`,
       })
     const task = profile.task === '--' ? ['--', task_prompt] : [`${profile.task}${task_prompt}`]
@@ -163,12 +163,12 @@ exec "$@"`
 function checkWorkspace(files: Files, path: string): string {
   const workspace = files.normal(path)
   if (!/^sandbox\/workspaces\/[^/]/.test(workspace))
-    throw new ToolError('E_DENY_PATH', `Path not allowed: ${workspace}: agents work below sandbox/workspaces/ only`, {
+    throw new Fault('path-denied', `Path not allowed: ${workspace}: agents work below sandbox/workspaces/ only`, {
       details: { path: workspace },
       hint: 'Put a copy of what it shall work on into sandbox/workspaces/<name>.',
     })
   if (!hasFolder(files, workspace))
-    throw new ToolError('E_NOT_FOUND', `No such folder: ${workspace}`, {
+    throw new Fault('not-found', `No such folder: ${workspace}`, {
       details: { path: workspace },
       hint: 'It must be there before; write a file into it.',
     })

@@ -1,4 +1,4 @@
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import type { ProgramResult } from '../../contracts/stage.ts'
 import type { Files } from '../../host/files.ts'
 
@@ -10,10 +10,10 @@ export function hasFolder(files: Files, path: string): boolean {
   try {
     if (files.isFolder(path)) return true
   } catch (fault) {
-    if (fault instanceof ToolError && fault.code === 'E_NOT_FOUND') return false
+    if (fault instanceof Fault && fault.reason === 'not-found') return false
     throw fault
   }
-  throw new ToolError('E_IO', `Is a file, not a folder: ${path}`, { hint: `${path}/ must be a folder.`, details: { path } })
+  throw new Fault('io', `Is a file, not a folder: ${path}`, { hint: `${path}/ must be a folder.`, details: { path } })
 }
 
 const prefixed = /^(-{1,2}[\w.-]+=)?(?:\.\/)?sandbox\/+(.*)$/s
@@ -41,7 +41,7 @@ function hasInner(files: Files): boolean {
   try {
     return files.isFolder(inner)
   } catch (fault) {
-    if (fault instanceof ToolError) return false
+    if (fault instanceof Fault) return false
     throw fault
   }
 }

@@ -1,4 +1,4 @@
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { scriptTool, type Script, type Start } from './script.ts'
 import type { SkillsUse } from './use.ts'
 
@@ -14,7 +14,7 @@ function shell({ firstLine }: Script, { programs }: SkillsUse): Start {
   if (!/^#!.*\bbash\b/.test(firstLine)) return { argv: ['/bin/sh'] }
   const bash = programs.find('bash')
   if (!bash)
-    throw new ToolError('E_UNSUPPORTED', 'There is no bash on this machine', {
+    throw new Fault('unsupported', 'There is no bash on this machine', {
       hint: 'Write the script for sh, or install bash.',
     })
   return { argv: [bash.file], reads: bash.reads }
@@ -30,7 +30,7 @@ function typescript(_: Script, { programs }: SkillsUse): Start {
     return { argv: [process.execPath, '--experimental-strip-types', '--disable-warning=ExperimentalWarning'] }
   const tsx = programs.ofProject('tsx')
   if (tsx !== undefined) return { argv: [tsx] }
-  throw new ToolError('E_UNSUPPORTED', `Node ${process.versions.node} runs no TypeScript`, {
+  throw new Fault('unsupported', `Node ${process.versions.node} runs no TypeScript`, {
     hint: 'Run Handrail with Node 22.6 or later, install tsx in the project, or write the script in JavaScript.',
   })
 }

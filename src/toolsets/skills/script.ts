@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { notApplied, ProgramResultShape, programResultFields } from '../../contracts/effects.ts'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { oneLine } from '../../text/printable.ts'
 import { closed } from '../../contracts/shapes.ts'
 import type { ProgramResult } from '../../contracts/stage.ts'
@@ -108,16 +108,7 @@ export function scriptTool({ name, title, description, endings }: ScriptTool): B
     risk: 'R2',
     input: Input,
     output: Output,
-    errors: [
-      'E_DENY_PATH',
-      'E_NOT_FOUND',
-      'E_IO',
-      'E_TOO_LARGE',
-      'E_TIMEOUT',
-      'E_POLICY_VIOLATION',
-      'E_CONFLICT',
-      'E_UNSUPPORTED',
-    ],
+    faults: ['path-denied', 'not-found', 'io', 'too-large', 'timeout', 'policy', 'conflict', 'unsupported'],
     examples: [],
     touches: ({ script_path }) => [{ path: script_path, access: 'read' }],
     card: ({ script_path, args = [], env = {} }) => ({
@@ -131,7 +122,7 @@ export function scriptTool({ name, title, description, endings }: ScriptTool): B
     async program({ script_path, args = [], timeout_seconds = 60, env = {} }, use) {
       const { file, firstLine, ending } = checkScript(use.files, script_path, Object.keys(endings))
       if (args.reduce((sum, arg) => sum + Buffer.byteLength(arg), 0) > mostArgBytes)
-        throw new ToolError('E_BAD_ARGS', `The arguments are longer than ${mostArgBytes} bytes together`, {
+        throw new Fault('bad-input', `The arguments are longer than ${mostArgBytes} bytes together`, {
           hint: 'Put the data into a file in sandbox/ and pass its name.',
         })
       hasFolder(use.files, sandbox)
@@ -158,13 +149,13 @@ const places = /^(?:(?:skills|skills_workspace)\/[^/]+|sandbox)\/scripts\/[^/]+$
 function checkScript(files: Files, path: string, endings: readonly string[]): Script & { ending: string } {
   const normal = files.normal(path)
   if (!places.test(normal))
-    throw new ToolError('E_DENY_PATH', `Path not allowed: ${normal}: scripts are run from the folders for them only`, {
+    throw new Fault('path-denied', `Path not allowed: ${normal}: scripts are run from the folders for them only`, {
       details: { path: normal },
       hint: 'It must be skills/<name>/scripts/<file>, skills_workspace/<name>/scripts/<file> or sandbox/scripts/<file>.',
     })
   const ending = endings.find((one) => normal.endsWith(one))
   if (ending === undefined)
-    throw new ToolError('E_DENY_PATH', `Path not allowed: ${normal}: its name must end with ${endings.join(', ')}`, {
+    throw new Fault('path-denied', `Path not allowed: ${normal}: its name must end with ${endings.join(', ')}`, {
       details: { path: normal },
       hint: 'python_run runs .py; script_run runs .sh, .js, .mjs, .cjs and .ts.',
     })

@@ -1,16 +1,16 @@
 import { isUtf8 } from 'node:buffer'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 
 /** The text of a script, mark and line ends included. Other encodings are refused by name, so that a person knows what to convert from. */
 export function scriptText(bytes: Uint8Array, path: string): string {
   if (isUtf8(bytes) && !bytes.includes(0)) return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
   const looks = looksLike(bytes)
   if (isUtf8(bytes) && looks === undefined)
-    throw new ToolError('E_PARSE_FAIL', `Not a script: ${path} holds bytes that no text has`, {
+    throw new Fault('parse', `Not a script: ${path} holds bytes that no text has`, {
       details: { path },
       hint: 'Scripts are text files, e.g. game/scene/start.txt.',
     })
-  throw new ToolError('E_ENCODING', `Not UTF-8 text: ${path}${looks ? `; it looks like ${looks}` : ''}`, {
+  throw new Fault('encoding', `Not UTF-8 text: ${path}${looks ? `; it looks like ${looks}` : ''}`, {
     details: { path, ...(looks && { looksLike: looks }) },
     hint: looks ? `Convert it from ${looks} to UTF-8 first.` : 'It does not look like text at all.',
   })

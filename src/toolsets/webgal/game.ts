@@ -1,4 +1,4 @@
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import type { Files, Listing } from '../../host/files.ts'
 import { byText, runInSlices, sorted, type Pace } from '../../text/steps.ts'
 import { folders, type Folder } from './grammar/commands.ts'
@@ -119,7 +119,7 @@ interface ResourceIndex {
   paths: Set<string>
   files: Map<Folder, string[]>
   /** Folders that are there and cannot be looked at. */
-  faults: Map<Folder, ToolError>
+  faults: Map<Folder, Fault>
   leftOut: string[]
 }
 
@@ -146,7 +146,7 @@ async function indexResources(files: Files, below: (name: string) => string, pac
     try {
       await walk('', 0)
     } catch (fault) {
-      if (!(fault instanceof ToolError) || fault.code !== 'E_LINT_FAIL') throw fault
+      if (!(fault instanceof Fault) || fault.reason !== 'lint') throw fault
       index.faults.set(folder, fault)
     }
     index.files.set(folder, await runInSlices(sorted(found, byText)))
@@ -240,13 +240,13 @@ async function listing(files: Files, path: string, most: number): Promise<Listin
   try {
     return await files.list(path, undefined, Math.max(0, most))
   } catch (fault) {
-    if (fault instanceof ToolError && fault.code === 'E_IO')
-      throw new ToolError('E_LINT_FAIL', `The resources of the game cannot be looked at: ${fault.message}`, {
+    if (fault instanceof Fault && fault.reason === 'io')
+      throw new Fault('lint', `The resources of the game cannot be looked at: ${fault.message}`, {
         details: { ...fault.details },
         hint: fault.hint ?? 'Check the permissions of the folder.',
         cause: fault,
       })
-    if (fault instanceof ToolError) return undefined
+    if (fault instanceof Fault) return undefined
     throw fault
   }
 }
@@ -256,7 +256,7 @@ function quietly<T>(look: () => T): T | undefined {
   try {
     return look()
   } catch (fault) {
-    if (fault instanceof ToolError || fault instanceof SyntaxError) return undefined
+    if (fault instanceof Fault || fault instanceof SyntaxError) return undefined
     throw fault
   }
 }

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { parseJson } from '../../contracts/json.ts'
 import { closed, named } from '../../contracts/shapes.ts'
 import { openPace } from '../../text/steps.ts'
@@ -33,7 +33,7 @@ export const generateCharacterProfile = defineTool({
     { ...named('generate_character_profile', 'request'), ...closed },
   ),
   output: Type.Object({ success: Type.Boolean() }, { ...named('generate_character_profile', 'response'), ...closed }),
-  errors: ['E_DENY_PATH', 'E_CONFLICT', 'E_NOT_FOUND', 'E_PARSE_FAIL', 'E_ENCODING', 'E_IO'],
+  faults: ['path-denied', 'conflict', 'not-found', 'parse', 'encoding', 'io'],
   examples: [
     {
       says: 'a first character',
@@ -53,7 +53,7 @@ export const generateCharacterProfile = defineTool({
     const game = await openGame(files, openPace(call.signal))
     const at = game.find('figure', input.imageFile)
     if (at.is !== 'there')
-      throw new ToolError('E_NOT_FOUND', `No such picture in game/figure: ${input.imageFile}`, {
+      throw new Fault('not-found', `No such picture in game/figure: ${input.imageFile}`, {
         details: { imageFile: input.imageFile, ...('nearest' in at && { nearest: at.nearest }) },
         hint: 'nearest' in at ? `The nearest is ${at.nearest}.` : 'list_project_resources shows what is there.',
       })
@@ -74,7 +74,7 @@ function withCharacter(text: string, path: string, { name, imageFile, defaultExp
   const wanted = { name, imageFile, ...(defaultExpression !== undefined && { defaultExpression }) }
   const known = characters.find((one) => one?.name === name)
   if (known && (known.imageFile !== imageFile || known.defaultExpression !== defaultExpression))
-    throw new ToolError('E_CONFLICT', `${name} is already written down with other data`, {
+    throw new Fault('conflict', `${name} is already written down with other data`, {
       details: { path, known: { imageFile: short(JSON.stringify([known.imageFile]).slice(1, -1), 200) } },
       hint: `Change ${path} by hand, or use another name.`,
     })
@@ -93,8 +93,8 @@ function parse(text: string, path: string): Character[] {
   throw noList(path)
 }
 
-function noList(path: string): ToolError {
-  return new ToolError('E_PARSE_FAIL', `${path} does not hold a list of characters`, {
+function noList(path: string): Fault {
+  return new Fault('parse', `${path} does not hold a list of characters`, {
     details: { path },
     hint: 'Correct the file, or move it away.',
   })

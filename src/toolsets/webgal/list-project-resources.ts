@@ -19,7 +19,7 @@ export const listProjectResources = defineTool({
     { backgrounds: names, figures: names, bgm: names, vocals: names, scenes: names, leftOut },
     { ...named('list_project_resources', 'response'), ...closed },
   ),
-  errors: ['E_IO'],
+  faults: ['io'],
   examples: [
     {
       says: 'a small game',

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { closed, named } from '../../contracts/shapes.ts'
 import { openPace, type Pace } from '../../text/steps.ts'
 import { referencesOf } from './checks/resources.ts'
@@ -30,7 +30,7 @@ export const previewScene = defineTool({
     },
     { ...named('preview_scene', 'response'), ...closed },
   ),
-  errors: ['E_PREVIEW_FAIL', 'E_TIMEOUT', 'E_POLICY_VIOLATION', 'E_DENY_PATH', 'E_BAD_ARGS'],
+  faults: ['preview', 'timeout', 'policy', 'path-denied', 'bad-input'],
   examples: [],
   touches: ({ scenePath }, { files }) => [{ path: sceneOf(scenePath, rootOf(files)).path, access: 'read' }],
   async execute({ scenePath, line = 1 }, { files, preview }, call) {
@@ -41,7 +41,7 @@ export const previewScene = defineTool({
     if (text === undefined) throw noScene(name, path, game)
     const lines = linesIn(text)
     if (line > lines)
-      throw new ToolError('E_BAD_ARGS', `${path} has ${lines} lines, so there is no line ${line}`, {
+      throw new Fault('bad-input', `${path} has ${lines} lines, so there is no line ${line}`, {
         hint: 'Lines are counted from 1.',
       })
     const { url, logs, missing } = await preview.show({ game: game.root, scene: name, line, signal: call.signal })
@@ -54,7 +54,7 @@ export const previewScene = defineTool({
 function sceneOf(given: string | undefined, root: string): { name: string; path: string } {
   const asked = (given ?? 'start').replace(/^(\.\/)+/, '')
   if (/^[a-z][a-z0-9+.-]*:/i.test(asked) || asked.startsWith('//'))
-    throw new ToolError('E_POLICY_VIOLATION', `Only scenes of this project can be previewed: ${asked.slice(0, 200)}`, {
+    throw new Fault('policy', `Only scenes of this project can be previewed: ${asked.slice(0, 200)}`, {
       hint: 'Give a scene such as "game/scene/start.txt"; addresses are not opened.',
     })
   const folder = root === '' ? 'scene/' : `${root}/scene/`
@@ -63,11 +63,11 @@ function sceneOf(given: string | undefined, root: string): { name: string; path:
   return { name, path: folder + name }
 }
 
-function noScene(name: string, path: string, game: Game): ToolError {
+function noScene(name: string, path: string, game: Game): Fault {
   const scenes = game.scenes()
   const near = nearest(name, scenes, Math.max(2, Math.floor(name.length / 3)), game.patience)
   const shown = scenes.slice(0, 10).join(', ')
-  return new ToolError('E_PREVIEW_FAIL', `There is no scene ${path}`, {
+  return new Fault('preview', `There is no scene ${path}`, {
     details: { path, ...(near !== undefined && { nearest: near }) },
     hint: near === undefined ? (shown === '' ? 'The game has no scenes yet.' : `Scenes: ${shown}.`) : `Did you mean ${near}?`,
   })

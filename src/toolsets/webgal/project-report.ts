@@ -37,7 +37,7 @@ export const projectReport = defineTool({
     },
     closed,
   ),
-  errors: ['E_IO'],
+  faults: ['io'],
   examples: [
     {
       says: 'a game of one scene',

@@ -54,7 +54,7 @@ export const sceneGraph = defineTool({
     },
     closed,
   ),
-  errors: ['E_IO'],
+  faults: ['io'],
   examples: [
     {
       says: 'two endings',

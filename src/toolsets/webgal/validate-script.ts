@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { ToolError } from '../../contracts/errors.ts'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { answerBudget, firstThatFit } from '../../text/answer-size.ts'
 import { closed, named } from '../../contracts/shapes.ts'
 import { openPace } from '../../text/steps.ts'
@@ -28,7 +28,7 @@ export const validateScript = defineTool({
     },
     { ...named('validate_script', 'response'), ...closed },
   ),
-  errors: ['E_PARSE_FAIL', 'E_LINT_FAIL', 'E_NOT_FOUND', 'E_DENY_PATH', 'E_ENCODING', 'E_TOO_LARGE', 'E_IO'],
+  faults: ['parse', 'lint', 'not-found', 'path-denied', 'encoding', 'too-large', 'io'],
   examples: [
     {
       says: 'a scene that is fine',
@@ -42,7 +42,7 @@ export const validateScript = defineTool({
   verdict: ({ path }, { valid }) => (path === undefined ? undefined : { path, passed: valid }),
   async execute({ path, content }, { files, lang, extraCommands }, call) {
     if (content !== undefined && Buffer.byteLength(content) > files.maxBytes)
-      throw new ToolError('E_TOO_LARGE', `The script has more than ${files.maxBytes} bytes`, { hint: 'Split the scene.' })
+      throw new Fault('too-large', `The script has more than ${files.maxBytes} bytes`, { hint: 'Split the scene.' })
     const text = path === undefined ? (content ?? '') : scriptText(files.read(path), path)
     const pace = openPace(call.signal)
     const game = await openGame(files, pace, path === undefined ? undefined : files.normal(path))

@@ -11,7 +11,7 @@ export const webgalReference = defineTool({
   audience: 'resource',
   input: Type.Object({}, closed),
   output: Type.Object({ text: Type.String() }, closed),
-  errors: [],
+  faults: [],
   examples: [],
   execute: (_, { lang }) => ({ text: reference(lang) }),
 })

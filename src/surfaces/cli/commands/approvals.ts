@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os'
 import type { Approval, ApprovalHead } from '../../../contracts/approval.ts'
-import { ToolError } from '../../../contracts/errors.ts'
+import { Fault } from '../../../contracts/faults/fault.ts'
 import { printableInline, noteRows, restLines, quotedName, signedRow } from '../../../text/printable.ts'
 import type { Runtime } from '../../../contracts/runtime.ts'
 import type { Command } from '../command.ts'
@@ -62,14 +62,14 @@ stops or twelve hours have passed.`,
         return 0
       }
       if (!['show', 'approve', 'deny', 'lift'].includes(what))
-        throw new ToolError('E_BAD_ARGS', `Unknown: approvals ${what}`, {
+        throw new Fault('bad-input', `Unknown: approvals ${what}`, {
           hint: 'approvals list, show ID, approve ID, deny ID, lift ID or page.',
         })
       if (given === undefined)
-        throw new ToolError('E_BAD_ARGS', 'Which approval?', { hint: '`handrail approvals list` shows their ids.' })
+        throw new Fault('bad-input', 'Which approval?', { hint: '`handrail approvals list` shows their ids.' })
       const found = runtime.approvals.get(given)
       if (!found)
-        throw new ToolError('E_NOT_FOUND', `No such approval: ${given}`, {
+        throw new Fault('not-found', `No such approval: ${given}`, {
           hint: '`handrail approvals list --all` shows all of them.',
         })
       if (what === 'lift') {
@@ -103,7 +103,7 @@ function list(runtime: Runtime, options: Record<string, string | boolean | undef
   const { limit: given, before, all } = options
   const limit = given === undefined ? pageLength : Number(given)
   if (!Number.isInteger(limit) || limit < 1)
-    throw new ToolError('E_BAD_ARGS', `--limit ${String(given)} is no number of approvals`, { hint: 'Give 1 to 500.' })
+    throw new Fault('bad-input', `--limit ${String(given)} is no number of approvals`, { hint: 'Give 1 to 500.' })
   const state = all === true ? undefined : 'pending'
   const found = runtime.approvals.list(state, { limit, ...(typeof before === 'string' && { before }) })
   if (json) return found.forEach((approval) => say(JSON.stringify(approval)))
@@ -121,7 +121,7 @@ async function printText(runtime: Runtime, id: string, path: string): Promise<vo
   const change = card?.changes.find((one) => one.path === path)
   if (change) return say(renderChange(change, Number.POSITIVE_INFINITY))
   if (!part)
-    throw new ToolError('E_NOT_FOUND', `This approval changes no such file: ${path}`, {
+    throw new Fault('not-found', `This approval changes no such file: ${path}`, {
       hint: '`handrail approvals show ID` lists what it changes. What was decided or lapsed is no longer kept whole.',
     })
   // At a screen every line stands behind a bar; a file or a program gets the text as it is.

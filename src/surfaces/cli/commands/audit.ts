@@ -1,5 +1,5 @@
 import type { AuditLine } from '../../../contracts/audit.ts'
-import { ToolError } from '../../../contracts/errors.ts'
+import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Command, Invocation } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { dim, green, oneLine, printable, progressBar, red, say, table, yellow } from '../print.ts'
@@ -58,7 +58,7 @@ the next: all of these commands read them as one. Closed files stay until you sa
         case 'renew':
           return await renew(invocation, runtime)
         default:
-          throw new ToolError('E_BAD_ARGS', `Unknown: audit ${what}`, {
+          throw new Fault('bad-input', `Unknown: audit ${what}`, {
             hint: 'audit verify, show, tail, export, anchor or renew.',
           })
       }
@@ -109,13 +109,13 @@ function anchor({ json, options }: Invocation, runtime: Runtime): number {
 async function renew({ json, options }: Invocation, runtime: Runtime): Promise<number> {
   const verdict = await runtime.audit.check()
   if (verdict.whole)
-    throw new ToolError('E_CONFLICT', 'The log is intact; there is nothing to renew', {
+    throw new Fault('conflict', 'The log is intact; there is nothing to renew', {
       hint: '`handrail audit verify` shows it.',
     })
   const question = `${printable(verdict.why)}.\nKeep what is left aside and start a new log?`
   const yes = options['yes'] === true || (await confirm(question, 'question'))
   if (yes === undefined)
-    throw new ToolError('E_BAD_ARGS', 'Nobody is at this terminal to confirm', { hint: 'Say --yes to start a new log.' })
+    throw new Fault('bad-input', 'Nobody is at this terminal to confirm', { hint: 'Say --yes to start a new log.' })
   if (!yes) return 1
   const kept = runtime.audit.renew()
   say(
@@ -147,7 +147,7 @@ function wantedBy({ options }: Invocation): Wanted {
 
 function show(invocation: Invocation, runtime: Runtime): number {
   const limit = Number(invocation.options['limit'] ?? 30)
-  if (!Number.isInteger(limit) || limit < 1) throw new ToolError('E_BAD_ARGS', '--limit must be a whole number above 0', {})
+  if (!Number.isInteger(limit) || limit < 1) throw new Fault('bad-input', '--limit must be a whole number above 0', {})
   const { fits, holding } = wantedBy(invocation)
   const lines = runtime.audit.last(limit, fits, holding)
   if (invocation.json) for (const line of lines) say(JSON.stringify(line))

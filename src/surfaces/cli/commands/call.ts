@@ -1,5 +1,5 @@
 import { text as readAll } from 'node:stream/consumers'
-import { ToolError } from '../../../contracts/errors.ts'
+import { Fault } from '../../../contracts/faults/fault.ts'
 import { noteRows, restLines } from '../../../text/printable.ts'
 import type { Runtime } from '../../../contracts/runtime.ts'
 import type { Command } from '../command.ts'
@@ -26,7 +26,7 @@ the session is "cli" unless you name another. \`handrail tools\` lists the tools
     const { words, options, open } = invocation
     const [name, given] = words
     if (name === undefined)
-      throw new ToolError('E_BAD_ARGS', 'Which tool?', { hint: 'handrail call TOOL JSON; `handrail tools` lists them.' })
+      throw new Fault('bad-input', 'Which tool?', { hint: 'handrail call TOOL JSON; `handrail tools` lists them.' })
     const input = parseInput(given === '-' ? await readAll(process.stdin) : (given ?? '{}'))
     const runtime = open()
     const session = `cli-${String(options['session'] ?? 'default')}`
@@ -58,7 +58,7 @@ function parseInput(text: string): unknown {
   try {
     return JSON.parse(text) as unknown
   } catch (cause) {
-    throw new ToolError('E_BAD_ARGS', `The input is not valid JSON: ${(cause as Error).message.slice(0, 200)}`, {
+    throw new Fault('bad-input', `The input is not valid JSON: ${(cause as Error).message.slice(0, 200)}`, {
       hint: `Quote it for the shell: '{"path":"a.txt"}'`,
     })
   }

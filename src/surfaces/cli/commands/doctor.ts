@@ -1,4 +1,4 @@
-import { asToolError } from '../../../contracts/errors.ts'
+import { asFault } from '../../../contracts/faults/fault.ts'
 import type { Command } from '../command.ts'
 import { printableBlock, bold, green, oneLine, red, say, size, table, yellow } from '../print.ts'
 import { under } from '../screen-rows.ts'
@@ -96,7 +96,7 @@ export const doctor: Command = {
       add('approvals', waiting ? 'note' : 'good', waiting ? `${waiting} wait for you: handrail approvals list` : 'none pending')
       await runtime.close()
     } catch (thrown) {
-      const fault = asToolError(thrown)
+      const fault = asFault(thrown)
       add('project', 'bad', `${fault.message}${fault.hint ? ` — ${fault.hint}` : ''}`)
     }
     if (json)

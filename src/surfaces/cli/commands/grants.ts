@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os'
-import { ToolError } from '../../../contracts/errors.ts'
+import { Fault } from '../../../contracts/faults/fault.ts'
 import { grantKinds, type Grant } from '../../../contracts/grant.ts'
 import type { Operator } from '../../../contracts/runtime.ts'
 import type { Session } from '../../../contracts/session.ts'
@@ -52,7 +52,7 @@ good lapses by itself. Secrets are never granted for good. All of it is in the l
       }
       const [id] = rest
       if (what !== 'revoke' || id === undefined)
-        throw new ToolError('E_BAD_ARGS', what === 'revoke' ? 'Which grant?' : `Unknown: grants ${what}`, {
+        throw new Fault('bad-input', what === 'revoke' ? 'Which grant?' : `Unknown: grants ${what}`, {
           hint: 'grants list, allow secret PATH, allow runs PATH or revoke ID.',
         })
       const revoked = runtime.grants.revoke(id, by)
@@ -71,7 +71,7 @@ function given({ grants: { give } }: Operator, wish: Parameters<Give>[0], json: 
   try {
     return give(wish)
   } catch (fault) {
-    const offered = fault instanceof ToolError ? fault.details?.['sessions'] : undefined
+    const offered = fault instanceof Fault ? fault.details?.['sessions'] : undefined
     if (json || !Array.isArray(offered)) throw fault
     const rows = (offered as (Session & { refused: boolean })[]).map((one) => [
       one.id,
@@ -81,15 +81,15 @@ function given({ grants: { give } }: Operator, wish: Parameters<Give>[0], json: 
       one.refused ? 'was refused it' : '',
     ])
     warn(table(['session', 'client', 'over', 'last call', ''], rows))
-    const { message, hint } = fault as ToolError
-    throw new ToolError('E_BAD_ARGS', message, hint === undefined ? {} : { hint })
+    const { message, hint } = fault as Fault
+    throw new Fault('bad-input', message, hint === undefined ? {} : { hint })
   }
 }
 
 function wanted({ options }: Invocation, [kind, path]: string[]): Omit<Parameters<Give>[0], 'by'> {
   const known = grantKinds.find((one) => one === kind)
   if (known === undefined || path === undefined)
-    throw new ToolError('E_BAD_ARGS', 'Say what is granted and for which file', {
+    throw new Fault('bad-input', 'Say what is granted and for which file', {
       hint: 'handrail grants allow secret PATH, or: handrail grants allow runs PATH.',
     })
   const { session, for: time, once, always } = options
@@ -97,7 +97,7 @@ function wanted({ options }: Invocation, [kind, path]: string[]): Omit<Parameter
     [time !== undefined, once === true, always === true].filter(Boolean).length > 1 ||
     (always === true && session !== undefined)
   )
-    throw new ToolError('E_BAD_ARGS', 'Say one of --once, --for TIME and --always, and no session with --always', {
+    throw new Fault('bad-input', 'Say one of --once, --for TIME and --always, and no session with --always', {
       hint: 'Without any of them it counts for 12 hours of one session.',
     })
   return {
@@ -116,7 +116,7 @@ function milliseconds(time: string): number {
   const [, count, unit] = /^(\d{1,4})([mhd])$/.exec(time) ?? []
   const ms = Number(count) * units[unit as keyof typeof units]
   if (ms > 0 && ms <= 7 * units.d) return ms
-  throw new ToolError('E_BAD_ARGS', `Not a time: ${oneLine(time, 40)}`, { hint: 'Write 30m, 2h or 1d; seven days at most.' })
+  throw new Fault('bad-input', `Not a time: ${oneLine(time, 40)}`, { hint: 'Write 30m, 2h or 1d; seven days at most.' })
 }
 
 function row({ id, kind, scope, subject, session, by, givenAt, expiresAt }: Grant): string[] {

@@ -8,7 +8,7 @@ import {
   type Entry,
   type Installation,
 } from '../../../contracts/clients.ts'
-import { ToolError } from '../../../contracts/errors.ts'
+import { Fault } from '../../../contracts/faults/fault.ts'
 import { dangerFlags } from '../../../contracts/runtime.ts'
 import { rowsOf } from '../../../text/rows.ts'
 import { unifiedDiff } from '../../../text/unified.ts'
@@ -196,11 +196,11 @@ function entryFor(
       'Give settings to `handrail serve`, and leave --local and --published out.',
     )
   if (!client.http)
-    throw new ToolError('E_UNSUPPORTED', `${client.title} takes no server with a token over HTTP from its settings file`, {
+    throw new Fault('unsupported', `${client.title} takes no server with a token over HTTP from its settings file`, {
       hint: 'Leave --http out: it then starts Handrail itself.',
     })
   if (client.tokenByHand && !print)
-    throw new ToolError('E_UNSUPPORTED', `${client.title} cannot take the token from a variable, and init writes no token`, {
+    throw new Fault('unsupported', `${client.title} cannot take the token from a variable, and init writes no token`, {
       hint: 'Leave --http out, or add --print and put the token in by hand.',
     })
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
@@ -240,6 +240,6 @@ function conclude({ client, name, project, entry, config }: Request, file: strin
   say(`${dim('→')} To take it back: ${programName()} ${words.map(forShell).join(' ')}`)
 }
 
-function bad(message: string, hint: string): ToolError {
-  return new ToolError('E_BAD_ARGS', message, { hint })
+function bad(message: string, hint: string): Fault {
+  return new Fault('bad-input', message, { hint })
 }

@@ -1,4 +1,4 @@
-import { ToolError } from '../../../contracts/errors.ts'
+import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Amount, PrunePlan, Pruned } from '../../../contracts/prune.ts'
 import type { Command } from '../command.ts'
 import { confirm, onStdout } from '../confirm.ts'
@@ -33,7 +33,7 @@ It can be done while servers run. What is kept, and how much of it: docs/referen
   async run({ options, json, open }) {
     const days = Number(options['days'] ?? defaultDays)
     if (!Number.isInteger(days) || days < 0)
-      throw new ToolError('E_BAD_ARGS', '--days must be a whole number, 0 or more', { hint: 'handrail prune --days 30' })
+      throw new Fault('bad-input', '--days must be a whole number, 0 or more', { hint: 'handrail prune --days 30' })
     const runtime = open()
     try {
       const plan = await runtime.pruning.plan(days)
@@ -44,7 +44,7 @@ It can be done while servers run. What is kept, and how much of it: docs/referen
       if (options['yes'] !== true) {
         const yes = await confirm('Take it away for good?', onStdout(json))
         if (yes === undefined)
-          throw new ToolError('E_BAD_ARGS', 'Nobody is at this terminal to see it and confirm', {
+          throw new Fault('bad-input', 'Nobody is at this terminal to see it and confirm', {
             hint: 'Add --yes if you mean it, or --dry-run to see what would go.',
           })
         if (!yes) {

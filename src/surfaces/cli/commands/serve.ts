@@ -1,4 +1,4 @@
-import { ToolError } from '../../../contracts/errors.ts'
+import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Command } from '../command.ts'
 import { programName } from '../program-name.ts'
 import { bold, dim, printable, say, warnFolded, yellow } from '../print.ts'
@@ -21,7 +21,7 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
   async run({ openLive, options, json, dependencies }) {
     const port = Number(options['port'] ?? 4777)
     if (!Number.isInteger(port) || port < 0 || port > 65_535)
-      throw new ToolError('E_BAD_ARGS', `Not a port: ${String(options['port'])}`, { hint: 'Give a number from 0 to 65535.' })
+      throw new Fault('bad-input', `Not a port: ${String(options['port'])}`, { hint: 'Give a number from 0 to 65535.' })
     const runtime = openLive()
     const { file } = runtime.token()
     const listening = await dependencies.serveHttp(runtime, {

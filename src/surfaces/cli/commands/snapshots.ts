@@ -1,4 +1,4 @@
-import { ToolError } from '../../../contracts/errors.ts'
+import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Command } from '../command.ts'
 import { ago, say, table } from '../print.ts'
 
@@ -13,7 +13,7 @@ wrote. To go back: handrail undo ID takes back the write that made this state.`,
   onlyReads: true,
   async run({ words, options, json, open }) {
     const limit = Number(options['limit'] ?? 50)
-    if (!Number.isInteger(limit) || limit < 1) throw new ToolError('E_BAD_ARGS', '--limit must be a whole number above 0', {})
+    if (!Number.isInteger(limit) || limit < 1) throw new Fault('bad-input', '--limit must be a whole number above 0', {})
     const runtime = open()
     try {
       const found = runtime.snapshots(limit, words[0] ?? '')

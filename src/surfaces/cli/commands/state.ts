@@ -1,4 +1,4 @@
-import { ToolError } from '../../../contracts/errors.ts'
+import { Fault } from '../../../contracts/faults/fault.ts'
 import type { StateAdmin, StateView } from '../../../contracts/state.ts'
 import type { Command, Invocation } from '../command.ts'
 import { confirm, onStdout } from '../confirm.ts'
@@ -38,7 +38,7 @@ Each shows what it will do and asks. Stop servers on the project first.`,
     }
     const act = Object.hasOwn(acts, what) ? acts[what] : undefined
     if (!act || more.length)
-      throw new ToolError('E_BAD_ARGS', `Unknown: state ${invocation.words.join(' ')}`, {
+      throw new Fault('bad-input', `Unknown: state ${invocation.words.join(' ')}`, {
         hint: 'state, state adopt, state reset or state import.',
       })
     const admin = await invocation.openStateAdmin()
@@ -135,7 +135,7 @@ async function agreed({ options, json }: Invocation, question: string): Promise<
   if (options['yes'] === true) return true
   const yes = await confirm(question, onStdout(json))
   if (yes === undefined)
-    throw new ToolError('E_BAD_ARGS', 'Nobody is at this terminal to see it and confirm', {
+    throw new Fault('bad-input', 'Nobody is at this terminal to see it and confirm', {
       hint: 'Add --yes if you mean it.',
     })
   if (!yes) warn('Nothing changed.')

@@ -1,4 +1,4 @@
-import { ToolError } from '../../../contracts/errors.ts'
+import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Command } from '../command.ts'
 import { bold, oneLine, say, table } from '../print.ts'
 
@@ -38,7 +38,7 @@ export const tools: Command = {
       }
       const tool = runtime.tools.find((one) => one.name === name)
       if (!tool)
-        throw new ToolError('E_NOT_FOUND', `No such tool: ${name}`, {
+        throw new Fault('not-found', `No such tool: ${name}`, {
           hint: `There are: ${runtime.tools.map((one) => one.name).join(', ')}.`,
         })
       const { title, description, input, output, errors, examples } = tool

@@ -1,4 +1,4 @@
-import { ToolError } from '../../../contracts/errors.ts'
+import { Fault } from '../../../contracts/faults/fault.ts'
 import type { ProjectSettings } from '../../../contracts/project-settings.ts'
 import type { Operator } from '../../../contracts/runtime.ts'
 import type { Command } from '../command.ts'
@@ -48,7 +48,7 @@ async function ask(runtime: Operator): Promise<number> {
   if (!isOpen(projectSettings)) return 0
   const yes = await confirm(questionOf(projectSettings), 'stdout')
   if (yes === undefined)
-    throw new ToolError('E_BAD_ARGS', 'Nobody is at this terminal to confirm, so nothing is trusted', {
+    throw new Fault('bad-input', 'Nobody is at this terminal to confirm, so nothing is trusted', {
       hint: `Read the file first; then: handrail trust --digest ${projectSettings.digest}`,
     })
   if (!yes) {

@@ -1,5 +1,5 @@
 import type { LineDiff } from '../../../contracts/line-diff.ts'
-import { ToolError } from '../../../contracts/errors.ts'
+import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Command } from '../command.ts'
 import { confirm, onStdout } from '../confirm.ts'
 import { green, printable, renderChange, say, warn } from '../print.ts'
@@ -41,7 +41,7 @@ An undo is a write like any other: it is kept, and can be undone by its own call
       ...(options['last'] === true && { last: true }),
     }
     if (Object.keys(input).length !== 1)
-      throw new ToolError('E_BAD_ARGS', 'Say exactly one thing to undo', {
+      throw new Fault('bad-input', 'Say exactly one thing to undo', {
         hint: 'A snapshot id, a call id, --session ID, --to SNAPSHOT, or --last. `handrail snapshots` lists what is kept.',
       })
     const runtime = open()
@@ -54,7 +54,7 @@ An undo is a write like any other: it is kept, and can be undone by its own call
       if (options['yes'] !== true) {
         const yes = await confirm(`Undo ${preview.changes.length} file(s)?`, onStdout(json))
         if (yes === undefined)
-          throw new ToolError('E_BAD_ARGS', 'Nobody is at this terminal to see it and confirm', {
+          throw new Fault('bad-input', 'Nobody is at this terminal to see it and confirm', {
             hint: 'Add --yes to undo without asking.',
           })
         if (!yes) {

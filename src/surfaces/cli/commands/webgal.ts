@@ -1,4 +1,4 @@
-import { ToolError } from '../../../contracts/errors.ts'
+import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Runtime } from '../../../contracts/runtime.ts'
 import type { Command } from '../command.ts'
 import { bold, dim, green, oneLine, progressBar, red, say, table, yellow } from '../print.ts'
@@ -67,7 +67,7 @@ Messages are Chinese unless --lang EN or HANDRAIL_LANG=EN.`,
   async run({ words, options, json, open }) {
     const [what, , ...more] = words
     if ((what !== 'validate' && what !== 'graph' && what !== 'report') || more.length > 0)
-      throw new ToolError('E_BAD_ARGS', what === undefined ? 'What about the game?' : `Unknown: webgal ${words.join(' ')}`, {
+      throw new Fault('bad-input', what === undefined ? 'What about the game?' : `Unknown: webgal ${words.join(' ')}`, {
         hint: 'handrail webgal validate, graph or report, and a folder.',
       })
     const runtime = open()
@@ -75,7 +75,7 @@ Messages are Chinese unless --lang EN or HANDRAIL_LANG=EN.`,
       if (what === 'graph') return await graph(runtime, options, json)
       const report = await ask<Report>(runtime, 'project_report', { limit: 10_000 })
       if (report.scenes === 0 && report.unreadable.length === 0)
-        throw new ToolError('E_NOT_FOUND', `No scenes below ${runtime.project}`, {
+        throw new Fault('not-found', `No scenes below ${runtime.project}`, {
           hint: 'A game has its scenes in game/scene/*.txt.',
         })
       if (what === 'report') return summary(report, json)
