@@ -21,6 +21,8 @@ const bundle = await rolldown({
   external: ['@photostructure/sqlite', '@vscode/ripgrep', 'playwright-core'],
   // Its main file asks for its parts in a way no bundler follows; the other one is plain modules.
   resolve: { alias: { 'jsonc-parser': join(root, 'node_modules/jsonc-parser/lib/esm/main.js') } },
+  // `ws` would take either from whatever folder Handrail lies in, and needs neither.
+  transform: { define: { 'process.env.WS_NO_BUFFER_UTIL': '"1"', 'process.env.WS_NO_UTF_8_VALIDATE': '"1"' } },
   logLevel: 'warn',
 })
 await bundle.write({

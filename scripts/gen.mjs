@@ -11,20 +11,28 @@ export function generate() {
   setup()
   const {
     catalogue,
+    cliPlane,
+    codes000,
     commands,
+    contract001,
+    contract002,
+    contract003,
     deniedSecrets,
+    errorCodesOf,
     errorTable,
+    exits,
     filesThatRun,
     kept,
     keys,
     markedSecrets,
+    reasons,
     rooms,
     settings,
     siblings,
     webgalReference,
     Config,
   } = createRequire(import.meta.url)(join(root, 'dist', 'handrail.cjs'))
-  const tools = catalogue()
+  const tools = catalogue().map((tool) => ({ ...tool, errors: errorCodesOf(tool.faults) }))
   const files = new Map()
   const json = (value) => `${JSON.stringify(value, null, 2)}\n`
   for (const tool of tools)
@@ -46,7 +54,10 @@ export function generate() {
   files.set('contracts/v1/errors.json', json(errorTable))
   files.set('contracts/v1/config.json', json(optional(Config)))
   files.set('docs/reference/tools.md', toolsPage(tools))
-  files.set('docs/reference/errors.md', errorsPage(errorTable, tools))
+  files.set(
+    'docs/reference/errors.md',
+    errorsPage(errorTable, tools) + reasonsTable({ reasons, codes000, contract001, contract002, contract003, cliPlane, exits }),
+  )
   files.set('docs/reference/config.md', configPage(settings))
   files.set('docs/reference/cli.md', cliPage(commands))
   files.set('docs/reference/webgal.md', head + webgalReference('EN'))
@@ -109,6 +120,22 @@ function errorsPage(table, tools) {
     return `## ${code}\n\n${row.says[0].toUpperCase()}${row.says.slice(1)}. ${row.recoverable ? 'Recoverable: the hint says what to do.' : 'Not recoverable by repeating the call.'} HTTP ${row.http}.${raised.length ? ` Raised by ${raised.join(', ')}.` : ''}\n`
   }
   return `${head}# Errors\n\nEvery failure is \`{"error":{"code","message","details","hint","recoverable"}}\`. E_BAD_ARGS, E_POLICY_VIOLATION, E_TOOL_DISABLED, E_TIMEOUT, E_IO and E_INTERNAL can come from the kernel for any tool.\n\n${Object.entries(table).map(one).join('\n')}`
+}
+
+function reasonsTable({ reasons, codes000, contract001, contract002, contract003, cliPlane, exits }) {
+  const told = ({ code, status }) => (code ? `\`${code}\` ${status}` : `an answer, ${status}`)
+  return `\n## Reasons, and how each contract tells them\n\nInside, a fault has a reason that belongs to no contract. The log has it as \`reason\`, beside contract 000's code.\n\n${rows(
+    ['reason', 'meaning', '000', '001', '002', '003', 'command line of 003'],
+    Object.entries(reasons).map(([reason, { says }]) => [
+      `\`${reason}\``,
+      says,
+      `\`${codes000[reason]}\``,
+      told(contract001[reason]),
+      `\`${contract002[reason]}\``,
+      `\`${contract003[reason]}\``,
+      `\`${cliPlane[reason]}\`, exit ${exits[cliPlane[reason]]}`,
+    ]),
+  )}\n`
 }
 
 /** What a project's own file may say of a setting without a person's trust. */
@@ -192,7 +219,7 @@ function mapPage(rooms, keys, siblings) {
       room.says,
       room.may.map((other) => `\`${other}\``).join(', ') || 'nothing',
     ]),
-  )}\n\n\`main.ts\` wires the rooms, \`serve.ts\` puts the HTTP surfaces behind the listener, \`bin.ts\` starts the program. Folders inside ${siblings.map((name) => `\`${name}/\``).join(' and ')} never use each other.\n\n${rows(
+  )}\n\n\`runtime/open.ts\` wires the rooms, \`runtime/serve.ts\` puts the HTTP surfaces behind the listener, \`bin.ts\` starts the program. Folders inside ${siblings.map((name) => `\`${name}/\``).join(' and ')} never use each other.\n\n${rows(
     ['only', 'may use'],
     Object.entries(keys).map(([module, room]) => [
       [room]

@@ -1,8 +1,7 @@
 import { homedir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { leaves, loadConfig } from './config/load.ts'
-import { openLiveRuntime } from './live.ts'
-import { openRuntime } from './main.ts'
+import { openRuntime } from './runtime/open.ts'
 import { runCli, type SettingFlag } from './surfaces/cli/run.ts'
 import { signInKey } from './surfaces/person-auth.ts'
 
@@ -17,12 +16,11 @@ export function main(argv: string[], version: string): Promise<number> {
     argv,
     {
       openRuntime,
-      serveMcpStdio: async (runtime) => (await import('./surfaces/mcp/stdio.ts')).serveMcpStdio(runtime),
-      serveHttp: async (runtime, options) => (await import('./serve.ts')).serveHttp(runtime, options),
-      openLiveRuntime,
-      openStateAdmin: async (options) => (await import('./state.ts')).openStateAdmin(options),
-      signInLink: (runtime, url) => `${url}/sign-in?key=${signInKey(runtime.token('person').token)}`,
-      toolListBytes: async (runtime) => (await import('./surfaces/mcp/dialect.ts')).listBytes(runtime.listed()),
+      serveMcpStdio: async (gate, forms) => (await import('./surfaces/mcp/stdio.ts')).serveMcpStdio(gate, forms),
+      serveHttp: async (operator, options) => (await import('./runtime/serve.ts')).serveHttp(operator, options),
+      openStateAdmin: async (options) => (await import('./runtime/state-admin.ts')).openStateAdmin(options),
+      signInLink: (operator, url) => `${url}/sign-in?key=${signInKey(operator.token('person').token)}`,
+      toolListBytes: async (tools) => (await import('./surfaces/mcp/dialect.ts')).listBytes(tools),
       openClientConfigs: async () =>
         (await import('./host/client-config.ts')).openClientConfigs({
           platform: process.platform,
@@ -42,8 +40,12 @@ export function main(argv: string[], version: string): Promise<number> {
 }
 
 export { openRuntime }
-export { errorTable } from './contracts/faults/contract-000.ts'
-export { Fault } from './contracts/faults/fault.ts'
+export { codes000, errorCodesOf, errorTable } from './contracts/faults/contract-000.ts'
+export { cliPlane, exits } from './contracts/faults/cli-plane.ts'
+export { contract001 } from './contracts/faults/contract-001.ts'
+export { contract002 } from './contracts/faults/contract-002.ts'
+export { contract003 } from './contracts/faults/contract-003.ts'
+export { Fault, reasons } from './contracts/faults/fault.ts'
 export { filesThatRun } from './text/files-that-run/index.ts'
 export { kept } from './contracts/kept.ts'
 export { deniedSecrets, markedSecrets } from './text/secret-files.ts'

@@ -1,6 +1,6 @@
 /**
  * The map of the house as data: who may use whom. `test/pins/rooms.test.ts` obeys it, `docs/reference/map.md` prints it.
- * `main.ts` wires the rooms and `bin.ts` starts them; no other file sees them all.
+ * `runtime/` wires the rooms and `bin.ts` starts them; nobody else sees them all.
  */
 export const rooms = {
   contracts: { may: [], says: 'the words every room shares, as types and schemas; runs in Node and in the browser' },
@@ -14,6 +14,11 @@ export const rooms = {
   stores: { may: ['contracts', 'text', 'host'], says: 'what is kept: audit, snapshots, approvals, keys, sessions' },
   toolsets: { may: ['contracts', 'text', 'host'], says: 'what an agent can do, one file per tool' },
   surfaces: { may: ['contracts', 'text', 'kernel'], says: 'how a caller gets in: a transport and a dialect' },
+  agent: { may: ['contracts', 'text'], says: 'models that act: they hold an `AgentGate`, as any stranger does (not built yet)' },
+  runtime: {
+    may: ['contracts', 'text', 'config', 'kernel', 'host', 'stores', 'toolsets', 'surfaces'],
+    says: 'the composition: opens the rooms and wires them, once; small files that a test can compose',
+  },
 } as const satisfies Record<string, { may: readonly string[]; says: string }>
 
 /** Rooms whose sub-folders are siblings that never import each other. */
@@ -21,8 +26,15 @@ export const siblings = ['toolsets', 'surfaces'] as const
 
 type Room = keyof typeof rooms
 
-/** Modules only some rooms, or one file, may touch, so that there is one way to the disk, to a process and to the database. */
-export const keys: Record<string, Room | `${Room}/${string}` | readonly Room[]> = {
+type Holder = Room | `${Room}/${string}`
+
+/**
+ * Modules only some rooms, folders or files may touch, so that there is one way to the disk, to a process and to the database, and so that
+ * nobody who serves agents can so much as name what only the person holds.
+ */
+export const keys: Record<string, Holder | readonly Holder[]> = {
+  'contracts/operator.ts': ['runtime', 'kernel', 'stores', 'surfaces/cli', 'surfaces/page'],
+  'contracts/client-forms.ts': ['runtime', 'kernel', 'surfaces/mcp', 'surfaces/cli/command.ts', 'contracts/operator.ts'],
   'node:fs': 'host',
   'node:fs/promises': 'host',
   // One file: nothing is started that it does not confine, bound and kill. (The browser's driver starts the browser.)
@@ -31,6 +43,7 @@ export const keys: Record<string, Room | `${Room}/${string}` | readonly Room[]> 
   // Callers come in through surfaces; the host serves and confines pages.
   'node:net': ['surfaces', 'host'],
   'node:http': ['surfaces', 'host'],
+  ws: ['surfaces', 'host'],
   'playwright-core': 'host',
   '@photostructure/sqlite': 'host',
   '@modelcontextprotocol/server': 'surfaces',

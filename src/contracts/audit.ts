@@ -1,3 +1,4 @@
+import type { Reason } from './faults/fault.ts'
 import type { Risk, ToolEvent } from './tool.ts'
 
 /** What is written down. `seq`, `at`, `prev` and `hash` are added by the log. */
@@ -53,7 +54,9 @@ export interface AuditEntry {
   /** Which of them are files that run something, or may hold secrets, and why. */
   marks?: string[]
   outcome?: 'ok' | 'replayed' | 'error' | 'cancelled'
+  /** Contract 000's code, whichever contract the caller speaks, and the reason behind it. */
   error?: string
+  reason?: Reason
   message?: string
   approval?: string
   by?: string

@@ -33,7 +33,8 @@ export interface KeptRow {
   after: string
 }
 
-const whole = (n: number): string => n.toLocaleString('en')
+/** By hand: `toLocaleString` loads the languages of the world, a fifth of the time that a server takes to start. */
+const whole = (n: number): string => String(n).replace(/\B(?=(\d{3})+$)/g, ',')
 const mebibytes = (n: number): string => `${n / 1_048_576} MiB`
 
 /** Everything that is kept of a project. A test walks the folder and the schema: what is not here does not pass. */

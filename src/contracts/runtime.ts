@@ -1,137 +1,8 @@
-import type { Approval, ApprovalHead, ApprovalState, Decision, Page, TextPart } from './approval.ts'
-import type { Anchor, AuditEntry, AuditLine, AuditStream, AuditVerdict } from './audit.ts'
-import type { CallOptions, Caller } from './call.ts'
-import type { Config, Setting } from './config.ts'
-import type { Grant } from './grant.ts'
-import type { Pruning } from './prune.ts'
-import type { ProjectSettings } from './project-settings.ts'
-import type { Session, SessionNote } from './session.ts'
-import type { Snapshot } from './snapshot.ts'
-import type { Confinement } from './stage.ts'
-import type { Tool } from './tool.ts'
-
-/** Everything a surface can reach. Acts go through `call` and nothing else; the rest is looking, and a person's answers. */
-export interface Runtime {
-  readonly project: string
-  readonly version: string
-  readonly config: Config
-  readonly settings: readonly Setting[]
-  /** Where settings are read from, whether or not the files are there. */
-  readonly settingsFiles: readonly string[]
-  /** Where what Handrail keeps of this project lies: outside of it, in a folder of this user alone. */
-  readonly state: {
-    /** Below it lies the state of all projects of this user. */
-    base: string
-    folder: string
-    /** The project brings a folder in which older versions kept state; it is ignored. */
-    ignored: boolean
-  }
-  /** Those files as they were just before they were read. */
-  readonly settingsStamp: string
-  /** The project's own settings file, where it has one. */
-  readonly projectSettings: ProjectSettings | undefined
-  /** What this system gives us, for `doctor`. */
-  readonly capabilities: {
-    search: string
-    paths: string
-    sqlite: string
-    browser(): Promise<{ there: boolean; says: string }>
-    confinement(): Promise<Confinement>
-  }
-  /** Everything an agent may call. */
-  readonly tools: readonly Tool[]
-  /** What an agent is shown of it: the rest is of no use in this project, and can be called all the same. */
-  listed(): readonly Tool[]
-  /** Whether a tool can be called here, listed or not. */
-  offers(tool: string): boolean
-  /** Whether the contract and the switches would let this input through; says nothing of paths, risk or consent. */
-  accepts(tool: string, input: unknown): boolean
-  /** Told when a change of the settings has changed the list of tools. */
-  onToolsChanged(listener: () => void): void
-  call(
-    name: string,
-    input: unknown,
-    caller: Caller,
-    options?: CallOptions,
-  ): Promise<{ callId: string; output: unknown; snapshots: string[] }>
-  openSession(session: Pick<Session, 'id' | 'surface' | 'client'>): void
-  sessions(): Session[]
-  notes(session: string): SessionNote[]
-  approvals: {
-    /** Newest first, a page at a time, without what is shown of them. */
-    list(state?: ApprovalState, page?: Page): ApprovalHead[]
-    count(state: ApprovalState): number
-    get(id: string): Approval | undefined
-    /** For whoever looks again and again: nothing of the card is read. */
-    state(id: string): ApprovalState | undefined
-    /** The full text of one change of a card, part by part: its diff where that was kept, else what stands on the stage. */
-    text(id: string, path: string, from?: number): Promise<TextPart | undefined>
-    /** A person's answer. Surfaces call it only with a person's credential in hand. A card that does not show all needs `unread`. */
-    decide(id: string, decision: Decision): Approval
-    /** Takes a no back, so that the agent may ask again. */
-    lift(id: string, by: string): ApprovalHead
-  }
-  audit: {
-    note(entry: AuditEntry): void
-    /** What happens from now on, or happened from a line on. */
-    subscribe: AuditStream['subscribe']
-    /** Every line, on the spot; also whether the log still holds every line that was anchored. */
-    verify(onProgress?: (done: number, total: number) => void, anchors?: readonly Pick<Anchor, 'hash'>[]): AuditVerdict
-    /** The same in small steps; what was found whole before is compared byte by byte and not taken apart again, unless `full`. */
-    check(asked?: {
-      full?: boolean
-      anchors?: readonly (Pick<Anchor, 'hash'> & Partial<Pick<Anchor, 'seq'>>)[]
-      onProgress?: (done: number, total: number) => void
-    }): Promise<AuditVerdict>
-    /** The newest that fit, oldest first; of those only that hold these words, byte for byte as they stand there. */
-    last(count: number, fits?: (line: AuditLine) => boolean, holding?: readonly string[]): AuditLine[]
-    line(seq: number): AuditLine | undefined
-    lines(from?: number): Iterable<AuditLine>
-    head(): { seq: number; hash: string; at: string }
-    /** A person's word after a break: what is left is kept aside, and a new log begins with saying so. Returns the names kept. */
-    renew(): string[]
-    keepAnchor(file: string): Anchor
-    anchorsIn(file: string): Anchor[]
-  }
-  snapshots(limit: number, prefix: string): Snapshot[]
-  /** A secret of this project, made on first use; lives in a 0600 file. One is for agents, the other for the person, and neither stands for the other. */
-  token(whose?: 'agent' | 'person'): { token: string; file: string }
-  /** Marks a word as used until a time, for every process on the project; false where it was used before. */
-  consumeNonce(word: string, until: number): boolean
-  close(): Promise<void>
-}
-
 /** Kinds of folders that are no projects unless the person names the danger. */
 export type Danger = 'home' | 'system'
 
 /** What the person gives to say that they know. */
 export const dangerFlags: Record<Danger, string> = { home: 'allow-home-as-project', system: 'allow-system-folder-as-project' }
-/** What a person at their own terminal can reach besides. No surface that agents come in by is handed this. */
-export interface Operator extends Runtime {
-  /** What is old or no longer named goes; the person says when. */
-  pruning: Pruning
-  /** What the person lets sessions do beyond the rules. No agent reaches it over any surface. */
-  grants: {
-    list(): Grant[]
-    /** Without a session: the only one there is; refused where there are several, with those to choose from. */
-    give(wanted: {
-      kind: Grant['kind']
-      subject: string
-      /** For a session, unless said otherwise. */
-      scope?: Grant['scope']
-      session?: string
-      by: string
-      ttlMs?: number
-    }): Grant & Partial<Pick<Session, 'client' | 'surface'>>
-    revoke(id: string, by: string): Grant
-  }
-  trust: {
-    /** Lets the project's settings loosen what `projectSettings.loosenings` says, as long as no byte of the file changes. */
-    grant(digest: string, by: string): void
-    /** False where nothing was trusted. */
-    revoke(by: string): boolean
-  }
-}
 
 export interface RuntimeOptions {
   project: string
@@ -147,4 +18,6 @@ export interface RuntimeOptions {
   standIn?: string
   /** For a person who takes something back: what a project's own file tightens binds agents, and nobody's undo. */
   untightened?: boolean
+  /** For processes that stay: settings that change take effect for the calls that come after. */
+  live?: boolean
 }

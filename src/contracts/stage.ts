@@ -80,6 +80,8 @@ export interface ProgramResult {
   signal?: string
   /** Why we ended it: the deadline, or the limit it broke. */
   ended?: string
+  /** The same as a reason. */
+  endedFor?: 'timeout' | 'cancelled' | 'over-limit'
   stdout: CapturedOutput
   stderr: CapturedOutput
   ms: number

@@ -1,6 +1,6 @@
 import type { Static, TSchema } from 'typebox'
 import type { Content } from './content.ts'
-import type { ErrorCode } from './faults/contract-000.ts'
+import type { Reason } from './faults/fault.ts'
 import type { LineDiff } from './line-diff.ts'
 import type { Form } from './snapshot.ts'
 import type { Program, ProgramResult, Sides } from './stage.ts'
@@ -121,8 +121,8 @@ export interface ToolForm<I extends object, O extends object, Use, In, Out> {
   risk: Risk | ((input: In) => Risk)
   input: I
   output: O
-  /** Codes it may raise besides the kernel's own. */
-  errors: readonly ErrorCode[]
+  /** Why it may fail, besides the kernel's own reasons. */
+  faults: readonly Reason[]
   examples: readonly Example[]
   touches?: (input: In, use: Use) => Touch[] | Promise<Touch[]>
   card?: (input: In, use: Use) => Card | Promise<Card>
@@ -181,7 +181,7 @@ export interface Tool {
   readonly description: string
   readonly input: object
   readonly output: object
-  readonly errors: readonly ErrorCode[]
+  readonly faults: readonly Reason[]
   readonly examples: readonly Example[]
   readonly private: readonly string[]
   readonly contents: readonly string[]
@@ -243,7 +243,7 @@ function bindForm<Use>(toolset: string, form: ToolForm<object, object, Use, unkn
     description: form.description,
     input: form.input,
     output: form.output,
-    errors: form.errors,
+    faults: form.faults,
     examples: form.examples,
     private: (form.private ?? []) as readonly string[],
     contents: (form.contents ?? []) as readonly string[],

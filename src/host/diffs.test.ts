@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'vitest'
 import { changedLines, lineDiff } from '../text/diff.ts'
 import { openDiffs } from './diffs.ts'
 
-const diffs = openDiffs(60_000)
+const diffs = openDiffs(() => 60_000)
 afterAll(() => diffs.close())
 
 /** Short lines that stand often, in an order of their own. */

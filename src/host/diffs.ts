@@ -58,9 +58,9 @@ parentPort.on('message', ({ before, after, most, begin }) => {
   parentPort.postMessage(begin ? { lines: 0, diff: firstOf(diff, size(diff), most) } : cut(diff, size(diff), most))
 })`
 
-export function openDiffs(timeoutMs: number): Diffs {
+export function openDiffs(limitMs: () => number): Diffs {
   const pool = openWorkerPool<Job, Measured>(program, 1_024)
-  const late = (): Fault =>
+  const late = (timeoutMs: number) => (): Fault =>
     new Fault('timeout', `Comparing the two texts took longer than ${timeoutMs} ms`, {
       hint: 'Change less at once, or raise limits.callTimeoutMs.',
     })
@@ -69,13 +69,15 @@ export function openDiffs(timeoutMs: number): Diffs {
   const measure: Diffs['measure'] = async (before, after, most, { client, signal } = forCards) => {
     const diff = lineDiff(before, after, { steps: smallBudget, characters: smallMiddle })
     if (!diff.coarse) return cut(diff, changedLines(diff), most)
-    return pool.run({ job: { before, after, most }, client, timeoutMs, late, broken, signal })
+    const timeoutMs = limitMs()
+    return pool.run({ job: { before, after, most }, client, timeoutMs, late: late(timeoutMs), broken, signal })
   }
   const shown: Diffs['shown'] = async (before, after, { client, signal } = forCards) => {
     const diff = lineDiff(before, after, { steps: smallBudget, characters: smallMiddle })
     if (!diff.coarse) return firstOf(diff, changedLines(diff), oneAnswer)
     const job: Job = { before, after, most: oneAnswer, begin: true }
-    return (await pool.run({ job, client, timeoutMs, late, broken, signal })).diff as LineDiff
+    const timeoutMs = limitMs()
+    return (await pool.run({ job, client, timeoutMs, late: late(timeoutMs), broken, signal })).diff as LineDiff
   }
   return {
     measure,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { isUtf8 } from 'node:buffer'
+import { isAscii, isUtf8 } from 'node:buffer'
 import { closeSync, opendirSync, readSync } from 'node:fs'
 import { Fault } from '../contracts/faults/fault.ts'
 import { longestJudged, secretIn } from '../text/secret-content.ts'
@@ -139,6 +139,16 @@ function readOpened(root: Root, rules: PathRules, names: readonly string[], read
   }
 }
 
+/** Whether a file is kept from agents for what it holds. */
+export function isSecretByContent(files: Pick<Files, 'readPart'>, path: string): boolean {
+  try {
+    files.readPart(path, () => ({ start: 0, end: 0 }))
+    return false
+  } catch (fault) {
+    return fault instanceof Fault && fault.reason === 'path-denied'
+  }
+}
+
 /** Secrets that are told by what they hold: everybody's name for them is another. */
 function refuseSecret(bytes: Buffer, names: readonly string[]): void {
   const says = secretIn(bytes)
@@ -163,7 +173,7 @@ function readAll(fd: number, size: number, from = 0): Buffer {
 export function tooLarge(path: string, size: number, limit: number): Fault {
   return new Fault('too-large', `Too large: ${path} has ${size} bytes, the limit is ${limit}`, {
     details: { path, bytes: size, maxBytes: limit },
-    hint: 'Use search_files to find the part you need, or raise limits.maxReadBytes.',
+    hint: (name) => `Use ${name('search_files')} to find the part you need, or raise limits.maxReadBytes.`,
   })
 }
 
@@ -174,7 +184,7 @@ function openFolderOnly(root: Root, names: readonly string[]): Folder {
     if (isNoFolder(fault))
       throw new Fault('io', `Is a file, not a folder: ${names.join('/')}`, {
         details: { path: names.join('/') },
-        hint: 'Use read_file to read it.',
+        hint: (name) => `Use ${name('read_file')} to read it.`,
         cause: fault,
       })
     throw fault
@@ -249,7 +259,8 @@ function enterIfPossible(root: Root, parent: Folder, names: readonly string[]): 
 
 /** Strict UTF-8. A byte order mark stays in the text, so that writing it back gives the same bytes. */
 export function decodeText(bytes: Buffer, path: string): string {
-  if (isUtf8(bytes) && !bytes.includes(0)) return bytes.toString('utf8')
+  // Most files are plain ASCII, which is the quicker to read as what it is.
+  if (isUtf8(bytes) && !bytes.includes(0)) return bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8')
   const looksLike = guessEncoding(bytes)
   throw new Fault('encoding', `Not UTF-8 text: ${path}`, {
     details: { path, looksLike },

@@ -63,7 +63,7 @@ export function openLock(path: string): Lock {
       begin()
       return true
     } catch (cause) {
-      if (/locked|busy/i.test((cause as Error).message)) return false
+      if (isHeldElsewhere(cause)) return false
       throw lockFault(cause)
     }
   }
@@ -100,6 +100,12 @@ export function openLock(path: string): Lock {
 }
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4))
+
+/** SQLITE_BUSY and SQLITE_LOCKED; what more the driver knows is in the higher bits. */
+function isHeldElsewhere(cause: unknown): boolean {
+  const { errcode = 0 } = cause as { errcode?: number }
+  return [5, 6].includes(errcode & 0xff)
+}
 
 function lockFault(cause: unknown): Fault {
   return new Fault('io', `The project cannot be locked: ${(cause as Error).message}`, {

@@ -84,6 +84,21 @@ export function* pathStateInSteps(
   }
 }
 
+/** Looking at paths of one folder, whichever mounts lie on the way there. Which of them may be used is for others to judge. */
+export interface PathStates {
+  inSteps(path: string): Steps<PathState | undefined>
+  /** The bytes that stand there; throws where nothing does. */
+  content(path: string): Buffer
+}
+
+export function pathStatesBelow(opened: Root): PathStates {
+  const root: Root = { ...opened, mounts: undefined }
+  return {
+    inSteps: (path) => pathStateInSteps(root, path.split('/')),
+    content: (path) => contentAt(root, path.split('/')),
+  }
+}
+
 /** What a path that was looked at holds: whole where it is small, else where it lies. `changed` is thrown where it holds something else by now. */
 export function contentOfState(
   root: Root,

@@ -136,12 +136,20 @@ export function splitPath(path: string, rules: PathRules): readonly string[] {
   return names
 }
 
-function checkPath(path: string, rules: PathRules): readonly string[] {
-  const deny = (why: string, hint?: string): Fault =>
-    new Fault('path-denied', `Path not allowed: ${why}`, {
+/** A path that may not be used, and why. */
+export class PathDenied extends Fault {
+  readonly why: string
+  constructor(path: string, why: string, hint?: string) {
+    super('path-denied', `Path not allowed: ${why}`, {
       details: { path: path.length > 300 ? `${path.slice(0, 300)}…` : path },
       hint: hint ?? 'Use a path relative to the project root with forward slashes, e.g. "game/scene/start.txt".',
     })
+    this.why = why
+  }
+}
+
+function checkPath(path: string, rules: PathRules): readonly string[] {
+  const deny = (why: string, hint?: string): PathDenied => new PathDenied(path, why, hint)
   if (path.length > 4_096) throw deny('it is longer than 4096 characters')
   if (path.startsWith('/')) throw deny('it is absolute')
   if (/[\u0000-\u001f\u007f]/.test(path)) throw deny('it holds a control character')

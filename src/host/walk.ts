@@ -132,7 +132,7 @@ export function checkRegularFile(stat: Stats, names: readonly string[]): void {
   if (stat.isDirectory())
     throw new Fault('io', `Is a folder, not a file: ${names.join('/')}`, {
       details: { path: names.join('/') },
-      hint: 'Use list_files to see what is in it.',
+      hint: (name) => `Use ${name('list_files')} to see what is in it.`,
     })
   if (!stat.isFile()) throw deny(names, 'it is not a regular file')
   if (stat.nlink > 1)
@@ -206,7 +206,7 @@ function deny(names: readonly string[], why: string, hint?: string, cause?: unkn
 function notFound(names: readonly string[], cause: unknown): Fault {
   return new Fault('not-found', `File not found: ${names.join('/') || '.'}`, {
     details: { path: names.join('/') },
-    hint: `Check the name, or run list_files on ${names.slice(0, -1).join('/') || '.'}.`,
+    hint: (name) => `Check the name, or run ${name('list_files')} on ${names.slice(0, -1).join('/') || '.'}.`,
     cause,
   })
 }

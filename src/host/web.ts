@@ -18,15 +18,21 @@ interface Opened {
   pages: Pages
 }
 
-export function openWeb(parts: {
-  project: string
+/** What the settings say of it. */
+export interface WebSettings {
   files: Files
   preview: PreviewSettings
   allowedHosts: readonly string[]
   timeoutMs: number
+}
+
+/** `now` is asked whenever it matters: pages and previews that are open go on when the settings change, and go by the new ones. */
+export function openWeb(parts: {
+  project: string
   environment: Readonly<Record<string, string | undefined>>
+  now: () => WebSettings
 }): Web {
-  const { files, environment, timeoutMs } = parts
+  const { environment, now } = parts
   let opened: Promise<Opened> | undefined
   const load = async (): Promise<Opened> => {
     const [{ openBrowser }, { hostsOnly }, { openPages }, { openPreview }] = await Promise.all([
@@ -38,8 +44,8 @@ export function openWeb(parts: {
     const browser = openBrowser(environment, parts.project)
     return {
       browser,
-      preview: openPreview({ files, settings: parts.preview, browser, timeoutMs, environment }),
-      pages: openPages(browser, hostsOnly(parts.allowedHosts)),
+      preview: openPreview({ browser, environment, now }),
+      pages: openPages(browser, { mayReach: (host, port) => hostsOnly(now().allowedHosts).mayReach(host, port) }),
     }
   }
   const open = (): Promise<Opened> => {

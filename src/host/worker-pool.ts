@@ -111,7 +111,7 @@ export function openWorkerPool<Job, Answer>(source: string, memoryMb: number): W
 }
 
 function busy(waiting: number): Fault {
-  return new Fault('policy', `Too much at once: ${waiting} patterns or comparisons of this client wait already`, {
+  return new Fault('busy', `Too much at once: ${waiting} patterns or comparisons of this client wait already`, {
     details: { busy: true, waiting },
     hint: 'Wait for answers before asking for more.',
   })

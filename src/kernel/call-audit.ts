@@ -87,6 +87,7 @@ export function openCallAudit(audit: AuditPort, tool: Tool, raw: unknown, call: 
     entry.outcome = outcome
     if (fault) {
       entry.error = errorCodeOf(fault)
+      entry.reason = fault.reason
       // What is wrong with bad arguments is said in terms of them, and they may hold anything.
       if (fault.reason !== 'bad-input') entry.message = scrub(fault.message)
     }
@@ -147,12 +148,12 @@ export function openCallAudit(audit: AuditPort, tool: Tool, raw: unknown, call: 
     fail(thrown) {
       const cancelled = call.options.signal?.aborted === true && !(thrown instanceof Fault)
       const fault = cancelled
-        ? new Fault('timeout', 'Cancelled by the caller', {
+        ? new Fault('cancelled', 'Cancelled by the caller', {
             details: { cancelled: true },
             hint: 'Nothing was changed after the cancellation.',
           })
         : asFault(thrown)
-      outcome = cancelled ? 'cancelled' : 'error'
+      outcome = fault.reason === 'cancelled' ? 'cancelled' : 'error'
       try {
         close(fault)
       } catch {

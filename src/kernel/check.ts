@@ -1,11 +1,10 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
-import type { ErrorCode } from '../contracts/faults/contract-000.ts'
-import { Fault } from '../contracts/faults/fault.ts'
+import { Fault, type Reason } from '../contracts/faults/fault.ts'
 import type { Tool } from '../contracts/tool.ts'
 import { validatorOf } from '../text/validator.ts'
 import { beyondBounds } from './bounds.ts'
 
-/** The input as the contract wants it, or E_BAD_ARGS naming every field that does not fit. */
+/** The input as the contract wants it, or `bad-input` naming every field that does not fit. */
 export function checkInput(tool: Tool, raw: unknown): unknown {
   const input = isRecord(raw) ? tool.normalizeInput(raw) : raw
   const validate = validatorOf(tool.input)
@@ -30,11 +29,11 @@ export function checkOutput(tool: Tool, output: unknown): unknown {
   })
 }
 
-function badArgs(tool: Tool, fields: { field: string; problem: string }[], code: ErrorCode = 'bad-input'): Fault {
+function badArgs(tool: Tool, fields: { field: string; problem: string }[], reason: Reason = 'bad-input'): Fault {
   const words = fields.map(({ field, problem }) => `${field} ${problem}`).join('; ')
-  return new Fault(code, `Bad arguments for ${tool.name}: ${words}`, {
+  return new Fault(reason, `Bad arguments for ${tool.name}: ${words}`, {
     details: { fields },
-    hint: `Fields of ${tool.name}: ${fieldsOf(tool)}.`,
+    hint: (name) => `Fields of ${name(tool.name)}: ${fieldsOf(tool)}.`,
   })
 }
 

@@ -67,7 +67,7 @@ export async function consent(ports: Ports, limits: Config['limits'], question: 
     await afterSame(question)
     throw usedUp(approval)
   }
-  throw new Fault('policy', `The approval for ${question.tool.name} has lapsed`, {
+  throw new Fault('needs-approval', `The approval for ${question.tool.name} has lapsed`, {
     details: { approvalId: approval.id, state: approval.state },
     hint: 'Make the call again to ask anew.',
   })
@@ -172,7 +172,7 @@ function changedSinceAsked(approval: ApprovalHead): Fault {
 
 function declined(approval: ApprovalHead): Fault {
   const who = approval.decidedBy?.startsWith('form@') ? "Declined in the client's form" : 'Declined by a person'
-  return new Fault('policy', approval.note ? `${who}: ${approval.note}` : who, {
+  return new Fault('declined', approval.note ? `${who}: ${approval.note}` : who, {
     details: { approvalId: approval.id, declined: true, ...(approval.note !== undefined && { note: approval.note }) },
     hint: approval.note
       ? 'Follow what the person said; do not repeat the same call.'
@@ -181,7 +181,7 @@ function declined(approval: ApprovalHead): Fault {
 }
 
 function unanswered(approval: ApprovalHead, tool: Tool): Fault {
-  return new Unanswered('policy', `${tool.name} needs a person's approval, and nobody has answered yet`, {
+  return new Unanswered('needs-approval', `${tool.name} needs a person's approval, and nobody has answered yet`, {
     details: { approvalId: approval.id, risk: approval.risk, expiresAt: new Date(approval.expiresAt).toISOString() },
     hint: `A person can answer with: handrail approvals approve ${approval.id}. Then make exactly the same call again.`,
   })

@@ -45,7 +45,7 @@ export async function judgeEffects(context: CallContext, staged: Staged, touches
     ...(await runInSlices(notPlain(effects), signal)),
     ...tooManyLines(lines, config.policies),
   ]
-  if (why.length === 0) why.push(...unasked.tooMuchWith(extent))
+  if (why.length === 0) why.push(...unasked.tooMuchWith(extent, config.policies))
   const marked = marksAsk(marks, (path) => ports.grants.mayChange(session, path))
   const failing = why.length === 0 && ports.sessions.failing(session) ? touches : []
   const failures = (path: string): number => ports.sessions.failures(session, path)

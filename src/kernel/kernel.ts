@@ -2,22 +2,47 @@ import { randomBytes } from 'node:crypto'
 import type { CallOptions, Caller } from '../contracts/call.ts'
 import type { Config } from '../contracts/config.ts'
 import { Fault } from '../contracts/faults/fault.ts'
+import type { CallResult } from '../contracts/gate.ts'
 import type { Tool } from '../contracts/tool.ts'
 import { checkInput } from './check.ts'
 import { marksInOrder } from './marks-in-order.ts'
 import { openMarks } from './marks.ts'
-import { openPathScheduler } from './path-scheduler.ts'
-import { perform, type CallResult } from './pipeline.ts'
+import { openPathScheduler, type PathScheduler, type SchedulerLimits } from './path-scheduler.ts'
+import { perform } from './pipeline.ts'
 import { openPolicy } from './policy.ts'
 import type { Ports } from './ports.ts'
 import type { KernelContext } from './call-context.ts'
 import { scrub } from './redacted-input.ts'
-import { openSameCalls } from './same-calls.ts'
-import { openUnasked } from './unasked.ts'
+import { openSameCalls, type SameCalls } from './same-calls.ts'
+import { openUnasked, type Unasked } from './unasked.ts'
 
-/** The kernel's public face: what is offered, and the one way to ask for it. */
 const longestPath = 4_096
 
+/** What calls have in common, whichever settings they were judged by: whose turn it is, who is at the same thing, and their ids. */
+export interface Traffic {
+  scheduler: PathScheduler
+  same: SameCalls
+  /** What programs did lately that nobody was asked about. */
+  unasked: Unasked
+  /** Writes that are being judged, by session and path. */
+  judged: Map<string, Promise<void>>
+  nextId(): string
+}
+
+export function openTraffic(limits: SchedulerLimits): Traffic {
+  // Ids name calls, they guard nothing: a random start and a count are unique and cost no randomness per call.
+  const start = randomBytes(8).toString('hex')
+  let count = 0
+  return {
+    scheduler: openPathScheduler(limits),
+    same: openSameCalls(),
+    unasked: openUnasked(),
+    judged: new Map(),
+    nextId: () => `call_${start}${(++count).toString(16).padStart(8, '0')}`,
+  }
+}
+
+/** The kernel's public face: what is offered, and the one way to ask for it. */
 export interface Kernel {
   /** Tools that are switched on for agents. */
   readonly tools: readonly Tool[]
@@ -26,7 +51,8 @@ export interface Kernel {
   call(name: string, input: unknown, caller: Caller, options?: CallOptions): Promise<CallResult>
 }
 
-export function openKernel(tools: readonly Tool[], config: Config, ports: Ports): Kernel {
+/** One kernel for one set of settings; those that follow each other share their traffic. */
+export function openKernel(tools: readonly Tool[], config: Config, ports: Ports, traffic: Traffic): Kernel {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
   if (byName.size !== tools.length) throw new Error('two tools share a name')
   const policy = openPolicy(config, ports.grants.letsRead)
@@ -37,25 +63,19 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
       hint: `Toolsets: ${[...new Set(tools.map((tool) => tool.toolset))].join(', ')}. \`handrail tools\` lists the tools.`,
     })
   const offered = tools.filter((tool) => tool.audience === 'agent' && policy.offers(tool))
-  const scheduler = openPathScheduler(config.limits)
   const marksNow = openMarks(config, ports.world)
-  const marks = marksInOrder(marksNow)
-  const same = openSameCalls()
-  const unasked = openUnasked(config)
+  const marks = marksInOrder(marksNow, traffic.judged)
   const kernel: KernelContext = {
     ports,
     policy,
     marks,
     marksNow,
-    scheduler,
-    same,
-    unasked,
+    scheduler: traffic.scheduler,
+    same: traffic.same,
+    unasked: traffic.unasked,
     config,
     offered: offered.map((tool) => tool.name),
   }
-  // Ids name calls, they guard nothing: a random start and a count are unique and cost no randomness per call.
-  const start = randomBytes(8).toString('hex')
-  let count = 0
   return {
     tools: offered,
     offers(name) {
@@ -77,13 +97,13 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports)
       const closed =
         (tool?.audience === 'person' && caller.role !== 'person') || (tool?.audience === 'resource' && !options.asResource)
       if (!tool || closed)
-        throw new Fault('unsupported', `No such tool: ${name.slice(0, 100)}`, {
+        throw new Fault('unknown-tool', `No such tool: ${name.slice(0, 100)}`, {
           details: { tools: kernel.offered },
           hint: 'Choose one of the listed tools.',
         })
       // What a client calls itself is its own words, and is written down with everything it does.
       const known = { ...caller, client: scrub(caller.client) }
-      const id = `call_${start}${(++count).toString(16).padStart(8, '0')}`
+      const id = traffic.nextId()
       const act = (): Promise<CallResult> => perform(kernel, tool, input, { id, caller: known, options })
       const path = (input as { path?: unknown } | null)?.path
       // What is longer is no path, and is refused further on: nothing looks through it before.

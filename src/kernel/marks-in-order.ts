@@ -7,8 +7,8 @@ import type { Touch } from '../contracts/tool.ts'
  */
 export function marksInOrder<Call extends { session: string; touches: readonly Touch[] }, Found>(
   marksOf: (call: Call) => Promise<Found[]>,
+  underWay: Map<string, Promise<void>>,
 ): (call: Call) => Found[] | Promise<Found[]> {
-  const underWay = new Map<string, Promise<void>>()
   return (call) => {
     const touched = call.touches.flatMap((touch) =>
       'path' in touch ? [{ key: `${call.session}\0${touch.path}`, access: touch.access }] : [],

@@ -86,7 +86,7 @@ test('a file that is read and written is written', async () => {
 test('a bounded number runs, a bounded number waits, the next is refused in words', async () => {
   const { enter, inside, letOut } = stays(openPathScheduler({ ...limits, maxConcurrent: 2, maxQueued: 3 }))
   const all = ['1', '2', '3', '4', '5'].map((name) => enter(name))
-  await expect(enter('6')).rejects.toMatchObject({ reason: 'policy', details: { busy: true, waiting: 3 } })
+  await expect(enter('6')).rejects.toMatchObject({ reason: 'busy', details: { busy: true, waiting: 3 } })
   await turns()
   expect(inside).toEqual(['1', '2'])
   await letOut('1', '2', '3', '4', '5')

@@ -20,35 +20,48 @@ export interface PathScheduler {
   run<T>(call: Scheduled, act: () => Promise<T>): Promise<T>
 }
 
+/** Looked at each time: they change with the settings. */
 export interface SchedulerLimits {
-  maxConcurrent: number
-  maxPrograms: number
-  maxQueued: number
+  readonly maxConcurrent: number
+  readonly maxPrograms: number
+  readonly maxQueued: number
 }
 
 /** After so long the rest waits for the next turn of the event loop: ten thousand calls that came together must not be one turn. */
 const turnMs = 10
 
-export function openPathScheduler({ maxConcurrent, maxPrograms, maxQueued }: SchedulerLimits): PathScheduler {
+export function openPathScheduler(limits: SchedulerLimits): PathScheduler {
   const order = openPathOrder()
   const waiting = new Map<string, number>()
   const busy = (count: number): Fault =>
-    new Fault('policy', `Too many calls at once: ${count} of this client wait already`, {
+    new Fault('busy', `Too many calls at once: ${count} of this client wait already`, {
       details: { busy: true, waiting: count },
       hint: 'Wait for answers before sending more, or raise limits.maxQueued.',
     })
-  const open = (slots: number, perClient: number, throttle?: Throttle): FairSlots =>
-    openFairSlots({ slots, perClient, mostWaiting: maxQueued, busy, ...(throttle && { throttle }) })
+  const open = (slots: () => number, perClient: (slots: number) => number, throttle?: Throttle): FairSlots =>
+    openFairSlots({
+      get slots() {
+        return slots()
+      },
+      get perClient() {
+        return perClient(slots())
+      },
+      get mostWaiting() {
+        return limits.maxQueued
+      },
+      busy,
+      ...(throttle && { throttle }),
+    })
   const lanes: Record<Lane, FairSlots> = {
-    files: open(maxConcurrent, maxConcurrent, openThrottle(turnMs)),
-    waits: open(maxConcurrent, shareOf(maxConcurrent)),
-    programs: open(maxPrograms, shareOf(maxPrograms)),
+    files: open(() => limits.maxConcurrent, all, openThrottle(turnMs)),
+    waits: open(() => limits.maxConcurrent, shareOf),
+    programs: open(() => limits.maxPrograms, shareOf),
   }
 
   /** For those in front of the same files. They are counted like all others that wait. */
   const inOrder = async (client: string, wait: Promise<void>, signal: AbortSignal | undefined): Promise<void> => {
     const count = waiting.get(client) ?? 0
-    if (count >= maxQueued) throw busy(count)
+    if (count >= limits.maxQueued) throw busy(count)
     waiting.set(client, count + 1)
     try {
       await orAborted(wait, signal)
@@ -78,6 +91,8 @@ export function openPathScheduler({ maxConcurrent, maxPrograms, maxQueued }: Sch
     },
   }
 }
+
+const all = (slots: number): number => slots
 
 /** A quarter is always left for others. */
 function shareOf(slots: number): number {

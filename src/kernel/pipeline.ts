@@ -1,6 +1,7 @@
 import type { Call } from '../contracts/call.ts'
 import { changedLines } from '../text/diff.ts'
 import { Fault } from '../contracts/faults/fault.ts'
+import type { CallResult } from '../contracts/gate.ts'
 import { each, runInSlices, runPromptly } from '../text/steps.ts'
 import type { Card, Tool, Touch } from '../contracts/tool.ts'
 import { checkInput, checkOutput } from './check.ts'
@@ -16,12 +17,6 @@ import { cardBefore } from './program-card.ts'
 import { prepareProgram, riskBefore, scopeOf, stage } from './staging.ts'
 import { statesOf, type States } from './states.ts'
 import { openCallAudit, keyOf } from './call-audit.ts'
-
-export interface CallResult {
-  callId: string
-  output: unknown
-  snapshots: string[]
-}
 
 /** The one road every act takes. Read it top to bottom; there is no other. */
 export async function perform(kernel: KernelContext, tool: Tool, raw: unknown, call: Call): Promise<CallResult> {
@@ -308,7 +303,7 @@ function requireDryRun(context: CallContext): void | Promise<void> {
   if (!dryRun || dryRun.dry || !kernel.config.policies.writeRequiresDiff) return
   const seen = kernel.ports.sessions.dryRunState(call.caller.session, tool.name, dryRunDigest(context, dryRun.same))
   if (seen === undefined)
-    throw new Fault('policy', `${tool.name} needs a dry run of exactly this change first`, {
+    throw new Fault('no-dry-run', `${tool.name} needs a dry run of exactly this change first`, {
       details: { policy: 'writeRequiresDiff' },
       hint: 'Call it with dryRun: true and the same path, content and mode, look at the diff, then call it with dryRun: false.',
     })

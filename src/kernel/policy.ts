@@ -48,7 +48,7 @@ export function openPolicy(config: Config, letThrough: (path: string) => boolean
         hint: 'Tell the person what to write there.',
       })
     if (config.readOnly && ('command' in touch || ('path' in touch && touch.access === 'write')))
-      throw new Fault('policy', 'This project is read-only here', {
+      throw new Fault('read-only', 'This project is read-only here', {
         details: touch,
         hint: 'The setting readOnly forbids every change.',
       })

@@ -8,7 +8,7 @@ import type { Confinement, Program } from '../contracts/stage.ts'
 import type { Staged } from '../contracts/staged.ts'
 import type { Written } from '../contracts/tool.ts'
 
-/** What the kernel needs from the rooms it does not know. `main.ts` plugs them in. */
+/** What the kernel needs from the rooms it does not know. `runtime/` plugs them in. */
 export interface Ports {
   world: WorldPort
   audit: AuditPort
@@ -29,7 +29,7 @@ export interface DiffPort {
 
 /** The project as the kernel sees it: states of files, and the one way to change them. */
 export interface WorldPort {
-  /** The path in its written-down form; throws E_DENY_PATH where it may not be used. */
+  /** The path in its written-down form; throws `path-denied` where it may not be used. */
   normal(path: string): string
   /** Looks where links that are called like secrets lead by now; nothing to wait for where none has changed. */
   judgeLinks(): Promise<void> | undefined

@@ -150,10 +150,16 @@ async function tellWhatRan(fault: unknown, context: CallContext, facts: Pick<Too
   if (!(fault instanceof Fault) || fault instanceof JustDone || context.call.options.signal?.aborted) return
   const ran = await answer(context, { ...facts, committed: [] }).catch(() => undefined)
   if (ran === undefined) return
+  const { hint } = fault
   const said = 'It has run: details.ran has what it printed and what it would change. None of that is applied.'
   Object.assign(fault, {
     details: { ...fault.details, ran: { applied: false, ...ran } },
-    hint: fault.hint === undefined ? said : `${fault.hint} ${said}`,
+    hint:
+      hint === undefined
+        ? said
+        : typeof hint === 'string'
+          ? `${hint} ${said}`
+          : (name: (tool: string) => string) => `${hint(name)} ${said}`,
   })
 }
 
@@ -254,8 +260,7 @@ function surroundingsChanged(news: readonly Mark[]): Fault {
 
 function mustHaveEnded(ran: ProgramResult, tool: string): void {
   if (ran.ended === undefined) return
-  const late = ran.ended.startsWith('it ran longer')
-  throw new Fault(late ? 'timeout' : 'policy', `${tool} was ended: ${ran.ended}`, {
+  throw new Fault(ran.endedFor ?? 'over-limit', `${tool} was ended: ${ran.ended}`, {
     details: { stdout: ran.stdout.text.slice(-2_048), stderr: ran.stderr.text.slice(-2_048), ms: ran.ms },
     hint: ran.confined
       ? 'Nothing it did was applied. Ask for less at once, or for more time where the tool lets you.'

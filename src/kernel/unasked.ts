@@ -5,7 +5,7 @@ import { tooMuch } from './extent.ts'
 /** What programs did unasked adds up: little by little, nobody removes or fills a project without a question. */
 export interface Unasked {
   /** Why a person is asked about one that is little by itself. */
-  tooMuchWith(extent: Extent): string[]
+  tooMuchWith(extent: Extent, policies: Config['policies']): string[]
   add(extent: Extent): void
   /** A person has looked. */
   seen(): void
@@ -19,7 +19,7 @@ const times = 10
 const none: Extent = { removals: 0, files: 0, bytes: 0 }
 
 /** Counted for all agents of this process together: whoever opens another session begins no new count. */
-export function openUnasked({ policies }: Config, now: () => number = Date.now): Unasked {
+export function openUnasked(now: () => number = Date.now): Unasked {
   let began = now()
   let before = none
   let since = none
@@ -31,15 +31,15 @@ export function openUnasked({ policies }: Config, now: () => number = Date.now):
     since = none
     began += periods * periodMs
   }
-  const most = {
-    ...policies,
-    unaskedRemovals: policies.unaskedRemovals * times,
-    unaskedFiles: policies.unaskedFiles * times,
-    unaskedBytes: policies.unaskedBytes * times,
-  }
   return {
-    tooMuchWith(extent) {
+    tooMuchWith(extent, policies) {
       turn()
+      const most = {
+        ...policies,
+        unaskedRemovals: policies.unaskedRemovals * times,
+        unaskedFiles: policies.unaskedFiles * times,
+        unaskedBytes: policies.unaskedBytes * times,
+      }
       const all = together(together(before, since), extent)
       return tooMuch(all, most).map((why) => `${why}, together with what programs did unasked within the hour`)
     },

@@ -313,7 +313,7 @@ function notAllShown(id: string): Fault {
 }
 
 function full(count: number, whose: string): Fault {
-  return new Fault('policy', `${count} questions ${whose}wait for a person already; one must be answered first`, {
+  return new Fault('busy', `${count} questions ${whose}wait for a person already; one must be answered first`, {
     details: { waiting: count },
     hint: 'Ask the person to look at `handrail approvals list`, and do not ask for more until they answered.',
   })

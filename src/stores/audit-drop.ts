@@ -25,7 +25,7 @@ export interface DroppingParts {
   folder: StateFolder
   lock: Lock
   /** Files whose last entry is older are dropped; 0: never. */
-  keptDays: number
+  keptDays(): number
   /** The log and its head kept apart as they are now: a person may have started a new one. */
   now(): { log: AuditFiles; apartFile: LogFile; number: number }
   /** What was dropped before. */
@@ -37,7 +37,7 @@ export interface DroppingParts {
 export function openDropping({ folder, lock, keptDays, now, dropped, write, mustStand }: DroppingParts): Dropping {
   let ageing: NodeJS.Immediate | undefined
   /** Whether this process has looked for files that are too old since the last was closed. */
-  let looked = keptDays === 0
+  let looked = keptDays() === 0
 
   const files = (): AuditFile[] => {
     const { log } = now()
@@ -92,7 +92,7 @@ export function openDropping({ folder, lock, keptDays, now, dropped, write, must
   /** By age alone: no number of entries that an agent can bring about makes an older one go. */
   const dropAged = (): void => {
     ageing = undefined
-    const least = new Date(daysAgo(keptDays)).toISOString()
+    const least = new Date(daysAgo(keptDays())).toISOString()
     try {
       const last = filesUntil(least).at(-1)
       if (last) drop(last.last + 1, 'limits.auditKeptDays')
@@ -109,7 +109,7 @@ export function openDropping({ folder, lock, keptDays, now, dropped, write, must
       if (!looked) ageing ??= setImmediate(dropAged)
       looked = true
     },
-    fileClosed: () => void (looked = keptDays === 0),
+    fileClosed: () => void (looked = keptDays() === 0),
     close() {
       if (ageing) clearImmediate(ageing)
     },

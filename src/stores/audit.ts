@@ -52,6 +52,7 @@ export interface AuditStore extends AuditStream, Pick<Dropping, 'filesUntil' | '
   close(): void
 }
 
+/** Looked at each time: they change with the settings. */
 export interface AuditBounds {
   /** A file that has grown to this is closed, and the next one begun. */
   fileBytes: number
@@ -79,7 +80,7 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
   const dropping = openDropping({
     folder,
     lock,
-    keptDays: bounds.keptDays,
+    keptDays: () => bounds.keptDays,
     now: () => ({ log, apartFile, number: apart.log }),
     dropped,
     write: (entry, durable) => write(entry, durable),

@@ -20,12 +20,12 @@ export interface IdempotencyStore {
 const between = 500
 
 /** Answers already given, by tool and key. The input's digest tells a repetition from a mistake. */
-export function openIdempotency(db: Database, ttlMs: number): IdempotencyStore {
-  db.run('DELETE FROM idempotency WHERE at < ?', Date.now() - ttlMs)
+export function openIdempotency(db: Database, ttlMs: () => number): IdempotencyStore {
+  db.run('DELETE FROM idempotency WHERE at < ?', Date.now() - ttlMs())
   let written = 0
   const bound = (): void => {
     if (written++ % between !== 0) return
-    db.run('DELETE FROM idempotency WHERE at < ?', Date.now() - ttlMs)
+    db.run('DELETE FROM idempotency WHERE at < ?', Date.now() - ttlMs())
     const beyond = `SELECT rowid FROM idempotency ORDER BY at DESC LIMIT ${2 * between} OFFSET ${bounds.idempotency}`
     db.run(`DELETE FROM idempotency WHERE rowid IN (${beyond})`)
   }
@@ -39,7 +39,7 @@ export function openIdempotency(db: Database, ttlMs: number): IdempotencyStore {
          AND NOT EXISTS (SELECT 1 FROM snapshots s WHERE s.call = i.call AND s.state = 'pending')`,
         tool,
         key,
-        Date.now() - ttlMs,
+        Date.now() - ttlMs(),
       )
       return row && { inputDigest: row.input_digest, output: JSON.parse(row.output) as unknown, undone: row.undone === 1 }
     },

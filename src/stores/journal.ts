@@ -61,7 +61,8 @@ export function openJournal(parts: {
   files: Files
   snapshots: SnapshotStore
   db: Database
-  retention: number
+  /** Looked at each time: it changes with the settings. */
+  readonly retention: number
   /** A call whose change did not come about. */
   onDropped: (call: string) => void
 }): Journal {

@@ -266,7 +266,7 @@ function raise(fault: Error): never {
 function gone(id: string): Fault {
   return new Fault('not-found', `No such snapshot: ${id}`, {
     details: { snapshotId: id },
-    hint: 'list_snapshots shows what is kept; old states are dropped by limits.snapshotRetention.',
+    hint: (name) => `${name('list_snapshots')} shows what is kept; old states are dropped by limits.snapshotRetention.`,
   })
 }
 

@@ -1,5 +1,8 @@
-import type { Loosening } from '../contracts/project-settings.ts'
+import { Fault } from '../contracts/faults/fault.ts'
+import type { Operator } from '../contracts/operator.ts'
+import type { Loosening, ProjectSettings } from '../contracts/project-settings.ts'
 import type { StateFolder } from '../host/state-folder.ts'
+import type { AuditStore } from './audit.ts'
 
 /** The file it is kept in, to be watched by servers. */
 export const trustFile = 'trust.json'
@@ -52,5 +55,30 @@ function recordIn(bytes: Buffer | undefined): TrustRecord | undefined {
     return whole ? { project, digest, at: String(at), loosenings } : undefined
   } catch {
     return undefined
+  }
+}
+
+/** A person's trust in the project's own settings, as they were read. */
+export function trusting(
+  settings: () => { project: ProjectSettings | undefined; trust: TrustStore },
+  audit: Pick<AuditStore, 'write'>,
+): Operator['trust'] {
+  return {
+    grant(digest, by) {
+      const { project, trust } = settings()
+      const { digest: read, loosenings = [] } = project ?? {}
+      if (read === undefined || digest !== read)
+        throw new Fault('conflict', 'The project’s settings are not the ones that were to be trusted', {
+          details: { expected: digest, found: read ?? null },
+          hint: 'Look at the file again: `handrail trust --status`.',
+        })
+      audit.write({ event: 'trust.granted', by, details: { digest, settings: loosenings.map(({ key }) => key) } }, true)
+      trust.grant(digest, loosenings)
+    },
+    revoke(by) {
+      const revoked = settings().trust.revoke()
+      if (revoked) audit.write({ event: 'trust.revoked', by }, true)
+      return revoked
+    },
   }
 }

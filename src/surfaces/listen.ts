@@ -9,26 +9,10 @@ import { shareConnections, type Peers } from '../text/connections.ts'
 import { openPipeliningLimiter } from './pipelining-limiter.ts'
 import { openUnread } from './unread.ts'
 import { Refusal } from '../contracts/refusal.ts'
+import { cameByItself, findRoute, hostsOf, placeOf, showsAs, type Route } from './routes.ts'
+import { openWebSockets } from './websockets.ts'
 
-/** One request that was let in. */
-export interface Incoming {
-  request: IncomingMessage
-  response: ServerResponse
-  /** Without the query, and without the room that a person's pages are in. */
-  path: string
-  query: URLSearchParams
-  /** The whole body, within the limits; throws a `Refusal` where it is beyond them. */
-  body(): Promise<Buffer>
-}
-
-export interface Route {
-  methods: readonly string[]
-  /** Whose credential opens it. What `anyone` sees must not show or do anything that matters. */
-  for: 'anyone' | 'agent' | 'person'
-  /** Something a browser shows, and as what; a person's routes are. No agent's route is found at the page's own name. */
-  shows?: 'document' | 'image'
-  handle(incoming: Incoming): void | Promise<void>
-}
+export type { Incoming, Route } from './routes.ts'
 
 export interface Listening {
   url: string
@@ -61,6 +45,8 @@ export interface ListenOptions {
   }
   /** By path; a key that ends in `/*` takes everything below it. */
   routes: Record<string, Route>
+  /** How often a WebSocket is asked whether anybody is still there. */
+  heartbeatMs?: number
 }
 
 export const longestBody = 32 << 20
@@ -102,8 +88,9 @@ export function listen(options: ListenOptions): Promise<Listening> {
     if (origin !== undefined && !known.includes(origin)) throw new Refusal(403, 'This Origin is not served here.')
     return named
   }
-  const authorize = (request: IncomingMessage, path: string, within: boolean, named: boolean): Route => {
-    const found = find(options.routes, path)
+  const authorize = (request: IncomingMessage, whole: string, named: boolean, upgrade = false): Route => {
+    const { path, within } = placeOf(whole, options.page.room)
+    const found = findRoute(options.routes, path)
     const route = (named || within) && found && !showsAs(found) ? undefined : found
     if (route?.for !== 'anyone') {
       const forAgents = !named && !within && hasToken(request, secret)
@@ -118,7 +105,8 @@ export function listen(options: ListenOptions): Promise<Listening> {
     }
     if (!route) throw new Refusal(404, 'Nothing here.')
     if (!route.methods.includes(request.method ?? '')) throw new Refusal(405, `Only ${route.methods.join(', ')} here.`)
-    return cameByItself(request, route) ? route : options.page.detour
+    if (upgrade && !route.webSocket) throw new Refusal(426, 'No WebSocket is taken here.')
+    return cameByItself(request, route, upgrade) ? route : options.page.detour
   }
 
   const readBody = async (request: IncomingMessage): Promise<Buffer> => {
@@ -150,7 +138,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
     response.setHeader('X-Frame-Options', 'DENY')
     response.setHeader('Cross-Origin-Resource-Policy', 'same-origin')
     const [whole = '/', query = ''] = (request.url ?? '/').split('?', 2)
-    const { path, within } = placeOf(whole, options.page.room)
+    const { path } = placeOf(whole, options.page.room)
     const { socket } = request
     const entered = lines.enter(socket)
     // At once where nobody is in front: an answer must not come later than it could.
@@ -164,7 +152,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
     try {
       const named = judgeNames(request)
       if (!requests.take() && !(await connections.spare(socket))) throw tooMany()
-      const route = authorize(request, path, within, named)
+      const route = authorize(request, whole, named)
       await route.handle({ request, response, path, query: new URLSearchParams(query), body: () => readBody(request) })
     } catch (thrown) {
       turnAway(request, response, thrown)
@@ -198,16 +186,30 @@ export function listen(options: ListenOptions): Promise<Listening> {
     if (answering) socket.destroy()
     else closeRaw(socket, '400 Bad Request')
   })
-  server.on('upgrade', (request: IncomingMessage, socket: Duplex) => {
-    socket.on('error', () => socket.destroy())
+  const webSockets = openWebSockets({
+    ...(options.heartbeatMs !== undefined && { heartbeatMs: options.heartbeatMs }),
+    takes: (socket) => requests.take() || connections.spare(socket),
+    admit: (socket) => connections.admit(socket),
+  })
+  /** Judged like any request, before a byte of it is taken for a frame. */
+  const upgrade = async (request: IncomingMessage, head: Buffer): Promise<void> => {
+    const { socket } = request
     try {
       const named = judgeNames(request)
-      if (!requests.take()) throw tooMany()
-      authorize(request, (request.url ?? '/').split('?', 1)[0] as string, false, named)
-      closeRaw(socket, '426 Upgrade Required')
+      if (!requests.take() && !(await connections.spare(socket))) throw tooMany()
+      const { webSocket } = authorize(request, (request.url ?? '/').split('?', 1)[0] as string, named, true)
+      // An answer that is under way would be written into the middle of the frames.
+      if (unread.on(socket).length > 0) throw new Refusal(400, 'Answers are still under way on this connection.')
+      if (!webSocket) throw new Refusal(403, 'Not from another page.')
+      await webSockets.take(webSocket, request, head)
     } catch (fault) {
+      if (!(fault instanceof Refusal)) logFault('handrail:', fault)
       closeRaw(socket, fault instanceof Refusal ? `${fault.status} Refused` : '500 Error')
     }
+  }
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on('error', () => socket.destroy())
+    void upgrade(request, head)
   })
   // Node tells a connection on which nothing moves from one that is slow: only what stands still comes here.
   server.setTimeout(stalledMs, (socket) => {
@@ -228,6 +230,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
         const close = (): Promise<void> =>
           new Promise((closed) => {
             unread.close()
+            webSockets.close()
             twin?.close()
             server.once('close', closed)
             server.close()
@@ -265,39 +268,6 @@ function turnAway(request: IncomingMessage, response: ServerResponse, thrown: un
   answer(response, fault.status, { error: fault.message })
 }
 
-function find(routes: Record<string, Route>, path: string): Route | undefined {
-  if (Object.hasOwn(routes, path)) return routes[path]
-  const above = `${path.slice(0, path.indexOf('/', 1) + 1)}*`
-  return above.length > 1 && Object.hasOwn(routes, above) ? routes[above] : undefined
-}
-
-function placeOf(whole: string, room: string): { path: string; within: boolean } {
-  const within = whole.startsWith(`${room}/`)
-  return { path: within ? whole.slice(room.length) : whole, within }
-}
-
-function showsAs(route: Route): string | undefined {
-  return route.for === 'person' ? 'document' : route.shows
-}
-
-/**
- * Whether a page is asked for as a page, by the person or by our own pages. Browsers say so in headers that no script can set; where there
- * are none, as with `curl`, the cookie, the room and the Origin of forms still hold.
- */
-function cameByItself({ headers, method }: IncomingMessage, route: Route): boolean {
-  const shows = showsAs(route)
-  if (shows === undefined) return true
-  const { 'sec-fetch-site': site = 'none', 'sec-fetch-dest': dest = shows } = headers
-  const purpose = String(headers['sec-purpose'] ?? headers['purpose'] ?? headers['x-moz'] ?? '')
-  if (dest !== shows) throw new Refusal(403, 'This is a page of its own: not for frames, scripts or other pages.')
-  if (purpose.includes('prefetch') || purpose.includes('preview')) throw new Refusal(403, 'Not ahead of time.')
-  const stranger = !['same-origin', 'none'].includes(site)
-  const sends = method !== 'GET' && method !== 'HEAD'
-  if (sends && (stranger || headers.origin !== `http://${headers.host}`))
-    throw new Refusal(403, 'This form was not sent from here; open the page again.')
-  return !stranger || route.for !== 'person'
-}
-
 function hasToken(request: IncomingMessage, secret: Buffer): boolean {
   const given = /^Bearer ([A-Za-z0-9_-]{1,200})$/.exec(request.headers.authorization ?? '')?.[1]
   return given !== undefined && timingSafeEqual(hash(given), secret)
@@ -305,10 +275,6 @@ function hasToken(request: IncomingMessage, secret: Buffer): boolean {
 
 function hash(text: string): Buffer {
   return createHash('sha256').update(text).digest()
-}
-
-function hostsOf({ rawHeaders }: IncomingMessage): string[] {
-  return rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host')
 }
 
 function tooLarge(): Refusal {

@@ -7,6 +7,7 @@ export interface FairSlots {
   leave(client: string): void
 }
 
+/** Looked at each time: they change with the settings. */
 export interface SlotLimits {
   /** Places there are. */
   slots: number
@@ -45,13 +46,14 @@ const mostKnown = 64
  * Whoever waits is let in by turns, one call of each client after one of the next, so that it does not matter to the others how
  * many of them one client has. No client holds all places while there are others than it could use.
  */
-export function openFairSlots({ slots, perClient, mostWaiting, busy, throttle }: SlotLimits): FairSlots {
+export function openFairSlots(limits: SlotLimits): FairSlots {
+  const { busy, throttle } = limits
   /** The one in front is next; whoever was let in, or has left, goes to the end. */
   const clients = new Map<string, Client>()
   let active = 0
   let waitingInAll = 0
 
-  const mayEnter = (client: Client | undefined): boolean => active < slots && (client?.active ?? 0) < perClient
+  const mayEnter = (client: Client | undefined): boolean => active < limits.slots && (client?.active ?? 0) < limits.perClient
   const known = (name: string): Client => {
     const client = clients.get(name) ?? { active: 0, waiting: new Set<Waiting>() }
     clients.set(name, client)
@@ -65,7 +67,7 @@ export function openFairSlots({ slots, perClient, mostWaiting, busy, throttle }:
     clients.set(name, client)
   }
   const startNext = (): void => {
-    if (waitingInAll === 0 || active >= slots) return
+    if (waitingInAll === 0 || active >= limits.slots) return
     for (const [name, client] of clients) {
       if (client.waiting.size === 0 || !mayEnter(client)) continue
       if (throttle && !throttle.ready()) return throttle.later(startNext)
@@ -83,6 +85,7 @@ export function openFairSlots({ slots, perClient, mostWaiting, busy, throttle }:
   const queue = (name: string, signal: AbortSignal | undefined): Promise<void> => {
     const client = known(name)
     const others = [...clients.values()].filter((one) => one.waiting.size > 0 && one !== client).length
+    const { mostWaiting } = limits
     const share = Math.max(1, Math.min(mostWaiting, Math.floor((crowd * mostWaiting) / (others + 1))))
     if (client.waiting.size >= share) throw busy(client.waiting.size)
     return new Promise<void>((resolve, reject) => {

@@ -174,7 +174,7 @@ describe('the word for a project', () => {
     const release = await pins.put({ call: 'one', tool: 't', scope: 'sub' }, 60_000)
     expect(pins.conflict(['a', 'sub2/x'], 'two')).toBeUndefined()
     expect(pins.conflict(['sub/x'], 'one')).toBeUndefined()
-    expect(pins.conflict(['a', 'sub/x'], 'two')).toMatchObject({ code: 'E_CONFLICT', details: { running: 'one' } })
+    expect(pins.conflict(['a', 'sub/x'], 'two')).toMatchObject({ reason: 'conflict', details: { running: 'one' } })
     release()
     db.run(`INSERT INTO pins VALUES ('dead', 't', '', '1-1', ?)`, Date.now() + 60_000)
     await pins.put({ call: 'late', tool: 't', scope: '' }, -1)

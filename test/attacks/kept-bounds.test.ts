@@ -77,7 +77,7 @@ test.for([
 test('idempotency keys have an end, and the newest stay', () => {
   using store = openStore()
   const { db } = store
-  const keys = openIdempotency(db, 3_600_000)
+  const keys = openIdempotency(db, () => 3_600_000)
   const now = Date.now()
   many(
     db,

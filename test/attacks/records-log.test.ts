@@ -4,6 +4,7 @@ import { cpSync, linkSync, readdirSync, readFileSync, renameSync, rmSync, symlin
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { AuditVerdict } from '../../src/contracts/audit.ts'
+import { runInside } from '../support/inside.ts'
 import { openStdio, openWorld, runCli, type World } from '../support/world.ts'
 import { auditText, codeOf, noDiff, state, write } from '../support/records.ts'
 
@@ -112,7 +113,7 @@ test('U01 every way of tampering is found, and the right line is named', async (
 test('U01 the command line names the line and ends with 1; a whole log ends with 0', async () => {
   await using log = await openLog()
   const { world, lines } = log
-  expect(await runCli(world.project, ['audit', 'verify'])).toMatchObject({
+  expect(await runInside(world.project, ['audit', 'verify'])).toMatchObject({
     code: 0,
     out: expect.stringMatching(/^Log intact: \d+ entries/) as unknown,
   })
@@ -128,10 +129,10 @@ test('U01 the command line names the line and ends with 1; a whole log ends with
   ]) {
     const [text, line] = ways[what] as [string | Buffer, number]
     writeFileSync(state(world, 'audit.jsonl'), text)
-    const { code, out } = await runCli(world.project, ['audit', 'verify'])
+    const { code, out } = await runInside(world.project, ['audit', 'verify'])
     expect([what, code, out.split(':')[0]]).toEqual([what, 1, `Broken at line ${line}`])
   }
-  const { code, out } = await runCli(world.project, ['audit', 'verify', '--json'])
+  const { code, out } = await runInside(world.project, ['audit', 'verify', '--json'])
   expect([code, (JSON.parse(out) as AuditVerdict).whole]).toEqual([1, false])
 })
 
@@ -332,7 +333,7 @@ test('U08 a log that is put back to an older state while nobody runs is a break,
   await write(world, 'a.txt', 'three\n')
   await world.runtime.close()
   const broken = async (): Promise<void> => {
-    const { code, out } = await runCli(world.project, ['audit', 'verify'])
+    const { code, out } = await runInside(world.project, ['audit', 'verify'])
     expect([code, out.slice(0, 14)]).toEqual([1, 'Broken at line'])
     await world.reopen()
     expect(await codeOf(write(world, 'a.txt', 'unseen\n'))).toBe('E_IO')
@@ -354,7 +355,7 @@ test('U08 an anchor proves later that nothing was taken away, also against who r
   await using world = await openWorld({ files: { 'a.txt': 'one\n' }, flags: noDiff })
   await write(world, 'a.txt', 'two\n')
   const anchors = join(world.base, 'anchors.jsonl')
-  const cli = (...args: string[]): ReturnType<typeof runCli> => runCli(world.project, ['audit', ...args])
+  const cli = (...args: string[]): ReturnType<typeof runInside> => runInside(world.project, ['audit', ...args])
   expect(await cli('anchor', '--to', anchors)).toMatchObject({ code: 0 })
   await write(world, 'a.txt', 'three\n')
   expect(await cli('anchor', '--to', anchors)).toMatchObject({ code: 0 })

@@ -1,4 +1,5 @@
-import { errorBodyOf } from '../../src/contracts/faults/contract-000.ts'
+import { errorBodyOf, errorCodeOf } from '../../src/contracts/faults/contract-000.ts'
+import type { Fault } from '../../src/contracts/faults/fault.ts'
 import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -294,7 +295,7 @@ test('what a link that is called like a secret leads to is one for tools too, fr
   const reads = async (path: string): Promise<string> =>
     world.call<{ content: string }>('read_file', { path }).then(
       ({ content }) => content,
-      (fault: { code: string; hint: string }) => `${fault.code} ${fault.hint.replace(/.*: handrail/, 'handrail')}`,
+      (fault: Fault) => `${errorCodeOf(fault)} ${String(fault.hint).replace(/.*: handrail/, 'handrail')}`,
     )
   /** What the system has to say of files is heard between two turns. */
   const heard = async (): Promise<void> => {

@@ -4,16 +4,18 @@ import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, write
 import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { errorCodeOf } from '../../src/contracts/faults/contract-000.ts'
+import type { Fault } from '../../src/contracts/faults/fault.ts'
 import type { ProjectSettings } from '../../src/contracts/project-settings.ts'
 import { openFiles } from '../../src/host/files.ts'
 import { pathRules } from '../../src/host/paths.ts'
 import { findEngine } from '../../src/host/preview/engine.ts'
 import { closeRoot, openRoot } from '../../src/host/walk.ts'
-import { openLiveRuntime } from '../../src/live.ts'
-import { openRuntime } from '../../src/main.ts'
+import { openRuntime } from '../../src/runtime/open.ts'
 import { enter, visitAt } from '../support/person.ts'
 import { openServe } from '../support/serve.ts'
-import { cleanEnv, openStdio, openWorld, runCli, type World } from '../support/world.ts'
+import { openInside, runInside } from '../support/inside.ts'
+import { cleanEnv, openWorld, runCli, type World } from '../support/world.ts'
 
 /** What a clone would ask for to be handed everything. */
 const greedy = {
@@ -28,7 +30,7 @@ const digestOf = (text: string): string => createHash('sha256').update(text).dig
 const codeOf = (call: Promise<unknown>): Promise<unknown> =>
   call.then(
     () => 'ok',
-    (fault: { code?: string }) => fault.code,
+    (fault: Fault) => errorCodeOf(fault),
   )
 const until = async (fits: () => boolean | Promise<boolean>, what: string): Promise<void> => {
   for (let tries = 0; tries < 600; tries++) {
@@ -38,7 +40,7 @@ const until = async (fits: () => boolean | Promise<boolean>, what: string): Prom
   throw new Error(`never came: ${what}`)
 }
 const status = async (project: string): Promise<ProjectSettings & { trusted: boolean }> =>
-  JSON.parse((await runCli(project, ['trust', '--status', '--json'])).out) as ProjectSettings & { trusted: boolean }
+  JSON.parse((await runInside(project, ['trust', '--status', '--json'])).out) as ProjectSettings & { trusted: boolean }
 
 test('a clone’s settings hand out nothing, and every surface says what is ignored', async () => {
   await using world = await openWorld({
@@ -64,7 +66,7 @@ test('a clone’s settings hand out nothing, and every surface says what is igno
   expect(await world.call('get_runtime_info', {})).toMatchObject({
     projectSettings: { ignored: 6, says: expect.stringMatching(says) as string },
   })
-  const { out } = await runCli(world.project, ['doctor'])
+  const { out } = await runInside(world.project, ['doctor'])
   expect(out).toMatch(says)
   for (const words of ['offers `shell`: any command', 'lets tools and programs into ".git", "node_modules", ".env"'])
     expect(out).toContain(words)
@@ -89,7 +91,7 @@ test('a clone’s settings hand out nothing, and every surface says what is igno
 
 test('an MCP client is told once, in its log, when it has said hello', async () => {
   await using world = await openWorld({ projectConfig: { enableShell: true } })
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   const told: unknown[] = []
   peer.client.setNotificationHandler('notifications/message', ({ params }) => void told.push(params))
   await until(() => told.length > 0, 'the notice')
@@ -105,19 +107,19 @@ test('trust is of bytes, of this project, and by the person: headless it needs t
     return world.runtime.offers('shell')
   }
   expect(await offers()).toBe(false)
-  const refused = await runCli(world.project, ['trust'])
+  const refused = await runInside(world.project, ['trust'])
   expect(refused).toMatchObject({ code: 2, err: expect.stringContaining(`--digest ${digestOf(text)}`) as string })
   for (const word of ['offers `shell`', digestOf(text), '"enableShell":true', 'stage.bubblewrap'])
     expect(refused.out).toContain(word)
-  expect((await runCli(world.project, ['trust', '--json'])).code).toBe(0)
-  expect(await runCli(world.project, ['trust', '--digest', digestOf('{}')])).toMatchObject({ code: 1 })
+  expect((await runInside(world.project, ['trust', '--json'])).code).toBe(0)
+  expect(await runInside(world.project, ['trust', '--digest', digestOf('{}')])).toMatchObject({ code: 1 })
   expect(await offers()).toBe(false)
 
-  expect(await runCli(world.project, ['trust', '--digest', digestOf(text)])).toMatchObject({ code: 0 })
+  expect(await runInside(world.project, ['trust', '--digest', digestOf(text)])).toMatchObject({ code: 0 })
   expect(await offers()).toBe(true)
   expect(world.runtime.config.stage.bubblewrap).toBe('')
   expect(await status(world.project)).toMatchObject({ trusted: true, ignored: [], refused: ['stage.bubblewrap'] })
-  expect((await runCli(world.project, ['doctor'])).out).toMatch(/stage\.bubblewrap/)
+  expect((await runInside(world.project, ['doctor'])).out).toMatch(/stage\.bubblewrap/)
 
   // One byte more, and the same again.
   world.write(settingsFile, `${text} `)
@@ -137,7 +139,7 @@ test('trust is of bytes, of this project, and by the person: headless it needs t
   renameSync(moved, world.project)
   expect(await status(world.project)).toMatchObject({ trusted: true })
 
-  expect(await runCli(world.project, ['trust', '--revoke', '--json'])).toMatchObject({ out: '{"revoked":true}\n' })
+  expect(await runInside(world.project, ['trust', '--revoke', '--json'])).toMatchObject({ out: '{"revoked":true}\n' })
   expect(await offers()).toBe(false)
   const events = [...world.runtime.audit.lines()].map(({ event }) => event)
   expect(events.filter((event) => event.startsWith('trust.'))).toEqual(['trust.granted', 'trust.revoked'])
@@ -164,7 +166,11 @@ test('a file that is swapped while the person reads it is not the one they trust
 test('live: trust is taken up, and gone with the first call after the file is replaced, broken or revoked', async () => {
   const trusted = { enableShell: true, policies: { maxAutoFix: 0 } }
   await using world = await openWorld({ files: { 'a.txt': 'a\n' }, projectConfig: trusted })
-  const live = openLiveRuntime({ project: world.project, environment: cleanEnv(world.base, { HANDRAIL_APPROVAL_WAIT_MS: '0' }) })
+  const live = openRuntime({
+    project: world.project,
+    environment: cleanEnv(world.base, { HANDRAIL_APPROVAL_WAIT_MS: '0' }),
+    live: true,
+  })
   /** Whether the switch is off at the moment of a call, whatever becomes of it otherwise. */
   const isOff = async (): Promise<boolean> => (await codeOf(live.call('shell', { command: 'true' }, agent))) === 'E_TOOL_DISABLED'
   const trust = async (): Promise<void> => {
@@ -222,7 +228,7 @@ test('a broken or hostile file opens nothing for an agent, and keeps no person f
     plant(world.path(settingsFile))
     const given = { project: world.project, environment: cleanEnv(world.base) }
     expect(() => openRuntime(given), name).toThrow(
-      expect.objectContaining({ code: expect.stringMatching(/^E_(IO|BAD_ARGS|NOT_FOUND)$/) as string }) as Error,
+      expect.objectContaining({ reason: expect.stringMatching(/^(io|bad-input|not-found)$/) as string }) as Error,
     )
     const runtime = openRuntime({ ...given, standIn: '{}' })
     expect([name, runtime.projectSettings?.fault, runtime.offers('shell'), runtime.audit.verify().whole]).toEqual([
@@ -237,7 +243,7 @@ test('a broken or hostile file opens nothing for an agent, and keeps no person f
   world.write(settingsFile, '{ "enableShell": true, ')
   const ends = await Promise.all(
     [['doctor'], ['trust'], ['audit', 'verify'], ['undo', '--last', '--yes'], ['call', 'list_files', '{"path":"."}']].map(
-      (args) => runCli(world.project, args),
+      (args) => runInside(world.project, args),
     ),
   )
   expect(ends.map(({ code }) => code)).toEqual([1, 0, 0, 0, 2])
@@ -335,13 +341,13 @@ test('init takes over no entry of a project that says how Handrail is started, a
   const env = { HANDRAIL_MODE: 'developer', NODE_OPTIONS: '--require=./evil.cjs' }
   const shipped = JSON.stringify({ mcpServers: { handrail: { env, command: 'x', args: [] } } })
   world.write('.mcp.json', shipped)
-  const { code, err } = await runCli(world.project, ['init', 'claude-code', '--yes'])
+  const { code, err } = await runInside(world.project, ['init', 'claude-code', '--yes'])
   expect([code, world.read('.mcp.json')]).toEqual([1, shipped])
   expect(err).toContain('how Handrail is started: env')
   for (const sandboxRoot of ['/proc/self/fd/0', '../out', 'pipe']) {
     execFileSync('mkfifo', ['-m', '600', world.path('pipe')])
     world.write(settingsFile, JSON.stringify({ policies: { sandboxRoot } }))
-    const looked = await runCli(world.project, ['doctor'])
+    const looked = await runInside(world.project, ['doctor'])
     expect([sandboxRoot, looked.out]).toEqual([sandboxRoot, expect.stringMatching(/sandboxRoot|Not a folder|No such folder/)])
     rmSync(world.path('pipe'))
   }

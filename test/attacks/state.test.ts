@@ -31,10 +31,11 @@ import { openConnection } from '../../src/host/database.ts'
 import type { StateView } from '../../src/contracts/state.ts'
 import { sha256 } from '../../src/host/files.ts'
 import type { Manifest } from '../../src/host/state-project.ts'
-import { openRuntime } from '../../src/main.ts'
+import { openRuntime } from '../../src/runtime/open.ts'
 import { signInKey } from '../../src/surfaces/person-auth.ts'
 import { treeOf } from '../support/stage.ts'
-import { asUser, cleanEnv, openWorld, program, runCli, runToExit, stateOf, type CliEnd, type World } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { asUser, cleanEnv, openWorld, program, runToExit, stateOf, type CliEnd, type World } from '../support/world.ts'
 
 const { DatabaseSync } = createRequire(import.meta.url)('@photostructure/sqlite') as {
   DatabaseSync: new (path: string) => { exec(sql: string): void; close(): void }
@@ -274,23 +275,23 @@ test('another folder in the project’s place is refused and nothing is read or 
   renameSync(`${world.project}-new`, world.project)
   rmSync(join(world.base, 'gone'), { recursive: true })
   const before = stored(world)
-  const refused = await runCli(world.project, ['call', 'list_snapshots', '{}', '--json'])
+  const refused = await runInside(world.project, ['call', 'list_snapshots', '{}', '--json'])
   expect(errorOf(refused)).toMatchObject({
     code: 'E_CONFLICT',
     hint: expect.stringMatching(/state adopt.*state reset/) as string,
   })
-  expect(await runCli(world.project, ['state', '--json'])).toMatchObject({
+  expect(await runInside(world.project, ['state', '--json'])).toMatchObject({
     code: 1,
     out: expect.stringContaining('another folder') as string,
   })
-  expect((await runCli(world.project, ['state', 'adopt', '--json'])).code, 'nobody is there to ask').toBe(2)
+  expect((await runInside(world.project, ['state', 'adopt', '--json'])).code, 'nobody is there to ask').toBe(2)
   expect(stored(world)).toEqual(before)
-  expect(await runCli(world.project, ['state', 'adopt', '--yes'])).toMatchObject({ code: 0 })
+  expect(await runInside(world.project, ['state', 'adopt', '--yes'])).toMatchObject({ code: 0 })
   await world.reopen()
   expect(world.runtime.snapshots(10, '').map((one) => one.id)).toContain(snapshotId)
   expect(world.runtime.audit.last(1)).toMatchObject([{ event: 'state.adopted' }])
   await world.runtime.close()
-  const reset = JSON.parse((await runCli(world.project, ['state', 'reset', '--yes', '--json'])).out) as { aside: string }
+  const reset = JSON.parse((await runInside(world.project, ['state', 'reset', '--yes', '--json'])).out) as { aside: string }
   expect(existsSync(join(reset.aside, 'snapshots', `${snapshotId}.txt`))).toBe(true)
   await world.reopen()
   expect(world.runtime.snapshots(10, '')).toEqual([])
@@ -342,7 +343,7 @@ test('two projects never share state; one that was moved is found again and take
   expect(second.state.folder).not.toBe(world.runtime.state.folder)
   await second.close()
   const cli = (project: string, ...args: string[]): Promise<CliEnd> =>
-    runCli(project, ['state', ...args, '--json'], { env: cleanEnv(world.base) })
+    runInside(project, ['state', ...args, '--json'], { env: cleanEnv(world.base) })
   expect(errorOf(await cli(other, 'adopt', '--from', world.project, '--yes')).code).toBe('E_CONFLICT')
   const moved = join(world.base, 'moved')
   renameSync(world.project, moved)
@@ -359,7 +360,7 @@ test('two projects never share state; one that was moved is found again and take
   await third.close()
   // A second name of a file of ours is no way to it.
   linkSync(join(third.state.folder, 'manifest.json'), join(moved, 'mine.txt'))
-  const read = await runCli(moved, ['call', 'read_file', '{"path":"mine.txt"}', '--json'], { env: cleanEnv(world.base) })
+  const read = await runInside(moved, ['call', 'read_file', '{"path":"mine.txt"}', '--json'], { env: cleanEnv(world.base) })
   expect(errorOf(read).code).toBe('E_DENY_PATH')
   renameSync(moved, world.project)
   await world.reopen()
@@ -404,9 +405,9 @@ test('from a .handrail of an older version come the kept states that hold up and
   const fine = plant({ path: 'fine.txt', call: 'call_x', session: 'sess_test', kind: 'write', undoneBy: null })
   const before = treeOf(old)
 
-  expect((await runCli(world.project, ['state', 'import'])).code, 'nobody is there to ask').toBe(2)
+  expect((await runInside(world.project, ['state', 'import'])).code, 'nobody is there to ask').toBe(2)
   expect(existsSync(world.state(''))).toBe(false)
-  const said = JSON.parse((await runCli(world.project, ['state', 'import', '--yes', '--json'])).out) as Record<string, unknown>
+  const said = JSON.parse((await runInside(world.project, ['state', 'import', '--yes', '--json'])).out) as Record<string, unknown>
   expect(said).toMatchObject({ refused: count, reasons: expect.any(Array) as unknown[] })
   expect(treeOf(old)).toEqual(before)
   await world.reopen()
@@ -418,13 +419,13 @@ test('from a .handrail of an older version come the kept states that hold up and
   expect(world.runtime.sessions().map((one) => one.id)).not.toContain('sess_test')
   expect(world.runtime.audit.verify().whole).toBe(true)
   expect(readFileSync(String(said['auditFile']))).toEqual(readFileSync(join(old, 'audit.jsonl')))
-  expect(await runCli(world.project, ['undo', '--last', '--yes'])).toMatchObject({ code: 1 })
+  expect(await runInside(world.project, ['undo', '--last', '--yes'])).toMatchObject({ code: 1 })
 })
 
 test('a home or a folder of the system is no project at the command line, unless a flag names the danger; no setting does', async () => {
   using ground = openGround(process.getuid?.() ?? 0)
   const look = async (project: string, ...more: string[]): Promise<string> => {
-    const end = await runCli(project, ['sessions', '--json', ...more], { env: cleanEnv(ground.base) })
+    const end = await runInside(project, ['sessions', '--json', ...more], { env: cleanEnv(ground.base) })
     return end.code === 0 ? 'fine' : errorOf(end).message
   }
   writeFileSync(join(ground.base, 'handrail.config.json'), '{"allowHomeAsProject": true}')

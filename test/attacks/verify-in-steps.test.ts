@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { openSync, readdirSync, readFileSync, writeFileSync, writeSync, closeSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openRuntime } from '../../src/main.ts'
+import { openRuntime } from '../../src/runtime/open.ts'
 import { cleanEnv, openWorld, runCli, type World } from '../support/world.ts'
 
 // The log is verified without stopping anybody, and from where it was last found whole; no changed byte gets past that.

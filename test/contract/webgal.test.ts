@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { messages } from '../../src/toolsets/webgal/messages.ts'
-import { openRuntime } from '../../src/main.ts'
+import { openRuntime } from '../../src/runtime/open.ts'
 import { proves } from '../support/proof.ts'
 import { openWorld, type World } from '../support/world.ts'
 

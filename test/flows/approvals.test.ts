@@ -8,21 +8,23 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { Approval, ApprovalHead } from '../../src/contracts/approval.ts'
 import type { AuditLine } from '../../src/contracts/audit.ts'
-import type { ErrorBody } from '../../src/contracts/faults/contract-000.ts'
-import { cleanEnv, openStdio, openWorld, program, runCli, type CliEnd, type McpPeer, type World } from '../support/world.ts'
+import { errorBodyOf, type ErrorBody } from '../../src/contracts/faults/contract-000.ts'
+import type { Fault } from '../../src/contracts/faults/fault.ts'
+import { openInside, runInside } from '../support/inside.ts'
+import { cleanEnv, openStdio, openWorld, program, runCli, type CliEnd, type Peer, type World } from '../support/world.ts'
 
 const before = '{ "name": "game" }\n'
 const after = '{ "name": "game", "scripts": { "dev": "vite" } }\n'
 const project = { files: { 'package.json': before, 'a.txt': 'a0\n' } }
 
-type Reply = Awaited<ReturnType<McpPeer['call']>>
+type Reply = Awaited<ReturnType<Peer['call']>>
 
-function write(peer: McpPeer, content = after, path = 'package.json'): Promise<Reply> {
+function write(peer: Peer, content = after, path = 'package.json'): Promise<Reply> {
   return peer.call('write_to_file', { path, content, dryRun: false })
 }
 
 /** The dry run, which asks nobody, and then the write, which does. */
-async function propose(peer: McpPeer, content = after, path = 'package.json'): Promise<Reply> {
+async function propose(peer: Peer, content = after, path = 'package.json'): Promise<Reply> {
   expect(await peer.call('write_to_file', { path, content, dryRun: true })).toMatchObject({ applied: false })
   return write(peer, content, path)
 }
@@ -47,11 +49,11 @@ function needed(reply: Reply): string {
 }
 
 function approve(world: World, id: string, ...args: string[]): Promise<CliEnd> {
-  return runCli(world.project, ['approvals', 'approve', id, ...args])
+  return runInside(world.project, ['approvals', 'approve', id, ...args])
 }
 
 function deny(world: World, id: string, ...args: string[]): Promise<CliEnd> {
-  return runCli(world.project, ['approvals', 'deny', id, ...args])
+  return runInside(world.project, ['approvals', 'deny', id, ...args])
 }
 
 const state = (world: World, id: string): string | undefined => world.runtime.approvals.get(id)?.state
@@ -71,7 +73,8 @@ test('a question is answered from another terminal while the call waits', async 
   const { id, risk } = await asked(world)
   expect(risk).toBe('R2')
   expect(world.read('package.json')).toBe(before)
-  expect(await approve(world, id)).toMatchObject({ code: 0, out: expect.stringContaining('Approved') as string })
+  const end = await runCli(world.project, ['approvals', 'approve', id])
+  expect(end).toMatchObject({ code: 0, out: expect.stringContaining('Approved') as string })
   expect(await waiting).toMatchObject({ applied: true })
   expect(world.read('package.json')).toBe(after)
   expect(state(world, id)).toBe('used')
@@ -79,7 +82,7 @@ test('a question is answered from another terminal while the call waits', async 
 
 test('a denial while the call waits ends it with the words of the person', async () => {
   await using world = await openWorld(project)
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   const waiting = propose(peer)
   const { id } = await asked(world)
   expect(await deny(world, id, '--note', 'use npm init instead')).toMatchObject({ code: 0 })
@@ -91,7 +94,7 @@ test('a denial while the call waits ends it with the words of the person', async
 
 test('an answer after the wait limit lets exactly the same call through, once', async () => {
   await using world = await openWorld(project)
-  await using peer = await openStdio(world.project, noWait)
+  await using peer = await openInside(world.project, noWait)
   const id = needed(await propose(peer))
   expect(needed(await write(peer)), 'asking again asks the same question').toBe(id)
   expect(world.read('package.json')).toBe(before)
@@ -112,11 +115,11 @@ test('an answer given while no server runs is one to the session that asked: a n
   await using world = await openWorld(project)
   let id: string
   {
-    await using peer = await openStdio(world.project, noWait)
+    await using peer = await openInside(world.project, noWait)
     id = needed(await propose(peer))
   }
   await approve(world, id)
-  await using peer = await openStdio(world.project, noWait)
+  await using peer = await openInside(world.project, noWait)
   const early = await write(peer)
   expect(early.error, 'a new session makes its own dry run').toMatchObject({ details: { policy: 'writeRequiresDiff' } })
   expect(needed(await propose(peer))).not.toBe(id)
@@ -142,7 +145,7 @@ test('a question outlives its server, and its answer serves nobody else', async 
 
 test('a denied call is not asked again, not by the next session of the same client either; another client may ask', async () => {
   await using world = await openWorld(project)
-  await using peer = await openStdio(world.project, noWait)
+  await using peer = await openInside(world.project, noWait)
   const id = needed(await propose(peer))
   await deny(world, id, '--note', 'not on a Friday')
   for (let times = 0; times < 2; times++) {
@@ -152,18 +155,18 @@ test('a denied call is not asked again, not by the next session of the same clie
   }
   expect(world.runtime.approvals.list('pending')).toEqual([])
   expect(auditOf(world, 'approval.requested')).toHaveLength(1)
-  await using next = await openStdio(world.project, noWait)
+  await using next = await openInside(world.project, noWait)
   expect((await propose(next)).error).toMatchObject({ details: { approvalId: id, declined: true, note: 'not on a Friday' } })
-  await using other = await openStdio(world.project, { ...noWait, client: 'another' })
+  await using other = await openInside(world.project, { ...noWait, client: 'another' })
   expect(needed(await propose(other))).not.toBe(id)
 })
 
 test('a no stays a no for its client although another one asks the same', async () => {
   await using world = await openWorld(project)
-  await using peer = await openStdio(world.project, noWait)
+  await using peer = await openInside(world.project, noWait)
   const id = needed(await propose(peer))
   await deny(world, id, '--note', 'no, thanks')
-  await using other = await openStdio(world.project, { ...noWait, client: 'another' })
+  await using other = await openInside(world.project, { ...noWait, client: 'another' })
   const second = needed(await propose(other))
   await approve(world, second)
   const { error } = await write(peer)
@@ -173,7 +176,7 @@ test('a no stays a no for its client although another one asks the same', async 
 
 test('a file that changed while the card was shown is E_CONFLICT, and nothing is written', async () => {
   await using world = await openWorld(project)
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   const waiting = propose(peer)
   const { id } = await asked(world)
   world.write('package.json', '{ "name": "mine" }\n')
@@ -184,7 +187,7 @@ test('a file that changed while the card was shown is E_CONFLICT, and nothing is
 
 test('a file that changed after the approval is E_CONFLICT, and the approval is spent', async () => {
   await using world = await openWorld(project)
-  await using peer = await openStdio(world.project, noWaitNoDiff)
+  await using peer = await openInside(world.project, noWaitNoDiff)
   const id = needed(await write(peer))
   await approve(world, id)
   world.write('package.json', '{ "name": "mine" }\n')
@@ -196,7 +199,7 @@ test('a file that changed after the approval is E_CONFLICT, and the approval is 
 
 test('a yes to one call is no yes to another', async () => {
   await using world = await openWorld({ files: { ...project.files, 'sub/package.json': before } })
-  await using peer = await openStdio(world.project, noWaitNoDiff)
+  await using peer = await openInside(world.project, noWaitNoDiff)
   const id = needed(await write(peer))
   await approve(world, id)
   const others = [
@@ -214,13 +217,13 @@ test('a yes to one call is no yes to another', async () => {
 
 test('of two processes that wait for one answer in one session, one call goes through', async () => {
   await using world = await openWorld({ ...project, flags: { 'write-requires-diff': 'false' } })
-  await using peer = await openStdio(world.project, { args: noDiff })
+  await using peer = await openInside(world.project, { args: noDiff })
   const one = write(peer)
   const { id, session } = await asked(world)
   let two: Promise<unknown> = Promise.resolve()
   const joined = await new Promise<string>((resolve) => {
     const input = { path: 'package.json', content: after, dryRun: false }
-    two = world.call('write_to_file', input, { session, onApproval: resolve }).catch((fault: unknown) => ({ error: fault }))
+    two = world.call('write_to_file', input, { session, onApproval: resolve }).catch((fault: Fault) => errorBodyOf(fault))
   })
   expect(joined, 'the same question').toBe(id)
   await approve(world, id)
@@ -232,7 +235,7 @@ test('of two processes that wait for one answer in one session, one call goes th
 
 test('a question nobody answered in time is denied, and cannot be answered any more', async () => {
   await using world = await openWorld(project)
-  await using peer = await openStdio(world.project, { args: ['--approval-ttl-ms', '1000', '--approval-wait-ms', '30000'] })
+  await using peer = await openInside(world.project, { args: ['--approval-ttl-ms', '1000', '--approval-wait-ms', '30000'] })
   const waiting = propose(peer)
   const { id } = await asked(world)
   expect((await waiting).error).toMatchObject({ code: 'E_POLICY_VIOLATION', details: { approvalId: id, state: 'expired' } })
@@ -245,7 +248,7 @@ test('a question nobody answered in time is denied, and cannot be answered any m
 
 test('a yes that is not used in time lapses', async () => {
   await using world = await openWorld(project)
-  await using peer = await openStdio(world.project, { args: ['--approval-ttl-ms', '3000', ...noWaitNoDiff.args] })
+  await using peer = await openInside(world.project, { args: ['--approval-ttl-ms', '3000', ...noWaitNoDiff.args] })
   const id = needed(await write(peer))
   world.runtime.approvals.decide(id, { approve: true, by: 'test' })
   while (state(world, id) === 'approved') await pause(50)
@@ -256,7 +259,7 @@ test('a yes that is not used in time lapses', async () => {
 
 test('deciding twice is refused, whichever way', async () => {
   await using world = await openWorld(project)
-  await using peer = await openStdio(world.project, noWait)
+  await using peer = await openInside(world.project, noWait)
   const id = needed(await propose(peer))
   expect(await approve(world, id)).toMatchObject({ code: 0 })
   for (const second of [await deny(world, id), await approve(world, id)])
@@ -269,15 +272,15 @@ test('deciding what does not exist, or nothing, says so', async () => {
   await using world = await openWorld()
   const refusal = (code: number, word: string) => ({ code, err: expect.stringContaining(word) as string })
   expect(await approve(world, 'appr_00')).toMatchObject(refusal(1, 'E_NOT_FOUND'))
-  expect(await runCli(world.project, ['approvals', 'approve'])).toMatchObject(refusal(2, 'E_BAD_ARGS'))
-  expect(await runCli(world.project, ['approvals', 'frob'])).toMatchObject(refusal(2, 'E_BAD_ARGS'))
+  expect(await runInside(world.project, ['approvals', 'approve'])).toMatchObject(refusal(2, 'E_BAD_ARGS'))
+  expect(await runInside(world.project, ['approvals', 'frob'])).toMatchObject(refusal(2, 'E_BAD_ARGS'))
 })
 
 test('approvals list and show, as text and as JSON', async () => {
   await using world = await openWorld(project)
-  const cli = async (...args: string[]): Promise<string> => (await runCli(world.project, ['approvals', ...args])).out
+  const cli = async (...args: string[]): Promise<string> => (await runInside(world.project, ['approvals', ...args])).out
   expect(await cli('list')).toContain('Nothing waits for you')
-  await using peer = await openStdio(world.project, noWait)
+  await using peer = await openInside(world.project, noWait)
   const id = needed(await propose(peer))
 
   const list = await cli('list')
@@ -311,16 +314,16 @@ test('approvals list and show, as text and as JSON', async () => {
 
 test('a card cannot play tricks on the terminal', async () => {
   await using world = await openWorld(project)
-  await using peer = await openStdio(world.project, noWait)
+  await using peer = await openInside(world.project, noWait)
   const id = needed(await propose(peer, 'harmless \u001b[2K\u001b[1A\u202e hidden\n'))
-  const { out } = await runCli(world.project, ['approvals', 'show', id])
+  const { out } = await runInside(world.project, ['approvals', 'show', id])
   expect(out).not.toMatch(/[\u001b\u202e]/)
   for (const word of ['harmless', 'hidden']) expect(out).toContain(word)
 })
 
 test('an agent can neither see nor answer questions, over stdio', async () => {
   await using world = await openWorld(project)
-  await using peer = await openStdio(world.project, noWait)
+  await using peer = await openInside(world.project, noWait)
   const id = needed(await propose(peer))
   const { tools } = await peer.client.listTools()
   expect(tools.map((tool) => tool.name).filter((name) => /approv|decide|undo/.test(name))).toEqual([])
@@ -380,7 +383,7 @@ test('an agent can neither see nor answer questions, over HTTP with the token in
 
 test('policies.askFrom R1 makes every change ask, and only changes', async () => {
   await using world = await openWorld({ ...project, config: { policies: { askFrom: 'R1' } } })
-  await using peer = await openStdio(world.project, noWait)
+  await using peer = await openInside(world.project, noWait)
   expect(await peer.call('read_file', { path: 'a.txt' })).toMatchObject({ content: 'a0\n' })
   expect(await peer.call('list_files', { path: '.' })).toMatchObject({ entries: ['a.txt', 'package.json'] })
   const change = needed(await propose(peer, 'a1\n', 'a.txt'))
@@ -388,8 +391,8 @@ test('policies.askFrom R1 makes every change ask, and only changes', async () =>
   const replace = needed(await peer.call('replace_in_file', { path: 'a.txt', find: 'a0', replace: 'a2' }))
   expect(new Set([change, create, replace]).size).toBe(3)
   expect(world.runtime.approvals.get(change)?.risk).toBe('R1')
-  expect((await runCli(world.project, ['approvals', 'show', create])).out).toContain('Create new.txt')
-  expect((await runCli(world.project, ['approvals', 'show', replace])).out).toContain('+ a2')
+  expect((await runInside(world.project, ['approvals', 'show', create])).out).toContain('Create new.txt')
+  expect((await runInside(world.project, ['approvals', 'show', replace])).out).toContain('+ a2')
   await approve(world, create)
   expect(await write(peer, 'new\n', 'new.txt')).toMatchObject({ applied: true })
   expect(world.read('a.txt')).toBe('a0\n')
@@ -431,7 +434,7 @@ test('a caller may raise the risk of a call, never lower it', async () => {
 
 test('the audit says what was asked, who decided, and which call used it', async () => {
   await using world = await openWorld(project)
-  await using peer = await openStdio(world.project, noWait)
+  await using peer = await openInside(world.project, noWait)
   const yes = needed(await propose(peer))
   await approve(world, yes, '--note', 'fine')
   await write(peer)
@@ -452,12 +455,12 @@ test('the audit says what was asked, who decided, and which call used it', async
   expect(start?.inputDigest).toBe(requested[0]?.inputDigest)
   expect(auditOf(world, 'call.end').find((line) => line.call === start?.call)).toMatchObject({ outcome: 'ok' })
   expect(auditOf(world, 'call.start').filter((line) => line.approval === no)).toEqual([])
-  expect(await runCli(world.project, ['audit', 'verify'])).toMatchObject({ code: 0 })
+  expect(await runInside(world.project, ['audit', 'verify'])).toMatchObject({ code: 0 })
 })
 
 test('a call cancelled while it waits for a person does nothing, even when the answer is yes', async () => {
   await using world = await openWorld(project)
-  await using peer = await openStdio(world.project, { args: noDiff })
+  await using peer = await openInside(world.project, { args: noDiff })
   const controller = new AbortController()
   const input = { path: 'package.json', content: after, dryRun: false }
   const call = peer.client.callTool({ name: 'write_to_file', arguments: input }, { signal: controller.signal })
@@ -476,10 +479,10 @@ test('handrail call asks like any agent, and exits 1 with the id where nobody an
   await using world = await openWorld(project)
   const input = JSON.stringify({ path: 'package.json', content: after, dryRun: false })
   const args = ['call', 'write_to_file', input, '--wait', '0', ...noDiff]
-  const first = await runCli(world.project, [...args, '--json'])
+  const first = await runInside(world.project, [...args, '--json'])
   expect(first.code).toBe(1)
   const { error } = JSON.parse(first.err.trim().split('\n').at(-1) ?? '') as ErrorBody
   await approve(world, String(error.details?.['approvalId']))
-  expect(await runCli(world.project, args)).toMatchObject({ code: 0 })
+  expect(await runInside(world.project, args)).toMatchObject({ code: 0 })
   expect(world.read('package.json')).toBe(after)
 })

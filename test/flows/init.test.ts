@@ -21,6 +21,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { parse as parseToml } from 'smol-toml'
 import { describe, expect, test } from 'vitest'
 import { clients, type Client } from '../../src/contracts/clients.ts'
+import { runInside } from '../support/inside.ts'
 import { openServe } from '../support/serve.ts'
 import { cleanEnv, program, repository, runCli, type CliEnd } from '../support/world.ts'
 
@@ -29,6 +30,8 @@ function openHome(projectName = 'project'): Disposable & {
   base: string
   project: string
   init(...args: string[]): Promise<CliEnd>
+  /** The same through the real program. */
+  start(...args: string[]): Promise<CliEnd>
   file(client: Client): string
 } {
   const base = realpathSync(mkdtempSync(join(tmpdir(), 'handrail-init-')))
@@ -37,7 +40,8 @@ function openHome(projectName = 'project'): Disposable & {
   return {
     base,
     project,
-    init: (...args) => runCli(project, ['init', ...args]),
+    init: (...args) => runInside(project, ['init', ...args]),
+    start: (...args) => runCli(project, ['init', ...args]),
     file(client) {
       const template = client.files.linux.find((one) => !one.startsWith('$') || one.startsWith('$XDG_CONFIG_HOME'))
       const path = (template as string).replace('$XDG_CONFIG_HOME', join(base, 'config')).replace(/^~/, base)
@@ -258,17 +262,22 @@ test('Codex does not start without it, and waits longer than it takes', async ()
 
 const oddNames = ['with space', `it's "quoted"`, 'back\\slash', '日本語 é 🛟', 'new\nline', '-dash', '$HOME', '% & ;#']
 
-describe.each(['claude-desktop', 'codex'])('the entry init %s writes starts a server', (name) => {
-  test.each(oddNames)('for a project called %j', async (projectName) => {
+describe.each(['claude-desktop', 'codex'])('the entry init %s writes', (name) => {
+  const client = clientNamed(name)
+  const entryFor = async (home: ReturnType<typeof openHome>): Promise<{ command: string; args: string[] }> => {
+    expect((await home.init(name, '--local', '--yes')).code).toBe(0)
+    return entriesIn(client, readFileSync(home.file(client), 'utf8'))['handrail'] as { command: string; args: string[] }
+  }
+
+  test.each(oddNames)('names a project called %j', async (projectName) => {
     using home = openHome(projectName)
-    const client = clientNamed(name)
-    const end = await home.init(name, '--local', '--yes')
-    expect(end.code).toBe(0)
-    const { command, args } = entriesIn(client, readFileSync(home.file(client), 'utf8'))['handrail'] as {
-      command: string
-      args: string[]
-    }
-    expect(args.slice(0, 2)).toEqual([program, 'mcp'])
+    const { command, args } = await entryFor(home)
+    expect([command, ...args]).toEqual([process.execPath, program, 'mcp', '--project', home.project, ...patience(client)])
+  })
+
+  test('starts a server, whatever the project is called', async () => {
+    using home = openHome(oddNames.toReversed().join(' '))
+    const { command, args } = await entryFor(home)
     const mcp = new McpClient({ name: 'test', version: '1' })
     await mcp.connect(new StdioClientTransport({ command, args, env: cleanEnv(home.base), stderr: 'ignore' }))
     const answer = await mcp.callTool({ name: 'get_runtime_info', arguments: {} })
@@ -417,11 +426,11 @@ test('an empty file, a byte order mark, CRLF and tabs are taken as they are', as
 test('--json says the same to a program', async () => {
   using home = openHome()
   const file = home.file(clientNamed('gemini'))
-  const asked = await home.init('gemini', '--json')
+  const asked = await home.start('gemini', '--json')
   expect(asked.code).toBe(1)
   expect(JSON.parse(asked.out)).toMatchObject({ client: 'gemini', file, name: 'handrail', changed: true, written: false })
   expect((JSON.parse(asked.out) as { hint: string }).hint).toContain('--yes')
-  const done = await home.init('gemini', '--json', '--yes')
+  const done = await home.start('gemini', '--json', '--yes')
   expect(JSON.parse(done.out)).toMatchObject({ changed: true, written: true, diff: expect.stringContaining('+++ ') as string })
   expect(JSON.parse((await home.init('gemini', '--json', '--yes')).out)).toMatchObject({
     changed: false,
@@ -453,7 +462,7 @@ test('a project that is not there is refused; taking the entry out needs none', 
   const end = await runCli(gone, ['init', 'codex', '--yes'])
   expect(end.code).toBe(1)
   expect(end.err).toContain('E_NOT_FOUND')
-  expect((await runCli(gone, ['init', 'codex', '--remove', '--yes'])).out).toContain('Taken out')
+  expect((await runInside(gone, ['init', 'codex', '--remove', '--yes'])).out).toContain('Taken out')
 })
 
 /** Gives a command a terminal of its own. */

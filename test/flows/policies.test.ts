@@ -4,8 +4,8 @@ import Type from 'typebox'
 import { describe, expect, test } from 'vitest'
 import { leaves } from '../../src/config/load.ts'
 import { Fault } from '../../src/contracts/faults/fault.ts'
-import type { Runtime } from '../../src/contracts/runtime.ts'
-import { openRuntime } from '../../src/main.ts'
+import type { Operator } from '../../src/contracts/operator.ts'
+import { openRuntime } from '../../src/runtime/open.ts'
 import { cleanEnv, openStdio, openWorld, runCli } from '../support/world.ts'
 import {
   agent,
@@ -22,23 +22,17 @@ import {
   type Settings,
   type Source,
   sources,
+  trustProject,
   userFile,
   writeUserFile,
 } from '../support/seats.ts'
-
-/** What a person does with `handrail trust`; without it a project's file only tightens. */
-function trustProject(home: Home): void {
-  const runtime = openRuntime({ project: home.project, environment: cleanEnv(home.base) })
-  runtime.trust.grant(runtime.projectSettings?.digest ?? '', 'test')
-  void runtime.close()
-}
 
 /** The whole runtime, as the program opens it, with settings from one source. */
 function openSeat(source: Source, settings: Settings, files: Record<string, string> = {}): Seat {
   const home = openHome(files)
   const { env, flags } = place(home, source, settings)
   if (source === 'project') trustProject(home)
-  const runtime: Runtime = openRuntime({ project: home.project, environment: { ...cleanEnv(home.base), ...env }, flags })
+  const runtime = openRuntime({ project: home.project, environment: { ...cleanEnv(home.base), ...env }, flags })
   return seatOf(home, runtime.tools, runtime.call, () => runtime.close())
 }
 
@@ -301,7 +295,7 @@ describe.for(sources)('in force from the %s:', (source) => {
 })
 
 describe('policies.sandboxRoot', () => {
-  const open = (home: Home, sandboxRoot: string): Runtime =>
+  const open = (home: Home, sandboxRoot: string): Operator =>
     openRuntime({ project: home.project, environment: cleanEnv(home.base), flags: { 'sandbox-root': sandboxRoot } })
 
   const outside = ['..', '/', '/etc', '../outside', '${projectRoot}/..', '${projectRoot}/../outside', 'link', 'link/deeper']
@@ -309,7 +303,7 @@ describe('policies.sandboxRoot', () => {
     await using home = openHome({ 'a.txt': '' })
     mkdirSync(join(home.base, 'outside', 'deeper'), { recursive: true })
     symlinkSync(join(home.base, 'outside'), join(home.project, 'link'))
-    const refusal = { code: 'E_BAD_ARGS', message: expect.stringContaining('policies.sandboxRoot') as string }
+    const refusal = { reason: 'bad-input', message: expect.stringContaining('policies.sandboxRoot') as string }
     expect(() => open(home, wanted)).toThrow(expect.objectContaining(refusal) as Error)
     const end = await runCli(home.project, ['call', 'list_files', '{"path":"."}', '--sandbox-root', wanted])
     expect(end).toMatchObject({ code: 2, err: expect.stringContaining('policies.sandboxRoot') as string })
@@ -515,9 +509,9 @@ describe('a bad settings file', () => {
 
   test.for(bad)('%s is refused, naming file and field', async ([, text, ...words]) => {
     await using home = openHome({ 'handrail.config.json': text })
-    const open = (): Runtime => openRuntime({ project: home.project, environment: cleanEnv(home.base) })
+    const open = (): Operator => openRuntime({ project: home.project, environment: cleanEnv(home.base) })
     for (const word of ['handrail.config.json', ...words]) {
-      const refusal = { code: 'E_BAD_ARGS', message: expect.stringContaining(word) as string }
+      const refusal = { reason: 'bad-input', message: expect.stringContaining(word) as string }
       expect(open).toThrow(expect.objectContaining(refusal) as Error)
     }
   })

@@ -1,12 +1,12 @@
-import { createHash } from 'node:crypto'
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { createServer, request, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { basename, dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { WebSocketServer } from 'ws'
 import { openBrowser } from '../../src/host/browser/browser.ts'
 import { portOnly } from '../../src/host/browser/network-scope.ts'
-import { openRuntime } from '../../src/main.ts'
+import { openRuntime } from '../../src/runtime/open.ts'
 import { footprint, noBrowser, whatIsLeft } from '../support/chromium.ts'
 import { proves } from '../support/proof.ts'
 import { fakeEngine, tinyGame } from '../support/tiny-game.ts'
@@ -333,26 +333,15 @@ async function fakeTerre(
       answer.writeHead(404).end()
     }
   })
-  server.on('upgrade', (asked: IncomingMessage, socket) => {
-    const wanted = asked.headers['sec-websocket-protocol']
-    socket.on('error', () => socket.destroy())
-    if (wanted !== undefined && knows === 'older') return void socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')
-    const accept = createHash('sha1')
-      .update(`${asked.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
-      .digest('base64')
-    const protocol = wanted === undefined || knows !== 'newer' ? '' : `Sec-WebSocket-Protocol: ${wanted}\r\n`
-    socket.write(
-      `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n${protocol}Sec-WebSocket-Accept: ${accept}\r\n\r\n`,
-    )
-    socket.on('data', (frame: Buffer) => {
-      if ((frame[0] as number) !== 0x81) return
-      const long = ((frame[1] as number) & 0x7f) === 126
-      const size = long ? frame.readUInt16BE(2) : (frame[1] as number) & 0x7f
-      const at = long ? 4 : 2
-      const mask = frame.subarray(at, at + 4)
-      const body = frame.subarray(at + 4, at + 4 + size).map((byte, index) => byte ^ (mask[index % 4] as number))
-      said.push(JSON.parse(Buffer.from(body).toString('utf8')))
-    })
+  const sockets = new WebSocketServer({
+    noServer: true,
+    handleProtocols: ([wanted = '']) => (knows === 'newer' ? wanted : false),
+  })
+  sockets.on('connection', (socket) => socket.on('message', (data: Buffer) => said.push(JSON.parse(data.toString('utf8')))))
+  server.on('upgrade', (asked: IncomingMessage, socket, head) => {
+    if (asked.headers['sec-websocket-protocol'] !== undefined && knows === 'older')
+      return void socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')
+    sockets.handleUpgrade(asked, socket, head, (one) => sockets.emit('connection', one))
   })
   await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
   return { port: (server.address() as AddressInfo).port, said, close: () => server.close().closeAllConnections() }

@@ -8,7 +8,8 @@ import { openConnection, openDatabase } from '../../src/host/database.ts'
 import { schema, schemaVersion } from '../../src/stores/schema.ts'
 import { killedAt } from '../support/killed-at.ts'
 import { sweep } from '../support/soak.ts'
-import { openStdio, openWorld, runCli, type World } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { openStdio, openWorld, type World } from '../support/world.ts'
 
 /** `handrail prune`: it says what goes, that goes and no more, and what counts stays. */
 const small = { limits: { auditFileBytes: 65_536, snapshotRetention: 4 } }
@@ -62,7 +63,7 @@ async function used(): Promise<World> {
 }
 
 const pruneAll = async (world: World): Promise<Pruned> => {
-  const end = await runCli(world.project, ['prune', '--days', '0', '--yes', '--json'])
+  const end = await runInside(world.project, ['prune', '--days', '0', '--yes', '--json'])
   expect(end).toMatchObject({ code: 0 })
   return JSON.parse(end.out) as Pruned
 }
@@ -91,7 +92,7 @@ test('everything that is kept stands in the list: every file of the state, every
 test('a plan changes nothing; carried out, it frees to the byte what it said', async () => {
   await using world = await used()
   const before = bytesIn(world)
-  const plan = JSON.parse((await runCli(world.project, ['prune', '--days', '0', '--dry-run', '--json'])).out) as PrunePlan
+  const plan = JSON.parse((await runInside(world.project, ['prune', '--days', '0', '--dry-run', '--json'])).out) as PrunePlan
   expect(bytesIn(world)).toBe(before)
   expect(plan.going.map(({ what }) => what)).toEqual([
     'closed files of the audit log',
@@ -106,15 +107,15 @@ test('a plan changes nothing; carried out, it frees to the byte what it said', a
   expect(report.gone).toEqual(plan.going)
   expect(before - bytesIn(world)).toBe(plan.bytes)
   expect(report.bytes).toBe(plan.bytes)
-  const again = JSON.parse((await runCli(world.project, ['prune', '--days', '0', '--dry-run', '--json'])).out) as PrunePlan
+  const again = JSON.parse((await runInside(world.project, ['prune', '--days', '0', '--dry-run', '--json'])).out) as PrunePlan
   expect(again.going).toEqual([])
 })
 
 test('without --yes and without a terminal nothing goes', async () => {
   await using world = await used()
   const before = bytesIn(world)
-  expect(await runCli(world.project, ['prune', '--days', '0'])).toMatchObject({ code: 2 })
-  expect(await runCli(world.project, ['prune', '--days', '-1', '--yes'])).toMatchObject({ code: 2 })
+  expect(await runInside(world.project, ['prune', '--days', '0'])).toMatchObject({ code: 2 })
+  expect(await runInside(world.project, ['prune', '--days', '-1', '--yes'])).toMatchObject({ code: 2 })
   expect(bytesIn(world)).toBe(before)
 })
 
@@ -133,7 +134,7 @@ test('the original, the newest two and whatever Handrail did not write stay, and
   // The first that was ever kept of c.txt was written through Handrail, and stays too; b.txt shares its content.
   expect(world.runtime.snapshots(1_000, 'c.txt')).toHaveLength(3)
   for (const id of before) {
-    expect(await runCli(world.project, ['undo', '--to', id, '--yes'])).toMatchObject({ code: 0 })
+    expect(await runInside(world.project, ['undo', '--to', id, '--yes'])).toMatchObject({ code: 0 })
     expect(world.read('novel.txt')).toMatch(/^by hand/)
   }
   const [line] = world.runtime.audit.last(1, ({ event, by }) => event === 'snapshot.pruned' && by === 'person@cli')
@@ -178,7 +179,7 @@ test('contents that nothing names go; of a state that Handrail did not write the
   const report = await pruneAll(world)
   expect(report.gone.find(({ what }) => what === 'contents that nothing names')).toMatchObject({ count: 1 })
   expect(existsSync(world.state(`snapshots/${written?.id}.txt`))).toBe(false)
-  expect(await runCli(world.project, ['undo', '--to', theirs?.id ?? '', '--yes'])).toMatchObject({ code: 0 })
+  expect(await runInside(world.project, ['undo', '--to', theirs?.id ?? '', '--yes'])).toMatchObject({ code: 0 })
   expect(world.read('novel.txt')).toBe('weeks of work\n')
 })
 
@@ -192,14 +193,14 @@ test('what is left of a pruned log verifies, says who pruned it, and reads on; r
   const first = JSON.parse(readFileSync(world.state('audit.jsonl'), 'utf8').split('\n', 1)[0] ?? '') as AuditLine
   const pruned = { upTo: first.seq - 1, by: 'person@cli' }
   for (const full of [[], [], ['--full']]) {
-    const end = await runCli(world.project, ['audit', 'verify', '--json', ...full])
+    const end = await runInside(world.project, ['audit', 'verify', '--json', ...full])
     expect(JSON.parse(end.out)).toMatchObject({ whole: true, pruned })
   }
   const { audit } = world.runtime
   expect(audit.verify()).toMatchObject({ whole: true, pruned })
   expect([audit.line(first.seq - 1), audit.line(first.seq)]).toEqual([undefined, first])
   expect([...audit.lines()][0]).toEqual(first)
-  expect((await runCli(world.project, ['audit', 'verify'])).out).toContain(
+  expect((await runInside(world.project, ['audit', 'verify'])).out).toContain(
     `Kept from entry ${first.seq} on: the earlier ones were pruned by person@cli`,
   )
   expect(await peer.call('read_file', { path: 'b.txt' })).not.toHaveProperty('error')
@@ -217,11 +218,11 @@ test('a beginning that somebody else cut off is a break, before and after a pers
   const aside = readFileSync(world.state(all[0] as string))
   await world.runtime.close()
   rmSync(world.state(all[0] as string))
-  const end = await runCli(world.project, ['audit', 'verify', '--json'])
+  const end = await runInside(world.project, ['audit', 'verify', '--json'])
   expect(JSON.parse(end.out)).toMatchObject({ whole: false, line: 1 })
-  const plan = JSON.parse((await runCli(world.project, ['prune', '--days', '0', '--dry-run', '--json'])).out) as PrunePlan
+  const plan = JSON.parse((await runInside(world.project, ['prune', '--days', '0', '--dry-run', '--json'])).out) as PrunePlan
   expect(plan.broken).toBeDefined()
-  await runCli(world.project, ['prune', '--days', '0', '--yes'])
+  await runInside(world.project, ['prune', '--days', '0', '--yes'])
   expect(closedOf(world)).toEqual(all.slice(1))
   // Put back, so that it is whole again but for the entries that came in between.
   writeFileSync(world.state(all[0] as string), aside, { mode: 0o600 })
@@ -246,7 +247,7 @@ test('a forged note of what was pruned is not believed: an entry of the log must
       Buffer.from(`${JSON.stringify(forged).padEnd(511)}\n`),
     ]),
   )
-  const end = await runCli(world.project, ['audit', 'verify', '--json'])
+  const end = await runInside(world.project, ['audit', 'verify', '--json'])
   expect(JSON.parse(end.out)).toMatchObject({
     whole: false,
     line: last.seq + 1,
@@ -268,14 +269,14 @@ test('killed at any write of a prune, nothing that counts is lost, the log is wh
     const end = await killedAt(world.base, world.project, ['prune', '--days', '0', '--yes'], moment, '')
     if (end.code === 0) break
     killed++
-    const verdict = await runCli(world.project, ['audit', 'verify', '--json'])
+    const verdict = await runInside(world.project, ['audit', 'verify', '--json'])
     expect(JSON.parse(verdict.out), `killed before write ${moment}`).toMatchObject({ whole: true })
     await pruneAll(world)
-    const left = JSON.parse((await runCli(world.project, ['prune', '--days', '0', '--dry-run', '--json'])).out) as PrunePlan
+    const left = JSON.parse((await runInside(world.project, ['prune', '--days', '0', '--dry-run', '--json'])).out) as PrunePlan
     expect(left.going, `killed before write ${moment}`).toEqual([])
-    const full = await runCli(world.project, ['audit', 'verify', '--full', '--json'])
+    const full = await runInside(world.project, ['audit', 'verify', '--full', '--json'])
     expect(JSON.parse(full.out)).toMatchObject({ whole: true })
-    const ids = (await runCli(world.project, ['snapshots', 'novel.txt', '--json'])).out
+    const ids = (await runInside(world.project, ['snapshots', 'novel.txt', '--json'])).out
     for (const id of theirs) expect(ids).toContain(id)
     expect(closedOf(world)).toEqual([])
     rmSync(state, { recursive: true })
@@ -288,14 +289,14 @@ test('anchors of entries that were pruned are said to be so; those of entries th
   await using world = await used()
   const file = join(world.base, 'anchors.jsonl')
   writeFileSync(file, `${JSON.stringify({ project: world.project, ...world.runtime.audit.line(3) })}\n`)
-  await runCli(world.project, ['audit', 'anchor', '--to', file])
-  expect(await runCli(world.project, ['audit', 'verify', '--anchor', file])).toMatchObject({ code: 0 })
+  await runInside(world.project, ['audit', 'anchor', '--to', file])
+  expect(await runInside(world.project, ['audit', 'verify', '--anchor', file])).toMatchObject({ code: 0 })
   await pruneAll(world)
-  const end = await runCli(world.project, ['audit', 'verify', '--anchor', file])
+  const end = await runInside(world.project, ['audit', 'verify', '--anchor', file])
   expect(end.out).toContain('1 of the anchors are of entries that were pruned since')
   expect(end.code).toBe(0)
   writeFileSync(file, `${JSON.stringify({ project: world.project, seq: 9_999, hash: 'f'.repeat(64), at: '' })}\n`)
-  expect(await runCli(world.project, ['audit', 'verify', '--anchor', file])).toMatchObject({ code: 1 })
+  expect(await runInside(world.project, ['audit', 'verify', '--anchor', file])).toMatchObject({ code: 1 })
 })
 
 test('renew after a break puts every file of the log aside; prune names them and leaves them', async () => {
@@ -304,12 +305,12 @@ test('renew after a break puts every file of the log aside; prune names them and
   await world.runtime.close()
   const [, second = '', third = ''] = closedOf(world)
   rmSync(world.state(second))
-  expect(await runCli(world.project, ['audit', 'renew', '--yes'])).toMatchObject({ code: 0 })
+  expect(await runInside(world.project, ['audit', 'renew', '--yes'])).toMatchObject({ code: 0 })
   expect(closedOf(world)).toEqual([])
   expect(readdirSync(world.state('.')).some((name) => name.startsWith(`${third}.`))).toBe(true)
-  expect(await runCli(world.project, ['audit', 'verify', '--full'])).toMatchObject({ code: 0 })
+  expect(await runInside(world.project, ['audit', 'verify', '--full'])).toMatchObject({ code: 0 })
   const before = readdirSync(world.state('.')).toSorted()
-  const plan = JSON.parse((await runCli(world.project, ['prune', '--days', '0', '--dry-run', '--json'])).out) as PrunePlan
+  const plan = JSON.parse((await runInside(world.project, ['prune', '--days', '0', '--dry-run', '--json'])).out) as PrunePlan
   expect(plan.stays.map(({ what, count }) => [what, count])).toContainEqual(['logs put aside after a break', 4])
   await pruneAll(world)
   expect(readdirSync(world.state('.')).toSorted()).toEqual(before)
@@ -333,7 +334,7 @@ test('of a file that is gone all states go, unless somebody else ever wrote it',
   expect(world.runtime.snapshots(100, 'ours.txt')).toEqual([])
   const left = world.runtime.snapshots(100, 'theirs.txt').filter(({ kind }) => kind === 'baseline')
   expect(left.length).toBeGreaterThan(0)
-  for (const { id } of left) expect(await runCli(world.project, ['undo', '--to', id, '--yes'])).toMatchObject({ code: 0 })
+  for (const { id } of left) expect(await runInside(world.project, ['undo', '--to', id, '--yes'])).toMatchObject({ code: 0 })
 })
 
 test('the database gives back what became free, an older one too', async () => {
@@ -360,11 +361,11 @@ test('state shows every file of the log among its sizes; doctor says how much is
   await using world = await openWorld({ config: small })
   grow(world, 2)
   await world.runtime.close()
-  const view = JSON.parse((await runCli(world.project, ['state', '--json'])).out) as { bytes: { audit: number } }
+  const view = JSON.parse((await runInside(world.project, ['state', '--json'])).out) as { bytes: { audit: number } }
   expect(view.bytes.audit).toBeGreaterThan(2 * 65_536)
   const findings = async (): Promise<{ what: string; state: string; says: string }[]> =>
     (
-      JSON.parse((await runCli(world.project, ['doctor', '--json'])).out) as {
+      JSON.parse((await runInside(world.project, ['doctor', '--json'])).out) as {
         findings: { what: string; state: string; says: string }[]
       }
     ).findings

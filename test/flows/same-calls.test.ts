@@ -26,7 +26,7 @@ for (const keyed of [true, false])
     await held
     const answer = await first
     if (keyed) expect(await second).toEqual(answer)
-    else expect(await second).toMatchObject({ code: 'E_CONFLICT' })
+    else expect(await second).toMatchObject({ reason: 'conflict' })
     expect(asked).toHaveLength(1)
     expect(world.runtime.approvals.list('pending')).toEqual([])
     expect(world.read('a.txt')).toBe('line\n')

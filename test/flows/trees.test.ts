@@ -30,7 +30,7 @@ import { runToEnd } from '../../src/text/steps.ts'
 import { openDatabase } from '../../src/host/database.ts'
 import { openFiles, sha256 } from '../../src/host/files.ts'
 import { pathRules } from '../../src/host/paths.ts'
-import { pathStateAt, stateFingerprint } from '../../src/host/path-state.ts'
+import { pathStateAt, pathStatesBelow, stateFingerprint } from '../../src/host/path-state.ts'
 import { openProjectState } from '../../src/host/state-project.ts'
 import { closeRoot, openRoot } from '../../src/host/walk.ts'
 import type { Change } from '../../src/contracts/change.ts'
@@ -96,7 +96,12 @@ function openOn(project: string): Omit<Ground, 'base'> {
   const wordOf = (path: string): string | null => stateFingerprint(pathStateAt(root, names(path)))
   const commit = async (changes: readonly Change[], call = nextCall()): Promise<string[]> =>
     (await journal.commit(changes, { call, session: 'sess_trees', idempotencyKey: null })).written.map((one) => one.snapshotId)
-  const tool = undoForm.bind({ files, diffs: openDiffs(60_000), kept: snapshots } as unknown as FileUse)
+  const tool = undoForm.bind({
+    files,
+    diffs: openDiffs(() => 60_000),
+    kept: snapshots,
+    states: pathStatesBelow(root),
+  } as unknown as FileUse)
   return {
     project,
     journal,
@@ -353,7 +358,7 @@ test('undo refuses where bits, a link or a folder changed since, and touches not
     const picture = ground.picture()
     const fault: unknown = await ground.undo({ call }).catch((thrown: unknown) => thrown)
     expect(ground.picture()).toEqual(picture)
-    return fault
+    return coded(fault as Fault)
   }
   chmodSync(ground.at('a'), 0o755)
   expect(await refused()).toMatchObject({

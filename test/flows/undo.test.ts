@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import type { Snapshot } from '../../src/contracts/snapshot.ts'
-import { openStdio, openWorld, runCli, type CliEnd, type McpPeer, type World } from '../support/world.ts'
+import { openInside, runInside } from '../support/inside.ts'
+import { openStdio, openWorld, type CliEnd, type Peer, type World } from '../support/world.ts'
 
 interface Written {
   call: string
@@ -11,7 +12,7 @@ interface Written {
 }
 
 /** Dry run and write over MCP; the call id and the id of the new state. */
-async function put(peer: McpPeer, path: string, content: string, mode = 'overwrite'): Promise<Written> {
+async function put(peer: Peer, path: string, content: string, mode = 'overwrite'): Promise<Written> {
   const input = { path, content, mode }
   expect(await peer.call('write_to_file', { ...input, dryRun: true })).toMatchObject({ applied: false })
   const result = await peer.client.callTool({ name: 'write_to_file', arguments: { ...input, dryRun: false } })
@@ -20,7 +21,7 @@ async function put(peer: McpPeer, path: string, content: string, mode = 'overwri
   return { call: String(result._meta?.['handrail/call']), snapshotId }
 }
 
-const undo = (world: World, ...args: string[]): Promise<CliEnd> => runCli(world.project, ['undo', ...args])
+const undo = (world: World, ...args: string[]): Promise<CliEnd> => runInside(world.project, ['undo', ...args])
 
 /** Undoes and gives the call id of the undo itself. */
 async function undone(world: World, ...args: string[]): Promise<string> {
@@ -66,7 +67,7 @@ test('the original of a file is restorable byte for byte, with its mode and owne
   if (process.getuid?.() === 0) chownSync(world.path('run.sh'), 1234, 2345)
   const before = statSync(world.path('run.sh'))
   {
-    await using peer = await openStdio(world.project)
+    await using peer = await openInside(world.project)
     await put(peer, 'run.sh', 'short\nnew\n')
     expect(readFileSync(world.path('run.sh'))).toEqual(Buffer.from('\uFEFFshort\r\nnew\r\n'))
     expect(statSync(world.path('run.sh'))).toMatchObject({ mode: before.mode, uid: before.uid, gid: before.gid })
@@ -84,7 +85,7 @@ test('the original of a file is restorable byte for byte, with its mode and owne
 
 test('a file that is not text was never written, so it is not harmed; an empty original comes back empty', async () => {
   await using world = await openWorld({ files: { 'empty.txt': '', 'bin.dat': Buffer.from([0, 255, 1, 254]) } })
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   expect((await peer.call('write_to_file', { path: 'bin.dat', content: 'x', dryRun: true })).error?.code).toBe('E_ENCODING')
   await put(peer, 'empty.txt', 'something\n')
   await undone(world, '--last')
@@ -94,7 +95,7 @@ test('a file that is not text was never written, so it is not harmed; an empty o
 
 test('undo of a create removes the file and the folders made for it, and no others', async () => {
   await using world = await openWorld({ files: { 'kept/here.txt': 'here\n' } })
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   await put(peer, 'kept/a/b/c/new.txt', 'new\n')
   await put(peer, 'other/deep/new.txt', 'new\n')
   writeFileSync(world.path('other/mine.txt'), 'made by hand\n')
@@ -109,7 +110,7 @@ test('undo of a create removes the file and the folders made for it, and no othe
 
 test('undo of a create that was written again and walked back still removes the folders', async () => {
   await using world = await openWorld()
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   for (const word of ['one', 'two', 'three']) await put(peer, 'made/for/it.txt', `${word}\n`)
   for (const word of ['two', 'one']) {
     await undone(world, '--last')
@@ -121,7 +122,7 @@ test('undo of a create that was written again and walked back still removes the 
 
 test('undo refuses after a later change from outside, shows it, and touches nothing', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'one\n' } })
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   const { snapshotId } = await put(peer, 'a.txt', 'two\nsame\n')
   world.write('a.txt', 'two\nmine, by hand\n')
   await refuses(world, ['--last', '--yes'], 1, 'E_CONFLICT', 'a.txt', 'mine, by hand', 'same')
@@ -136,7 +137,7 @@ test('undo refuses after a later change from outside, shows it, and touches noth
 
 test('undo refuses where the file was removed from outside', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'one\n', 'b.txt': 'one\n' } })
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   await put(peer, 'a.txt', 'two\n')
   rmSync(world.path('a.txt'))
   await refuses(world, ['--last', '--yes'], 1, 'E_CONFLICT', 'a.txt')
@@ -145,7 +146,7 @@ test('undo refuses where the file was removed from outside', async () => {
 test('undo --last again and again walks back to the beginning', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'a0\n', 'b.txt': 'b0\n' } })
   const begin = picture(world)
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   await put(peer, 'a.txt', 'a1\n')
   await put(peer, 'b.txt', 'b1\n')
   expect(await peer.call('replace_in_file', { path: 'a.txt', find: 'a1', replace: 'a2' })).toEqual({ count: 1 })
@@ -169,7 +170,7 @@ test('undo --last again and again walks back to the beginning', async () => {
 
 test('undo by call id and by snapshot id takes back exactly that write', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'a0\n', 'b.txt': 'b0\n' } })
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   const a = await put(peer, 'a.txt', 'a1\n')
   const b = await put(peer, 'b.txt', 'b1\n')
   await undone(world, a.call)
@@ -182,7 +183,7 @@ test('undo by call id and by snapshot id takes back exactly that write', async (
 
 test('an original is no write: undoing it says so', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'a0\n' } })
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   await put(peer, 'a.txt', 'a1\n')
   const baseline = snapshotsOf(world).find((one) => one.kind === 'baseline')
   await refuses(world, [baseline?.id ?? '', '--yes'], 1, 'E_NOT_FOUND', 'before Handrail wrote')
@@ -190,7 +191,7 @@ test('an original is no write: undoing it says so', async () => {
 
 /** Three files, several writes each, one of them new in a new folder; all in one session. */
 async function busySession(world: World): Promise<string> {
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   for (let round = 1; round <= 3; round++) {
     await put(peer, 'a.txt', `a${round}\n`)
     await put(peer, 'sub/b.txt', `b${round}\n`, 'append')
@@ -230,7 +231,7 @@ test('undo --session leaves out what was undone before', async () => {
 
 test('an undo is undone by its call id, and can be done again', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'a0\n' } })
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   await put(peer, 'a.txt', 'a1\n')
   await put(peer, 'new/b.txt', 'b1\n')
   const first = await undone(world, '--last')
@@ -244,7 +245,7 @@ test('an undo is undone by its call id, and can be done again', async () => {
 
 test('after an undo was undone, the write stands again: --last and --session take it back again', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'a0\n' } })
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   await put(peer, 'a.txt', 'a1\n')
   await put(peer, 'a.txt', 'a2\n')
   await undone(world, await undone(world, '--last'))
@@ -271,7 +272,7 @@ test('undo refuses where another session wrote in between', async () => {
 
 test('undoing the same thing twice is refused', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'a0\n' } })
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   const { snapshotId, call } = await put(peer, 'a.txt', 'a1\n')
   await undone(world, snapshotId)
   await refuses(world, [snapshotId, '--yes'], 1, 'E_NOT_FOUND')
@@ -283,7 +284,7 @@ test.for([[[]], [['--json']]] as [string[]][])(
   'undo without --yes and without a terminal refuses with exit code 2 %j',
   async ([args]) => {
     await using world = await openWorld({ files: { 'a.txt': 'a0\n' } })
-    await using peer = await openStdio(world.project)
+    await using peer = await openInside(world.project)
     await put(peer, 'a.txt', 'a1\n')
     await refuses(world, ['--last', ...args], 2, 'E_BAD_ARGS', '--yes')
   },
@@ -298,7 +299,7 @@ test('undo wants exactly one thing', async () => {
 
 test('an undo is a write like any other: shown first, in the audit by a person, with both states kept', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'a0\n' } })
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   await put(peer, 'a.txt', 'a1\n')
   const shown = await undo(world, '--last', '--yes')
   expect(shown.out).toContain('- a1')
@@ -315,17 +316,17 @@ test('an undo is a write like any other: shown first, in the audit by a person, 
     ['write', true],
     ['baseline', false],
   ])
-  expect(await runCli(world.project, ['audit', 'verify'])).toMatchObject({ code: 0 })
+  expect(await runInside(world.project, ['audit', 'verify'])).toMatchObject({ code: 0 })
 })
 
 test('an agent is not offered undo and cannot call it', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'a0\n' } })
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   await put(peer, 'a.txt', 'a1\n')
   const { tools } = await peer.client.listTools()
   expect(tools.map((tool) => tool.name)).not.toContain('undo')
   await expect(peer.call('undo', { last: true, dryRun: false })).rejects.toThrow(/unknown tool/i)
-  const end = await runCli(world.project, ['call', 'undo', '{"last":true,"dryRun":false}'])
+  const end = await runInside(world.project, ['call', 'undo', '{"last":true,"dryRun":false}'])
   expect(end).toMatchObject({ code: 1, err: expect.stringContaining('E_UNSUPPORTED') as string })
   expect(world.read('a.txt')).toBe('a1\n')
 })
@@ -334,7 +335,7 @@ const contentFile = (world: World, id: string): string => world.state(`snapshots
 
 test('retention drops the oldest states, never the original, and says so in the audit', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'original\n' }, config: { limits: { snapshotRetention: 4 } } })
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   const writes: Written[] = []
   for (let n = 1; n <= 12; n++) writes.push(await put(peer, 'a.txt', `state ${n}\n`))
   const kept = snapshotsOf(world, 'a.txt')
@@ -363,7 +364,7 @@ test('retention drops the oldest states, never the original, and says so in the 
 
 test('the last write can be undone at the smallest retention that may be set', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'original\n' }, config: { limits: { snapshotRetention: 3 } } })
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   for (const n of [1, 2, 3]) await put(peer, 'a.txt', `state ${n}\n`)
   await undone(world, '--last')
   expect(world.read('a.txt')).toBe('state 2\n')
@@ -371,7 +372,7 @@ test('the last write can be undone at the smallest retention that may be set', a
 
 test('a session that wrote a file more often than states are kept can be undone to the original', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'original\n' }, config: { limits: { snapshotRetention: 4 } } })
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   for (let n = 1; n <= 8; n++) await put(peer, 'a.txt', `state ${n}\n`)
   await undone(world, '--session', sessionOf(world))
   expect(world.read('a.txt')).toBe('original\n')
@@ -382,7 +383,7 @@ test('equal contents are stored once, and dropping one name keeps the other', as
     files: { 'a.txt': 'same\n', 'b.txt': 'other\n' },
     config: { limits: { snapshotRetention: 3 } },
   })
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   await put(peer, 'b.txt', 'same\n')
   await put(peer, 'a.txt', 'changed\n')
   const [kept, original] = [snapshotsOf(world, 'b.txt')[0], snapshotsOf(world, 'a.txt')[1]]
@@ -400,7 +401,7 @@ test('equal contents are stored once, and dropping one name keeps the other', as
 test('a write made in a narrower sandbox is undone where it was made, never on another file of the same name', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'two\n', 'game/a.txt': 'one\n' } })
   {
-    await using peer = await openStdio(world.project, { args: ['--sandbox-root', 'game'] })
+    await using peer = await openInside(world.project, { args: ['--sandbox-root', 'game'] })
     await put(peer, 'game/a.txt', 'two\n')
   }
   await undone(world, '--last')
@@ -411,7 +412,7 @@ test('a write made in a narrower sandbox is undone where it was made, never on a
 test('undo leaves a folder in place that was there before the file', async () => {
   await using world = await openWorld()
   mkdirSync(world.path('empty'))
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   await put(peer, 'empty/new.txt', 'new\n')
   await undone(world, '--last')
   expect(readdirSync(world.path('empty'))).toEqual([])

@@ -39,6 +39,13 @@ test('every part of the program is in it, but no code cache: V8 takes one by the
   expect(files.filter((path) => path.endsWith('.cache'))).toEqual([])
 })
 
+test('nothing optional is loaded from whatever folder it lies in: what `ws` looks for is not looked for', () => {
+  const named = files.filter(
+    (path) => /^dist\/[^/]+\.cjs$/.test(path) && /bufferutil|utf-8-validate/.test(readFileSync(join(repository, path), 'utf8')),
+  )
+  expect(named).toEqual([])
+})
+
 test('what is published runs from a folder of its own, with its one dependency', () => {
   const base = mkdtempSync(join(tmpdir(), 'handrail-package-'))
   const folder = join(base, 'package')

@@ -5,12 +5,12 @@ import { keys, rooms, siblings } from '../../src/rooms.ts'
 import { repository } from '../support/world.ts'
 
 const source = join(repository, 'src')
-/** Files that wire the rooms and so see them all. */
-const wiring = ['main.ts', 'live.ts', 'settings.ts', 'operator.ts', 'recovery.ts', 'bin.ts', 'serve.ts', 'state.ts', 'rooms.ts']
+/** What stands in no room: the start of the program, this map, and the number on the door. */
+const outside = ['bin.ts', 'rooms.ts', 'version.ts']
 
 const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
-  .filter((name) => !wiring.includes(name))
+  .filter((name) => !outside.includes(name))
 
 interface Import {
   from: string
@@ -34,6 +34,7 @@ test('every file stands in a room of the map', () => {
 test('a room uses only the rooms the map allows it', () => {
   const trespass = imports
     .filter(({ to }) => to.startsWith('.'))
+    .filter((one) => target(one) !== 'version.ts')
     .map((one) => ({ ...one, room: roomOf(one.from), other: roomOf(target(one)) }))
     .filter(({ room, other }) => room !== other && !(rooms[room as keyof typeof rooms].may as readonly string[]).includes(other))
     .map(
@@ -53,11 +54,31 @@ test('siblings never import each other', () => {
   expect(crossed).toEqual([])
 })
 
-test('the disk, sockets and the database have one room each, processes one file', () => {
+test('the disk, sockets, the database and what only the person holds have their rooms, processes one file', () => {
+  const holds = (key: string, from: string): boolean => from === key || from.startsWith(`${key}/`)
+  const named = (one: Import): string => (one.to.startsWith('.') ? target(one) : one.to)
   const taken = imports
-    .filter(({ from, to }) => keys[to] !== undefined && ![keys[to]].flat().some((key) => key === roomOf(from) || key === from))
+    .filter((one) => keys[named(one)] !== undefined && ![keys[named(one)]].flat().some((key) => holds(key as string, one.from)))
     .map(({ from, to }) => `src/${from} imports ${to}`)
   expect(taken).toEqual([])
+  // A key to what is not there guards nothing.
+  expect(Object.keys(keys).filter((key) => key.endsWith('.ts') && !files.includes(key))).toEqual([])
+})
+
+test('a toolset knows of the host what its use.ts names, and opens none of it itself', () => {
+  const ofHost = imports.filter((one) => /^toolsets\/[^/]+\//.test(one.from) && target(one).startsWith('host/'))
+  const useOf = (file: string): string => `${file.split('/').slice(0, 2).join('/')}/use.ts`
+  const named = new Set(ofHost.filter(({ from }) => from === useOf(from)).map((one) => `${one.from} ${target(one)}`))
+  const strayed = ofHost
+    .filter((one) => !named.has(`${useOf(one.from)} ${target(one)}`))
+    .map((one) => `src/${one.from} imports ${target(one)}, which ${useOf(one.from)} does not name`)
+  expect(strayed).toEqual([])
+  const opening = files
+    .filter((file) => file.startsWith('toolsets/'))
+    .filter((file) =>
+      /import \{[^}]*\b(open|close)[A-Z]\w*[^}]*\} from '[^']*host\//.test(readFileSync(join(source, file), 'utf8')),
+    )
+  expect(opening).toEqual([])
 })
 
 test('contracts and text run in a browser: no node: imports, no Node globals', () => {

@@ -30,8 +30,8 @@ export interface Talk extends Disposable {
   shell(input: Record<string, unknown>): Promise<CliEnd>
 }
 
-export async function openTalk(uid: number, base: string, project: string): Promise<Talk> {
-  const args = [program, 'mcp', '--project', project, '--enable-shell', '--approval-wait-ms', '0']
+export async function openTalk(uid: number, base: string, project: string, more: string[] = []): Promise<Talk> {
+  const args = [program, 'mcp', '--project', project, '--enable-shell', '--approval-wait-ms', '0', ...more]
   const child = spawn(process.execPath, args, {
     env: cleanEnv(base, { SECRET_PARENT: 'SECRET-parent' }),
     cwd: base,

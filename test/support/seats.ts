@@ -2,29 +2,15 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import Type from 'typebox'
-import { leaves, loadConfig } from '../../src/config/load.ts'
+import { leaves } from '../../src/config/load.ts'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import type { CallOptions, Caller } from '../../src/contracts/call.ts'
 import { Fault } from '../../src/contracts/faults/fault.ts'
 import { coded, type Coded } from './coded.ts'
-import { runInSlices } from '../../src/text/steps.ts'
+import type { Operator } from '../../src/contracts/operator.ts'
 import { toolsUsing, type Tool } from '../../src/contracts/tool.ts'
-import { changedLines, lineDiff } from '../../src/text/diff.ts'
-import { openDatabase } from '../../src/host/database.ts'
-import { openFiles } from '../../src/host/files.ts'
-import { openLock } from '../../src/host/lock.ts'
-import { pathRules } from '../../src/host/paths.ts'
-import { pathStateAt, fingerprintsAt } from '../../src/host/path-state.ts'
-import { openStateFolder } from '../../src/host/state-folder.ts'
-import { closeRoot, openRoot } from '../../src/host/walk.ts'
-import { openKernel, type Kernel } from '../../src/kernel/kernel.ts'
-import { openApprovals, type ApprovalStore } from '../../src/stores/approvals.ts'
-import { openAudit } from '../../src/stores/audit.ts'
-import { openIdempotency } from '../../src/stores/idempotency.ts'
-import { openJournal } from '../../src/stores/journal.ts'
-import { schema, schemaVersion } from '../../src/stores/schema.ts'
-import { openSessions } from '../../src/stores/sessions.ts'
-import { openSnapshots } from '../../src/stores/snapshots.ts'
+import { openRuntime } from '../../src/runtime/open.ts'
+import { cleanEnv } from './world.ts'
 
 // ---- settings from everywhere ------------------------------------------------------------------------------------
 
@@ -115,7 +101,7 @@ export interface Seat extends AsyncDisposable {
   fault(tool: string, input: unknown, given?: Given): Promise<Coded>
 }
 
-export function seatOf(home: Home, tools: readonly Tool[], call: Kernel['call'], close: () => Promise<void>): Seat {
+export function seatOf(home: Home, tools: readonly Tool[], call: Operator['call'], close: () => Promise<void>): Seat {
   const doing = async (tool: string, input: unknown, given: Given = {}): Promise<Record<string, unknown>> => {
     const { surface, client, session, role, ...options } = { ...agent, ...given }
     return (await call(tool, input, { surface, client, session, role }, options)).output as Record<string, unknown>
@@ -136,10 +122,17 @@ export function seatOf(home: Home, tools: readonly Tool[], call: Kernel['call'],
   }
 }
 
-// ---- a kernel on real stores with tools of our own ---------------------------------------------------------------
+// ---- a runtime with tools of our own -------------------------------------------------------------------------------
+
+/** What a person does with `handrail trust`; without it a project's file only tightens. */
+export function trustProject(home: Home): void {
+  const operator = openRuntime({ project: home.project, environment: cleanEnv(home.base) })
+  operator.trust.grant(operator.projectSettings?.digest ?? '', 'test')
+  void operator.close()
+}
 
 export interface Bench extends Seat {
-  approvals: ApprovalStore
+  approvals: Operator['approvals']
   audit(): AuditLine[]
 }
 
@@ -149,90 +142,14 @@ interface BenchOptions {
   files?: Record<string, string>
 }
 
-function textOf(path: string): { name: string; text: string } | undefined {
-  try {
-    return { name: path, text: readFileSync(path, 'utf8') }
-  } catch {
-    return undefined
-  }
-}
-
-/** The kernel on real files, locks and stores, wired as `main.ts` does it, with the tools given. */
+/** The runtime as the program composes it, with the tools given in the place of ours. */
 export function openBench(tools: Tool[], options: BenchOptions = {}): Bench {
   const home = openHome(options.files)
   const { env, flags } = place(home, options.source ?? 'flag', options.settings ?? {})
-  const user = textOf(userFile(home))
-  const project = textOf(join(home.project, 'handrail.config.json'))
-  const given = { user, project, environment: env, flags }
-  const { config } = loadConfig({ ...given, trusted: loadConfig(given).loosenings })
-  const root = openRoot(home.project)
-  const files = openFiles(root, pathRules(config.policies.forbiddenDirs), config.limits.maxReadBytes)
-  const state = openStateFolder(join(home.base, 'own-state'))
-  const locks = state.sub('locks')
-  const projectLock = openLock(locks.at('project.db'))
-  const auditLock = openLock(locks.at('audit.db'))
-  const db = openDatabase(state.at('handrail.db'), schema, schemaVersion)
-  const audit = openAudit(
-    state,
-    auditLock,
-    { folder: state.sub('heads'), name: 'test.head' },
-    { fileBytes: 1 << 26, keptDays: 0 },
-  )
-  const approvals = openApprovals(db, { lapsed: () => undefined, halfAnswered: () => undefined })
-  const idempotency = openIdempotency(db, config.limits.idempotencyTtlMs)
-  const snapshots = openSnapshots(state.sub('snapshots'), db)
-  const journal = openJournal({
-    root,
-    files,
-    snapshots,
-    db,
-    retention: config.limits.snapshotRetention,
-    onDropped: (call) => idempotency.forget(call),
-  })
-  const kernel = openKernel(tools, config, {
-    audit,
-    approvals,
-    sessions: openSessions(db),
-    grants: { mayChange: () => false, letChange: () => undefined, reading: (_path, _call, act) => act(), letsRead: () => false },
-    idempotency,
-    world: {
-      normal: (path) => files.normal(path),
-      read: (path) => files.peek(path),
-      judgeLinks: () => undefined,
-      exists: (path) => pathStateAt(root, path.split('/')) !== undefined,
-      mayExecute: () => false,
-      states: (paths) => runInSlices(fingerprintsAt(root, paths, (path) => path.split('/'))),
-      links: async () => ({
-        all: true,
-        namedBy: () => undefined,
-        namesOf: () => ({ names: [], all: true }),
-        leadsTo: (path) => path,
-      }),
-      exclusive: (act, signal) => projectLock.hold(act, signal),
-      newest: () => snapshots.newest(),
-      changedSince: (paths, newest) => paths.some((path) => snapshots.newest(path) > newest),
-      fingerprint: noStage,
-      pin: noStage,
-      pinConflict: () => undefined,
-      commit: async (...given) => (await journal.commit(...given)).written,
-      record: async (...given) => (await journal.record(...given)).written,
-    },
-    stages: { confinement: noStage, run: noStage, waiting: async () => undefined },
-    evidence: { keep: noStage },
-    diffs: { count: async (before, after) => changedLines(lineDiff(before, after)) },
-  })
-  const seat = seatOf(home, kernel.tools, kernel.call, async () => {
-    audit.close()
-    db.close()
-    projectLock.close()
-    auditLock.close()
-    closeRoot(root)
-  })
-  return { ...seat, approvals, audit: () => [...audit.lines()] }
-}
-
-const noStage = (): never => {
-  throw new Error('no tool here runs a program')
+  if (options.source === 'project') trustProject(home)
+  const operator = openRuntime({ project: home.project, environment: { ...cleanEnv(home.base), ...env }, flags }, () => tools)
+  const seat = seatOf(home, operator.tools, operator.call, operator.close)
+  return { ...seat, approvals: operator.approvals, audit: () => [...operator.audit.lines()] }
 }
 
 export const defineTool = toolsUsing<object>('test')

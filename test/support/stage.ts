@@ -63,9 +63,9 @@ function isBare(folder: string): boolean {
   }
 }
 
-/** What is written down of the one stage there is. */
-export function theStage(base: string): { folder: string; record: StageRecord & Partial<StageStory> } {
-  const [folder, ...more] = stagesLeft(base)
+/** What is written down of the one stage there is, besides those that are known. */
+export function theStage(base: string, known: string[] = []): { folder: string; record: StageRecord & Partial<StageStory> } {
+  const [folder, ...more] = stagesLeft(base).filter((one) => !known.includes(one))
   expect(more).toEqual([])
   const record = folder === undefined ? undefined : recordOf(folder)
   if (folder === undefined || !record) throw new Error('there is no stage')

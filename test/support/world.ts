@@ -9,9 +9,9 @@ import type { ErrorBody } from '../../src/contracts/faults/contract-000.ts'
 import { Fault } from '../../src/contracts/faults/fault.ts'
 import { coded, type Coded } from './coded.ts'
 import type { CallOptions, Caller } from '../../src/contracts/call.ts'
-import type { Operator } from '../../src/contracts/runtime.ts'
+import type { Operator } from '../../src/contracts/operator.ts'
 import { projectFolderName } from '../../src/host/state-place.ts'
-import { openRuntime } from '../../src/main.ts'
+import { openRuntime } from '../../src/runtime/open.ts'
 
 export const repository = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 export const program = join(repository, 'bin', 'handrail.js')
@@ -132,12 +132,16 @@ export function cleanEnv(base: string, more: Record<string, string> = {}): Recor
   }
 }
 
-export interface McpPeer {
+/** An MCP client and whatever it speaks to. */
+export interface Peer {
   readonly client: Client
-  readonly pid: number
   /** The structured answer, or the contract's error object as `error`. */
   call(tool: string, input: Record<string, unknown>): Promise<Record<string, unknown> & Partial<ErrorBody>>
   [Symbol.asyncDispose](): Promise<void>
+}
+
+export interface McpPeer extends Peer {
+  readonly pid: number
 }
 
 /** The real program over stdio, driven by the official MCP client. */
@@ -153,17 +157,16 @@ export async function openStdio(
   })
   const client = new Client({ name: options.client ?? 'handrail-test', version: '1.0.0' })
   await client.connect(transport)
-  return {
-    client,
-    pid: transport.pid ?? 0,
-    async call(tool, input) {
-      const result = await client.callTool({ name: tool, arguments: input })
-      const [first] = result.content as { type: string; text: string }[]
-      return (result.structuredContent ?? JSON.parse(first?.text ?? '{}')) as Record<string, unknown> & Partial<ErrorBody>
-    },
-    [Symbol.asyncDispose]: () => client.close(),
-  }
+  return { client, pid: transport.pid ?? 0, call: callOf(client), [Symbol.asyncDispose]: () => client.close() }
 }
+
+export const callOf =
+  (client: Client): Peer['call'] =>
+  async (tool, input) => {
+    const result = await client.callTool({ name: tool, arguments: input })
+    const [first] = result.content as { type: string; text: string }[]
+    return (result.structuredContent ?? JSON.parse(first?.text ?? '{}')) as Record<string, unknown> & Partial<ErrorBody>
+  }
 
 export interface CliEnd {
   code: number | null

@@ -1,6 +1,6 @@
 import { onAbort } from '../../text/aborts.ts'
 import type { BrowserContext, Page } from 'playwright-core'
-import { Fault } from '../../contracts/faults/fault.ts'
+import { Fault, type Reason } from '../../contracts/faults/fault.ts'
 import { openEgress, type Egress } from './egress.ts'
 import { notAllowed, pageFault } from './faults.ts'
 import { findChromium, missingDriver } from './find.ts'
@@ -159,14 +159,18 @@ async function enter(context: BrowserContext, egress: Egress, scope: NetworkScop
     strayed = frame.url()
     void page.close().catch(() => undefined)
   })
-  page.on('crash', () => void page.close().catch(() => undefined))
+  let crashed = false
+  page.on('crash', () => {
+    crashed = true
+    void page.close().catch(() => undefined)
+  })
   const watched = async <T>(address: string, act: () => Promise<T>): Promise<T> => {
     strayed = undefined
     try {
       const done = await act()
       if (strayed === undefined) return done
     } catch (cause) {
-      if (strayed === undefined) throw pageFault(cause, address)
+      if (strayed === undefined) throw pageFault(cause, address, crashed || page.isClosed())
     }
     throw notAllowed(strayed, address)
   }
@@ -199,8 +203,8 @@ const leadMs = 200
 
 async function clickOne(page: Page, selector: string, timeoutMs: number): Promise<void> {
   const element = page.locator(selector)
-  const fail = (message: string, cause?: unknown): Fault =>
-    new Fault('preview', message, {
+  const fail = (message: string, cause?: unknown, reason: Reason = 'preview'): Fault =>
+    new Fault(reason, message, {
       details: { selector: selector.slice(0, 200) },
       hint: 'Take a screenshot to see the page; use a CSS selector that fits one element.',
       cause,
@@ -209,7 +213,8 @@ async function clickOne(page: Page, selector: string, timeoutMs: number): Promis
     .first()
     .waitFor({ state: 'attached', timeout: Math.min(appearMs, timeoutMs) })
     .catch((cause: Error) => {
-      throw fail(cause.name === 'TimeoutError' ? 'Nothing on the page fits the selector' : 'The selector cannot be used', cause)
+      if (cause.name === 'TimeoutError') throw fail('Nothing on the page fits the selector', cause, 'element-not-found')
+      throw fail('The selector cannot be used', cause)
     })
   const count = await element.count()
   if (count > 1) throw fail(`${count} elements fit the selector`)
@@ -229,7 +234,7 @@ function within<T>(until: AbortSignal, limit: { timeoutMs: number; signal?: Abor
       reject(
         limit.signal?.aborted
           ? (limit.signal.reason as Error)
-          : new Fault('timeout', `The page took longer than ${limit.timeoutMs} ms`, {
+          : new Fault('page-timeout', `The page took longer than ${limit.timeoutMs} ms`, {
               hint: 'Raise limits.browserTimeoutMs if it needs longer.',
             }),
       )

@@ -1,21 +1,25 @@
 import { Fault } from '../../contracts/faults/fault.ts'
 
-/** What the driver says of a page, in our words. */
-export function pageFault(cause: unknown, what: string): Fault {
+/** What the driver says of a page, in our words. `gone`: the page, or its browser, is no more. */
+export function pageFault(cause: unknown, what: string, gone: boolean): Fault {
   if (cause instanceof Fault) return cause
   const text = cause instanceof Error ? cause.message : String(cause)
   if (cause instanceof Error && cause.name === 'TimeoutError')
-    return new Fault('timeout', `The page did not answer in time: ${what.slice(0, 200)}`, {
+    return new Fault('page-timeout', `The page did not answer in time: ${what.slice(0, 200)}`, {
       hint: 'Is the server slow or stuck? Raise limits.browserTimeoutMs if it needs longer.',
       cause,
     })
   const net = /net::(ERR_[A-Z_]+)/.exec(text)?.[1]
-  return new Fault('preview', `The page could not be used${net ? ` (${net})` : ''}: ${what.slice(0, 200)}`, {
-    hint: /has been closed|crashed/i.test(text)
-      ? 'The page or its browser ended; open it again.'
-      : 'Check that a server listens there and that the address is right.',
-    cause,
-  })
+  return new Fault(
+    gone ? 'page-crashed' : 'preview',
+    `The page could not be used${net ? ` (${net})` : ''}: ${what.slice(0, 200)}`,
+    {
+      hint: gone
+        ? 'The page or its browser ended; open it again.'
+        : 'Check that a server listens there and that the address is right.',
+      cause,
+    },
+  )
 }
 
 export function notAllowed(address: string, from?: string): Fault {

@@ -15,11 +15,13 @@ test('a server that could not be started is started anew the next time', async (
   writeFileSync(join(project, 'game/scene/start.txt'), 'end;\n')
   const root = openRoot(project)
   const preview = openPreview({
-    files: openFiles(root, pathRules([]), 1 << 20),
-    settings: { engine: '', terre: 'never', terrePort: 3001 },
     browser: { missing: () => 'none here' } as Browser,
-    timeoutMs: 1_000,
     environment: {},
+    now: () => ({
+      files: openFiles(root, pathRules([]), 1 << 20),
+      preview: { engine: '', terre: 'never', terrePort: 3001 },
+      timeoutMs: 1_000,
+    }),
   })
   // As where no file descriptor is left for a moment.
   const listen = vi.spyOn(Server.prototype, 'listen').mockImplementationOnce(function (this: Server) {

@@ -31,25 +31,31 @@ export interface PreviewSettings {
 
 /** One preview for the whole runtime, served from when it is first needed until the runtime is closed. */
 export function openPreview(parts: {
-  files: Files
-  settings: PreviewSettings
   browser: Browser
-  timeoutMs: number
   environment: Readonly<Record<string, string | undefined>>
+  now: () => { files: Files; preview: PreviewSettings; timeoutMs: number }
 }): Preview {
-  const { files, settings, browser, timeoutMs, environment } = parts
-  const serving = new Map<string, Promise<PreviewServer>>()
+  const { browser, environment, now } = parts
+  const serving = new Map<string, { engine: string; running: Promise<PreviewServer> }>()
   let closed = false
+  /** Who has one open sees what may be seen now. */
+  const readPart: Files['readPart'] = (path, choose) => now().files.readPart(path, choose)
 
   const server = (game: string): Promise<PreviewServer> => {
     if (closed) throw new Fault('preview', 'This runtime is closed', { hint: 'Start Handrail again.' })
-    const running = serving.get(game) ?? servePreview(files, findEngine(files, game, settings.engine), game)
-    serving.set(game, running)
+    const { files, preview } = now()
+    const known = serving.get(game)
+    if (known?.engine === preview.engine) return known.running
+    const engine = findEngine({ ...files, readPart }, game, preview.engine)
+    void known?.running.then((one) => one.close()).catch(() => undefined)
+    const running = servePreview({ readPart }, engine, game)
+    serving.set(game, { engine: preview.engine, running })
     // What could not be started is started anew the next time.
-    running.catch(() => serving.delete(game))
+    running.catch(() => serving.get(game)?.running === running && serving.delete(game))
     return running
   }
   const terre = async (game: string): Promise<Terre | undefined> => {
+    const { files, preview: settings } = now()
     if (settings.terre === 'never') return undefined
     const found =
       game === 'game'
@@ -76,7 +82,14 @@ export function openPreview(parts: {
       const why = browser.missing()
       const seen: SceneReport =
         why === undefined
-          ? await openScene(browser, { url: page + place, scene, line, timeoutMs, signal, bare: editor !== undefined })
+          ? await openScene(browser, {
+              url: page + place,
+              scene,
+              line,
+              timeoutMs: now().timeoutMs,
+              signal,
+              bare: editor !== undefined,
+            })
           : { missing: [], logs: [`not looked at: ${why}`] }
       return {
         url: served ? `http://localhost:${served.port}/preview${place}` : page,
@@ -86,7 +99,7 @@ export function openPreview(parts: {
     },
     async close() {
       closed = true
-      await Promise.allSettled([...serving.values()].map(async (one) => (await one).close()))
+      await Promise.allSettled([...serving.values()].map(async (one) => (await one.running).close()))
     },
   }
 }

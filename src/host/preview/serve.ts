@@ -47,7 +47,7 @@ const stalledMs = 30_000
 const largestPage = 4 << 20
 
 /** The engine with the game laid over it, on a port of its own: nothing here holds a token, and nothing can be changed through it. */
-export function servePreview(files: Files, engine: Engine, game: string): Promise<PreviewServer> {
+export function servePreview(files: Pick<Files, 'readPart'>, engine: Engine, game: string): Promise<PreviewServer> {
   const beside = besideGame(game)
   const own = `preview-${randomBytes(8).toString('hex')}.localhost`
   let names: string[] = []

@@ -1,62 +1,32 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { request } from 'node:http'
-import type { Duplex } from 'node:stream'
+/** What the other side may say meanwhile; nobody reads it. */
+const longestAnswer = 1 << 16
 
 /** Opens a WebSocket on this machine, says one thing, and closes it. Answers which sub-protocol the other side took. */
-export function sayOnce(options: {
+export async function sayOnce(options: {
   port: number
   path: string
   protocol: string | undefined
   timeoutMs: number
   say: (protocol: string) => string
 }): Promise<string> {
-  const key = randomBytes(16).toString('base64')
-  const wanted = createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
+  const { port, path, protocol, timeoutMs, say } = options
+  const { WebSocket } = await import('ws')
   return new Promise((resolve, reject) => {
-    const asking = request({
-      host: '127.0.0.1',
-      port: options.port,
-      path: options.path,
-      timeout: options.timeoutMs,
-      headers: {
-        Host: `localhost:${options.port}`,
-        Origin: `http://localhost:${options.port}`,
-        Connection: 'Upgrade',
-        Upgrade: 'websocket',
-        'Sec-WebSocket-Version': '13',
-        'Sec-WebSocket-Key': key,
-        ...(options.protocol !== undefined && { 'Sec-WebSocket-Protocol': options.protocol }),
-      },
+    const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`, protocol ?? [], {
+      headers: { Host: `localhost:${port}` },
+      origin: `http://localhost:${port}`,
+      handshakeTimeout: timeoutMs,
+      maxPayload: longestAnswer,
+      perMessageDeflate: false,
     })
-    asking.once('error', reject)
-    asking.once('timeout', () => asking.destroy(new Error('no answer')))
-    asking.once('response', (answer) => {
-      answer.destroy()
-      reject(new Error(`answered ${answer.statusCode}`))
+    socket.on('error', reject)
+    socket.once('open', () => {
+      setTimeout(() => socket.terminate(), timeoutMs).unref()
+      socket.send(say(socket.protocol), (fault) => {
+        if (fault) reject(fault)
+        else resolve(socket.protocol)
+        socket.close(1000)
+      })
     })
-    asking.once('upgrade', (answer, socket: Duplex) => {
-      socket.on('error', () => socket.destroy())
-      socket.resume()
-      if (answer.headers['sec-websocket-accept'] !== wanted) {
-        socket.destroy()
-        return reject(new Error('not a WebSocket'))
-      }
-      const protocol = answer.headers['sec-websocket-protocol'] ?? ''
-      socket.write(frame(0x1, Buffer.from(options.say(protocol))))
-      socket.end(frame(0x8, Buffer.from([0x03, 0xe8])), () => resolve(protocol))
-      setTimeout(() => socket.destroy(), options.timeoutMs).unref()
-    })
-    asking.end()
   })
-}
-
-/** One whole message, masked as clients must. */
-function frame(kind: number, body: Buffer): Buffer {
-  const mask = randomBytes(4)
-  const size =
-    body.length < 126
-      ? Buffer.from([0x80 | body.length])
-      : Buffer.from([0x80 | 126, (body.length >> 8) & 0xff, body.length & 0xff])
-  const masked = Buffer.from(body.map((byte, index) => byte ^ (mask[index % 4] as number)))
-  return Buffer.concat([Buffer.from([0x80 | kind]), size, mask, masked])
 }

@@ -4,7 +4,7 @@ import { Fault } from '../../contracts/faults/fault.ts'
 import type { Effect, SkippedChange } from '../../contracts/stage.ts'
 import { sorted, wait, type Steps } from '../../text/steps.ts'
 import type { PathRules } from '../paths.ts'
-import { deepest, splitPath } from '../paths.ts'
+import { deepest, PathDenied, splitPath } from '../paths.ts'
 import { pathStateInSteps, type PathState } from '../path-state.ts'
 import { fileFault, type Root } from '../walk.ts'
 
@@ -295,7 +295,7 @@ function refusal(rules: PathRules, names: readonly string[]): string | undefined
     splitPath(names.join('/'), rules)
     return undefined
   } catch (fault) {
-    if (fault instanceof Fault) return fault.message.replace(/^Path not allowed: /, '')
+    if (fault instanceof PathDenied) return fault.why
     throw fault
   }
 }

@@ -84,12 +84,17 @@ export function guardHidden(
 
 /** The first that a program may have seen, by what is to be hidden now and what was covered for it. */
 export function exposureOf(now: readonly Hidden[], hides: readonly Hidden[], within: string): Exposure | undefined {
-  const covered = new Map(hides.map((one) => [keyOf(one), one.is]))
-  const came = now.find((one) => concerns(one, within) && covered.get(keyOf(one)) !== one.is)
-  if (came) return covered.has(keyOf(came)) ? gone(came) : late(came)
+  const came = uncovered(now, hides, within)
+  if (came) return hides.some((one) => keyOf(one) === keyOf(came)) ? gone(came) : late(came)
   const there = new Set(now.map(keyOf))
   const left = hides.find((one) => concerns(one, within) && !there.has(keyOf(one)))
   return left && gone(left)
+}
+
+/** The first that is to be hidden and was not covered for a program. */
+export function uncovered(now: readonly Hidden[], hides: readonly Hidden[], within: string): Hidden | undefined {
+  const covered = new Map(hides.map((one) => [keyOf(one), one.is]))
+  return now.find((one) => concerns(one, within) && covered.get(keyOf(one)) !== one.is)
 }
 
 function late({ path }: Pick<Hidden, 'path'>): Exposure {

@@ -260,12 +260,16 @@ export function mustHaveStarted({ ran, code }: LaunchEnd, errors: CapturedOutput
 }
 
 /** The end of a program in the words of the contract. */
-export function howItEnded(end: ProcessEnd, { timeoutMs }: Program): Pick<ProgramResult, 'exitCode' | 'signal' | 'ended'> {
+export function howItEnded(
+  end: ProcessEnd,
+  { timeoutMs }: Program,
+): Pick<ProgramResult, 'exitCode' | 'signal' | 'ended' | 'endedFor'> {
   const ended = end.timedOut ? `it ran longer than ${timeoutMs / 1_000} s` : end.stopped ? 'the call was cancelled' : end.ended
+  const endedFor = end.timedOut ? 'timeout' : end.stopped ? 'cancelled' : 'over-limit'
   return {
     exitCode: end.code,
     ...(end.killedBy !== null && { signal: end.killedBy }),
-    ...(ended !== undefined && { ended }),
+    ...(ended !== undefined && { ended, endedFor }),
   }
 }
 

@@ -142,7 +142,7 @@ export function mustHaveRoom(places: readonly string[], bytes: number, diskBytes
   const all = waiting.reduce((sum, one) => sum + one, bytes)
   if (waiting.length < mostWaiting && all <= mostWaitingTimes * diskBytes) return
   throw new Fault(
-    'policy',
+    'busy',
     `The changes of ${waiting.length} programs wait for a person already; with these that would be ${all} bytes (most: ${mostWaiting} programs, ${mostWaitingTimes * diskBytes} bytes)`,
     {
       details: { waiting: waiting.length },

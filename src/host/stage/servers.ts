@@ -7,7 +7,7 @@ import { openSerialQueue } from '../../text/serial-queue.ts'
 import { captureBothEnds, type OutputCapture } from '../output.ts'
 import type { Shown, View } from './confine.ts'
 import { openPortForwarder, type PortForwarder } from './port-forwarder.ts'
-import { guardHidden, type Exposure, type HiddenView } from './hidden-guard.ts'
+import { guardHidden, uncovered, type Exposure, type HiddenView } from './hidden-guard.ts'
 import type { Hidden } from './hidden.ts'
 import { howItEnded, prepareSandbox, mustHaveStarted, type LaunchEnd } from './launch.ts'
 import { removeStage } from './places.ts'
@@ -17,16 +17,26 @@ import { besideRelay, relaySocketInside } from './relay.ts'
 import { makeLayers } from './stage-pool.ts'
 import type { Limits } from './limit-watch.ts'
 
-/** Programs that keep running: one at a time, seen by nobody but this machine, gone with Handrail. */
+/**
+ * Programs that keep running: one at a time, seen by nobody but this machine, gone with Handrail. They go on when the settings change, under
+ * those they were started with.
+ */
 export interface Servers {
   /** Starts it, or finds it running, or ends it, as the program says. */
-  run(found: Probe, program: Program, origin: StageOrigin, signal?: AbortSignal): Promise<ProgramResult>
+  run(found: Probe, parts: ServerParts, program: Program, origin: StageOrigin, signal?: AbortSignal): Promise<ProgramResult>
+  /** The settings are others now: what runs and sees something that these hide is ended. */
+  judge(parts: ServerParts): Promise<void>
+  stop(why: string): Promise<void>
+  /** Settles once nothing runs that was started with these parts. */
+  over(parts: ServerParts): Promise<void>
   close(): Promise<void>
 }
 
 export interface ServerParts {
   project: string
   limits: Limits
+  /** What of the machine such a program sees besides the system. */
+  readsOf: (program: Program) => readonly string[]
   /** What such a program sees, and must not see. */
   hiddenViewOf: (program: Program) => HiddenView
   viewOf: (found: Confined, program: Program, stage: StageView) => View
@@ -42,6 +52,10 @@ export interface StageView {
 interface Server {
   /** Which program it is. */
   readonly name: string
+  readonly program: Program
+  readonly parts: ServerParts
+  /** What is covered for it. */
+  readonly hides: readonly Hidden[]
   readonly log: OutputCapture
   readonly errors: OutputCapture
   /** Which of its ports are opened under another number, in words. */
@@ -71,12 +85,18 @@ const portsMs = 1_000
 const noDeadlineMs = 2_147_483_647
 const stopped = 'it was stopped'
 
-export function openServers(parts: ServerParts): Servers {
+export function openServers(): Servers {
   let current: Server | undefined
   const inTurn = openSerialQueue()
   let closed = false
 
-  const start = async (found: Confined, program: Program, origin: StageOrigin, signal?: AbortSignal): Promise<ProgramResult> => {
+  const start = async (
+    found: Confined,
+    parts: ServerParts,
+    program: Program,
+    origin: StageOrigin,
+    signal?: AbortSignal,
+  ): Promise<ProgramResult> => {
     const name = nameOf(program)
     if (current && !current.end && !current.ending && current.name === name) return answer(current, program)
     await current?.stop(stopped)
@@ -85,7 +105,7 @@ export function openServers(parts: ServerParts): Servers {
     const before = current && farewell(current, program)
     const hiddenView = parts.hiddenViewOf(program)
     const hides = await hiddenView.scan()
-    const server = (current = launchServer({ ...parts, hiddenView }, found, program, origin, hides))
+    const server = (current = launchServer(parts, hiddenView, found, program, origin, hides))
     if (before !== undefined) server.log.add(Buffer.from(`[handrail] the server that ran before is gone: ${before}\n`))
     try {
       await untilReady(server, signal)
@@ -108,13 +128,27 @@ export function openServers(parts: ServerParts): Servers {
   }
 
   return {
-    run(found, program, origin, signal) {
+    run(found, parts, program, origin, signal) {
       if (!found.confined)
         throw new Fault('unsupported', `A program that keeps running is run confined or not at all. ${found.says}`, {
           hint: 'Start the server yourself, in a terminal. `handrail doctor` says what is missing to confine it.',
         })
       if (program.serves === 'stop') return stop(program)
-      return inTurn(() => start(found, program, origin, signal))
+      return inTurn(() => start(found, parts, program, origin, signal))
+    },
+    judge: (parts) =>
+      inTurn(async () => {
+        const server = current
+        if (!server || server.end || server.ending || server.parts === parts) return
+        const why = await whyNot(server, parts).catch((fault: Error) => fault.message)
+        if (why !== undefined) await server.stop(`the settings are others now: ${why}`)
+      }),
+    async stop(why) {
+      await current?.stop(why)
+    },
+    async over(parts) {
+      await inTurn(() => undefined)
+      if (current?.parts === parts) await current.gone
     },
     async close() {
       closed = true
@@ -166,8 +200,18 @@ function farewell({ end }: Server, program: Program): string | undefined {
   return ended ?? (signal === undefined ? `exit code ${exitCode}` : signal)
 }
 
+/** What a server that was started under other settings sees, and would not under these. */
+async function whyNot({ program, parts: before, hides }: Server, parts: ServerParts): Promise<string | undefined> {
+  const reads = new Set(parts.readsOf(program))
+  const taken = before.readsOf(program).find((path) => !reads.has(path))
+  if (taken !== undefined) return `programs no longer see ${taken}`
+  const hidden = uncovered(await parts.hiddenViewOf(program).scan(), hides, '')
+  return hidden && `programs no longer see ${hidden.path}`
+}
+
 function launchServer(
-  parts: ServerParts & { hiddenView: HiddenView },
+  parts: ServerParts,
+  hiddenView: HiddenView,
   found: Confined,
   program: Program,
   origin: StageOrigin,
@@ -177,7 +221,7 @@ function launchServer(
   try {
     mkdirSync(join(folder, 'door'), { recursive: true, mode: 0o700 })
     writeRecord(folder, { ...origin, confined: true })
-    return supervise(parts, found, program, folder, hides)
+    return supervise(parts, hiddenView, found, program, folder, hides)
   } catch (fault) {
     removeStage(folder)
     throw fault
@@ -185,7 +229,8 @@ function launchServer(
 }
 
 function supervise(
-  parts: ServerParts & { hiddenView: HiddenView },
+  parts: ServerParts,
+  hiddenView: HiddenView,
   found: Confined,
   program: Program,
   folder: string,
@@ -221,13 +266,16 @@ function supervise(
     onOutput: (chunk) => hear(server.log, chunk),
     onErrors: (chunk) => hear(server.errors, chunk),
   })
-  const unguard = guardHidden(parts.hiddenView, hides, '', (seen) => {
+  const unguard = guardHidden(hiddenView, hides, '', (seen) => {
     server.seen ??= seen
     end(`${seen.says}, and it must not see that; start it again`)
   })
   const following = setInterval(() => void forwarder?.urls(), portsMs)
   const server: Server = {
     name: nameOf(program),
+    program,
+    parts,
+    hides,
     log: captureBothEnds(program.outputBytes, program.secrets, 0),
     errors: captureBothEnds(program.outputBytes, program.secrets, 0),
     elsewhere: () => (server.end ? [] : (forwarder?.elsewhere() ?? [])),

@@ -37,7 +37,7 @@ import {
 import { listOf, partOf } from './part.ts'
 import { openStagePool, type StagePool } from './stage-pool.ts'
 import { openHiddenWatches } from './hidden-watches.ts'
-import { openServers, type ServerParts } from './servers.ts'
+import type { ServerParts, Servers } from './servers.ts'
 import { contentsOf, madeAlready, onStage, withoutEffect } from './staged.ts'
 import { runUnconfined } from './unconfined.ts'
 import { holds, wallsOf, whyNotShown, whySecret } from './walls.ts'
@@ -59,7 +59,9 @@ export interface Stages {
    * its process, and of what an unconfined program had changed by then.
    */
   sweep(stands: (approval: string) => boolean, lost: (record: StageRecord, made: ReturnType<Staged['made']>) => void): void
-  /** Servers that still run are ended. */
+  /** The settings that these were opened with are in force from now on: a server that may not go on under them is ended. */
+  inForce(): Promise<void>
+  /** Waits for a server that was started here; what waits for an answer stays. */
   close(): Promise<void>
 }
 
@@ -72,6 +74,8 @@ export interface StageParts {
   settings: Config['stage']
   limits: Limits
   diffs: Diffs
+  /** Those of the whole runtime: they outlast settings. */
+  servers: Servers
 }
 
 const againMs = 10_000
@@ -132,12 +136,14 @@ export function openStages(parts: StageParts): Stages {
       tmpBytes: Math.min(limits.diskBytes, mostTmpBytes),
     }
   }
-  const servers = openServers({
+  const { servers } = parts
+  const serverParts: ServerParts = {
     project: project.path,
     limits,
+    readsOf,
     hiddenViewOf: (program) => hiddenWatches.of(readsOf(program)),
     viewOf,
-  })
+  }
 
   /** Hides what was known last, and looks again while that is set up: a large project is no slower for it. */
   const confined = async (
@@ -215,7 +221,7 @@ export function openStages(parts: StageParts): Stages {
       const { changed, leftover, left } = over === undefined ? await readStage(found, layers, since, signal) : nothing
       const ran: ProgramResult = {
         ...howItEnded(end, program),
-        ...(over !== undefined && { exitCode: null, ended: over }),
+        ...(over !== undefined && { exitCode: null, ended: over, endedFor: 'over-limit' as const }),
         stdout: stdout.end(),
         stderr: errors,
         ms,
@@ -274,7 +280,7 @@ export function openStages(parts: StageParts): Stages {
     },
     async run(program, origin, signal) {
       const found = await probed()
-      if (program.serves) return withoutEffect(await servers.run(found, program, origin, signal))
+      if (program.serves) return withoutEffect(await servers.run(found, serverParts, program, origin, signal))
       if (found.confined) return confined(found, program, origin, signal)
       if (settings.unconfined === 'ask') return unconfined(program, origin, signal)
       throw new Fault('unsupported', `Programs cannot be confined here, so none is run. ${found.says}`, {
@@ -309,11 +315,12 @@ export function openStages(parts: StageParts): Stages {
       sweepStages(places, stands, (record, folder) =>
         lost(record, record.confined ? [] : runToEnd(reopenPreRunCopy(project, parts.rules, join(folder, 'before')).compare())),
       ),
+    inForce: () => servers.judge(serverParts),
     async close() {
       await probing
-      await servers.close()
-      hiddenWatches.close()
       await pool?.close()
+      await servers.over(serverParts)
+      hiddenWatches.close()
       await cgroupsGone()
       await stagesGone()
     },

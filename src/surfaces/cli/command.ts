@@ -1,5 +1,9 @@
 import type { ClientConfigs, Installation } from '../../contracts/clients.ts'
-import type { Operator, Runtime, RuntimeOptions } from '../../contracts/runtime.ts'
+import type { ClientForms } from '../../contracts/client-forms.ts'
+import type { AgentGate } from '../../contracts/gate.ts'
+import type { Operator } from '../../contracts/operator.ts'
+import type { RuntimeOptions } from '../../contracts/runtime.ts'
+import type { Tool } from '../../contracts/tool.ts'
 import type { StateAdmin } from '../../contracts/state.ts'
 
 export interface Option {
@@ -18,24 +22,23 @@ export interface Invocation {
   /** The person's tools for the state of the project. */
   openStateAdmin(): Promise<StateAdmin>
   /** For processes that stay: takes up changed settings without a restart. */
-  openLive(): Runtime
+  openLive(): Operator
   dependencies: CliDependencies
 }
 
 /** What the command line needs from outside its room; `bin.ts` hands it in. */
 export interface CliDependencies {
   openRuntime(options: RuntimeOptions): Operator
-  openLiveRuntime(options: RuntimeOptions): Runtime
   openStateAdmin(options: RuntimeOptions): Promise<StateAdmin>
-  serveMcpStdio(runtime: Runtime): Promise<void>
+  serveMcpStdio(gate: AgentGate, forms: ClientForms): Promise<void>
   serveHttp(
-    runtime: Runtime,
+    operator: Operator,
     options: { host: string; port: number; allowRemote: boolean; allowOrigins: readonly string[] },
   ): Promise<{ url: string; close(): Promise<void> }>
   /** A link that signs the person in, once, on the page served at an address. */
-  signInLink(runtime: Runtime, url: string): string
+  signInLink(operator: Operator, url: string): string
   /** How many bytes the list of tools takes over MCP. */
-  toolListBytes(runtime: Runtime): Promise<number>
+  toolListBytes(tools: readonly Tool[]): Promise<number>
   /** The settings files of other programs on this machine, for `init`. */
   openClientConfigs(): Promise<ClientConfigs>
   /** Throws where a setting's flag has a value it cannot have. */

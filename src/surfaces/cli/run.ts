@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util'
 import { errorCodeOf, errorBodyOf } from '../../contracts/faults/contract-000.ts'
 import { Fault, asFault } from '../../contracts/faults/fault.ts'
-import { dangerFlags, type Operator, type RuntimeOptions } from '../../contracts/runtime.ts'
+import type { Operator } from '../../contracts/operator.ts'
+import { dangerFlags, type RuntimeOptions } from '../../contracts/runtime.ts'
 import type { Command, CliDependencies, Option } from './command.ts'
 import { approvals } from './commands/approvals.ts'
 import { audit } from './commands/audit.ts'
@@ -103,7 +104,7 @@ export async function runCli(
       ...(command.takesBack && { untightened: true }),
     }
     const open = (): Operator => (runtime ??= openFor(command, dependencies, wanted))
-    const openLive = () => dependencies.openLiveRuntime(wanted)
+    const openLive = () => dependencies.openRuntime({ ...wanted, live: true })
     return await command.run({
       words,
       options,
@@ -134,7 +135,8 @@ function report(fault: Fault, json: boolean): number {
     return code
   }
   warnFolded(`${errorCodeOf(fault)} ${printable(fault.message)}`, (text) => text.replace(errorCodeOf(fault), red))
-  if (fault.hint) warnFolded(`→ ${printable(fault.hint)}`)
+  const { hint } = errorBodyOf(fault).error
+  if (hint) warnFolded(`→ ${printable(hint)}`)
   if (fault.details && Object.keys(fault.details).length) warnFolded(printable(JSON.stringify(fault.details)), dim)
   if (fault.reason === 'internal' && fault.cause) warn(dim(String((fault.cause as Error).stack ?? fault.cause)))
   return code

@@ -1,9 +1,8 @@
 import { ProtocolError, ProtocolErrorCode, Server, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/server'
 import { onAbort } from '../../text/aborts.ts'
-import type { Runtime } from '../../contracts/runtime.ts'
 import { invalidState, type ToolCallHandler, type ToolCall } from './tool-calls.ts'
 import { elicitationSupportOf, type ElicitationAnswer } from './elicitation.ts'
-import { callWithElicitation, type SendElicitation } from './call-with-elicitation.ts'
+import { callWithElicitation, type Asking, type SendElicitation } from './call-with-elicitation.ts'
 import { openProgress } from './progress.ts'
 
 type Id = string | number
@@ -28,13 +27,13 @@ interface Plain {
 export class CallServer extends Server {
   private readonly running = new Map<Id, AbortController>()
   private readonly asked = new Map<Id, (said: Pick<ElicitationAnswer, 'action' | 'content'>) => void>()
-  private calls: { runtime: Runtime; answer: ToolCallHandler; except: ReadonlySet<string> } | undefined
+  private calls: { asking: Asking; answer: ToolCallHandler; except: ReadonlySet<string> } | undefined
   private questions = 0
   private gone = false
 
   /** From now on calls are answered here; those of the tools in `except` are left to the SDK's handler. */
-  answerCalls(runtime: Runtime, answer: ToolCallHandler, except: ReadonlySet<string>): void {
-    this.calls = { runtime, answer, except }
+  answerCalls(asking: Asking, answer: ToolCallHandler, except: ReadonlySet<string>): void {
+    this.calls = { asking, answer, except }
   }
 
   /** The other side can answer nothing any more: whoever waits for a person through it waits in vain. */
@@ -85,7 +84,7 @@ export class CallServer extends Server {
   }
 
   private async perform(id: Id, params: Message['params'], transport: Transport): Promise<void> {
-    const { runtime, answer } = this.calls as NonNullable<typeof this.calls>
+    const { asking, answer } = this.calls as NonNullable<typeof this.calls>
     const stop = new AbortController()
     const before = this.running.get(id)
     // Two calls with one id could be neither answered nor cancelled apart.
@@ -107,7 +106,7 @@ export class CallServer extends Server {
             ? undefined
             : openProgress((step) => this.tell(transport, id, 'notifications/progress', { progressToken: token, ...step })),
       }
-      const result = await callWithElicitation(runtime, answer, call, this.asking(transport, id))
+      const result = await callWithElicitation(asking, answer, call, this.asking(transport, id))
       // A cancelled request gets no answer.
       if (!stop.signal.aborted) await transport.send({ jsonrpc: '2.0', id, result } as JSONRPCMessage)
     } catch (fault) {

@@ -1,6 +1,6 @@
 import { onAbort } from '../../text/aborts.ts'
-import type { Runtime } from '../../contracts/runtime.ts'
-import { awaitDecision } from '../../kernel/await-decision.ts'
+import type { ClientForms } from '../../contracts/client-forms.ts'
+import type { AgentGate } from '../../contracts/gate.ts'
 import { waitingForPerson, type ToolCallHandler, type Reply, type ToolCall } from './tool-calls.ts'
 import type { ElicitationAnswer, Elicitation } from './elicitation.ts'
 
@@ -9,6 +9,12 @@ type FormAnswer = Pick<ElicitationAnswer, 'action' | 'content'>
 
 /** Puts a question to the client on a live connection; rejects when the signal says to take it back. */
 export type SendElicitation = (params: Elicitation['params'], signal: AbortSignal) => Promise<FormAnswer>
+
+/** What it takes to ask while a call waits. */
+export interface Asking {
+  gate: Pick<AgentGate, 'waits'>
+  forms: Pick<ClientForms, 'settled'>
+}
 
 /** How long a form stays open at most; as long as the sealed state of a 2026 client counts. */
 const readingMs = 15 * 60_000
@@ -20,24 +26,24 @@ const mostReading = 16
  * clients do, and no longer than until somebody answers elsewhere. The form stays open after that: a late answer counts.
  */
 export async function callWithElicitation(
-  runtime: Runtime,
+  { gate, forms }: Asking,
   handler: ToolCallHandler,
   given: ToolCall,
   sendElicitation: SendElicitation,
 ): Promise<Record<string, unknown>> {
-  const { limits } = runtime.config
-  const call = { ...given, answerBy: Date.now() + limits.answerWithinMs }
+  const { answerWithinMs, approvalWaitMs } = gate.waits
+  const call = { ...given, answerBy: Date.now() + answerWithinMs }
   const ask = async (question: Elicitation): Promise<Reply> => {
     call.signal.throwIfAborted()
-    const form = openForm(runtime, question, sendElicitation)
+    const form = openForm(forms, question, sendElicitation)
     const stopListening = onAbort(call.signal, () => form.close())
     const rest = call.progress?.wait(waitingForPerson)
-    const patience = Math.min(limits.approvalWaitMs, call.answerBy - Date.now())
+    const patience = Math.min(approvalWaitMs, call.answerBy - Date.now())
     const said = await within(Math.max(1, patience), form.said)
     rest?.()
     stopListening()
     call.signal.throwIfAborted()
-    if (said === undefined) stayOpen(runtime, handler, given, question, form, sendElicitation)
+    if (said === undefined) stayOpen(forms, handler, given, question, form, sendElicitation)
     return handler.reply({ ...call, answered: { state: question.state, ...(said ?? { action: 'none' }) } })
   }
   let reply = await handler.reply(call)
@@ -51,10 +57,10 @@ interface Form {
 }
 
 /** A form at the client. It is taken back where the approval is answered elsewhere. */
-function openForm(runtime: Runtime, { params, state }: Elicitation, sendElicitation: SendElicitation): Form {
+function openForm(forms: Asking['forms'], { params, state }: Elicitation, sendElicitation: SendElicitation): Form {
   const closed = new AbortController()
   const stop = AbortSignal.any([closed.signal, AbortSignal.timeout(readingMs)])
-  if (state.approval !== undefined) watch(runtime, state.approval, closed, stop)
+  if (state.approval !== undefined) watch(forms, state.approval, closed, stop)
   const said = sendElicitation(params, stop)
     .catch(() => ({ action: 'none' }) as const)
     .finally(() => closed.abort())
@@ -63,7 +69,7 @@ function openForm(runtime: Runtime, { params, state }: Elicitation, sendElicitat
 
 /** The call is answered, the person is perhaps still reading: what they say becomes a decision, and the same call made again finds it. */
 function stayOpen(
-  runtime: Runtime,
+  forms: Asking['forms'],
   handler: ToolCallHandler,
   call: ToolCall,
   { state }: Elicitation,
@@ -75,7 +81,7 @@ function stayOpen(
   handler.reading.add(id)
   const hear = async (): Promise<void> => {
     const next = handler.settle({ state, ...(await form.said) }, call.client)
-    if (next) handler.settle({ state: next.state, ...(await openForm(runtime, next, sendElicitation).said) }, call.client)
+    if (next) handler.settle({ state: next.state, ...(await openForm(forms, next, sendElicitation).said) }, call.client)
   }
   void hear()
     .catch((fault: unknown) => console.error('handrail: mcp: a late answer could not be kept:', fault))
@@ -94,8 +100,8 @@ async function within<T>(ms: number, doing: Promise<T>): Promise<T | undefined> 
 }
 
 /** Ends the waiting when the approval is answered from elsewhere. */
-function watch(runtime: Runtime, id: string, closed: AbortController, stop: AbortSignal): void {
-  void awaitDecision(runtime.audit, () => runtime.approvals.state(id), { id }, stop).then(
+function watch(forms: Asking['forms'], id: string, closed: AbortController, stop: AbortSignal): void {
+  void forms.settled(id, stop).then(
     () => closed.abort(),
     () => undefined,
   )

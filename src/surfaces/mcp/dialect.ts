@@ -1,5 +1,6 @@
 import { errorTable, errorBodyOf } from '../../contracts/faults/contract-000.ts'
 import type { Fault } from '../../contracts/faults/fault.ts'
+import type { Dialect } from '../../contracts/dialect.ts'
 import type { Attachment, Tool } from '../../contracts/tool.ts'
 
 const drawn = (path: string): { src: string; mimeType: string; sizes: string[] }[] => [
@@ -89,6 +90,12 @@ export function toWire(message: object): string {
 /** The contract's error object, as text: clients reject it in `structuredContent` where an output schema exists. */
 export function toErrorResult(fault: Fault): Record<string, unknown> {
   return { content: [{ type: 'text', text: JSON.stringify(errorBodyOf(fault)) }], isError: true }
+}
+
+/** Every tool under the kernel's name and in its shapes, in MCP's envelope; the codes are contract 000's. */
+export const mcp: Dialect<Record<string, unknown>> = {
+  answer: (result, { callId, attachments }) => toResult(result, callId, attachments),
+  failure: toErrorResult,
 }
 
 export const instructions = [

@@ -1,5 +1,4 @@
-import type { AuditLine } from '../../contracts/audit.ts'
-import type { Runtime } from '../../contracts/runtime.ts'
+import type { AgentGate, News as ProjectNews } from '../../contracts/gate.ts'
 
 export type News = { kind: 'tools' } | { kind: 'prompts' } | { kind: 'resource'; uri: string }
 
@@ -15,7 +14,7 @@ const burstMs = 100
 const readsMs = 500
 
 /** Follows the log while somebody listens. */
-export function openFeed(runtime: Runtime): Feed {
+export function openFeed(gate: AgentGate): Feed {
   const listeners = new Set<(news: News) => void>()
   const updated = new Set<string>()
   let stop: (() => void) | undefined
@@ -31,21 +30,17 @@ export function openFeed(runtime: Runtime): Feed {
     updated.clear()
     // A project becomes a game when its first scene is written, by hand too: that is seen when somebody next does something.
     const before = listed
-    listed = listOf(runtime)
+    listed = listOf(gate)
     if (listed !== before) tell({ kind: 'tools' })
   }
   /** Reads are written down too, but are no news, or a reader who follows the log would never come to rest. */
-  const hear = (lines: readonly AuditLine[]): void => {
-    if (lines.length > 0) updated.add('handrail://audit')
-    if (lines.some(({ snapshots, event }) => snapshots?.length || event === 'state.imported')) updated.add('handrail://snapshots')
-    due ??= setTimeout(tellAll, lines.length > 0 ? burstMs : readsMs).unref()
+  const hear = ({ log, snapshots }: ProjectNews): void => {
+    if (log) updated.add('handrail://audit')
+    if (snapshots) updated.add('handrail://snapshots')
+    due ??= setTimeout(tellAll, log ? burstMs : readsMs).unref()
   }
-  const lost = (): void => {
-    updated.add('handrail://audit').add('handrail://snapshots')
-    due ??= setTimeout(tellAll, burstMs).unref()
-  }
-  runtime.onToolsChanged(() => {
-    listed = listOf(runtime)
+  gate.onToolsChanged(() => {
+    listed = listOf(gate)
     tell({ kind: 'tools' })
   })
 
@@ -54,8 +49,8 @@ export function openFeed(runtime: Runtime): Feed {
     follow(listener) {
       listeners.add(listener)
       if (!stop) {
-        stop = runtime.audit.subscribe({ events: (event) => event !== 'call.read', onLost: lost }, hear)
-        listed = listOf(runtime)
+        stop = gate.onNews(hear)
+        listed = listOf(gate)
       }
       return () => {
         listeners.delete(listener)
@@ -68,8 +63,8 @@ export function openFeed(runtime: Runtime): Feed {
   }
 }
 
-function listOf(runtime: Runtime): string {
-  return runtime
+function listOf(gate: AgentGate): string {
+  return gate
     .listed()
     .map((tool) => tool.name)
     .join()

@@ -148,6 +148,9 @@ async function legacy(
   await send(answered, response)
 }
 
+/** What was sent is no JSON. */
+class Unreadable extends Refusal {}
+
 /** The JSON in a request; what cannot be read is answered, and never reaches the protocol. */
 export async function readMessage({ request, body }: Incoming): Promise<unknown> {
   if (!isJsonContentType(request.headers['content-type'] ?? null))
@@ -157,7 +160,7 @@ export async function readMessage({ request, body }: Incoming): Promise<unknown>
   try {
     message = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch (fault) {
-    throw new Refusal(
+    throw new Unreadable(
       400,
       fault instanceof SyntaxError ? `Parse error: ${fault.message.slice(0, 100)}` : 'Parse error: not valid UTF-8',
     )
@@ -179,9 +182,9 @@ function isKept(message: unknown): boolean {
 }
 
 /** What could not be read at all, what is no message, and everything else that is refused. */
-function rpcCode({ status, message }: Refusal): number {
-  if (message.startsWith('Parse error')) return -32700
-  return [400, 413, 415].includes(status) ? -32600 : -32000
+function rpcCode(fault: Refusal): number {
+  if (fault instanceof Unreadable) return -32700
+  return [400, 413, 415].includes(fault.status) ? -32600 : -32000
 }
 
 function refuse({ request, response }: Incoming, fault: Refusal): void {

@@ -1,8 +1,7 @@
 import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from '@modelcontextprotocol/server'
-import type { Caller } from '../../contracts/call.ts'
 import { errorBodyOf } from '../../contracts/faults/contract-000.ts'
 import { asFault } from '../../contracts/faults/fault.ts'
-import type { Runtime } from '../../contracts/runtime.ts'
+import type { AgentCaller, AgentGate } from '../../contracts/gate.ts'
 
 /** One kind of address: how it is listed, which tool reads it, and what may be filled in. Reading goes the road of any call. */
 interface Kind {
@@ -14,7 +13,7 @@ interface Kind {
   /** The text of what was read. */
   text(output: Record<string, unknown>): string
   /** What a template's variable may be, by what was typed of it. */
-  fill?(runtime: Runtime, typed: string): string[]
+  fill?(gate: AgentGate, typed: string): string[]
 }
 
 const json = (value: unknown): string => JSON.stringify(value, null, 1)
@@ -45,7 +44,7 @@ const kinds: readonly Kind[] = [
     },
     input: (seq) => ({ seq: Number(seq) }),
     text: ({ lines }) => json((lines as unknown[])[0]),
-    fill: (runtime, typed) => numbersLike(typed, runtime.audit.head().seq, 100),
+    fill: (gate, typed) => numbersLike(typed, gate.lastLine(), 100),
   },
   {
     tool: 'list_snapshots',
@@ -72,11 +71,7 @@ const kinds: readonly Kind[] = [
     },
     input: (snapshotId) => ({ snapshotId }),
     text: ({ content }) => content as string,
-    fill: (runtime, typed) =>
-      runtime
-        .snapshots(1_000, '')
-        .map(({ id }) => id)
-        .filter((id) => id.startsWith(typed)),
+    fill: (gate, typed) => gate.snapshotIds().filter((id) => id.startsWith(typed)),
   },
   {
     tool: 'webgal_reference',
@@ -105,22 +100,22 @@ function numbersLike(typed: string, last: number, most: number): string[] {
   return found
 }
 
-const offered = (runtime: Runtime): Kind[] => kinds.filter(({ tool }) => runtime.offers(tool))
+const offered = (gate: AgentGate): Kind[] => kinds.filter(({ tool }) => gate.offers(tool))
 
-export function listResources(runtime: Runtime): object[] {
-  return offered(runtime).flatMap(({ list, says }) => ('uri' in list ? [{ ...list, ...says }] : []))
+export function listResources(gate: AgentGate): object[] {
+  return offered(gate).flatMap(({ list, says }) => ('uri' in list ? [{ ...list, ...says }] : []))
 }
 
-export function listTemplates(runtime: Runtime): object[] {
-  return offered(runtime).flatMap(({ list, says }) => ('uriTemplate' in list ? [{ ...list, ...says }] : []))
+export function listTemplates(gate: AgentGate): object[] {
+  return offered(gate).flatMap(({ list, says }) => ('uriTemplate' in list ? [{ ...list, ...says }] : []))
 }
 
-export async function readResource(runtime: Runtime, uri: string, caller: Caller, signal: AbortSignal): Promise<object> {
-  for (const kind of offered(runtime)) {
+export async function readResource(gate: AgentGate, uri: string, caller: AgentCaller, signal: AbortSignal): Promise<object> {
+  for (const kind of offered(gate)) {
     const found = kind.address.exec(uri)
     if (!found) continue
     try {
-      const { output } = await runtime.call(kind.tool, kind.input(found[1] ?? ''), caller, { signal, asResource: true })
+      const { output } = await gate.call(kind.tool, kind.input(found[1] ?? ''), caller, { signal, asResource: true })
       return { contents: [{ uri, mimeType: kind.says.mimeType, text: kind.text(output as Record<string, unknown>) }] }
     } catch (thrown) {
       const fault = asFault(thrown)
@@ -131,7 +126,7 @@ export async function readResource(runtime: Runtime, uri: string, caller: Caller
   throw new ResourceNotFoundError(uri.slice(0, 1_000))
 }
 
-export function fillTemplate(runtime: Runtime, template: string, typed: string): string[] {
-  const kind = offered(runtime).find(({ list }) => 'uriTemplate' in list && list.uriTemplate === template)
-  return kind?.fill?.(runtime, typed) ?? []
+export function fillTemplate(gate: AgentGate, template: string, typed: string): string[] {
+  const kind = offered(gate).find(({ list }) => 'uriTemplate' in list && list.uriTemplate === template)
+  return kind?.fill?.(gate, typed) ?? []
 }

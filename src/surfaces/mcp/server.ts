@@ -10,8 +10,8 @@ import {
   type Server,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import type { Caller } from '../../contracts/call.ts'
-import type { Runtime } from '../../contracts/runtime.ts'
+import type { ClientForms } from '../../contracts/client-forms.ts'
+import type { AgentCaller, AgentGate } from '../../contracts/gate.ts'
 import { openCaller, createToolCallHandler, type ToolCallHandler, type ToolCall, type Connection } from './tool-calls.ts'
 import { elicitationSupportOf, type ElicitationAnswer, type Pending, type Elicitation } from './elicitation.ts'
 import { CallServer } from './call-server.ts'
@@ -24,7 +24,8 @@ import { fillTemplate, listResources, listTemplates, readResource } from './reso
 
 /** What all connections of one process share. */
 export interface McpContext {
-  runtime: Runtime
+  gate: AgentGate
+  forms: ClientForms
   feed: Feed
   /** Seals what goes through a client's hands. The key lives and dies with this process. */
   seal: ReturnType<typeof createRequestStateCodec<Pending>>
@@ -32,10 +33,11 @@ export interface McpContext {
   openFixtures?: OpenFixtures | undefined
 }
 
-export function openMcpContext(runtime: Runtime, openFixtures?: OpenFixtures): McpContext {
+export function openMcpContext(gate: AgentGate, forms: ClientForms, openFixtures?: OpenFixtures): McpContext {
   return {
-    runtime,
-    feed: openFeed(runtime),
+    gate,
+    forms,
+    feed: openFeed(gate),
     seal: createRequestStateCodec<Pending>({ key: randomBytes(32), ttlSeconds: 900 }),
     openFixtures,
   }
@@ -44,24 +46,24 @@ export function openMcpContext(runtime: Runtime, openFixtures?: OpenFixtures): M
 /** One connection: who calls, and how calls are answered. */
 export interface ConnectionContext {
   answer: ToolCallHandler
-  caller: (client: ToolCall['client']) => Caller
+  caller: (client: ToolCall['client']) => AgentCaller
 }
 
-export function openConnectionContext({ runtime }: McpContext, connection: Connection): ConnectionContext {
-  const caller = openCaller(runtime, connection)
-  return { answer: createToolCallHandler(runtime, connection, caller), caller }
+export function openConnectionContext({ gate, forms }: McpContext, connection: Connection): ConnectionContext {
+  const caller = openCaller(gate, connection)
+  return { answer: createToolCallHandler({ gate, forms }, connection, caller), caller }
 }
 
-/** One MCP server on the runtime. It lives for one request (2026 over HTTP) or one connection. */
+/** One MCP server at the gate. It lives for one request (2026 over HTTP) or one connection. */
 export function createServer(
   mcpContext: McpContext,
   connection: ConnectionContext,
   era: 'legacy' | 'modern',
   lasting: boolean,
 ): CallServer {
-  const { runtime, seal } = mcpContext
+  const { gate, seal } = mcpContext
   const server = new CallServer(
-    { name: 'handrail', title: 'Handrail', version: runtime.version, icons: icons.handrail },
+    { name: 'handrail', title: 'Handrail', version: gate.version, icons: icons.handrail },
     {
       capabilities: {
         tools: { listChanged: true },
@@ -78,17 +80,17 @@ export function createServer(
   if (lasting && era === 'legacy')
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK has no other way to hear of it
     server.oninitialized = () => {
-      const data = runtime.projectSettings?.says
+      const data = gate.notice
       if (data !== undefined)
         void server.sendLoggingMessage({ level: 'warning', logger: 'handrail', data }).catch(() => undefined)
     }
   const fixtures = mcpContext.openFixtures?.({ server, notify: announcer(mcpContext.feed), state: seal as never })
-  if (era === 'legacy') server.answerCalls(runtime, connection.answer, new Set(fixtures?.tools.map(({ name }) => name)))
+  if (era === 'legacy') server.answerCalls(mcpContext, connection.answer, new Set(fixtures?.tools.map(({ name }) => name)))
   const client = (context: ServerContext): ToolCall['client'] => clientOf(server, context)
 
   server.setRequestHandler(
     'tools/list',
-    () => ({ tools: [...runtime.listed().map(describeTool), ...(fixtures?.tools ?? [])] }) as never,
+    () => ({ tools: [...gate.listed().map(describeTool), ...(fixtures?.tools ?? [])] }) as never,
   )
   server.setRequestHandler('tools/call', async (request, context) => {
     const { name, arguments: input = {} } = request.params
@@ -109,15 +111,15 @@ export function createServer(
 
   server.setRequestHandler(
     'resources/list',
-    () => ({ resources: [...listResources(runtime), ...(fixtures?.resources ?? [])] }) as never,
+    () => ({ resources: [...listResources(gate), ...(fixtures?.resources ?? [])] }) as never,
   )
   server.setRequestHandler(
     'resources/templates/list',
-    () => ({ resourceTemplates: [...listTemplates(runtime), ...(fixtures?.templates ?? [])] }) as never,
+    () => ({ resourceTemplates: [...listTemplates(gate), ...(fixtures?.templates ?? [])] }) as never,
   )
   server.setRequestHandler('resources/read', async ({ params: { uri } }, context) => {
     const fixture = fixtures?.read(uri)
-    return (fixture ?? (await readResource(runtime, uri, connection.caller(client(context)), context.mcpReq.signal))) as never
+    return (fixture ?? (await readResource(gate, uri, connection.caller(client(context)), context.mcpReq.signal))) as never
   })
   server.setRequestHandler('prompts/list', () => ({ prompts: [...listPrompts(), ...(fixtures?.prompts ?? [])] }) as never)
   server.setRequestHandler('prompts/get', async ({ params: { name, arguments: given = {} } }, context) => {
@@ -160,25 +162,25 @@ export function createServer(
 
 /** Suggestions for what a person types into a prompt or a resource address. */
 async function complete(
-  { runtime }: McpContext,
+  { gate }: McpContext,
   connection: ConnectionContext,
   { ref, argument }: { ref: { type: string; uri?: string; name?: string }; argument: { name: string; value: string } },
   client: ToolCall['client'],
 ): Promise<object> {
   const all =
     ref.type === 'ref/resource'
-      ? fillTemplate(runtime, ref.uri ?? '', argument.value)
+      ? fillTemplate(gate, ref.uri ?? '', argument.value)
       : argument.name === 'path'
-        ? await pathsFrom(runtime, connection.caller(client), argument.value)
+        ? await pathsFrom(gate, connection.caller(client), argument.value)
         : []
   return { values: all.slice(0, 100), total: all.length, hasMore: all.length > 100 }
 }
 
 /** Names in the folder that was typed so far. */
-async function pathsFrom(runtime: Runtime, caller: Caller, typed: string): Promise<string[]> {
+async function pathsFrom(gate: AgentGate, caller: AgentCaller, typed: string): Promise<string[]> {
   const folder = typed.slice(0, typed.lastIndexOf('/') + 1)
   try {
-    const { output } = await runtime.call('list_files', { path: folder || '.' }, caller)
+    const { output } = await gate.call('list_files', { path: folder || '.' }, caller)
     const { entries } = output as { entries: string[] }
     return entries.map((entry) => `${folder}${entry}`).filter((path) => path.startsWith(typed))
   } catch {

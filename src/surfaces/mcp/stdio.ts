@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto'
 import type { Readable, Writable } from 'node:stream'
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
-import type { Runtime } from '../../contracts/runtime.ts'
+import type { ClientForms } from '../../contracts/client-forms.ts'
+import type { AgentGate } from '../../contracts/gate.ts'
 import { toWire } from './dialect.ts'
 import { oneLine } from '../../text/printable.ts'
 import { redact } from '../../text/redact/redact.ts'
@@ -23,12 +24,13 @@ const patienceMs = 10_000
 
 /** Serves MCP on this process's stdin and stdout until stdin ends. */
 export function serveMcpStdio(
-  runtime: Runtime,
+  gate: AgentGate,
+  forms: ClientForms,
   input: Readable = process.stdin,
   output: Writable = process.stdout,
 ): Promise<void> {
   const session = `sess_${randomBytes(8).toString('hex')}`
-  const mcpContext = openMcpContext(runtime)
+  const mcpContext = openMcpContext(gate, forms)
   const connection = openConnectionContext(mcpContext, { surface: 'mcp-stdio', session: () => session })
   return new Promise((resolve) => {
     const transport = new LineTransport(input, output, resolve)

@@ -1,8 +1,10 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
-import type { CallOptions, Caller } from '../../contracts/call.ts'
-import { Fault, asFault } from '../../contracts/faults/fault.ts'
+import type { CallOptions } from '../../contracts/call.ts'
+import type { ClientForms } from '../../contracts/client-forms.ts'
+import { actIn, namesIn } from '../../contracts/dialect.ts'
+import { asFault, Fault, wordsWith } from '../../contracts/faults/fault.ts'
 import type { Approval } from '../../contracts/approval.ts'
-import type { Runtime } from '../../contracts/runtime.ts'
+import type { AgentCaller, AgentGate } from '../../contracts/gate.ts'
 import type { Attachment } from '../../contracts/tool.ts'
 import { digest } from '../../kernel/digest.ts'
 import { holderOf } from '../../text/giving-way.ts'
@@ -18,12 +20,12 @@ import {
   type Elicitation,
   type ElicitationSupport,
 } from './elicitation.ts'
-import { toErrorResult, toResult } from './dialect.ts'
+import { mcp } from './dialect.ts'
 import type { Progress } from './progress.ts'
 
 /** Where a connection's calls come from. The session is opened with its first call. */
 export interface Connection {
-  surface: Caller['surface']
+  surface: AgentCaller['surface']
   session: (client: string) => string
   /** The process that calls, where it is known: it has one share of what there is, however many sessions it opens. */
   peer?: string
@@ -63,9 +65,9 @@ const mostRemembered = 10_000
 
 /** Answers calls: translates, and carries questions to the person. Checking, deciding and recording are the kernel's. */
 export function createToolCallHandler(
-  runtime: Runtime,
+  { gate, forms }: { gate: AgentGate; forms: ClientForms },
   connection: Connection,
-  open: (client: ToolCall['client']) => Caller,
+  open: (client: ToolCall['client']) => AgentCaller,
 ): ToolCallHandler {
   const outstanding = new Set<string>()
   const asked = new Map<string, number>()
@@ -76,20 +78,16 @@ export function createToolCallHandler(
     return { question }
   }
 
-  /** Whether a filled-in form at this client counts as the person's answer. Over HTTP whoever has the token can fill one in. */
-  const formsCount = (): boolean =>
-    runtime.config.policies.askInEditor && (connection.surface === 'mcp-stdio' || runtime.config.policies.askOverHttp)
-
-  /** What may be shown at this client for an approval. A link leads to our own page, where only a person gets in. */
-  const reachFor = (given: ElicitationSupport, risk?: Approval['risk']): ElicitationSupport => ({
-    form: given.form && formsCount() && risk !== 'R3',
-    url: given.url && runtime.config.policies.askInEditor && connection.page?.() !== undefined,
-  })
+  /** What may be shown at this client for an approval. */
+  const reachFor = (given: ElicitationSupport, risk?: Approval['risk']): ElicitationSupport => {
+    const { form, url } = forms.reach(connection.surface, risk)
+    return { form: given.form && form, url: given.url && url && connection.page?.() !== undefined }
+  }
 
   const settle: ToolCallHandler['settle'] = ({ state, action, content }, info) => {
-    const approval = state.approval === undefined ? undefined : runtime.approvals.get(state.approval)
+    const caller = open(info)
+    const approval = state.approval === undefined ? undefined : forms.question(state.approval, caller.session)
     if (approval?.state !== 'pending') return undefined
-    const { client, session, surface } = open(info)
     const filled = state.mode === 'form' && action === 'accept'
     const decision = state.why ? 'decline' : filled ? decisionIn(content) : undefined
     if (decision === undefined) {
@@ -97,27 +95,13 @@ export function createToolCallHandler(
       if (action === 'none' || (state.mode === 'url' && action === 'accept')) return undefined
       // Clients decline and cancel by themselves within milliseconds: that is theirs, and the question stays open.
       asked.set(approval.id, mostAsked)
-      runtime.audit.note({
-        event: 'approval.waved-away',
-        approval: approval.id,
-        by: `client@${client}`,
-        tool: approval.tool,
-        session,
-        surface,
-        client,
-        details: { form: action === 'accept' ? 'not filled in as asked' : action },
-      })
+      forms.wavedAway(approval.id, caller, action === 'accept' ? 'not filled in as asked' : action)
       return undefined
     }
-    // Whoever switched the asking off does not want it answered either.
-    if (!reachFor({ form: true, url: false }, approval.risk).form) return undefined
-    if (decision === 'ask why') return askWhy(approval, state.about)
+    if (decision === 'ask why')
+      return reachFor({ form: true, url: false }, approval.risk).form ? askWhy(approval, state.about) : undefined
     const note = wordsOf({ state, action, content }, 'why')
-    runtime.approvals.decide(approval.id, {
-      approve: decision === 'approve',
-      by: `form@${client}`,
-      ...(note !== undefined && { note }),
-    })
+    forms.answer(approval.id, caller, { approve: decision === 'approve', ...(note !== undefined && { note }) })
     return undefined
   }
 
@@ -147,18 +131,19 @@ export function createToolCallHandler(
       const options: CallOptions = {
         signal,
         onAttachment: (attachment) => void attachments.push(attachment),
-        answerBy: call.answerBy ?? Date.now() + runtime.config.limits.answerWithinMs,
+        answerBy: call.answerBy ?? Date.now() + gate.waits.answerWithinMs,
         ...(progress && { onProgress: progress.step }),
         ...(waits ? { onApproval: () => void (rest ??= progress?.wait(waitingForPerson)) } : { approvalWaitMs: 0 }),
         ...(answer !== undefined && { answer }),
       }
-      const { output, callId } = await runtime.call(name, input, caller, options)
-      return { result: toResult(output, callId, attachments) }
+      const act = actIn(mcp, name, input)
+      const { output, callId } = await gate.call(act.tool, act.input, caller, options)
+      return { result: mcp.answer(act.result(output), { callId, attachments }) }
     }
-    const tool = runtime.tools.find((one) => one.name === name)
+    const tool = gate.tools.find((one) => one.name === name)
     const { form, url } = reachFor(given)
     try {
-      const mayAsk = tool?.asks && given.form && !answered && runtime.accepts(name, input)
+      const mayAsk = tool?.asks && given.form && !answered && gate.accepts(name, input)
       const question = mayAsk ? tool.asks?.(input) : undefined
       // A question nobody would read is not put; the tool says why.
       if (question !== undefined && question.length <= longestQuestion) return put(askQuestion(question, about(), caller.client))
@@ -169,9 +154,9 @@ export function createToolCallHandler(
     } catch (thrown) {
       if (thrown instanceof ProtocolError) throw thrown
       let fault = asFault(thrown)
-      if (fault.reason === 'unsupported' && !tool) throw unknownTool(name)
-      const id = fault.reason === 'policy' ? fault.details?.['approvalId'] : undefined
-      const approval = typeof id === 'string' ? runtime.approvals.get(id) : undefined
+      if (fault.reason === 'unknown-tool') throw unknownTool(name)
+      const id = fault.reason === 'needs-approval' ? fault.details?.['approvalId'] : undefined
+      const approval = typeof id === 'string' ? forms.question(id, caller.session) : undefined
       if (approval && reading.has(approval.id) && !answered && approval.state === 'pending') {
         // The form for it is still open: one question is one form, so this call waits for that one.
         try {
@@ -185,7 +170,7 @@ export function createToolCallHandler(
       }
       if (fault.reason === 'internal') logFault('handrail:', fault.cause ?? fault)
       const closed = answered?.state.approval !== undefined && approval?.state === 'pending' && answered.action !== 'none'
-      return { result: toErrorResult(closed ? unansweredForm(fault) : fault) }
+      return { result: mcp.failure(closed ? unansweredForm(fault) : fault, namesIn(mcp)) }
     } finally {
       rest?.()
     }
@@ -199,18 +184,19 @@ export const waitingForPerson = "waiting for a person's answer"
 function unansweredForm(fault: Fault): Fault {
   return new Fault(fault.reason, fault.message, {
     details: { ...fault.details, form: 'closed without an answer' },
-    hint: `The form was closed without an answer, by the client itself or by the person: that is neither a yes nor a no. Tell the person. ${fault.hint ?? ''}`,
+    hint: (name) =>
+      `The form was closed without an answer, by the client itself or by the person: that is neither a yes nor a no. Tell the person. ${wordsWith(fault.hint ?? '', name)}`,
   })
 }
 
 /** Who calls, in a session that is opened with the first call. */
-export function openCaller(runtime: Runtime, connection: Connection): (client: ToolCall['client']) => Caller {
+export function openCaller(gate: AgentGate, connection: Connection): (client: ToolCall['client']) => AgentCaller {
   const opened = new Set<string>()
   return (info) => {
     const client = `${info?.name ?? 'unknown'}/${info?.version ?? '?'}`.slice(0, 120)
     const session = connection.session(client)
     if (!opened.has(session)) {
-      runtime.openSession({ id: session, surface: connection.surface, client })
+      gate.openSession({ id: session, surface: connection.surface, client })
       remember(opened, session)
     }
     const { surface, peer } = connection

@@ -1,7 +1,7 @@
 import type { Approval } from '../../contracts/approval.ts'
 import { Fault } from '../../contracts/faults/fault.ts'
 import { oneLine } from '../../text/printable.ts'
-import type { Runtime } from '../../contracts/runtime.ts'
+import type { Operator } from '../../contracts/operator.ts'
 import { Refusal } from '../../contracts/refusal.ts'
 import type { Route, Incoming } from '../listen.ts'
 import type { PersonAuth } from '../person-auth.ts'
@@ -10,21 +10,21 @@ import { cardMarkup, listMarkup, pageLength, textMarkup, unreadChoice, when } fr
 import { goTo, html, sendPage, type Markup } from './html.ts'
 
 /** The page where a person answers: the same cards as in a terminal or an editor, whole. */
-export function approvalPages(runtime: Runtime, personAuth: PersonAuth): Record<string, Route> {
+export function approvalPages(operator: Operator, personAuth: PersonAuth): Record<string, Route> {
   return {
     '/approvals': {
       for: 'person',
       methods: ['GET'],
-      handle: ({ response, query }) => sendPage(response, 200, 'Approvals', list(runtime, query.get('before')), 5),
+      handle: ({ response, query }) => sendPage(response, 200, 'Approvals', list(operator, query.get('before')), 5),
     },
     '/approvals/*': {
       for: 'person',
       methods: ['GET', 'POST'],
       async handle(incoming) {
         const [id = '', part] = incoming.path.slice('/approvals/'.length).split('/', 2)
-        const text = part === 'text' ? await textMarkup(runtime, id, incoming.query) : undefined
+        const text = part === 'text' ? await textMarkup(operator, id, incoming.query) : undefined
         if (text && incoming.request.method === 'GET') return sendPage(incoming.response, 200, 'Text', text)
-        const approval = part === undefined ? runtime.approvals.get(id) : undefined
+        const approval = part === undefined ? operator.approvals.get(id) : undefined
         if (!approval)
           return sendPage(
             incoming.response,
@@ -33,14 +33,14 @@ export function approvalPages(runtime: Runtime, personAuth: PersonAuth): Record<
             html`<h1>No such approval</h1>
               <p><a href="/approvals">All of them</a></p>`,
           )
-        if (incoming.request.method === 'POST') await decide(runtime, personAuth, approval, incoming)
+        if (incoming.request.method === 'POST') await decide(operator, personAuth, approval, incoming)
         else sendPage(incoming.response, 200, 'Approval', show(approval, personAuth.formToken(incoming.request)))
       },
     },
   }
 }
 
-async function decide(runtime: Runtime, personAuth: PersonAuth, approval: Approval, incoming: Incoming): Promise<void> {
+async function decide(operator: Operator, personAuth: PersonAuth, approval: Approval, incoming: Incoming): Promise<void> {
   const { id } = approval
   const form = readForm((await incoming.body()).toString('utf8', 0, 20_000))
   if (form.get('form') !== personAuth.formToken(incoming.request))
@@ -52,7 +52,7 @@ async function decide(runtime: Runtime, personAuth: PersonAuth, approval: Approv
   const note = (form.get('note') ?? '').trim().slice(0, 1_000)
   try {
     const unread = form.get('unread') === 'yes'
-    runtime.approvals.decide(id, { approve: decision === 'approve', by: 'person@page', unread, ...(note !== '' && { note }) })
+    operator.approvals.decide(id, { approve: decision === 'approve', by: 'person@page', unread, ...(note !== '' && { note }) })
   } catch (fault) {
     if (fault instanceof Fault && fault.reason === 'policy')
       throw new Refusal(400, 'Not all of it was shown: read the rest, or say on the form that you agree unread.')
@@ -62,17 +62,17 @@ async function decide(runtime: Runtime, personAuth: PersonAuth, approval: Approv
   goTo(incoming.response, `/approvals/${id}`)
 }
 
-function list(runtime: Runtime, before: string | null): Markup {
-  const notice = runtime.projectSettings?.says
-  return html`${notice === undefined ? html`` : html`<p><strong>${notice}</strong></p>`}${waitingList(runtime, before)}`
+function list(operator: Operator, before: string | null): Markup {
+  const notice = operator.projectSettings?.says
+  return html`${notice === undefined ? html`` : html`<p><strong>${notice}</strong></p>`}${waitingList(operator, before)}`
 }
 
-function waitingList(runtime: Runtime, before: string | null): Markup {
-  const waiting = runtime.approvals.list('pending', { limit: pageLength, ...(before !== null && { before }) })
+function waitingList(operator: Operator, before: string | null): Markup {
+  const waiting = operator.approvals.list('pending', { limit: pageLength, ...(before !== null && { before }) })
   if (waiting.length === 0)
     return html`<h1>${before === null ? 'Nothing waits for you' : 'No older ones'}</h1>
       <p>This page looks again every five seconds.</p>`
-  return listMarkup(waiting, runtime.approvals.count('pending'))
+  return listMarkup(waiting, operator.approvals.count('pending'))
 }
 
 function show(approval: Approval, formToken: string): Markup {

@@ -1,7 +1,7 @@
 import type { Approval, ApprovalHead, TextPart } from '../../contracts/approval.ts'
 import { printableInline, diffRows, oneLine, restLines, signedRow, wordsOf } from '../../text/printable.ts'
 import { rowsOf, signedRows, type DiffRow } from '../../text/rows.ts'
-import type { Runtime } from '../../contracts/runtime.ts'
+import type { Operator } from '../../contracts/operator.ts'
 import type { CardChange } from '../../contracts/tool.ts'
 import { html, type Markup } from './html.ts'
 
@@ -34,10 +34,10 @@ export function unreadChoice({ whole }: Pick<Approval, 'whole'>): Markup {
 }
 
 /** One part of the full text of a change, and the way to the next. */
-export async function textMarkup(runtime: Runtime, id: string, query: URLSearchParams): Promise<Markup | undefined> {
+export async function textMarkup(operator: Operator, id: string, query: URLSearchParams): Promise<Markup | undefined> {
   const path = query.get('path') ?? ''
   const from = Number(query.get('from') ?? 0)
-  const part = Number.isSafeInteger(from) && from >= 0 ? await runtime.approvals.text(id, path, from) : undefined
+  const part = Number.isSafeInteger(from) && from >= 0 ? await operator.approvals.text(id, path, from) : undefined
   if (!part) return undefined
   const next = `/approvals/${id}/text?path=${encodeURIComponent(path)}&from=${part.next ?? ''}`
   return html`<p><a href="/approvals/${id}">Back to the question</a></p>

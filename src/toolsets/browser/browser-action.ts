@@ -2,8 +2,7 @@ import Type from 'typebox'
 import { Fault } from '../../contracts/faults/fault.ts'
 import { closed, named } from '../../contracts/shapes.ts'
 import { tooLarge } from '../../host/files.ts'
-import { pageFault } from '../../host/browser/faults.ts'
-import { defineTool, type BrowserUse } from './use.ts'
+import { defineTool, pageFault, type BrowserUse } from './use.ts'
 
 const local = '^https?://(localhost|127\\.0\\.0\\.1)(:[0-9]+)?(/.*)?$'
 const needs = (action: string, field: string) => ({
@@ -41,7 +40,7 @@ export const browserAction = defineTool({
     },
     closed,
   ),
-  faults: ['policy', 'preview', 'timeout', 'path-denied', 'bad-input', 'too-large'],
+  faults: ['policy', 'preview', 'page-crashed', 'element-not-found', 'page-timeout', 'path-denied', 'bad-input', 'too-large'],
   examples: [],
   developer: true,
   waits: true,
@@ -74,7 +73,7 @@ export const browserAction = defineTool({
     }
     const target = pictureAt(path ?? '', use)
     const bytes = await visit.page.screenshot({ type: 'png', timeout: timeoutMs }).catch((cause: unknown) => {
-      throw pageFault(cause, visit.page.url())
+      throw pageFault(cause, visit.page.url(), visit.page.isClosed())
     })
     if (bytes.length > files.maxBytes) throw tooLarge(target, bytes.length, files.maxBytes)
     await call.change([{ path: target, content: bytes, binary: true }])

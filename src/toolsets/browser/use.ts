@@ -10,4 +10,6 @@ export interface BrowserUse {
   timeoutMs: number
 }
 
+export { pageFault } from '../../host/browser/faults.ts'
+
 export const defineTool = toolsUsing<BrowserUse>('browser')

@@ -1,10 +1,9 @@
 import Type from 'typebox'
 import { Fault } from '../../contracts/faults/fault.ts'
 import { closed, DiffShape, named } from '../../contracts/shapes.ts'
-import { textChange } from '../../host/text-change.ts'
 import { decodeText, encodeText, tooLarge } from '../../host/files.ts'
 import { withPlainLineEnds } from './line-ends.ts'
-import { defineTool, type FileUse } from './use.ts'
+import { defineTool, textChange, type FileUse } from './use.ts'
 
 export const replaceInFile = defineTool({
   name: 'replace_in_file',
@@ -92,7 +91,8 @@ async function replaced(
 ): Promise<{ before: string; after: string; count: number }> {
   if (input.find === '') throw new Fault('bad-input', 'find is empty', { hint: 'Say which text to replace.' })
   encodeText(input.replace, input.path)
-  const before = decodeText(use.files.read(input.path), input.path)
+  const bytes = use.files.read(input.path)
+  const before = decodeText(bytes, input.path)
   const { text: after, count } = await withPlainLineEnds(before, (text, toPlain) => {
     const find = toPlain(input.find)
     const pattern = patternOf(find, input.flags, text)
@@ -107,7 +107,7 @@ async function replaced(
         timeoutMs: use.regexTimeoutMs,
       })
     const parts = text.split(find)
-    const size = Buffer.byteLength(text) + (parts.length - 1) * Buffer.byteLength(input.replace)
+    const size = bytes.length + (parts.length - 1) * Buffer.byteLength(input.replace)
     if (size > use.files.maxBytes * 4) throw tooLarge(input.path, size, use.files.maxBytes)
     return { text: parts.join(toPlain(input.replace)), count: parts.length - 1 }
   })

@@ -31,7 +31,7 @@ export const restoreSnapshot = defineTool({
     const snapshot = kept.get(snapshotId)
     if (!snapshot || formOf(snapshot) !== 'file')
       throw new Fault('not-found', `No such snapshot of a file: ${snapshotId}`, {
-        hint: 'list_snapshots shows what is kept.',
+        hint: (name) => `${name('list_snapshots')} shows what is kept.`,
       })
     const { path } = snapshot
     // A state kept under looser rules, or let through to one session, is shown to nobody else.

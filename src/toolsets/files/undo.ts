@@ -9,10 +9,8 @@ import { formOf, sameMode, sameState, type Snapshot } from '../../contracts/snap
 import { each, runInSlices, openPace, type Steps } from '../../text/steps.ts'
 import type { FileChange } from '../../contracts/tool.ts'
 import type { DiffCall, Diffs } from '../../host/diffs.ts'
-import { readableText } from '../../host/stage/readable-text.ts'
-import { contentAt, pathStateInSteps, type PathState } from '../../host/path-state.ts'
-import { closeRoot, openRoot, type Root } from '../../host/walk.ts'
-import { defineTool, type FileUse } from './use.ts'
+import type { PathState } from '../../host/path-state.ts'
+import { defineTool, readableText, type FileUse } from './use.ts'
 
 type Target = Omit<Static<typeof Wanted>, 'dryRun'>
 
@@ -62,15 +60,12 @@ export const undo = defineTool({
     })),
   async execute(input, use, call) {
     const { steps, shown } = await runInSlices(plan(input, use))
-    const backs = await withProjectOpen(use, async (root) => {
-      const found: Back[] = []
-      const pace = openPace()
-      for (const step of steps) {
-        found.push(await prepare(step, use, root, call))
-        if (pace.due()) await pace.turn()
-      }
-      return found
-    })
+    const backs: Back[] = []
+    const pace = openPace()
+    for (const step of steps) {
+      backs.push(await prepare(step, use, call))
+      if (pace.due()) await pace.turn()
+    }
     if (!input.dryRun) await call.change(backs.map((back) => back.change))
     return {
       applied: !input.dryRun,
@@ -158,12 +153,11 @@ interface Back {
   diff: LineDiff
 }
 
-async function prepare(step: Step, { files, kept, diffs }: FileUse, root: Root, call: DiffCall): Promise<Back> {
-  const names = step.path.split('/')
-  const now = await runInSlices(pathStateInSteps(root, names))
+async function prepare(step: Step, { files, kept, diffs, states }: FileUse, call: DiffCall): Promise<Back> {
+  const now = await runInSlices(states.inSteps(step.path))
   if (step.to && !kept.isKept(step.to.id)) gone(step.path, step.to.id, kept)
   const isLarge = Math.max(now?.bytes ?? 0, step.from.bytes, step.to?.bytes ?? 0) > largestInMemory
-  const before = now && !isLarge ? contentAt(root, names) : nothing
+  const before = now && !isLarge ? states.content(step.path) : nothing
   if (!sameState(now, step.from)) {
     if (formOf(step.from) === 'file') mustBeInReach(files, step.path)
     const diff = isLarge ? unshown : await difference(diffs, wrote(step, kept), before, call)
@@ -205,16 +199,6 @@ async function difference(diffs: Diffs, before: Buffer, after: Buffer, call: Dif
   return from && to ? diffs.shown(from.text, to.text, call) : { type: 'line', hunks: [] }
 }
 
-/** The project, held open while it is looked at. Which paths may be used, and which mounts entered, the road judges. */
-async function withProjectOpen<T>({ files }: FileUse, look: (root: Root) => Promise<T>): Promise<T> {
-  const root: Root = { ...openRoot(files.root), mounts: undefined }
-  try {
-    return await look(root)
-  } finally {
-    closeRoot(root)
-  }
-}
-
 /** A file that was swapped for something no tool may touch is refused as such, not shown. */
 function mustBeInReach(files: FileUse['files'], path: string): void {
   try {
@@ -233,7 +217,8 @@ function changedSince({ path, from }: Step, now: PathState | undefined, diff: Li
       ...(bits && { mode: { wrote: from.mode?.toString(8), found: now.mode.toString(8) } }),
       ...(now && from.sha256 !== null && now.form !== formOf(from) && { form: { wrote: formOf(from), found: now.form } }),
     },
-    hint: 'Keep the later change, or bring the older state back by hand with restore_snapshot and write_to_file.',
+    hint: (name) =>
+      `Keep the later change, or bring the older state back by hand with ${name('restore_snapshot')} and ${name('write_to_file')}.`,
   })
 }
 

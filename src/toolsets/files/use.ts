@@ -5,6 +5,7 @@ import type { Snapshot } from '../../contracts/snapshot.ts'
 import type { Steps } from '../../text/steps.ts'
 import type { Diffs } from '../../host/diffs.ts'
 import type { Files } from '../../host/files.ts'
+import type { PathStates } from '../../host/path-state.ts'
 import type { RegexEngine } from '../../host/regex.ts'
 import type { Search } from '../../host/search.ts'
 
@@ -15,6 +16,8 @@ export interface FileUse {
   search: Search
   regex: RegexEngine
   regexTimeoutMs: number
+  /** What stands at a path that is to be taken back. */
+  states: PathStates
   kept: {
     list(limit: number, prefix: string): Snapshot[]
     get(id: string): Snapshot | undefined
@@ -42,5 +45,8 @@ export function readingKept<T>(look: () => T): T {
     })
   }
 }
+
+export { readableText } from '../../host/stage/readable-text.ts'
+export { textChange } from '../../host/text-change.ts'
 
 export const defineTool = toolsUsing<FileUse>('files')

@@ -1,9 +1,8 @@
 import Type from 'typebox'
 import { closed, DiffShape, named } from '../../contracts/shapes.ts'
-import { textChange } from '../../host/text-change.ts'
 import { decodeText, encodeText, tooLarge, type Files } from '../../host/files.ts'
 import { inMannerOf } from './line-ends.ts'
-import { defineTool } from './use.ts'
+import { defineTool, textChange } from './use.ts'
 
 export const writeToFile = defineTool({
   name: 'write_to_file',

@@ -51,7 +51,7 @@ export const shell = defineTool({
     const folder = files.normal(cwd)
     if (folder !== '' && !files.isFolder(folder))
       throw new Fault('not-found', `No such folder: ${cwd}`, {
-        hint: 'cwd is a folder of the project; list_files shows them.',
+        hint: (name) => `cwd is a folder of the project; ${name('list_files')} shows them.`,
       })
     if (command.includes('\0')) throw new Fault('bad-input', 'A command cannot hold a NUL character', { hint: 'Leave it out.' })
     return { argv: ['/bin/sh', '-c', command], cwd: folder, timeoutMs: timeout_seconds * 1_000, outputBytes, network }

@@ -1,7 +1,7 @@
 import type { Effect, Sides } from '../../contracts/stage.ts'
 import { unifiedRowsBy } from '../../text/unified.ts'
 import type { Diffs } from '../../host/diffs.ts'
-import { isText } from '../../host/stage/readable-text.ts'
+import { isText } from './use.ts'
 
 const largestText = 2_097_152
 const longestPatch = 16_777_216

@@ -13,4 +13,6 @@ export interface SkillsUse {
   environment: Readonly<Record<string, string | undefined>>
 }
 
+export { isText } from '../../host/stage/readable-text.ts'
+
 export const defineTool = toolsUsing<SkillsUse>('skills')

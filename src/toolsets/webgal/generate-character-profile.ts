@@ -3,11 +3,10 @@ import { Fault } from '../../contracts/faults/fault.ts'
 import { parseJson } from '../../contracts/json.ts'
 import { closed, named } from '../../contracts/shapes.ts'
 import { openPace } from '../../text/steps.ts'
-import { textChange } from '../../host/text-change.ts'
 import type { Files } from '../../host/files.ts'
 import { short } from './finding.ts'
 import { openGame, rootOf } from './game.ts'
-import { defineTool } from './use.ts'
+import { defineTool, textChange } from './use.ts'
 
 interface Character {
   name: string
@@ -55,7 +54,8 @@ export const generateCharacterProfile = defineTool({
     if (at.is !== 'there')
       throw new Fault('not-found', `No such picture in game/figure: ${input.imageFile}`, {
         details: { imageFile: input.imageFile, ...('nearest' in at && { nearest: at.nearest }) },
-        hint: 'nearest' in at ? `The nearest is ${at.nearest}.` : 'list_project_resources shows what is there.',
+        hint:
+          'nearest' in at ? `The nearest is ${at.nearest}.` : (name) => `${name('list_project_resources')} shows what is there.`,
       })
     const path = fileOf(files)
     const before = textOf(files, path)

@@ -30,7 +30,7 @@ export const previewScene = defineTool({
     },
     { ...named('preview_scene', 'response'), ...closed },
   ),
-  faults: ['preview', 'timeout', 'policy', 'path-denied', 'bad-input'],
+  faults: ['preview', 'page-crashed', 'page-timeout', 'policy', 'path-denied', 'bad-input'],
   examples: [],
   touches: ({ scenePath }, { files }) => [{ path: sceneOf(scenePath, rootOf(files)).path, access: 'read' }],
   async execute({ scenePath, line = 1 }, { files, preview }, call) {

@@ -14,4 +14,6 @@ export interface WebgalUse {
   preview: Pick<Preview, 'show'>
 }
 
+export { textChange } from '../../host/text-change.ts'
+
 export const defineTool = toolsUsing<WebgalUse>('webgal')

@@ -2,7 +2,7 @@ import { userInfo } from 'node:os'
 import type { Approval, ApprovalHead } from '../../../contracts/approval.ts'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import { printableInline, noteRows, restLines, quotedName, signedRow } from '../../../text/printable.ts'
-import type { Runtime } from '../../../contracts/runtime.ts'
+import type { Operator } from '../../../contracts/operator.ts'
 import type { Command } from '../command.ts'
 import {
   ago,
@@ -99,7 +99,7 @@ stops or twelve hours have passed.`,
 
 const pageLength = 50
 
-function list(runtime: Runtime, options: Record<string, string | boolean | undefined>, json: boolean): void {
+function list(runtime: Operator, options: Record<string, string | boolean | undefined>, json: boolean): void {
   const { limit: given, before, all } = options
   const limit = given === undefined ? pageLength : Number(given)
   if (!Number.isInteger(limit) || limit < 1)
@@ -115,7 +115,7 @@ function list(runtime: Runtime, options: Record<string, string | boolean | undef
 const longestLine = 262_144
 
 /** All of one change, a part at a time, however large it is. */
-async function printText(runtime: Runtime, id: string, path: string): Promise<void> {
+async function printText(runtime: Operator, id: string, path: string): Promise<void> {
   let part = await runtime.approvals.text(id, path)
   const card = part ? undefined : runtime.approvals.get(id)?.card
   const change = card?.changes.find((one) => one.path === path)
@@ -151,7 +151,7 @@ function behindBar(lines: readonly string[], signed: boolean): string {
   return lines.flatMap((line) => paintedRows(signedRow(line), columns(), '| ')).join('\n')
 }
 
-async function printRest(runtime: Runtime, { id, card }: Approval): Promise<void> {
+async function printRest(runtime: Operator, { id, card }: Approval): Promise<void> {
   for (const { path, unshown } of card.changes)
     if (unshown) {
       say(`\n${bold(folded(quotedName(path)))}`)

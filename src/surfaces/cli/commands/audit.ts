@@ -1,3 +1,4 @@
+import type { Operator } from '../../../contracts/operator.ts'
 import type { AuditLine } from '../../../contracts/audit.ts'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Command, Invocation } from '../command.ts'
@@ -68,9 +69,7 @@ the next: all of these commands read them as one. Closed files stay until you sa
   },
 }
 
-type Runtime = ReturnType<Invocation['open']>
-
-async function verify({ json, options }: Invocation, runtime: Runtime): Promise<number> {
+async function verify({ json, options }: Invocation, runtime: Operator): Promise<number> {
   const wanted = options['anchor']
   const anchors =
     typeof wanted !== 'string'
@@ -95,7 +94,7 @@ async function verify({ json, options }: Invocation, runtime: Runtime): Promise<
   return verdict.whole ? 0 : 1
 }
 
-function anchor({ json, options }: Invocation, runtime: Runtime): number {
+function anchor({ json, options }: Invocation, runtime: Operator): number {
   const to = options['to']
   const anchored = typeof to === 'string' ? runtime.audit.keepAnchor(to) : { project: runtime.project, ...runtime.audit.head() }
   if (json) say(JSON.stringify(anchored))
@@ -106,7 +105,7 @@ function anchor({ json, options }: Invocation, runtime: Runtime): number {
   return 0
 }
 
-async function renew({ json, options }: Invocation, runtime: Runtime): Promise<number> {
+async function renew({ json, options }: Invocation, runtime: Operator): Promise<number> {
   const verdict = await runtime.audit.check()
   if (verdict.whole)
     throw new Fault('conflict', 'The log is intact; there is nothing to renew', {
@@ -145,7 +144,7 @@ function wantedBy({ options }: Invocation): Wanted {
   }
 }
 
-function show(invocation: Invocation, runtime: Runtime): number {
+function show(invocation: Invocation, runtime: Operator): number {
   const limit = Number(invocation.options['limit'] ?? 30)
   if (!Number.isInteger(limit) || limit < 1) throw new Fault('bad-input', '--limit must be a whole number above 0', {})
   const { fits, holding } = wantedBy(invocation)
@@ -179,7 +178,7 @@ function pathsOf(line: AuditLine): string {
 }
 
 /** Follows until it is told to stop. Whoever reads slowly is not written ahead of: the log is read on from where it stands. */
-async function tail(invocation: Invocation, runtime: Runtime): Promise<number> {
+async function tail(invocation: Invocation, runtime: Operator): Promise<number> {
   const { fits } = wantedBy(invocation)
   const from = Math.max(1, runtime.audit.head().seq - 9)
   const show = async (lines: AuditLine[]): Promise<void> => {
@@ -199,7 +198,7 @@ async function print(text: string): Promise<void> {
   if (!process.stdout.write(`${text}\n`)) await new Promise((resolve) => process.stdout.once('drain', resolve))
 }
 
-async function exportAll(runtime: Runtime): Promise<number> {
+async function exportAll(runtime: Operator): Promise<number> {
   for (const line of runtime.audit.lines()) await print(JSON.stringify(line))
   const head = runtime.audit.head()
   process.stderr.write(`${dim(`head: line ${head.seq}, ${head.hash}`)}\n`)

@@ -1,7 +1,7 @@
 import { text as readAll } from 'node:stream/consumers'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import { noteRows, restLines } from '../../../text/printable.ts'
-import type { Runtime } from '../../../contracts/runtime.ts'
+import type { Operator } from '../../../contracts/operator.ts'
 import type { Command } from '../command.ts'
 import { printableBlock, bold, oneLine, printable, progressBar, renderChange, say, warn, warnFolded, yellow } from '../print.ts'
 import { columns } from '../screen-rows.ts'
@@ -65,7 +65,7 @@ function parseInput(text: string): unknown {
 }
 
 /** A person at this very terminal can answer here; elsewhere the call waits for an answer from another one. */
-async function askHere(runtime: Runtime, id: string): Promise<void> {
+async function askHere(runtime: Operator, id: string): Promise<void> {
   const approval = runtime.approvals.get(id)
   if (!approval) return
   const width = columns(undefined, process.stderr)

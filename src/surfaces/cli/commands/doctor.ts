@@ -1,3 +1,4 @@
+import { errorBodyOf } from '../../../contracts/faults/contract-000.ts'
 import { asFault } from '../../../contracts/faults/fault.ts'
 import type { Command } from '../command.ts'
 import { printableBlock, bold, green, oneLine, red, say, size, table, yellow } from '../print.ts'
@@ -28,8 +29,8 @@ export const doctor: Command = {
       settings = [...runtime.settings]
       ignored = runtime.projectSettings?.ignored ?? []
       add('project', 'good', `${runtime.project}, ${runtime.config.mode} mode, ${runtime.tools.length} tools`)
-      const bytes = await dependencies.toolListBytes(runtime)
       const listed = runtime.listed()
+      const bytes = await dependencies.toolListBytes(listed)
       add(
         'tool list',
         'good',
@@ -96,8 +97,8 @@ export const doctor: Command = {
       add('approvals', waiting ? 'note' : 'good', waiting ? `${waiting} wait for you: handrail approvals list` : 'none pending')
       await runtime.close()
     } catch (thrown) {
-      const fault = asFault(thrown)
-      add('project', 'bad', `${fault.message}${fault.hint ? ` — ${fault.hint}` : ''}`)
+      const { message, hint } = errorBodyOf(asFault(thrown)).error
+      add('project', 'bad', `${message}${hint ? ` — ${hint}` : ''}`)
     }
     if (json)
       say(JSON.stringify({ findings, settings: settings.map(({ key, value, origin }) => ({ key, value, origin })), ignored }))

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import { grantKinds, type Grant } from '../../../contracts/grant.ts'
-import type { Operator } from '../../../contracts/runtime.ts'
+import type { Operator } from '../../../contracts/operator.ts'
 import type { Session } from '../../../contracts/session.ts'
 import type { Command, Invocation } from '../command.ts'
 import { ago, green, oneLine, printable, say, table, warn } from '../print.ts'

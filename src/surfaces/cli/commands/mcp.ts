@@ -19,7 +19,7 @@ stays small. Nothing but JSON-RPC goes to stdout; messages for people go to stde
     const leave = (): void => void runtime.close().finally(() => process.exit(0))
     process.once('SIGTERM', leave)
     process.once('SIGINT', leave)
-    await dependencies.serveMcpStdio(runtime)
+    await dependencies.serveMcpStdio(runtime.gate, runtime.forms)
     await runtime.close()
     return 0
   },

@@ -1,3 +1,4 @@
+import { errorCodesOf } from '../../../contracts/faults/contract-000.ts'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Command } from '../command.ts'
 import { bold, oneLine, say, table } from '../print.ts'
@@ -41,7 +42,8 @@ export const tools: Command = {
         throw new Fault('not-found', `No such tool: ${name}`, {
           hint: `There are: ${runtime.tools.map((one) => one.name).join(', ')}.`,
         })
-      const { title, description, input, output, errors, examples } = tool
+      const { title, description, input, output, faults, examples } = tool
+      const errors = errorCodesOf(faults)
       if (json) say(JSON.stringify({ name, title, description, input, output, errors, examples }))
       else {
         say(

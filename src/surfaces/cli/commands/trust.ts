@@ -1,6 +1,6 @@
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { ProjectSettings } from '../../../contracts/project-settings.ts'
-import type { Operator } from '../../../contracts/runtime.ts'
+import type { Operator } from '../../../contracts/operator.ts'
 import type { Command } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { bold, dim, green, printable, say, warn, yellow } from '../print.ts'

@@ -1,5 +1,5 @@
 import { Fault } from '../../../contracts/faults/fault.ts'
-import type { Runtime } from '../../../contracts/runtime.ts'
+import type { Operator } from '../../../contracts/operator.ts'
 import type { Command } from '../command.ts'
 import { bold, dim, green, oneLine, progressBar, red, say, table, yellow } from '../print.ts'
 import { folded } from '../screen-rows.ts'
@@ -87,7 +87,7 @@ Messages are Chinese unless --lang EN or HANDRAIL_LANG=EN.`,
 }
 
 /** As a person, over the same road as everybody. */
-async function ask<T>(runtime: Runtime, tool: string, input: object): Promise<T> {
+async function ask<T>(runtime: Operator, tool: string, input: object): Promise<T> {
   const bar = progressBar(tool)
   try {
     const caller = { surface: 'cli', client: 'handrail-cli', session: 'cli-webgal', role: 'person' } as const
@@ -146,7 +146,7 @@ function summary(report: Report, json: boolean): number {
   return 0
 }
 
-async function graph(runtime: Runtime, options: Record<string, string | boolean | undefined>, json: boolean): Promise<number> {
+async function graph(runtime: Operator, options: Record<string, string | boolean | undefined>, json: boolean): Promise<number> {
   const format = options['svg'] === true ? 'svg' : options['mermaid'] === true ? 'mermaid' : 'json'
   const found = await ask<Graph>(runtime, 'scene_graph', { format })
   if (json) say(JSON.stringify(found))

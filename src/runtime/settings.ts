@@ -1,15 +1,15 @@
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, relative } from 'node:path'
-import { loadConfig, type LoadedConfig } from './config/load.ts'
-import type { Config } from './contracts/config.ts'
-import { Fault, asFault } from './contracts/faults/fault.ts'
-import type { ProjectSettings } from './contracts/project-settings.ts'
-import type { RuntimeOptions } from './contracts/runtime.ts'
-import { readSettingsFile, stampOf, type SettingsFile } from './host/settings-file.ts'
-import type { StateFolder } from './host/state-folder.ts'
-import { namesWithin } from './host/state-place.ts'
-import { closeRoot, openRoot, type Root } from './host/walk.ts'
-import { openTrust, trustFile, type TrustStore } from './stores/trust.ts'
+import { loadConfig, type LoadedConfig } from '../config/load.ts'
+import type { Config } from '../contracts/config.ts'
+import { Fault, asFault } from '../contracts/faults/fault.ts'
+import type { ProjectSettings } from '../contracts/project-settings.ts'
+import type { RuntimeOptions } from '../contracts/runtime.ts'
+import { readSettingsFile, stampOf, type SettingsFile } from '../host/settings-file.ts'
+import type { StateFolder } from '../host/state-folder.ts'
+import { namesWithin } from '../host/state-place.ts'
+import { closeRoot, openRoot, type Root } from '../host/walk.ts'
+import { openTrust, trustFile, type TrustStore } from '../stores/trust.ts'
 
 const file = 'handrail.config.json'
 
@@ -30,9 +30,14 @@ export interface LoadedSettings {
 
 /**
  * Reads every layer of settings. The project's file is read once: the bytes that are parsed are the bytes whose digest is looked up
- * among what the person trusted. `fault` says why that file cannot be used; the stand-in counts in its place, and never loosens.
+ * among what the person trusted. Where that file cannot be used the stand-in counts in its place, and never loosens.
  */
-export function loadSettings(project: Root, state: StateFolder, options: RuntimeOptions, fault?: unknown): LoadedSettings {
+export function loadSettings(
+  project: Root,
+  state: StateFolder,
+  options: RuntimeOptions,
+  standIn?: { fault: unknown; text: string },
+): LoadedSettings {
   const environment = options.environment ?? process.env
   // As the XDG specification has it, a relative path does not count: it would lie wherever we were started, which may be the project.
   const absolute = (path = ''): string | undefined => (isAbsolute(path) ? path : undefined)
@@ -42,11 +47,11 @@ export function loadSettings(project: Root, state: StateFolder, options: Runtime
   const files = [user, own, join(state.path, trustFile)]
   const stamp = stampOf(files)
   const trust = openTrust(state, project.path)
-  const found = fault === undefined ? readSettingsFile(own, file) : undefined
+  const found = standIn ? undefined : readSettingsFile(own, file)
   const trusted = found && trust.find(found.digest)
   const loaded = loadConfig({
     user: readSettingsFile(user, user),
-    project: fault === undefined ? found : { name: file, text: options.standIn ?? '{}' },
+    project: standIn ? { name: file, text: standIn.text } : found,
     environment,
     flags: options.flags ?? {},
     trusted: trusted?.loosenings ?? [],
@@ -60,7 +65,7 @@ export function loadSettings(project: Root, state: StateFolder, options: Runtime
     personal: namesWithin(dirname(user), project.path),
     files,
     stamp,
-    project: found || fault !== undefined ? aboutProject(own, found, loaded, fault) : undefined,
+    project: found || standIn ? aboutProject(own, found, loaded, standIn?.fault) : undefined,
     trust,
   }
 }

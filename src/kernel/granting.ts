@@ -1,0 +1,129 @@
+import { Fault } from '../contracts/faults/fault.ts'
+import { scopesOf, type Grant } from '../contracts/grant.ts'
+import type { Operator } from '../contracts/operator.ts'
+import type { Session } from '../contracts/session.ts'
+import { secretOn } from '../text/secret-files.ts'
+import type { AuditPort, GrantPort } from './ports.ts'
+import { scrub } from './redacted-input.ts'
+
+/** How long a grant counts, where the person says nothing else. */
+const grantTtlMs = 12 * 3_600_000
+
+const scopeWords: Record<Grant['scope'], string> = { once: 'once', session: 'for a session', always: 'for good' }
+
+type Offered = Session & { refused: boolean }
+
+/** What is kept of it, and what the machine does for it. */
+export interface GrantingPorts {
+  grants: {
+    give(given: Omit<Grant, 'id' | 'givenAt'>, record: (grant: Grant) => void): Grant
+    list(): Grant[]
+    revoke(id: string, record: (grant: Grant) => void): Grant | undefined
+    holds(kind: Grant['kind'], session: string, subject: string): boolean
+    use(kind: Grant['kind'], session: string, subject: string): boolean
+  }
+  audit: Pick<AuditPort, 'write'>
+  sessions: {
+    get(id: string): Session | undefined
+    since(time: number, most: number): Session[]
+    refusedAt(path: string, most: number): Session[]
+  }
+  secrets: {
+    /** Does it with these secrets at hand. */
+    letThrough<T>(paths: ReadonlySet<string>, act: () => T): T
+    isLetThrough(path: string): boolean
+    /** The path in its written-down form; throws where it may not be used. */
+    normal(path: string): string
+    /** Whether the file there is kept from agents for what it holds. */
+    isSecretByContent(path: string): boolean
+  }
+}
+
+/** What the person lets sessions do: given and taken back by them, used by the kernel. */
+export function granting({ grants, audit, sessions, secrets }: GrantingPorts): { person: Operator['grants']; kernel: GrantPort } {
+  const line =
+    (event: 'grant.given' | 'grant.revoked', by: string) =>
+    ({ id, kind, scope, subject, session, expiresAt }: Grant) => {
+      const until = expiresAt === null ? null : new Date(expiresAt).toISOString()
+      const details = { grant: id, kind, scope, path: scrub(subject), until }
+      audit.write({ event, ...(session !== null && { session }), by, details }, true)
+    }
+  const person: Operator['grants'] = {
+    list: grants.list,
+    give({ kind, subject, scope = 'session', session, by, ttlMs = grantTtlMs }) {
+      if (!scopesOf[kind].includes(scope))
+        throw new Fault('bad-input', `"${kind}" is granted ${scopesOf[kind].map((one) => scopeWords[one]).join(' or ')}`, {
+          hint: 'Secrets are never granted for good, and one change is what a yes is for.',
+        })
+      const plain = grantable(kind, subject, secrets)
+      const given = { kind, scope, subject: plain, by }
+      if (scope === 'always') return grants.give({ ...given, session: null, expiresAt: null }, line('grant.given', by))
+      const whose = session === undefined ? theOnly(whoMayMean(plain, sessions), kind, plain) : sessions.get(session)
+      if (whose === undefined)
+        throw new Fault('not-found', session === undefined ? 'No session to grant it to' : `No such session: ${session}`, {
+          hint: '`handrail sessions` lists them.',
+        })
+      const grant = grants.give({ ...given, session: whose.id, expiresAt: Date.now() + ttlMs }, line('grant.given', by))
+      return { ...grant, client: whose.client, surface: whose.surface }
+    },
+    revoke(id, by) {
+      const revoked = grants.revoke(id, line('grant.revoked', by))
+      if (revoked) return revoked
+      throw new Fault('not-found', `No such grant: ${id}`, { hint: '`handrail grants list` shows those in force.' })
+    },
+  }
+  const kernel: GrantPort = {
+    mayChange: (session, path) => grants.holds('runs', session, path),
+    letChange(session, paths, approval) {
+      const given = { kind: 'runs', scope: 'session', session, by: approval, expiresAt: Date.now() + grantTtlMs } as const
+      for (const subject of paths) grants.give({ ...given, subject }, line('grant.given', approval))
+    },
+    reading(path, { id, session }, act) {
+      const plain = plainly(path)
+      if (!grants.use('secret', session, plain)) return act()
+      audit.write({ event: 'grant.used', call: id, session, details: { kind: 'secret', path: scrub(plain) } })
+      return secrets.letThrough(new Set([plain]), act)
+    },
+    letsRead: secrets.isLetThrough,
+  }
+  return { person, kernel }
+}
+
+/** How many sessions a person is shown to choose from. */
+const mostOffered = 10
+
+/** Whom a person may mean: who was refused the file comes first, then whoever was at work last. */
+function whoMayMean(path: string, sessions: GrantingPorts['sessions']): Offered[] {
+  const live = sessions.since(Date.now() - grantTtlMs, mostOffered)
+  const refused = sessions.refusedAt(path, mostOffered)
+  const others = (live.length ? live : sessions.since(0, mostOffered)).filter(({ id }) => !refused.some((one) => one.id === id))
+  return [...refused.map((one) => ({ ...one, refused: true })), ...others.map((one) => ({ ...one, refused: false }))]
+}
+
+/** Nobody guesses whose a grant is: a client that opens a session at the right moment would get it. */
+function theOnly(offered: Offered[], kind: Grant['kind'], path: string): Offered | undefined {
+  const [first, ...more] = offered
+  if (!first || more.length === 0) return first
+  const why = first.refused ? 'was refused it last' : 'called last'
+  throw new Fault('bad-input', 'Several sessions are there; say whose the grant shall be', {
+    details: { sessions: offered.slice(0, mostOffered) },
+    hint: `${first.client} over ${first.surface} ${why}: handrail grants allow ${kind} ${path} --session ${first.id}`,
+  })
+}
+
+/** The path of a grant in its written-down form; throws where there is nothing to let through, or nobody may. */
+function grantable(kind: Grant['kind'], path: string, secrets: GrantingPorts['secrets']): string {
+  const normal =
+    kind === 'secret' ? secrets.letThrough(new Set([plainly(path)]), () => secrets.normal(path)) : secrets.normal(path)
+  if (kind === 'secret' && secretOn(normal.split('/')) === undefined && !secrets.isSecretByContent(normal))
+    throw new Fault('bad-input', `${normal} is not kept from anybody`, { hint: 'Agents can read it as it is.' })
+  return normal
+}
+
+/** A path without what means nothing in it. */
+export function plainly(path: string): string {
+  return path
+    .split('/')
+    .filter((name) => name !== '' && name !== '.')
+    .join('/')
+}

@@ -1,0 +1,149 @@
+import type { ClientForms } from '../contracts/client-forms.ts'
+import type { Caller } from '../contracts/call.ts'
+import type { AgentCaller, AgentGate } from '../contracts/gate.ts'
+import type { Operator } from '../contracts/operator.ts'
+import { anchorsIn, keepAnchor } from '../host/anchors.ts'
+import { bringsOldState } from '../host/state-project.ts'
+import { openPruning } from '../stores/prune.ts'
+import { trusting } from '../stores/trust.ts'
+import { scrub } from '../text/redact/scrub.ts'
+import { version } from '../version.ts'
+import type { InForce } from './in-force.ts'
+import type { Live } from './live.ts'
+import type { Machine } from './machine.ts'
+import type { Place } from './place.ts'
+import type { Stores } from './stores.ts'
+
+export interface Behind {
+  place: Place
+  stores: Stores
+  machine: Machine
+  inForce: InForce
+  live: Live
+  call: Operator['call']
+  approvals: Operator['approvals']
+  grants: Operator['grants']
+  forms: ClientForms
+  recover: () => Promise<void>
+}
+
+/** So many states are offered to whoever fills in an address. */
+const mostIds = 1_000
+
+/** What agents' surfaces are handed. It is an object of its own: there is nothing of the person's behind it, whatever anybody casts it to. */
+export function gateTo({ stores: { audit, sessions, snapshots }, inForce: { now }, live, call }: Behind): AgentGate {
+  return {
+    version,
+    get notice() {
+      return now().settings.project?.says
+    },
+    get waits() {
+      const { answerWithinMs, approvalWaitMs } = now().settings.config.limits
+      return { answerWithinMs, approvalWaitMs }
+    },
+    get tools() {
+      return now().kernel.tools
+    },
+    listed: () => now().listed(),
+    offers: (tool) => now().kernel.offers(tool),
+    accepts: (tool, input) => now().kernel.accepts(tool, input),
+    onToolsChanged: live.onToolsChanged,
+    openSession(session) {
+      const client = scrub(session.client)
+      if (sessions.open({ ...session, client }))
+        audit.note({ event: 'session.opened', session: session.id, surface: session.surface, client })
+    },
+    call: (name, input, caller, options) => call(name, input, asAgent(caller), options),
+    events: (session, wanted, listener) =>
+      audit.subscribe(wanted, (lines, upTo) =>
+        listener(
+          lines.filter((line) => line.session === session),
+          upTo,
+        ),
+      ),
+    onNews: (listener) =>
+      audit.subscribe(
+        { events: (event) => event !== 'call.read', onLost: () => listener({ log: true, snapshots: true }) },
+        (lines) =>
+          listener({
+            log: lines.length > 0,
+            snapshots: lines.some(({ snapshots: made, event }) => made?.length || event === 'state.imported'),
+          }),
+      ),
+    lastLine: () => audit.head().seq,
+    snapshotIds: () => snapshots.list(mostIds, '').map(({ id }) => id),
+  }
+}
+
+/** Whatever a surface says: nobody is a person here. */
+function asAgent(caller: Caller): AgentCaller {
+  return caller.role === 'agent' ? (caller as AgentCaller) : { ...caller, role: 'agent' }
+}
+
+/** What the person holds. */
+export function operatorOf(behind: Behind, close: () => Promise<void>): Operator {
+  const { place, stores, machine, inForce, call, approvals, grants, forms, recover } = behind
+  const { state, projectLock, db, audit, contents, snapshots, sessions, credentials } = stores
+  const { now } = inForce
+  const gate = gateTo(behind)
+  const project = place.root.path
+  return {
+    gate,
+    forms,
+    project,
+    version,
+    get config() {
+      return now().settings.config
+    },
+    get settings() {
+      return now().settings.settings
+    },
+    get projectSettings() {
+      return now().settings.project
+    },
+    trust: trusting(() => now().settings, audit),
+    state: { base: place.kept.base.path, folder: state.path, ignored: bringsOldState(project) },
+    capabilities: {
+      search: now().search.engine,
+      paths: place.root.method,
+      sqlite: process.getBuiltinModule?.('node:sqlite') ? 'node:sqlite' : '@photostructure/sqlite',
+      browser: machine.web.about,
+      confinement: () => now().reach.stages.confinement(),
+    },
+    get tools() {
+      return gate.tools
+    },
+    listed: gate.listed,
+    offers: gate.offers,
+    call,
+    openSession: gate.openSession,
+    sessions: sessions.list,
+    notes: sessions.notes,
+    approvals,
+    grants,
+    pruning: openPruning({
+      state,
+      contents,
+      db,
+      audit,
+      snapshots,
+      exclusive: (act) =>
+        projectLock.hold(async () => {
+          await recover()
+          return act()
+        }),
+    }),
+    audit: {
+      ...audit,
+      keepAnchor(file) {
+        const anchor = { project, ...audit.head() }
+        keepAnchor(file, anchor)
+        return anchor
+      },
+      anchorsIn: (file) => anchorsIn(file, project),
+    },
+    snapshots: snapshots.list,
+    ...credentials,
+    close,
+  }
+}

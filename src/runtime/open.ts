@@ -1,0 +1,141 @@
+import type { Operator } from '../contracts/operator.ts'
+import type { RuntimeOptions } from '../contracts/runtime.ts'
+import type { Tool } from '../contracts/tool.ts'
+import { isSecretByContent } from '../host/files.ts'
+import { isSecretGranted, withSecretGrants } from '../host/secret-grants.ts'
+import type { Stages } from '../host/stage/stages.ts'
+import { attended } from '../kernel/attended.ts'
+import { openClientForms } from '../kernel/client-forms.ts'
+import { decisions } from '../kernel/decisions.ts'
+import { granting } from '../kernel/granting.ts'
+import { openRecovery } from '../stores/recovery.ts'
+import { allTools, type Uses } from '../toolsets/index.ts'
+import { openClosing, type Closing } from './closing.ts'
+import { operatorOf } from './faces.ts'
+import { openInForce } from './in-force.ts'
+import { notLive, openLive } from './live.ts'
+import { openMachine } from './machine.ts'
+import { openPlace, type Place } from './place.ts'
+import { openReach } from './reach.ts'
+import { loadSettings, type LoadedSettings } from './settings.ts'
+import { settle } from './settled.ts'
+import { openStores } from './stores.ts'
+
+const probeAfterMs = 500
+const lapseEveryMs = 30_000
+/** The tool that starts programs that keep running, and ends them. */
+const startsServers = 'execute_command'
+
+/** Opens the rooms on a project and wires them. `toolsets` is for whoever composes a runtime with tools of their own. */
+export function openRuntime(options: RuntimeOptions, toolsets: (use: Uses) => Tool[] = allTools): Operator {
+  const closing = openClosing()
+  try {
+    return wire(openPlace(options, closing.keep), options, toolsets, closing)
+  } catch (fault) {
+    closing.closeNow()
+    throw fault
+  }
+}
+
+function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => Tool[], { keep, close }: Closing): Operator {
+  const read = (standIn?: { fault: unknown; text: string }): LoadedSettings =>
+    loadSettings(place.root, place.kept.folder, options, standIn)
+  /** With settings that can be used, else with the stand-in; whatever else is wrong is thrown again. */
+  const orStandIn = <T>(text: string | undefined, use: (standIn?: { fault: unknown; text: string }) => T): T => {
+    try {
+      return use()
+    } catch (fault) {
+      if (text === undefined) throw fault
+      return use({ fault, text })
+    }
+  }
+  let settings = orStandIn(options.standIn, read)
+  const config = () => settings.config
+
+  const stages = (): Stages => inForce.now().reach.stages
+  const stores = openStores(place, config, (approval) => stages().forget(approval), keep)
+  const { audit, sessions } = stores
+  const machine = openMachine(
+    place,
+    config,
+    () => {
+      const { preview, policies, limits } = config()
+      const { files } = inForce.now()
+      return { files, preview, allowedHosts: policies.browserAllowedHosts, timeoutMs: limits.browserTimeoutMs }
+    },
+    keep,
+  )
+  const recovery = openRecovery({ ...stores, lock: stores.projectLock })
+  const grants = granting({
+    grants: stores.grants,
+    audit,
+    sessions,
+    secrets: {
+      letThrough: withSecretGrants,
+      isLetThrough: isSecretGranted,
+      normal: (path) => inForce.now().files.normal(path),
+      isSecretByContent: (path) => isSecretByContent(inForce.now().files, path),
+    },
+  })
+  const lasting = { stores, machine, grants: grants.kernel, recover: recovery.again, toolsets }
+  const inForce = openInForce({
+    openReach: (given) => openReach(place, given, machine),
+    settle: (reach, given) => settle(lasting, reach, given),
+  })
+  keep({
+    async close() {
+      await machine.servers.close()
+      await inForce.close()
+    },
+  })
+  const change = (next: LoadedSettings): void => {
+    inForce.change(next)
+    settings = next
+    // A server goes on under the settings it was started with, as long as those of now would let it see what it sees, and let it be ended.
+    if (inForce.now().kernel.offers(startsServers)) void stages().inForce()
+    else void machine.servers.stop('the settings no longer offer what it was started with')
+  }
+  const first = settings
+  orStandIn(options.standIn, (standIn) => change(standIn ? read(standIn) : first))
+  recovery.atStart(stages())
+
+  const live = options.live
+    ? keep(openLive({ inForce, reload: (text) => orStandIn(text, (standIn) => change(read(standIn))), audit }))
+    : notLive
+  // Where a client may well run programs: found out before the first one asks, but after the first answers, which a client waits for.
+  const runsPrograms = (): boolean =>
+    inForce
+      .now()
+      .listed()
+      .some((tool) => tool.program)
+  const probing = setTimeout(() => void (runsPrograms() && stages().confinement()), probeAfterMs).unref()
+  keep({ close: () => clearTimeout(probing) })
+  // A lapse is found by looking, and its stage takes room until then.
+  const lapsing = setInterval(() => stores.approvals.lapse(), lapseEveryMs).unref()
+  keep({ close: () => clearInterval(lapsing) })
+
+  const approvals = decisions({
+    approvals: stores.approvals,
+    audit,
+    stages: { forget: (id) => stages().forget(id), part: (...given) => stages().part(...given) },
+  })
+  const call: Operator['call'] = (name, input, caller, how) => {
+    live.lookAgain()
+    return inForce.during(({ kernel }) => kernel.call(name, input, caller, how))
+  }
+  return operatorOf(
+    {
+      place,
+      stores,
+      machine,
+      inForce,
+      live,
+      call: attended(call, sessions),
+      approvals,
+      grants: grants.person,
+      forms: openClientForms({ policies: () => config().policies, approvals, audit }),
+      recover: recovery.again,
+    },
+    close,
+  )
+}

@@ -1,0 +1,114 @@
+import type { Tool } from '../contracts/tool.ts'
+import { openFiles, type Files } from '../host/files.ts'
+import { pathStatesBelow } from '../host/path-state.ts'
+import { openSearch, type Search } from '../host/search.ts'
+import { openKernel, type Kernel } from '../kernel/kernel.ts'
+import type { GrantPort, Ports } from '../kernel/ports.ts'
+import { redact } from '../text/redact/redact.ts'
+import type { Uses } from '../toolsets/index.ts'
+import { usefulIn } from '../toolsets/useful.ts'
+import type { Machine } from './machine.ts'
+import type { Reach } from './reach.ts'
+import type { LoadedSettings } from './settings.ts'
+import type { Stores } from './stores.ts'
+import { version } from '../version.ts'
+import { openWorld } from './world.ts'
+
+/** What outlasts settings, and is used by whatever is made from them. */
+export interface Lasting {
+  stores: Stores
+  machine: Machine
+  grants: GrantPort
+  recover: () => Promise<void>
+  toolsets: (use: Uses) => Tool[]
+}
+
+/** The runtime as one reading of the settings makes it: cheap to make, and a call ends under the one it began with. */
+export interface Settled {
+  readonly settings: LoadedSettings
+  readonly reach: Reach
+  readonly files: Files
+  readonly search: Search
+  readonly kernel: Kernel
+  listed(): readonly Tool[]
+}
+
+export function settle({ stores, machine, grants, recover, toolsets }: Lasting, reach: Reach, settings: LoadedSettings): Settled {
+  const { config } = settings
+  const { limits } = config
+  const { root, rules, stages } = reach
+  const { audit, approvals, sessions, snapshots } = stores
+  const { diffs, regex } = machine
+  const files = openFiles(root, rules, limits.maxReadBytes)
+  const search = openSearch({
+    root,
+    rules,
+    files,
+    forbidden: ['.handrail', ...reach.forbidden],
+    regex,
+    timeoutMs: limits.searchTimeoutMs,
+    ripgrep: machine.ripgrep,
+  })
+  const isUseful = usefulIn(files, config)
+  const listed = (): Tool[] => kernel.tools.filter(isUseful)
+  const tools = toolsets({
+    files: { files, diffs, search, regex, regexTimeoutMs: limits.regexTimeoutMs, states: pathStatesBelow(root), kept: snapshots },
+    session: {
+      facts: factsFrom(settings, root.path),
+      confinement: stages.confinement,
+      unlisted: () => kernel.tools.filter((tool) => !isUseful(tool)).map((tool) => tool.name),
+      note: (note) => sessions.note({ ...note, text: redact(note.text) }),
+    },
+    records: { audit },
+    webgal: { files, diffs, lang: config.lang, extraCommands: config.webgalCommands, preview: machine.web.preview },
+    browser: {
+      files,
+      pages: machine.web.pages,
+      screenshotDir: config.browser.screenshotDir,
+      timeoutMs: limits.browserTimeoutMs,
+    },
+    shell: { files, commandTimeoutMs: limits.commandTimeoutMs },
+    skills: { files, diffs, programs: machine.programs, python: machine.python, environment: machine.environment },
+  })
+  const ports: Ports = {
+    audit,
+    approvals: {
+      ...approvals,
+      move(id, from, to) {
+        const moved = approvals.move(id, from, to)
+        if (moved && to === 'void') stages.forget(id)
+        return moved
+      },
+    },
+    sessions,
+    grants,
+    idempotency: stores.idempotency,
+    world: openWorld(reach, files, stores, recover),
+    stages,
+    evidence: stores.evidence,
+    diffs: {
+      count: async (before, after, call) => (await diffs.measure(before, after, { lines: 0, characters: 0 }, call)).lines,
+    },
+  }
+  const kernel = openKernel(tools, config, ports, machine.traffic)
+  return { settings, reach, files, search, kernel, listed }
+}
+
+function factsFrom({ config, project }: LoadedSettings, root: string): Uses['session']['facts'] {
+  const { policies, limits, mode, browser } = config
+  return {
+    projectRoot: root,
+    snapshotRetention: limits.snapshotRetention,
+    forbiddenDirs: policies.forbiddenDirs,
+    maxReadBytes: limits.maxReadBytes,
+    projectSettings: project?.says === undefined ? undefined : { ignored: project.ignored.length, says: project.says },
+    version,
+    mode,
+    browser: {
+      allowedHosts: policies.browserAllowedHosts,
+      timeoutMs: limits.browserTimeoutMs,
+      screenshotDir: browser.screenshotDir,
+    },
+    execution: { allowedCommands: policies.allowedCommands, timeoutMs: limits.commandTimeoutMs, workingDir: root },
+  }
+}

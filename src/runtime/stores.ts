@@ -1,0 +1,96 @@
+import type { Config } from '../contracts/config.ts'
+import { openDatabase } from '../host/database.ts'
+import { openFiles } from '../host/files.ts'
+import { headName, headsFolder } from '../host/heads.ts'
+import { openLock } from '../host/lock.ts'
+import { pathRules } from '../host/paths.ts'
+import type { Root } from '../host/walk.ts'
+import { openApprovals } from '../stores/approvals.ts'
+import { openAudit } from '../stores/audit.ts'
+import { openCredentials } from '../stores/credentials.ts'
+import { openEvidence } from '../stores/evidence.ts'
+import { openGrants } from '../stores/grants.ts'
+import { openIdempotency } from '../stores/idempotency.ts'
+import { openJournal } from '../stores/journal.ts'
+import { openPins } from '../stores/pins.ts'
+import { tellHalfAnswer } from '../stores/recovery.ts'
+import { schema, schemaVersion } from '../stores/schema.ts'
+import { openSessions } from '../stores/sessions.ts'
+import { openSnapshots } from '../stores/snapshots.ts'
+import type { Keep } from './closing.ts'
+import type { Place } from './place.ts'
+
+export type Stores = ReturnType<typeof openStores>
+
+/** Everything that is kept of the project. It is opened once: settings that change leave it open. */
+export function openStores(
+  { root: opened, kept }: Place,
+  config: () => Config,
+  /** A question that nobody can answer any more takes its stage with it. */
+  forgetStage: (approval: string) => void,
+  keep: Keep,
+) {
+  const state = kept.folder
+  const limits = (): Config['limits'] => config().limits
+  const root: Root = {
+    ...opened,
+    get mounts() {
+      return config().policies.crossMounts ? undefined : opened.mounts
+    },
+  }
+  const locks = state.sub('locks')
+  const projectLock = keep(openLock(locks.file('project.db')))
+  const auditLock = keep(openLock(locks.file('audit.db')))
+  const openingLock = openLock(locks.file('opening.db'))
+  // The very first open changes the file's mode, which two processes must not do at once.
+  const db = keep(openingLock.holdNow(() => openDatabase(state.file('handrail.db'), schema, schemaVersion)))
+  openingLock.close()
+  const apart = { folder: kept.base.sub(headsFolder), name: headName(root.path) }
+  const audit = keep(
+    openAudit(state, auditLock, apart, {
+      get fileBytes() {
+        return limits().auditFileBytes
+      },
+      get keptDays() {
+        return limits().auditKeptDays
+      },
+    }),
+  )
+  if (kept.remounted)
+    audit.note({ event: 'state.remounted', message: 'the project lies on another device than before', details: kept.remounted })
+  const contents = state.sub('snapshots')
+  const snapshots = openSnapshots(contents, db)
+  const idempotency = openIdempotency(db, () => limits().idempotencyTtlMs)
+  return {
+    state,
+    projectLock,
+    db,
+    audit,
+    contents,
+    snapshots,
+    approvals: openApprovals(db, {
+      lapsed({ id, tool, session }, by) {
+        forgetStage(id)
+        audit.note({ event: 'approval.decided', approval: id, approved: false, by, tool, session })
+      },
+      halfAnswered: (asked) => tellHalfAnswer(asked, audit),
+    }),
+    sessions: openSessions(db),
+    grants: openGrants(db),
+    idempotency,
+    journal: openJournal({
+      root,
+      // What it touches has been judged; what a killed process left must be put right whatever the rules are today.
+      files: openFiles(root, pathRules([], [], false), Number.MAX_SAFE_INTEGER),
+      snapshots,
+      db,
+      get retention() {
+        return limits().snapshotRetention
+      },
+      onDropped: (call) => idempotency.forget(call),
+    }),
+    evidence: keep(openEvidence(state)),
+    pins: openPins(db, projectLock),
+    credentials: openCredentials(state),
+  }
+}

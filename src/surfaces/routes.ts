@@ -1,0 +1,64 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Refusal } from '../contracts/refusal.ts'
+import type { WebSocketRoute } from './websockets.ts'
+
+/** One request that was let in. */
+export interface Incoming {
+  request: IncomingMessage
+  response: ServerResponse
+  /** Without the query, and without the room that a person's pages are in. */
+  path: string
+  query: URLSearchParams
+  /** The whole body, within the limits; throws a `Refusal` where it is beyond them. */
+  body(): Promise<Buffer>
+}
+
+export interface Route {
+  methods: readonly string[]
+  /** Whose credential opens it. What `anyone` sees must not show or do anything that matters. */
+  for: 'anyone' | 'agent' | 'person'
+  /** Something a browser shows, and as what; a person's routes are. No agent's route is found at the page's own name. */
+  shows?: 'document' | 'image'
+  handle(incoming: Incoming): void | Promise<void>
+  /** Takes what becomes a WebSocket; without it an upgrade is refused here. A person's is opened by our own pages only. */
+  webSocket?: WebSocketRoute
+}
+
+export function findRoute(routes: Record<string, Route>, path: string): Route | undefined {
+  if (Object.hasOwn(routes, path)) return routes[path]
+  const above = `${path.slice(0, path.indexOf('/', 1) + 1)}*`
+  return above.length > 1 && Object.hasOwn(routes, above) ? routes[above] : undefined
+}
+
+/** Where in the person's room, or outside it, an address leads. */
+export function placeOf(whole: string, room: string): { path: string; within: boolean } {
+  const within = whole.startsWith(`${room}/`)
+  return { path: within ? whole.slice(room.length) : whole, within }
+}
+
+export function showsAs(route: Route): string | undefined {
+  return route.for === 'person' ? 'document' : route.shows
+}
+
+/**
+ * Whether a page is asked for as a page, by the person or by our own pages. Browsers say so in headers that no script can set; where there
+ * are none, as with `curl`, the cookie, the room and the Origin of forms still hold.
+ */
+export function cameByItself({ headers, method }: IncomingMessage, route: Route, upgrade: boolean): boolean {
+  const shows = showsAs(route) && (upgrade ? 'websocket' : showsAs(route))
+  if (shows === undefined) return true
+  const { 'sec-fetch-site': site = 'none', 'sec-fetch-dest': dest = shows } = headers
+  const purpose = String(headers['sec-purpose'] ?? headers['purpose'] ?? headers['x-moz'] ?? '')
+  if (dest !== shows) throw new Refusal(403, 'This is a page of its own: not for frames, scripts or other pages.')
+  if (purpose.includes('prefetch') || purpose.includes('preview')) throw new Refusal(403, 'Not ahead of time.')
+  const stranger = !['same-origin', 'none'].includes(site)
+  // No browser keeps other pages from opening a WebSocket: the Origin is all there is.
+  const sends = upgrade || (method !== 'GET' && method !== 'HEAD')
+  if (sends && (stranger || headers.origin !== `http://${headers.host}`))
+    throw new Refusal(403, 'This form was not sent from here; open the page again.')
+  return !stranger || route.for !== 'person'
+}
+
+export function hostsOf({ rawHeaders }: IncomingMessage): string[] {
+  return rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host')
+}

@@ -1,0 +1,104 @@
+import { expect, test } from 'vitest'
+import type { AuditLine } from '../../src/contracts/audit.ts'
+import type { Caller } from '../../src/contracts/call.ts'
+import type { AgentCaller } from '../../src/contracts/gate.ts'
+import type { Dialect } from '../../src/contracts/dialect.ts'
+import { hintFor, type Reason } from '../../src/contracts/faults/fault.ts'
+import { callIn } from '../../src/surfaces/speak.ts'
+import { auditText } from '../support/records.ts'
+import { openWorld } from '../support/world.ts'
+
+// A second contract, made up: two tools under other names, other fields, other codes. It is these rows and nothing else; no line of the
+// kernel, of the host or of a toolset knows of it. Its own path rules and a second root come here with profiles and roots.
+
+type Reply = { did: string; with: unknown } | { refused: string; because: string; instead?: string; ask?: unknown }
+
+const codes: Partial<Record<Reason, string>> = {
+  'bad-input': 'WRONG_WORDS',
+  'unknown-tool': 'NO_SUCH_ACT',
+  'path-denied': 'NOT_YOURS',
+  'not-found': 'NO_SUCH_NOTE',
+  'needs-approval': 'WAITS',
+  declined: 'NO',
+}
+
+const notes: Dialect<Reply> = {
+  rows: {
+    'note.open': {
+      tool: 'read_file',
+      input: ({ note }) => ({ path: note }),
+      result: ({ content }, { note }) => ({ note, text: content }),
+    },
+    'note.keep': {
+      tool: 'write_to_file',
+      input: ({ note, text }) => ({ path: note, content: text, dryRun: false }),
+      result: ({ snapshotId }, { note }) => ({ note, version: snapshotId }),
+    },
+  },
+  answer: (result, { callId }) => ({ did: callId, with: result }),
+  failure(fault, names) {
+    const instead = hintFor(fault, names)
+    const ask = fault.details?.['approvalId']
+    return {
+      refused: codes[fault.reason] ?? 'FAILED',
+      because: fault.message,
+      ...(instead !== undefined && { instead }),
+      ...(ask !== undefined && { ask }),
+    }
+  },
+}
+
+const caller: AgentCaller = { surface: 'mcp-http', client: 'notes/1', session: 'sess_notes', role: 'agent' }
+const person: Caller = { surface: 'cli', client: 'person', session: 'sess_person', role: 'person' }
+
+async function open() {
+  const world = await openWorld({
+    files: { 'a.txt': 'one\n', 'package.json': '{}\n', 'sub/b.txt': '' },
+    flags: { 'write-requires-diff': 'false', 'approval-wait-ms': '0' },
+  })
+  return { world, say: (name: string, input: unknown) => callIn(notes, world.runtime.gate, { name, input }, caller) }
+}
+
+test('its own names, fields and results, over the same files', async () => {
+  const { world, say } = await open()
+  await using _ = world
+  expect(await say('note.open', { note: 'a.txt' })).toMatchObject({ with: { note: 'a.txt', text: 'one\n' } })
+  expect(await say('note.keep', { note: 'a.txt', text: 'two\n' })).toMatchObject({
+    with: { note: 'a.txt', version: expect.stringMatching(/^snap_/) as string },
+  })
+  expect(world.read('a.txt')).toBe('two\n')
+})
+
+test('its own codes, and hints in its own words', async () => {
+  const { world, say } = await open()
+  await using _ = world
+  expect(await say('note.open', { note: 'b.txt' })).toMatchObject({ refused: 'NO_SUCH_NOTE' })
+  expect(await say('note.open', { note: 'b.txt' }), 'it has no tool that lists').not.toHaveProperty('instead')
+  expect(await say('note.open', { note: '../b.txt' })).toMatchObject({ refused: 'NOT_YOURS' })
+  expect(await say('note.open', { note: 7 })).toMatchObject({ refused: 'WRONG_WORDS' })
+  expect(await say('note.open', ['a.txt'])).toMatchObject({ refused: 'WRONG_WORDS' })
+  for (const name of ['read_file', 'note.burn', 'constructor', '__proto__'])
+    expect(await say(name, { note: 'a.txt', path: 'a.txt' }), name).toMatchObject({ refused: 'NO_SUCH_ACT' })
+  const kept = await say('note.keep', { note: 'package.json', text: '{"a":1}\n' })
+  expect(kept).toMatchObject({ refused: 'WAITS', ask: expect.stringMatching(/^appr_/) as string })
+  world.runtime.approvals.decide((kept as { ask: string }).ask, { approve: false, by: 'the person', note: 'leave it' })
+  expect(await say('note.keep', { note: 'package.json', text: '{"a":1}\n' })).toMatchObject({ refused: 'NO' })
+  expect(world.read('package.json')).toBe('{}\n')
+})
+
+test('what it did is in the log and can be taken back', async () => {
+  const { world, say } = await open()
+  await using _ = world
+  const { did } = (await say('note.keep', { note: 'a.txt', text: 'two\n' })) as { did: string }
+  const lines = auditText(world)
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as AuditLine)
+  expect(lines.find((line) => line.call === did && line.event === 'call.end')).toMatchObject({
+    tool: 'write_to_file',
+    client: 'notes/1',
+    outcome: 'ok',
+  })
+  await world.runtime.call('undo', { call: did, dryRun: false }, person)
+  expect(world.read('a.txt')).toBe('one\n')
+})
