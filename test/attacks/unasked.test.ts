@@ -136,7 +136,7 @@ describe('what the agent is told', () => {
     const fault = await world.fault('shell', input, { approvalWaitMs: 0 })
     const told = { applied: false, ok: false, exit_code: 3, stderr: 'broken\n', stdout: expect.stringMatching(/^printed\n/) }
     expect(fault).toMatchObject({ code: 'E_POLICY_VIOLATION', details: { approvalId: expect.any(String), ran: told } })
-    const { stdout, changes } = fault.details?.['ran'] as { stdout: string; changes: unknown[] }
+    const { stdout, changes } = (fault.details as { ran: { stdout: string; changes: unknown[] } }).ran
     expect(changes).toHaveLength(5)
     expect(Buffer.byteLength(stdout)).toBeLessThan(70_000)
     const id = String(fault.details?.['approvalId'])
