@@ -101,11 +101,13 @@ export interface Operator {
     /** Without a session: the only one there is; refused where there are several, with those to choose from. */
     give(wanted: {
       kind: Grant['kind']
-      path: string
+      subject: string
+      /** For a session, unless said otherwise. */
+      scope?: Grant['scope']
       session?: string
       by: string
       ttlMs?: number
-    }): Grant & Pick<Session, 'client' | 'surface'>
+    }): Grant & Partial<Pick<Session, 'client' | 'surface'>>
     revoke(id: string, by: string): Grant
   }
   trust: {
