@@ -4,7 +4,7 @@ import type { Approval } from '../../src/contracts/approval.ts'
 import { cardText, diffRows, headline } from '../../src/text/printable.ts'
 import type { CardChange } from '../../src/contracts/tool.ts'
 import { askApproval } from '../../src/surfaces/mcp/elicitation.ts'
-import { ask, withShell } from '../support/stage.ts'
+import { ask, shownFirst } from '../support/stage.ts'
 import { runInside } from '../support/inside.ts'
 import { openWorld, type World } from '../support/world.ts'
 
@@ -27,7 +27,7 @@ beforeAll(async () => {
       Makefile: 'all:\n',
       'keep/inner.txt': 'inner\n',
     },
-    flags: { ...withShell, 'write-requires-diff': 'false' },
+    flags: { ...shownFirst, 'write-requires-diff': 'false' },
   })
   chmodSync(world.path('docs/tool'), 0o755)
 })

@@ -6,7 +6,7 @@ import { askApproval } from '../../src/surfaces/mcp/elicitation.ts'
 import { noBrowser } from '../support/chromium.ts'
 import { signInByLink } from '../support/person.ts'
 import { openServe, type Served } from '../support/serve.ts'
-import { ask, withShell } from '../support/stage.ts'
+import { ask, shownFirst } from '../support/stage.ts'
 import { atTerminal, screenOf } from '../support/terminal.ts'
 import { runInside } from '../support/inside.ts'
 import { openWorld, type World } from '../support/world.ts'
@@ -26,7 +26,7 @@ let world: World
 beforeAll(async () => {
   world = await openWorld({
     files: { 'package.json': '{}\n', Makefile: 'all:\n' },
-    flags: { ...withShell, 'write-requires-diff': 'false' },
+    flags: { ...shownFirst, 'write-requires-diff': 'false' },
   })
 })
 afterAll(() => world[Symbol.asyncDispose]())

@@ -3,7 +3,7 @@ import type { Approval } from '../../src/contracts/approval.ts'
 import { cardText, headline } from '../../src/text/printable.ts'
 import { askApproval } from '../../src/surfaces/mcp/elicitation.ts'
 import { signInKey } from '../../src/surfaces/person-auth.ts'
-import { ask, withShell } from '../support/stage.ts'
+import { ask, shownFirst } from '../support/stage.ts'
 import { enter, visitAt } from '../support/person.ts'
 import { openServe } from '../support/serve.ts'
 import { runInside } from '../support/inside.ts'
@@ -18,7 +18,7 @@ let world: World
 beforeAll(async () => {
   world = await openWorld({
     files: { 'big.txt': 'x\n', 'gone.txt': 'precious\n', 'package.json': '{}\n', Makefile: 'all:\n' },
-    flags: { ...withShell, ...noDiff, 'batch-max-lines': '10000000' },
+    flags: { ...shownFirst, ...noDiff, 'batch-max-lines': '10000000' },
   })
 })
 afterAll(() => world[Symbol.asyncDispose]())

@@ -95,7 +95,9 @@ describe('a yes to the network is a yes to those bytes', () => {
     const fault = await world.fault('write_to_file', { path: 'late.sh', content: evil, dryRun: false })
     expect(fault).toMatchObject({ code: 'E_CONFLICT', details: { tool: 'shell', paths: ['late.sh'] } })
     expect(fault.message).toMatch(/shell is running/)
-    const staging = { command: 'echo evil > late.sh' }
+    const plain = await world.fault('shell', { command: 'echo evil > late.sh' }, { approvalWaitMs: 0 })
+    expect(plain, 'nor unasked').toMatchObject({ code: 'E_CONFLICT', details: { ran: { applied: false } } })
+    const staging = { command: 'echo evil > late.sh; chmod 600 late.sh' }
     approve(world, await ask(world, staging))
     expect((await world.fault('shell', staging, { approvalWaitMs: 0 })).code).toBe('E_CONFLICT')
     expect(world.read('late.sh')).toBe(harmless)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ask, withShell } from '../support/stage.ts'
+import { ask, shownFirst } from '../support/stage.ts'
 import { atTerminal, screenOf } from '../support/terminal.ts'
 import { runInside } from '../support/inside.ts'
 import { openWorld } from '../support/world.ts'
@@ -92,7 +92,7 @@ describe('handrail trust', () => {
 })
 
 test('approvals list and show: long lines, names, notes and titles are set off', async () => {
-  await using world = await openWorld({ files: { 'a.txt': 'a\n' }, flags: withShell })
+  await using world = await openWorld({ files: { 'a.txt': 'a\n' }, flags: shownFirst })
   const env = { COLUMNS: String(columns) }
   const long = `${sliding(forged[3] as string)}${sliding(forged[4] as string)}`
   const asked = await ask(

@@ -14,7 +14,7 @@ import {
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { sweep } from '../support/soak.ts'
-import { agreed, processesWith, soon, stagesLeft, withShell } from '../support/stage.ts'
+import { agreed, processesWith, soon, stagesLeft, withShell, shownFirst } from '../support/stage.ts'
 import { openStdio, openWorld, type World } from '../support/world.ts'
 
 /** Processes of stages below a folder that can still do something, with what they are. */
@@ -39,7 +39,7 @@ const run = (world: World, command: string) => world.call<{ stdout: string; conf
 
 /** One who has run two commands has a third stage ready. */
 async function openReady(files: Record<string, string> = { 'a.txt': 'a\n' }): Promise<World> {
-  const world = await openWorld({ files, flags: withShell })
+  const world = await openWorld({ files, flags: shownFirst })
   await run(world, 'true')
   expect(waiting(world.base)).toEqual([])
   await run(world, 'true')
@@ -106,7 +106,7 @@ test('one that was cancelled takes no other with it, and nothing of either is le
 
 test('closing takes away the one that waits, and so does kill -9', async () => {
   await using world = await openReady()
-  await world.reopen(withShell)
+  await world.reopen(shownFirst)
   expect(onStages(world.base)).toEqual([])
   expect(stagesLeft(world.base)).toEqual([])
   await using server = await openStdio(world.project, { args: ['--enable-shell'] })
@@ -174,7 +174,7 @@ test('where secrets come without end, a command is answered with nothing of any 
 
 test('more secrets than can be covered: nothing is run, and it is said why', async () => {
   const many = Object.fromEntries(Array.from({ length: 3_100 }, (_, index) => [`.env.${index}`, 'KEY=1\n']))
-  await using world = await openWorld({ files: many, flags: withShell })
+  await using world = await openWorld({ files: many, flags: shownFirst })
   const fault = await world.fault('shell', { command: 'cat .env.1' })
   expect(errorBodyOf(fault)).toMatchObject({
     error: { code: 'E_UNSUPPORTED', message: expect.stringMatching(/^310\d places/) as string },

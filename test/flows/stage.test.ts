@@ -22,7 +22,7 @@ import {
   stubborn,
   theStage,
   treeOf,
-  withShell,
+  shownFirst,
   type Standing,
 } from '../support/stage.ts'
 import { isSoak, sweep } from '../support/soak.ts'
@@ -157,7 +157,7 @@ function rehearse(world: World, entries: readonly Entry[], operations: readonly 
 const runs = sweep(400, 30)
 
 test('a stage shows exactly what plain running would do, committing does exactly that, undo takes back exactly that', async () => {
-  await using world = await openWorld({ flags: withShell })
+  await using world = await openWorld({ flags: shownFirst })
   await fc.assert(
     fc.asyncProperty(
       fc.array(entry, { maxLength: 14 }),
@@ -191,7 +191,7 @@ test('a stage shows exactly what plain running would do, committing does exactly
 }, 600_000)
 
 test('where nothing confines, the same: what it did is said exactly, undo takes back exactly that', async () => {
-  await using world = await openWorld({ flags: withShell })
+  await using world = await openWorld({ flags: shownFirst })
   await world.reopen({ bubblewrap: noNamespaces(world.base) })
   await fc.assert(
     fc.asyncProperty(
@@ -299,7 +299,7 @@ describe('a command that destroys everything', () => {
 })
 
 test('large and small, text and not: a commit and its undo do not depend on what may be read', async () => {
-  await using world = await openWorld({ flags: { ...withShell, 'max-read-bytes': '100000', 'batch-max-lines': '50' } })
+  await using world = await openWorld({ flags: { ...shownFirst, 'max-read-bytes': '100000', 'batch-max-lines': '50' } })
   world.write('large.txt', 'line\n'.repeat(100_000))
   world.write('large.bin', Buffer.alloc(300_000, 7))
   world.write('gone.txt', 'line\n'.repeat(100_000))
@@ -402,7 +402,7 @@ describe('kill -9 of Handrail', () => {
   })
 
   test('during a commit of 500 files, at many moments: as before or all of it, and the log says which', async () => {
-    await using world = await openWorld({ flags: withShell })
+    await using world = await openWorld({ flags: shownFirst })
     for (let at = 0; at < 400; at++) world.write(`d${at % 7}/f${at}`, `old ${at}\n`)
     const command =
       'for i in $(seq 0 199); do echo new $i > d$((i % 7))/f$i; done; for i in $(seq 200 349); do rm d$((i % 7))/f$i; done; mkdir made; for i in $(seq 150); do echo made $i > made/$i; done'
@@ -479,7 +479,7 @@ function firstChange(world: World, names: readonly string[]): Promise<void> {
 
 describe('a system that lets nothing be confined', () => {
   test('a person is asked before anything runs, told so, and what it did can be taken back', async () => {
-    await using world = await openWorld({ flags: withShell })
+    await using world = await openWorld({ flags: shownFirst })
     plantAll(world)
     await world.reopen({ bubblewrap: noNamespaces(world.base) })
     const before = treeOf(world.project)
@@ -500,7 +500,7 @@ describe('a system that lets nothing be confined', () => {
   })
 
   test('a command that only reads is asked about, too; a no means that it did not run', async () => {
-    await using world = await openWorld({ flags: withShell })
+    await using world = await openWorld({ flags: shownFirst })
     await world.reopen({ bubblewrap: noNamespaces(world.base) })
     const command = `echo ran > ${world.base}/ran`
     const approval = await ask(world, { command })
@@ -510,7 +510,7 @@ describe('a system that lets nothing be confined', () => {
   })
 
   test('a second name for a file can be taken back, too', async () => {
-    await using world = await openWorld({ flags: withShell, files: { 'a.txt': 'one\n', 'd/b.txt': 'two\n' } })
+    await using world = await openWorld({ flags: shownFirst, files: { 'a.txt': 'one\n', 'd/b.txt': 'two\n' } })
     await world.reopen({ bubblewrap: noNamespaces(world.base) })
     const before = treeOf(world.project)
     await agreed(world, { command: 'ln a.txt d/c.txt; echo more >> d/b.txt' })
@@ -519,7 +519,7 @@ describe('a system that lets nothing be confined', () => {
   })
 
   test('an approval is for one run', async () => {
-    await using world = await openWorld({ flags: withShell })
+    await using world = await openWorld({ flags: shownFirst })
     await world.reopen({ bubblewrap: noNamespaces(world.base) })
     const command = `echo ran >> ${world.base}/ran`
     await agreed(world, { command })
@@ -535,7 +535,7 @@ describe('a system that lets nothing be confined', () => {
   })
 
   test('refused where the settings say so', async () => {
-    await using world = await openWorld({ flags: withShell })
+    await using world = await openWorld({ flags: shownFirst })
     await world.reopen({ bubblewrap: noNamespaces(world.base), unconfined: 'refuse' })
     const fault = await world.fault('shell', { command: `echo ran > ${world.base}/ran` }, { approvalWaitMs: 0 })
     expect(fault.code).toBe('E_UNSUPPORTED')
@@ -544,7 +544,7 @@ describe('a system that lets nothing be confined', () => {
   })
 
   test('kill -9 of Handrail takes its program along, whatever that did to get away', async () => {
-    await using world = await openWorld({ flags: withShell, files: { 'a.txt': 'one\n' } })
+    await using world = await openWorld({ flags: shownFirst, files: { 'a.txt': 'one\n' } })
     const bubblewrap = noNamespaces(world.base)
     await world.reopen({ bubblewrap })
     const mark = word()
