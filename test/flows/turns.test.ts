@@ -148,7 +148,11 @@ describe('turns', () => {
     await gate.reached('r1')
     await settle()
     const fault = await bench.fault('read_gate', { path: 'a.txt', name: 'r4' })
-    expect(fault).toMatchObject({ code: 'E_POLICY_VIOLATION', hint: expect.stringContaining('maxQueued') as string })
+    expect(fault).toMatchObject({
+      code: 'E_POLICY_VIOLATION',
+      reason: 'busy',
+      hint: expect.stringContaining('maxQueued') as string,
+    })
     for (const name of names) {
       await gate.reached(name)
       gate.open(name)
@@ -159,7 +163,7 @@ describe('turns', () => {
 })
 
 describe('cancelling', () => {
-  const cancelled = { code: 'E_TIMEOUT', details: { cancelled: true } }
+  const cancelled = { code: 'E_TIMEOUT', reason: 'cancelled', details: { cancelled: true } }
 
   test('a running call ends, its tool is told, and the project is free again', async () => {
     const gate = gates()
@@ -226,7 +230,11 @@ describe('the deadline', () => {
     await using bench = openBench(gate.tools, { settings: { 'limits.callTimeoutMs': 150 }, files })
     for (const kind of ['read', 'write']) {
       const fault = await bench.fault(`${kind}_gate`, { path: 'a.txt', name: kind })
-      expect(fault).toMatchObject({ code: 'E_TIMEOUT', hint: expect.stringContaining('callTimeoutMs') as string })
+      expect(fault).toMatchObject({
+        code: 'E_TIMEOUT',
+        reason: 'timeout',
+        hint: expect.stringContaining('callTimeoutMs') as string,
+      })
       expect(fault.details?.['cancelled']).toBeUndefined()
       expect(gate.signals.get(kind)?.aborted).toBe(true)
       gate.open(kind)
