@@ -39,6 +39,8 @@ export interface CallAudit {
   mayUse(approval: string): boolean
   /** Its question is in the store: to be called in the same transaction. */
   asked(approval: string): void
+  /** What it had asked before is about something else than what it asks now: nobody need answer it. Its stage is the new question's by now. */
+  withdrawBefore(): void
   /** A person has agreed: it goes on under its id, which is on the disk before anything is done. */
   approved(id: string, state: string): void
   /** `durable`: on the disk itself before anything is done. */
@@ -78,6 +80,8 @@ export function openCallAudit(
   const request = call.id
   /** The question it waits for, while this request has it in hand. */
   let question: string | undefined
+  /** The one it had asked before. */
+  let before: string | undefined
   let digest: () => string = () => ''
   let facts: Facts | undefined
   let started = false
@@ -121,7 +125,7 @@ export function openCallAudit(
   const spent = (): number => Math.round((performance.now() - began) * 100) / 100
   const close = (fault?: Fault): void => {
     // Where it ends without its answer.
-    withdraw()
+    withdraw(question)
     const lines = ending(!started)
     const entry = lines.at(-1) as AuditEntry
     entry.outcome = outcome
@@ -134,9 +138,8 @@ export function openCallAudit(
     else audit.note(entry)
     if (question !== undefined) suspended.over(call.id, request)
   }
-  /** Its question is about something else than what it asks now: nobody need answer it. */
-  const withdraw = (): void => {
-    const asked = question === undefined ? undefined : approvals.head(question)
+  const withdraw = (id: string | undefined): void => {
+    const asked = id === undefined ? undefined : approvals.head(id)
     if (asked && stands(asked)) withdrawQuestion({ audit, approvals }, asked)
   }
   const goOnWith = (found: SuspendedCall): void => {
@@ -182,11 +185,12 @@ export function openCallAudit(
       return found !== 'held'
     },
     asked(id) {
-      withdraw()
+      before = question
       question = id
       const { session } = call.caller
       suspended.put({ call: call.id, approval: id, ending: ending(), inputDigest: digest(), session }, request)
     },
+    withdrawBefore: () => withdraw(before),
     approved(id, state) {
       approval = id
       approvedState = state

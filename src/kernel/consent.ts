@@ -64,6 +64,7 @@ export async function consent(ports: Ports, limits: Config['limits'], question: 
   await afterSame(question)
   const asked = await openQuestion(ports, limits, question)
   question.onAsked?.(asked.id)
+  question.callAudit.withdrawBefore()
   let approval = asked
   const look = (): ApprovalState => {
     approval = ports.approvals.head(asked.id) ?? approval

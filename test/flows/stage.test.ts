@@ -414,7 +414,7 @@ describe('kill -9 of Handrail', () => {
       const before = treeOf(world.project)
       const approval = await ask(world, { command }, 'shell', { session })
       approve(world, approval)
-      const seen = eventsOf(world, 'call.start').length
+      const seen = eventsOf(world, 'call.resumed').length
       const started = startCall(world, { command })
       const changed = firstChange(world, ['made', 'd0', 'd1'])
       // As soon as the first file moves, somewhere on the way there, and when the last one has.
@@ -438,7 +438,7 @@ describe('kill -9 of Handrail', () => {
       expect(Object.keys(now)).toHaveLength(done ? 7 + 250 + 151 : 7 + 400)
       outcomes.push(done ? 'after' : 'before')
       const lines = [...world.runtime.audit.lines()]
-      const start = eventsOf(world, 'call.start')
+      const start = eventsOf(world, 'call.resumed')
         .slice(seen)
         .find((line) => line.tool === 'shell')
       if (start) {

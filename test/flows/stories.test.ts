@@ -258,9 +258,9 @@ test('the same call twice at once is one story and one act; the other hears what
   expect(await soon(() => asked.length === 2)).toBe(true)
   expect(new Set(asked).size).toBe(1)
   approve(world, { id: asked[0] ?? '' })
-  const ends = (await Promise.all(calls)) as { applied?: boolean; code?: string }[]
+  const ends = (await Promise.all(calls)) as { applied?: boolean; reason?: string }[]
   expect(ends.filter(({ applied }) => applied)).toHaveLength(1)
-  expect(ends.filter(({ code }) => code === 'E_CONFLICT')).toHaveLength(1)
+  expect(ends.filter(({ reason }) => reason === 'conflict')).toHaveLength(1)
   expectWhole(onlyStory(world))
   expect(world.read('a.txt')).toBe('old\nnew\n')
   expect(await rows(world)).toBe(0)
