@@ -110,3 +110,20 @@ test('a session hears of itself and of nobody else', async () => {
   stop()
   expect(new Set(heard)).toEqual(new Set(['sess_mine']))
 })
+
+test('a form answers for its own session, where forms count, as what it is, and once', async () => {
+  await using world = await openWorld({ config: { policies: { writeRequiresDiff: false } }, flags: { 'approval-wait-ms': '0' } })
+  const { forms, approvals } = world.runtime
+  const mine: AgentCaller = { surface: 'mcp-stdio', client: 'test/1', session: 'sess_test', role: 'agent' }
+  const fault = await world.fault('write_to_file', { path: 'package.json', content: '{}\n', dryRun: false })
+  const id = String(fault.details?.['approvalId'])
+  const yes = { approve: true }
+  forms.answer(id, { ...mine, session: 'sess_other' }, yes)
+  forms.answer(id, { ...mine, surface: 'mcp-http' }, yes)
+  expect([forms.question(id, 'sess_other'), approvals.state(id)]).toEqual([undefined, 'pending'])
+  forms.answer(id, mine, { ...yes, by: 'person@page', unread: true } as typeof yes)
+  expect(approvals.get(id)).toMatchObject({ state: 'approved', decidedBy: 'form@test/1' })
+  forms.answer(id, mine, { approve: false })
+  expect(approvals.state(id)).toBe('approved')
+  expect(forms.reach('mcp-stdio', 'R3').form).toBe(false)
+})
