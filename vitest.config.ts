@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { seed } from './test/support/seed.ts'
 
 const reporters = ['default', ['json', { outputFile: '.cache/tests.json' }]] as [string, ['json', { outputFile: string }]]
@@ -18,9 +19,36 @@ if (!confines)
   )
 const exclude = confines ? [] : staged
 // This file is read more than once in a run: the first time decides.
-if (process.env['HANDRAIL_SEED'] === undefined) process.stderr.write(`handrail: what is random is drawn from HANDRAIL_SEED=${seed}\n`)
+if (process.env['HANDRAIL_SEED'] === undefined)
+  process.stderr.write(`handrail: what is random is drawn from HANDRAIL_SEED=${seed}\n`)
 process.env['HANDRAIL_SEED'] = String(seed)
 const env = { HANDRAIL_TEST_CONFINES: confines ? '1' : '', HANDRAIL_SEED: String(seed) }
+
+/** These take longest, most of all by waiting: begun first, none of them is left over at the end while other processes have nothing to do. */
+const longest = [
+  'http-floods',
+  'commands-walls',
+  'dev-server',
+  'crash',
+  'stage',
+  'preview',
+  'trees',
+  'page-origin',
+  'races',
+  'regex',
+]
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification): number => {
+      const at = longest.findIndex((name) => moduleId.endsWith(`/${name}.test.ts`))
+      return at < 0 ? longest.length : at
+    }
+    const sorted = await super.sort(files)
+    const group = ({ project }: TestSpecification): number => project.config.sequence.groupOrder
+    return sorted.toSorted((a, b) => group(a) - group(b) || rank(a) - rank(b))
+  }
+}
 
 export default defineConfig({
   test: {
@@ -29,6 +57,7 @@ export default defineConfig({
     setupFiles: ['test/support/fast-check.ts', 'test/support/same-environment.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         extends: true,

@@ -57,7 +57,8 @@ export const Config = Type.Object(
       tighter: 'off',
       loosens: 'offers `shell`: any command',
       default: false,
-      description: 'Offer `shell`: any command, on a stage, its changes taken over only after you saw them.',
+      description:
+        'Offer `shell`: any command, on a stage. Plain changes are applied and can be undone; removals, files that run and whatever is large wait for you.',
     }),
     disabledTools: Type.Array(Type.String(entry), {
       ...list,
@@ -102,7 +103,32 @@ export const Config = Type.Object(
           tighter: 'lower',
           loosens: 'lets one call change {} lines',
           default: 2000,
-          description: 'Most lines one call may add and take away together.',
+          description: 'Most lines one call may add and take away together; a program whose changes are more asks.',
+        }),
+        unaskedRemovals: Type.Integer({
+          ...whole,
+          minimum: 0,
+          tighter: 'lower',
+          loosens: 'lets one program remove {} files without asking you',
+          default: 3,
+          description:
+            'Most files that one program may remove, empty, move away or put another in the place of before a person is asked. A change in place is none of these.',
+        }),
+        unaskedFiles: Type.Integer({
+          ...whole,
+          minimum: 0,
+          tighter: 'lower',
+          loosens: 'lets one program change {} files and folders without asking you',
+          default: 500,
+          description: 'Most files and folders that one program may change before a person is asked.',
+        }),
+        unaskedBytes: Type.Integer({
+          ...whole,
+          minimum: 0,
+          tighter: 'lower',
+          loosens: 'lets one program change files of {} bytes without asking you',
+          default: 10_485_760,
+          description: 'Size, all together, of the files that one program may change before a person is asked.',
         }),
         allowedCommands: Type.Array(Type.String(entry), {
           ...list,

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { closed } from './shapes.ts'
-import { effectKinds, type CapturedOutput, type ProgramResult } from './stage.ts'
+import { effectKinds, type CapturedOutput, type ProgramResult, type SkippedChange } from './stage.ts'
 
 /** What a program changed, as tools answer it. */
 export const EffectShape = Type.Object(
@@ -15,10 +15,13 @@ export const EffectShape = Type.Object(
 
 /** The fields every tool that runs a program adds to its answer. */
 export const ProgramResultShape = {
-  changes: Type.Optional(Type.Array(EffectShape, { description: 'What it changed; taken over, and can be undone.' })),
+  not_applied: Type.Optional(
+    Type.String({ description: 'Read this first: what it did that has not happened in the project, and what to do instead.' }),
+  ),
+  changes: Type.Optional(Type.Array(EffectShape, { description: 'What it changed; applied, and can be undone.' })),
   left: Type.Optional(
     Type.Array(Type.Object({ path: Type.String(), why: Type.String() }, closed), {
-      description: 'What it changed that was not taken over, and why.',
+      description: 'What it changed that was not applied, and why.',
     }),
   ),
   duration_ms: Type.Optional(Type.Integer({ minimum: 0 })),
@@ -44,6 +47,50 @@ export function programResultFields({ effects, leftover, leftoverMore = 0, ms, c
     duration_ms: ms,
     confined,
   }
+}
+
+/**
+ * Whether it ended well and all that it is for has happened. A commit, a branch or a merge that stays behind with its stage has not, whatever
+ * its exit code says.
+ */
+export function succeeded({ exitCode, leftover }: ProgramResult): boolean {
+  return exitCode === 0 && !leftover.some(({ path }) => isIn('.git', path))
+}
+
+/** What comes first in an answer: what has not happened although the program did it. */
+export function notApplied({ leftover, leftoverMore = 0 }: ProgramResult): { not_applied?: string } {
+  if (leftover.length === 0) return {}
+  const inGit = leftover.filter(({ path }) => isIn('.git', path))
+  const inPackages = leftover.filter((one) => !inGit.includes(one) && isIn('node_modules', one.path))
+  const others = leftover.filter((one) => !inGit.includes(one) && !inPackages.includes(one))
+  const more = others.length - mostSaid + leftoverMore
+  const said = [
+    ...(inGit.length
+      ? [
+          `What it did in ${namesOf(inGit)} was not applied: in the real repository nothing was committed, staged, merged or switched, whatever it printed. Tell the person which git command to run.`,
+        ]
+      : []),
+    ...(inPackages.length
+      ? [
+          `What it wrote in ${namesOf(inPackages)} was not applied: packages it installed there are not installed. If they are needed, tell the person to install them; a cache is no loss.`,
+        ]
+      : []),
+    ...others
+      .slice(0, mostSaid)
+      .map(({ path, why }) => `Not applied: ${path.slice(0, longestName)} (${why.slice(0, longestName)}).`),
+    ...(more > 0 ? [`Not applied: ${more} more.`] : []),
+  ]
+  return { not_applied: said.join(' ') }
+}
+
+const mostSaid = 5
+const longestName = 300
+
+const isIn = (name: string, path: string): boolean => path.split('/').includes(name)
+
+function namesOf(skipped: readonly SkippedChange[]): string {
+  const names = skipped.slice(0, mostSaid).map(({ path }) => path.slice(0, longestName))
+  return skipped.length > mostSaid ? `${names.join(', ')} and ${skipped.length - mostSaid} more` : names.join(', ')
 }
 
 /** A list that ends early says so. */

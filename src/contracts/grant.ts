@@ -1,15 +1,29 @@
 export const grantKinds = ['secret', 'runs'] as const
 
+export const grantScopes = ['once', 'session', 'always'] as const
+
 /**
- * What a person let one session do beyond the rules, for a while. `secret`: its tools may read this file. `runs`: it may change this
- * file, which makes a program run something on an everyday command, without asking each time.
+ * What a person let agents do beyond the rules. `secret`: tools may read this file. `runs`: it may be changed without asking each time,
+ * although it makes a program run something on an everyday command. Only a person gives one, and a yes to what is R3 leaves none behind.
  */
 export interface Grant {
   id: string
   kind: (typeof grantKinds)[number]
-  session: string
-  path: string
+  /** `once`: for one use of one session. `session`: for one session. `always`: for every session, until it is revoked. */
+  scope: (typeof grantScopes)[number]
+  /** Null for `always`. */
+  session: string | null
+  /** What it is about: for both kinds there are, the path of a file. */
+  subject: string
+  /** Who gave it: the person by name, or the approval that they agreed to. */
   by: string
   givenAt: number
-  expiresAt: number
+  /** Null where it does not lapse. */
+  expiresAt: number | null
+}
+
+/** For how long each kind may be given. What touches secrets is not remembered for good; a yes to one change is one use already. */
+export const scopesOf: Record<Grant['kind'], readonly Grant['scope'][]> = {
+  secret: ['once', 'session'],
+  runs: ['session', 'always'],
 }

@@ -137,8 +137,8 @@ export const kept: readonly KeptRow[] = [
     what: 'Grants',
     tables: ['grants'],
     kind: 'database',
-    bound: `their time; ${whole(bounds.grants)}`,
-    after: 'They lapse; beyond that number the oldest does.',
+    bound: `their time; ${whole(bounds.grants)}, and as many of those for good`,
+    after: 'They lapse, are used up or are revoked; beyond that number the oldest of their kind goes.',
   },
   {
     what: 'Failed checks of files',

@@ -5,6 +5,7 @@ import type { ClientForms } from './client-forms.ts'
 import type { Config, Setting } from './config.ts'
 import type { AgentGate, CallResult } from './gate.ts'
 import type { Grant } from './grant.ts'
+import type { Profile } from './profile.ts'
 import type { Pruning } from './prune.ts'
 import type { ProjectSettings } from './project-settings.ts'
 import type { Session, SessionNote } from './session.ts'
@@ -18,6 +19,8 @@ import type { Tool } from './tool.ts'
  */
 export interface Operator {
   readonly gate: AgentGate
+  /** A gate for a surface whose contract differs from contract 000. The same profile gives the same gate. */
+  gateFor(profile: Profile): AgentGate
   readonly forms: ClientForms
   readonly project: string
   readonly version: string
@@ -101,11 +104,13 @@ export interface Operator {
     /** Without a session: the only one there is; refused where there are several, with those to choose from. */
     give(wanted: {
       kind: Grant['kind']
-      path: string
+      subject: string
+      /** For a session, unless said otherwise. */
+      scope?: Grant['scope']
       session?: string
       by: string
       ttlMs?: number
-    }): Grant & Pick<Session, 'client' | 'surface'>
+    }): Grant & Partial<Pick<Session, 'client' | 'surface'>>
     revoke(id: string, by: string): Grant
   }
   trust: {

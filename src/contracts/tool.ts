@@ -219,8 +219,18 @@ export function toolsUsing<Use>(toolset: string) {
   return function defineTool<I extends object, O extends object, In = Infer<I>, Out = Infer<O>>(
     form: ToolForm<I, O, Use, NoInfer<In>, NoInfer<Out>>,
   ): Bindable<Use> {
-    return { name: form.name, bind: (use) => bindForm(toolset, form as ToolForm<object, object, Use, unknown, unknown>, use) }
+    // Once for each form, not for each runtime: a schema is compiled where it is new.
+    const output = form.risk === 'R0' ? form.output : withNote(form.output)
+    const whole = { ...form, output } as ToolForm<object, object, Use, unknown, unknown>
+    return { name: form.name, bind: (use) => bindForm(toolset, whole, use) }
   }
+}
+
+const note = { type: 'string', description: 'What the person said with their yes: follow it.' } as const
+
+/** Whatever may be asked about can be agreed to with some words, and these reach whoever asked. */
+function withNote(output: object): object {
+  return { ...output, properties: { ...(output as { properties?: object }).properties, approvalNote: note } }
 }
 
 function bindForm<Use>(toolset: string, form: ToolForm<object, object, Use, unknown, unknown>, use: Use): Tool {

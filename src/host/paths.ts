@@ -47,6 +47,8 @@ export const deepest = 128
 export interface PathRules {
   /** The folder every path must lie in, as names below the root; empty is the root itself. */
   readonly within: readonly string[]
+  /** The root as an absolute path, where paths below it may be written absolute. */
+  readonly below: string | undefined
   /** Paths that were split and found in order; it is a matter of words, so it holds until what is behind links is another. */
   readonly known: Map<string, readonly string[]>
   /** Says why the last name of this path is out of reach, or nothing. */
@@ -65,7 +67,12 @@ export interface PathRules {
  * Compiles what is forbidden once: a name is forbidden at any depth, a path such as `game/private` from the root on, and names
  * that hold secrets wherever they are. Only what puts a killed process's change right goes without the last.
  */
-export function pathRules(forbidden: readonly string[], within: readonly string[] = [], secrets = true): PathRules {
+export function pathRules(
+  forbidden: readonly string[],
+  within: readonly string[] = [],
+  secrets = true,
+  below?: string,
+): PathRules {
   const names = new Map<string, string>()
   const paths = new Map<string, string>()
   for (const one of [...reserved, ...forbidden]) {
@@ -96,6 +103,7 @@ export function pathRules(forbidden: readonly string[], within: readonly string[
   }
   return {
     within,
+    below,
     known,
     secrets,
     refuseByName,
@@ -148,7 +156,8 @@ export class PathDenied extends Fault {
   }
 }
 
-function checkPath(path: string, rules: PathRules): readonly string[] {
+function checkPath(given: string, rules: PathRules): readonly string[] {
+  const path = relativeTo(rules.below, given)
   const deny = (why: string, hint?: string): PathDenied => new PathDenied(path, why, hint)
   if (path.length > 4_096) throw deny('it is longer than 4096 characters')
   if (path.startsWith('/')) throw deny('it is absolute')
@@ -174,6 +183,12 @@ function checkPath(path: string, rules: PathRules): readonly string[] {
     throw deny(why, secret ? letThroughHint(names) : undefined)
   })
   return names
+}
+
+/** A path that is written absolute, as one below the root; any other as it is. */
+function relativeTo(root: string | undefined, path: string): string {
+  if (root === undefined || !(path === root || path.startsWith(`${root}/`))) return path
+  return path.slice(root.length + 1)
 }
 
 /** How a person lets one be read, for those who may tell them. */

@@ -26,6 +26,8 @@ export interface CallAudit {
   readonly snapshots: string[]
   readonly key: string | null
   readonly approvedState: string | undefined
+  /** The yes it goes by; the last one, where it needed several. */
+  readonly approval: string | undefined
   /** The input fits the contract: from here on the tool's own line is written, however the call ends. */
   accepted(input: unknown): void
   setFacts(facts: Facts): void
@@ -48,6 +50,8 @@ export interface CallAudit {
   landed(changes: number): void
   /** How a program ran; written with the end of the call. */
   ran(ran: ProgramResult): void
+  /** Why what it did is more than an ordinary change; nothing where it is one. */
+  measured(why: readonly string[]): void
   kept(evidence: readonly string[]): void
   replayed(): void
   end(): void
@@ -87,6 +91,7 @@ export function openCallAudit(
   let program: ProgramResult | undefined
   let fitting: unknown
   let evidence: readonly string[] = []
+  let why: readonly string[] = []
   const snapshots: string[] = []
 
   const line = (event: AuditEntry['event'], withInput: boolean): AuditEntry => {
@@ -106,7 +111,12 @@ export function openCallAudit(
   const ending = (withInput = false): AuditEntry[] => {
     const own = fitting === undefined ? undefined : tool.record?.(fitting, program)
     const entry = line(facts && !facts.changes ? 'call.read' : 'call.end', withInput)
-    if (program) entry.details = { ...(entry.details as object | undefined), ...summary(program) }
+    if (program)
+      entry.details = {
+        ...(entry.details as object | undefined),
+        ...summary(program),
+        ...(why.length && { why: why.slice(0, mostMarks).map(scrub) }),
+      }
     if (evidence.length) entry.evidence = [...evidence]
     const { id } = call
     const first = own && { ...own, details: scrubDeep(own.details), call: id, session: call.caller.session, tool: tool.name }
@@ -157,6 +167,9 @@ export function openCallAudit(
     get approvedState() {
       return approvedState
     },
+    get approval() {
+      return approval
+    },
     accepted: (input) => void (fitting = input),
     setFacts: (found) => void (facts = found),
     named: (inputDigest) => void (digest = inputDigest),
@@ -195,6 +208,7 @@ export function openCallAudit(
       audit.write(entry)
     },
     ran: (ran) => void (program = ran),
+    measured: (found) => void (why = found),
     kept: (refs) => void (evidence = refs),
     replayed: () => void (outcome = 'replayed'),
     end: () => close(),

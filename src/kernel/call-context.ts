@@ -9,6 +9,7 @@ import type { Policy } from './policy.ts'
 import type { Ports } from './ports.ts'
 import type { SameCalls } from './same-calls.ts'
 import type { CallAudit } from './call-audit.ts'
+import type { Unasked } from './unasked.ts'
 
 /** What every call has at hand. */
 export interface KernelContext {
@@ -21,6 +22,8 @@ export interface KernelContext {
   same: SameCalls
   /** Aborted when Handrail is closed here. */
   closing: AbortSignal
+  /** What programs did lately that nobody was asked about. */
+  unasked: Unasked
   config: Config
   offered: readonly string[]
 }
@@ -47,6 +50,8 @@ export interface ProgramContext {
   confined: boolean
   says: string
   waiting: Staged | undefined
+  /** Whatever it changes is asked about, be it ever so plain. */
+  asksAfter: boolean
   /** The project as it was when a person was asked whether it may run; it runs on exactly that. */
   seen?: string
 }

@@ -1,5 +1,5 @@
 import { Fault } from '../contracts/faults/fault.ts'
-import type { Grant } from '../contracts/grant.ts'
+import { scopesOf, type Grant } from '../contracts/grant.ts'
 import type { Operator } from '../contracts/operator.ts'
 import type { Session } from '../contracts/session.ts'
 import { secretOn } from '../text/secret-files.ts'
@@ -9,15 +9,18 @@ import { scrub } from './redacted-input.ts'
 /** How long a grant counts, where the person says nothing else. */
 const grantTtlMs = 12 * 3_600_000
 
+const scopeWords: Record<Grant['scope'], string> = { once: 'once', session: 'for a session', always: 'for good' }
+
 type Offered = Session & { refused: boolean }
 
 /** What is kept of it, and what the machine does for it. */
 export interface GrantingPorts {
   grants: {
-    give(given: Pick<Grant, 'kind' | 'session' | 'path' | 'by'>, ttlMs: number, record: (grant: Grant) => void): Grant
+    give(given: Omit<Grant, 'id' | 'givenAt'>, record: (grant: Grant) => void): Grant
     list(): Grant[]
     revoke(id: string, record: (grant: Grant) => void): Grant | undefined
-    holds(kind: Grant['kind'], session: string, path: string): boolean
+    holds(kind: Grant['kind'], session: string, subject: string): boolean
+    use(kind: Grant['kind'], session: string, subject: string): boolean
   }
   audit: Pick<AuditPort, 'write'>
   sessions: {
@@ -40,21 +43,27 @@ export interface GrantingPorts {
 export function granting({ grants, audit, sessions, secrets }: GrantingPorts): { person: Operator['grants']; kernel: GrantPort } {
   const line =
     (event: 'grant.given' | 'grant.revoked', by: string) =>
-    ({ id, kind, path, session, expiresAt }: Grant) =>
-      audit.write(
-        { event, session, by, details: { grant: id, kind, path: scrub(path), until: new Date(expiresAt).toISOString() } },
-        true,
-      )
+    ({ id, kind, scope, subject, session, expiresAt }: Grant) => {
+      const until = expiresAt === null ? null : new Date(expiresAt).toISOString()
+      const details = { grant: id, kind, scope, path: scrub(subject), until }
+      audit.write({ event, ...(session !== null && { session }), by, details }, true)
+    }
   const person: Operator['grants'] = {
     list: grants.list,
-    give({ kind, path, session, by, ttlMs = grantTtlMs }) {
-      const plain = grantable(kind, path, secrets)
+    give({ kind, subject, scope = 'session', session, by, ttlMs = grantTtlMs }) {
+      if (!scopesOf[kind].includes(scope))
+        throw new Fault('bad-input', `"${kind}" is granted ${scopesOf[kind].map((one) => scopeWords[one]).join(' or ')}`, {
+          hint: 'Secrets are never granted for good, and one change is what a yes is for.',
+        })
+      const plain = grantable(kind, subject, secrets)
+      const given = { kind, scope, subject: plain, by }
+      if (scope === 'always') return grants.give({ ...given, session: null, expiresAt: null }, line('grant.given', by))
       const whose = session === undefined ? theOnly(whoMayMean(plain, sessions), kind, plain) : sessions.get(session)
       if (whose === undefined)
         throw new Fault('not-found', session === undefined ? 'No session to grant it to' : `No such session: ${session}`, {
           hint: '`handrail sessions` lists them.',
         })
-      const grant = grants.give({ kind, path: plain, session: whose.id, by }, ttlMs, line('grant.given', by))
+      const grant = grants.give({ ...given, session: whose.id, expiresAt: Date.now() + ttlMs }, line('grant.given', by))
       return { ...grant, client: whose.client, surface: whose.surface }
     },
     revoke(id, by) {
@@ -66,12 +75,12 @@ export function granting({ grants, audit, sessions, secrets }: GrantingPorts): {
   const kernel: GrantPort = {
     mayChange: (session, path) => grants.holds('runs', session, path),
     letChange(session, paths, approval) {
-      for (const path of paths)
-        grants.give({ kind: 'runs', session, path, by: approval }, grantTtlMs, line('grant.given', approval))
+      const given = { kind: 'runs', scope: 'session', session, by: approval, expiresAt: Date.now() + grantTtlMs } as const
+      for (const subject of paths) grants.give({ ...given, subject }, line('grant.given', approval))
     },
     reading(path, { id, session }, act) {
       const plain = plainly(path)
-      if (!grants.holds('secret', session, plain)) return act()
+      if (!grants.use('secret', session, plain)) return act()
       audit.write({ event: 'grant.used', call: id, session, details: { kind: 'secret', path: scrub(plain) } })
       return secrets.letThrough(new Set([plain]), act)
     },

@@ -132,7 +132,7 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
       ...repositories(await runInSlices(wouldBeRepository(world, paths))),
       ...(await runInSlices(byLinks(paths, links, otherwise))),
       ...(await runInSlices(each(effects, byEffect))).flat(),
-      ...(written.effects ? [] : await byContent(paths, written.drafts)),
+      ...(await byContent(written.effects ? [] : paths, written.drafts)),
     ]
   }
 }

@@ -13,7 +13,8 @@ import { askedAbout, askedOnce, marksAsk, reasons, tellMarks } from './marks.ts'
 import { commitNow, openToolContext, type CommitGuard } from './tool-context.ts'
 import { scrub, redactInput } from './redacted-input.ts'
 import type { CallContext, ProgramContext, KernelContext } from './call-context.ts'
-import { cardBefore, prepareProgram, riskBefore, scopeOf, stage } from './staging.ts'
+import { cardBefore } from './program-card.ts'
+import { prepareProgram, riskBefore, scopeOf, stage } from './staging.ts'
 import { statesOf, type States } from './states.ts'
 import { openCallAudit, keyOf } from './call-audit.ts'
 import { Unanswered } from './question-faults.ts'
@@ -144,7 +145,8 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
     const approval = await consent(ports, config.limits, question)
     callAudit.approved(approval, state)
     context.agreed = marks
-    ports.grants.letChange(call.caller.session, askedOnce(marks), approval)
+    // What destroys, publishes, spends or touches secrets is asked about each time, with all that goes with it.
+    if (risk !== 'R3') ports.grants.letChange(call.caller.session, askedOnce(marks), approval)
   }
   // 5. audit: the start line, on disk before anything is done; nothing a confined program does is real before its commit
   callAudit.start(!program?.confined || program.program.network === true)
@@ -162,7 +164,13 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
   if (verdict) ports.sessions.checked(call.caller.session, ports.world.normal(verdict.path), verdict.passed)
   // 9. audit: the end line
   callAudit.end()
-  return { callId: call.id, output, snapshots: callAudit.snapshots }
+  return { callId: call.id, output: withNote(context, output), snapshots: callAudit.snapshots }
+}
+
+/** The answer with what the person said when they agreed to it: after a yes as after a no, their words reach the agent. */
+function withNote({ kernel, tool, callAudit }: CallContext, output: unknown): unknown {
+  const note = callAudit.approval === undefined ? undefined : kernel.ports.approvals.head(callAudit.approval)?.note
+  return note === undefined || tool.floor === 'R0' ? output : { ...(output as object), approvalNote: note }
 }
 
 /** How long a change may be thought about with the project's lock in hand, where others were faster before. */

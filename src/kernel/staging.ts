@@ -1,18 +1,18 @@
 import { Fault } from '../contracts/faults/fault.ts'
-import { oneLine, quotedName } from '../text/printable.ts'
 import { redactLong } from '../text/redact/long.ts'
-import { shellWords } from '../text/shell-words.ts'
 import type { Program, ProgramResult } from '../contracts/stage.ts'
 import type { Staged } from '../contracts/staged.ts'
 import { each, runInSlices } from '../text/steps.ts'
-import type { Card, Risk, Touch, Written } from '../contracts/tool.ts'
+import type { Card, Risk, ToolContext, Touch, Written } from '../contracts/tool.ts'
 import { checkOutput } from './check.ts'
-import { consent, withdraw } from './consent.ts'
+import { consent, JustDone, withdraw } from './consent.ts'
 import { deadline } from './deadline.ts'
 import { digest, digestLong } from './digest.ts'
 import { behindLinks, type BehindLinks } from './behind-links.ts'
+import { judgeEffects } from './judge-effects.ts'
 import { askedAbout, askedOnce, newAmong, reasons, tellMarks, type Mark } from './marks.ts'
 import { highest } from './policy.ts'
+import { cardAfter } from './program-card.ts'
 import { Unanswered } from './question-faults.ts'
 import { openToolContext } from './tool-context.ts'
 import type { CallContext, ProgramContext } from './call-context.ts'
@@ -25,6 +25,7 @@ export async function prepareProgram(context: CallContext): Promise<ProgramConte
   if (!program) return undefined
   mustFit(program)
   const { stages } = kernel.ports
+  const asksAfter = kernel.policy.asks(highest(tool.risk(input), 'R1'))
   const confinement = await stages.confinement()
   if (program.discards && !confinement.confined)
     throw new Fault('unsupported', `What ${tool.name} changes cannot be thrown away here: ${confinement.says}`, {
@@ -37,7 +38,7 @@ export async function prepareProgram(context: CallContext): Promise<ProgramConte
     throw new Fault('unsupported', `Programs are not run here, since nothing confines them. ${confinement.says}`, {
       hint: '`handrail doctor` says what is missing. stage.unconfined "ask" would run it after a person agreed.',
     })
-  return { program, ...confinement, waiting }
+  return { program, ...confinement, waiting, asksAfter }
 }
 
 /** What Linux takes as one argument, and less than it takes of them together. */
@@ -64,19 +65,6 @@ export function riskBefore({ program, confined }: ProgramContext, floor: Risk): 
   // A server that cannot be confined is not run, so there is nothing to ask.
   const bare = !confined && program.serves === undefined
   return program.network || bare || floor === 'R3' ? highest(floor, 'R2') : 'R0'
-}
-
-/** What a person sees before a program runs, where it must be asked about first. */
-export function cardBefore(card: Card, { program, confined, says }: ProgramContext): Card {
-  const notes = [
-    ...(card.notes ?? []),
-    `Runs: ${shellWords(program.argv)}`,
-    ...(program.network ? ['With the network: it can reach the internet and every service on this machine.'] : []),
-    ...(confined
-      ? ['What it changes in the project is shown to you before it counts.']
-      : [`NOT CONFINED: it can read, change and send whatever you can. ${says}`]),
-  ]
-  return { ...card, notes }
 }
 
 /** The part of the project a program sees. */
@@ -112,6 +100,7 @@ export async function stage(context: CallContext, programContext: ProgramContext
   const origin = { call: call.id, session: call.caller.session, person: call.caller.role === 'person', idempotencyKey: null }
   let staged = waiting
   let written: readonly Written[] = []
+  const evidence: string[] = []
   const run = async (): Promise<Staged> => {
     staged = await ports.stages.run(program, { ...origin, tool: tool.name, inputDigest: context.inputDigest() }, signal)
     // Not confined, so it has happened: what it takes to undo it is kept, however it ended.
@@ -126,29 +115,53 @@ export async function stage(context: CallContext, programContext: ProgramContext
     progress.stop()
     callAudit.ran(staged.ran)
     callAudit.wrote(written.map((one) => one.snapshotId))
-    const evidence: string[] = []
     for (const { kind, text } of (await tool.evidence?.(input, staged.ran, staged.sides)) ?? [])
       evidence.push(ports.evidence.keep(call.id, kind, await redactLong(text)))
     callAudit.kept(evidence)
     mustHaveEnded(staged.ran, tool.name)
     if (staged.ran.confined && staged.ran.effects.length && !program.discards) written = await commitStage(context, staged)
     staged.discard()
-    const { ran } = staged
-    const limit = deadline(kernel.config.limits.callTimeoutMs, signal)
-    const facts = { ran: { value: ran }, committed: { value: written }, evidence: { value: evidence } }
-    try {
-      const doing = tool.execute(input, Object.defineProperties(openToolContext(context, {}, limit), facts))
-      return checkOutput(tool, doing instanceof Promise ? await limit.within(doing) : doing)
-    } finally {
-      limit.done()
-    }
   } catch (fault) {
     // A question that stands keeps its stage: the same call, made again after the answer, commits exactly what was shown.
     if (!(fault instanceof Unanswered)) staged?.discard()
+    if (staged?.ran.ended === undefined && staged?.ran.confined) await tellWhatRan(fault, context, { ran: staged.ran, evidence })
     throw fault
   } finally {
     progress.stop()
   }
+  return answer(context, { ran: staged.ran, committed: written, evidence })
+}
+
+/** What the tool makes of its program, as its contract says. */
+async function answer(context: CallContext, facts: Pick<ToolContext, 'ran' | 'committed' | 'evidence'>): Promise<unknown> {
+  const { kernel, tool, input, call } = context
+  const limit = deadline(kernel.config.limits.callTimeoutMs, call.options.signal)
+  const given = Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, { value }]))
+  try {
+    const doing = tool.execute(input, Object.defineProperties(openToolContext(context, {}, limit), given))
+    return checkOutput(tool, doing instanceof Promise ? await limit.within(doing) : doing)
+  } finally {
+    limit.done()
+  }
+}
+
+/** A program has run, whatever becomes of its changes: the agent learns at once what it printed, how it ended and what it would change. */
+async function tellWhatRan(fault: unknown, context: CallContext, facts: Pick<ToolContext, 'ran' | 'evidence'>): Promise<void> {
+  // What the same call has done meanwhile is applied.
+  if (!(fault instanceof Fault) || fault instanceof JustDone || context.call.options.signal?.aborted) return
+  const ran = await answer(context, { ...facts, committed: [] }).catch(() => undefined)
+  if (ran === undefined) return
+  const { hint } = fault
+  const said = 'It has run: details.ran has what it printed and what it would change. None of that is applied.'
+  Object.assign(fault, {
+    details: { ...fault.details, ran: { applied: false, ...ran } },
+    hint:
+      hint === undefined
+        ? said
+        : typeof hint === 'string'
+          ? `${hint} ${said}`
+          : (name: (tool: string) => string) => `${hint(name)} ${said}`,
+  })
 }
 
 async function commitStage(context: CallContext, staged: Staged): Promise<Written[]> {
@@ -157,10 +170,6 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
   const { session, role } = call.caller
   const touches = await runInSlices(each(Object.keys(staged.states), (path): Touch => ({ path, access: 'write' })))
   await runInSlices(policy.authorizeAll(tool, touches))
-  const marks = await kernel.marks({ session, touches, effects: staged.ran.effects })
-  // What a program changed is asked about whatever it is: nothing about its paths could ask for more.
-  const risk = highest(tool.risk(input), 'R2', call.options.raisedRisk)
-  callAudit.setFacts({ input, redactedInput, touches, marks, risk, changes: true })
   const inputDigest = await digestLong(context.inputDigest(), staged.ran.effects)
   const state = await digestLong(staged.states)
   const stateNow = async (): Promise<string> => digestLong(await statesOf(ports.world, touches))
@@ -171,7 +180,14 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
       hint: 'None of it was applied. Make the call again to run it on the files as they are now.',
     })
   }
-  const asks = policy.asks(risk) && role !== 'person'
+  const judging = judgeEffects(context, staged, touches)
+  // A stage that cannot be read as it was shown is none that anybody agreed to.
+  judging.catch((fault: unknown) => fault instanceof Fault && withdraw(ports, inputDigest, session))
+  const { risk, marks, extent, begins, why } = await judging
+  callAudit.setFacts({ input, redactedInput, touches, marks, risk, changes: true })
+  callAudit.measured([...why, ...reasons(marks)])
+  // What a person has said no to is not applied unasked, whatever it has come to count as since.
+  const asks = role !== 'person' && (policy.asks(risk) || ports.approvals.refusal(inputDigest, call.caller) !== undefined)
   const behind = (): Promise<BehindLinks> => behindLinks(ports.world, staged.ran.effects, marks, call.options.signal)
   const links = asks ? await behind() : undefined
   const led = links ? digest(links.states) : ''
@@ -179,7 +195,8 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
     const bound = (on: string, behind: string): Promise<string> => digestLong(on, behind, reasons(marks))
     const stateDigest = await bound(state, led)
     const sensitive = askedAbout(marks)
-    const card = async (): Promise<Card> => tellMarks(await cardAfter(await tool.card(input), staged, sensitive, links), marks)
+    const card = async (): Promise<Card> =>
+      tellMarks(await cardAfter(await tool.card(input), staged, { sensitive, links, why }), marks)
     const question = {
       ...call,
       same: kernel.same,
@@ -209,14 +226,23 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
     await staged.mayWait()
     const approval = await consent(ports, config.limits, question)
     callAudit.approved(approval, stateDigest)
-    ports.grants.letChange(session, askedOnce(marks), approval)
+    if (risk !== 'R3') ports.grants.letChange(session, askedOnce(marks), approval)
+    kernel.unasked.seen()
     staged.take(call.id)
+  } else if (role !== 'person') {
+    // A question that stands about it has come to nothing, since what it was asked for is granted by now; the stage goes with it, unless it is taken.
+    if (ports.approvals.about(inputDigest, session)) {
+      staged.take(call.id)
+      withdraw(ports, inputDigest, session)
+    }
+    kernel.unasked.add(extent)
   }
   return kernel.scheduler.run({ caller: call.caller, lane: 'files', touches, signal: call.options.signal }, () =>
     ports.world.exclusive(async () => {
-      if (asks) {
-        const news = newAmong(await kernel.marksNow({ touches, effects: staged.ran.effects }), marks, () => false)
-        if (news.length > 0 || digest((await behind()).states) !== led) throw surroundingsChanged(news)
+      if (role !== 'person') {
+        const now = await kernel.marksNow({ touches, effects: staged.ran.effects, drafts: () => [...begins] })
+        const news = newAmong(now, asks ? marks : [], (path) => !asks && ports.grants.mayChange(session, path))
+        if (news.length > 0 || (asks && digest((await behind()).states) !== led)) throw surroundingsChanged(news)
       }
       const changes = await staged.changes()
       const origin = { call: call.id, session, person: role === 'person', idempotencyKey: null }
@@ -229,49 +255,10 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
 }
 
 function surroundingsChanged(news: readonly Mark[]): Fault {
-  return new Fault('conflict', 'What lies around the files this program changed is not what the person saw', {
+  return new Fault('conflict', 'What lies around the files this program changed is not what it was judged by', {
     details: { paths: news.slice(0, 20).map(({ path }) => path) },
-    hint: 'None of it was applied. Make the call again; a new card will be shown.',
+    hint: 'None of it was applied. Make the call again; a person is asked where that is due now.',
   })
-}
-
-/** The effect, not the words: every change, and what a person should know of the run. */
-async function cardAfter(card: Card, { ran, show }: Staged, sensitive: string[], links?: BehindLinks): Promise<Card> {
-  // Set off, so that what a program prints cannot pass for what we say.
-  const last = (text: string): string[] =>
-    text
-      .trim()
-      .split('\n')
-      .slice(-12)
-      .map((line) => `> ${oneLine(line, 200)}`)
-  const notes = [
-    ...(card.notes ?? []),
-    ran.exitCode === 0 ? `Exited 0 in ${ran.ms} ms.` : `Exited ${ran.exitCode} in ${ran.ms} ms.`,
-    ...(ran.network ? ['It had the network.'] : []),
-    ...leftoverNotes(ran),
-    ...(ran.stdout.text.trim() ? ['It printed:', ...last(ran.stdout.text)] : []),
-    ...(ran.stderr.text.trim() ? ['Its errors:', ...last(ran.stderr.text)] : []),
-  ]
-  return { title: card.title, ...(await show(new Set(sensitive), links)), notes }
-}
-
-const mostReasons = 20
-
-/** What is left behind, a sentence for each reason. */
-function leftoverNotes({ leftover, leftoverMore = 0 }: ProgramResult): string[] {
-  const byReason = new Map<string, string[]>()
-  for (const { path, why } of leftover) {
-    const known = byReason.get(why)
-    if (known) known.push(path)
-    else byReason.set(why, [path])
-  }
-  const reasons = [...byReason]
-  const said = reasons.slice(0, mostReasons).map(([why, paths]) => {
-    const more = paths.length > 5 ? ` and ${paths.length - 5} more` : ''
-    return `Not applied: ${paths.slice(0, 5).map(quotedName).join(', ')}${more} (${why}).`
-  })
-  const more = reasons.slice(mostReasons).reduce((sum, [, paths]) => sum + paths.length, leftoverMore)
-  return more > 0 ? [...said, `Not applied: ${more} more that are not named here.`] : said
 }
 
 function mustHaveEnded(ran: ProgramResult, tool: string): void {

@@ -2,6 +2,7 @@ import type { ClientForms } from '../contracts/client-forms.ts'
 import type { Caller } from '../contracts/call.ts'
 import type { AgentCaller, AgentGate } from '../contracts/gate.ts'
 import type { Operator } from '../contracts/operator.ts'
+import type { Profile } from '../contracts/profile.ts'
 import { anchorsIn, keepAnchor } from '../host/anchors.ts'
 import { bringsOldState } from '../host/state-project.ts'
 import { openPruning } from '../stores/prune.ts'
@@ -25,6 +26,8 @@ export interface Behind {
   grants: Operator['grants']
   forms: ClientForms
   recover: () => Promise<void>
+  /** What the callers of a profile go by, and how they call. */
+  under: (profile: Profile) => Pick<Behind, 'inForce' | 'call'>
 }
 
 /** So many states are offered to whoever fills in an address. */
@@ -86,9 +89,15 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
   const { state, projectLock, db, audit, contents, snapshots, sessions, credentials } = stores
   const { now } = inForce
   const gate = gateTo(behind)
+  const gates = new Map<Profile, AgentGate>()
   const project = place.root.path
   return {
     gate,
+    gateFor(profile) {
+      const known = gates.get(profile) ?? gateTo({ ...behind, ...behind.under(profile) })
+      gates.set(profile, known)
+      return known
+    },
     forms,
     project,
     version,

@@ -1,4 +1,5 @@
 import type { Operator } from '../contracts/operator.ts'
+import type { Profile } from '../contracts/profile.ts'
 import type { RuntimeOptions } from '../contracts/runtime.ts'
 import type { Tool } from '../contracts/tool.ts'
 import { isSecretByContent } from '../host/files.ts'
@@ -14,10 +15,11 @@ import { openRecovery } from '../stores/recovery.ts'
 import { allTools, type Uses } from '../toolsets/index.ts'
 import { openClosing, type Closing } from './closing.ts'
 import { operatorOf } from './faces.ts'
-import { openInForce } from './in-force.ts'
+import { openInForce, type InForce } from './in-force.ts'
 import { notLive, openLive } from './live.ts'
 import { openMachine } from './machine.ts'
 import { openPlace, type Place } from './place.ts'
+import { underProfile } from './profile.ts'
 import { openReach } from './reach.ts'
 import { loadSettings, type LoadedSettings } from './settings.ts'
 import { settle } from './settled.ts'
@@ -80,19 +82,24 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     },
   })
   const lasting = { stores, machine, grants: grants.kernel, recover: recovery.again, toolsets }
-  const inForce = openInForce({
-    openReach: (given) => openReach(place, given, machine),
-    settle: (reach, given) => settle(lasting, reach, given),
-  })
+  const openIt = (): InForce =>
+    openInForce({
+      openReach: (given) => openReach(place, given, machine),
+      settle: (reach, given) => settle(lasting, reach, given),
+    })
+  const inForce = openIt()
+  /** What callers of other contracts go by: made of the same settings, and changed with them. */
+  const profiles = new Map<Profile, InForce>()
   keep({
     async close() {
       await machine.servers.close()
-      await inForce.close()
+      await Promise.all([inForce, ...profiles.values()].map((one) => one.close()))
     },
   })
   const change = (next: LoadedSettings): void => {
     inForce.change(next)
     settings = next
+    for (const [profile, one] of profiles) one.change(underProfile(next, profile))
     // A server goes on under the settings it was started with, as long as those of now would let it see what it sees, and let it be ended.
     if (inForce.now().kernel.offers(startsServers)) void stages().inForce()
     else void machine.servers.stop('the settings no longer offer what it was started with')
@@ -129,10 +136,11 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     suspended: stores.suspended,
     stages: { forget: (id) => stages().forget(id), part: (...given) => stages().part(...given) },
   })
-  const call: Operator['call'] = (name, input, caller, how) => {
-    live.lookAgain()
-    return inForce.during(({ kernel }) => kernel.call(name, input, caller, how))
-  }
+  const callUnder = (one: InForce): Operator['call'] =>
+    attended((name, input, caller, how) => {
+      live.lookAgain()
+      return one.during(({ kernel }) => kernel.call(name, input, caller, how))
+    }, sessions)
   return operatorOf(
     {
       place,
@@ -140,11 +148,17 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       machine,
       inForce,
       live,
-      call: attended(call, sessions),
+      call: callUnder(inForce),
       approvals,
       grants: grants.person,
       forms: openClientForms({ policies: () => config().policies, approvals, audit }),
       recover: recovery.again,
+      under(profile) {
+        const one = openIt()
+        one.change(underProfile(settings, profile))
+        profiles.set(profile, one)
+        return { inForce: one, call: callUnder(one) }
+      },
     },
     close,
   )

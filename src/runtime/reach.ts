@@ -26,9 +26,9 @@ export function openReach(
   { diffs, servers }: { diffs: Diffs; servers: Servers },
 ): Reach {
   const made = madeFrom(settings)
-  const { forbidden, within, crossMounts, stage, limits } = made
+  const { forbidden, within, absolute, crossMounts, stage, limits } = made
   const root: Root = { ...opened, mounts: crossMounts ? undefined : opened.mounts }
-  const rules = pathRules(forbidden, within)
+  const rules = pathRules(forbidden, within, true, absolute ? root.path : undefined)
   const links = openLinkNames(root, followingRules(forbidden), rules)
   const stages = openStages({ project: root, rules, environment, state: kept.base.path, settings: stage, limits, diffs, servers })
   return {
@@ -45,10 +45,11 @@ export function openReach(
   }
 }
 
-function madeFrom({ config: { policies, limits, stage }, personal, within }: LoadedSettings) {
+function madeFrom({ config: { policies, limits, stage }, personal, within, absolutePaths: absolute = false }: LoadedSettings) {
   return {
     forbidden: withKinOfGit([...personal, ...policies.forbiddenDirs]),
     within,
+    absolute,
     crossMounts: policies.crossMounts,
     stage: { ...stage, stageVisible: withKinOfGit(stage.stageVisible) },
     limits: {

@@ -26,6 +26,8 @@ export interface LoadedSettings {
   stamp: string
   project: ProjectSettings | undefined
   trust: TrustStore
+  /** Paths may be written absolute, too, below the project. */
+  absolutePaths?: boolean
 }
 
 /**

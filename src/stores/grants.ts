@@ -5,74 +5,92 @@ import type { Database } from '../host/database.ts'
 
 export interface GrantStore {
   /** It counts only if it could be recorded. The same given again counts anew from now. */
-  give(given: Pick<Grant, 'kind' | 'session' | 'path' | 'by'>, ttlMs: number, record: (grant: Grant) => void): Grant
+  give(given: Pick<Grant, 'kind' | 'scope' | 'session' | 'subject' | 'by' | 'expiresAt'>, record: (grant: Grant) => void): Grant
   /** Those in force, the newest first. */
   list(): Grant[]
   revoke(id: string, record: (grant: Grant) => void): Grant | undefined
-  holds(kind: Grant['kind'], session: string, path: string): boolean
-  /** Every path of a kind that a session has. */
-  paths(kind: Grant['kind'], session: string): ReadonlySet<string>
+  /** Whether a session may, by a grant of its own or one for all. */
+  holds(kind: Grant['kind'], session: string, subject: string): boolean
+  /** The same where it is made use of now: one that is good for one use is gone. */
+  use(kind: Grant['kind'], session: string, subject: string): boolean
 }
 
-const fields = 'id, kind, session, path, given_by AS "by", given_at AS givenAt, expires_at AS expiresAt'
+/** One that never lapses. */
+const never = Number.MAX_SAFE_INTEGER
+/** Whose one for all sessions is. */
+const everybody = ''
 
-/** What people let sessions do. Shared by all processes on the project; it lapses by itself. */
+type Row = Omit<Grant, 'scope' | 'session' | 'expiresAt'> & { scope: string | null; session: string; expiresAt: number }
+
+// Stores made before scopes: all that was given then was for a session.
+const fields = `id, kind, COALESCE(scope, 'session') AS scope, session, path AS subject, given_by AS "by", given_at AS givenAt, expires_at AS expiresAt`
+const ofKind = 'kind = ? AND path = ? AND session IN (?, ?) AND expires_at > ?'
+
+/** What people let agents do: the one store of it, shared by all processes on the project. */
 export function openGrants(db: Database): GrantStore {
   db.run('DELETE FROM grants WHERE expires_at <= ?', Date.now())
+  const holds: GrantStore['holds'] = (kind, session, subject) =>
+    db.get(`SELECT 1 FROM grants WHERE ${ofKind}`, kind, subject, session, everybody, Date.now()) !== undefined
   return {
-    give(given, ttlMs, record) {
+    give(given, record) {
       const now = Date.now()
-      const grant: Grant = { id: `grant_${randomBytes(8).toString('hex')}`, ...given, givenAt: now, expiresAt: now + ttlMs }
+      const grant: Grant = { id: `grant_${randomBytes(8).toString('hex')}`, ...given, givenAt: now }
+      const { id, kind, scope, subject, by } = grant
+      const session = grant.session ?? everybody
       db.transaction(() => {
         record(grant)
-        const { id, kind, session, path, by } = grant
         db.run('DELETE FROM grants WHERE expires_at <= ?', now)
-        db.run('DELETE FROM grants WHERE kind = ? AND session = ? AND path = ?', kind, session, path)
+        db.run('DELETE FROM grants WHERE kind = ? AND session = ? AND path = ?', kind, session, subject)
         db.run(
-          'INSERT INTO grants (id, kind, session, path, given_by, given_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
+          'INSERT INTO grants (id, kind, scope, session, path, given_by, given_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
           id,
           kind,
+          scope,
           session,
-          path,
+          subject,
           by,
           now,
-          grant.expiresAt,
+          grant.expiresAt ?? never,
         )
-        const beyond = `SELECT rowid FROM grants ORDER BY given_at DESC, rowid DESC LIMIT -1 OFFSET ${bounds.grants}`
+        // Those for good are the person's own work: none that came with an answer pushes one out.
+        const alike = scope === 'always' ? '=' : '<>'
+        const beyond = `SELECT rowid FROM grants WHERE COALESCE(scope, 'session') ${alike} 'always' ORDER BY given_at DESC, rowid DESC LIMIT -1 OFFSET ${bounds.grants}`
         db.run(`DELETE FROM grants WHERE rowid IN (${beyond})`)
       }, true)
       return grant
     },
     list: () =>
-      db.all<Grant>(`SELECT ${fields} FROM grants WHERE expires_at > ? ORDER BY given_at DESC, id LIMIT 500`, Date.now()),
+      db
+        .all<Row>(`SELECT ${fields} FROM grants WHERE expires_at > ? ORDER BY given_at DESC, id LIMIT 500`, Date.now())
+        .map(asGrant),
     // The other way round than giving: what the log says is taken back must be gone, whenever the process dies.
     revoke(id, record) {
       const revoked = db.transaction(() => {
-        const grant = db.get<Grant>(`SELECT ${fields} FROM grants WHERE id = ?`, id)
-        if (grant) db.run('DELETE FROM grants WHERE id = ?', id)
-        return grant
+        const row = db.get<Row>(`SELECT ${fields} FROM grants WHERE id = ?`, id)
+        if (row) db.run('DELETE FROM grants WHERE id = ?', id)
+        return row && asGrant(row)
       }, true)
       if (revoked) record(revoked)
       return revoked
     },
-    holds: (kind, session, path) =>
-      db.get(
-        'SELECT 1 FROM grants WHERE kind = ? AND session = ? AND path = ? AND expires_at > ?',
-        kind,
-        session,
-        path,
-        Date.now(),
-      ) !== undefined,
-    paths: (kind, session) =>
-      new Set(
-        db
-          .all<{ path: string }>(
-            'SELECT path FROM grants WHERE kind = ? AND session = ? AND expires_at > ? LIMIT 500',
-            kind,
-            session,
-            Date.now(),
-          )
-          .map(({ path }) => path),
-      ),
+    holds,
+    use(kind, session, subject) {
+      if (!holds(kind, session, subject)) return false
+      return db.transaction(() => {
+        const rows = db.all<Row>(`SELECT ${fields} FROM grants WHERE ${ofKind}`, kind, subject, session, everybody, Date.now())
+        const once = rows.find(({ scope }) => scope === 'once')
+        if (once && rows.length === 1) db.run('DELETE FROM grants WHERE id = ?', once.id)
+        return rows.length > 0
+      })
+    },
+  }
+}
+
+function asGrant({ scope, session, expiresAt, ...row }: Row): Grant {
+  return {
+    ...row,
+    scope: (scope ?? 'session') as Grant['scope'],
+    session: session === everybody ? null : session,
+    expiresAt: expiresAt === never ? null : expiresAt,
   }
 }

@@ -148,7 +148,8 @@ CREATE TABLE IF NOT EXISTS grants (
   path TEXT NOT NULL,
   given_by TEXT NOT NULL,
   given_at INTEGER NOT NULL,
-  expires_at INTEGER NOT NULL
+  expires_at INTEGER NOT NULL,
+  scope TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS grants_by_session ON grants (session, kind, path);
 

@@ -6,13 +6,15 @@ import { openWorld } from '../support/world.ts'
 
 /** Permissions that a program gives to what it makes are on the card; bits that lend the rights of an owner are given to nobody. */
 
+const flags = ['--enable-shell', '--ask-from', 'R1', '--wait', '0']
+
 describe.each(users)('run by %s', (_, uid) => {
   let ground: Ground
   beforeAll(() => void (ground = openGround(uid)))
   afterAll(() => ground[Symbol.dispose]())
 
   const call = (command: string): Promise<{ code: number | null; out: string; err: string }> =>
-    ground.cli(['call', 'shell', JSON.stringify({ command }), '--project', ground.project, '--enable-shell', '--wait', '0'])
+    ground.cli(['call', 'shell', JSON.stringify({ command }), '--project', ground.project, ...flags])
   /** What the person reads of a command. */
   const card = async (command: string): Promise<{ id: string; text: string }> => {
     const { err } = await call(command)
@@ -70,7 +72,7 @@ describe.each(users)('run by %s', (_, uid) => {
     ground.give(shared)
     chmodSync(shared, 0o2775)
     const { text } = await card('echo y > shared/old; mkdir -p shared/deep/er; echo x > shared/deep/er/new; chmod 775 shared')
-    expect(text).not.toContain('Not taken over')
+    expect(text).not.toContain('Not applied')
   })
 })
 

@@ -4,8 +4,9 @@ import type { Approval } from '../../src/contracts/approval.ts'
 import { cardText, diffRows, headline } from '../../src/text/printable.ts'
 import type { CardChange } from '../../src/contracts/tool.ts'
 import { askApproval } from '../../src/surfaces/mcp/elicitation.ts'
-import { ask, withShell } from '../support/stage.ts'
-import { openWorld, runCli, type World } from '../support/world.ts'
+import { ask, shownFirst } from '../support/stage.ts'
+import { runInside } from '../support/inside.ts'
+import { openWorld, type World } from '../support/world.ts'
 
 /** Content that was written without a question gets a name, a right or a form under which it runs: the card shows it, or says that it does not. */
 
@@ -26,7 +27,7 @@ beforeAll(async () => {
       Makefile: 'all:\n',
       'keep/inner.txt': 'inner\n',
     },
-    flags: { ...withShell, 'write-requires-diff': 'false' },
+    flags: { ...shownFirst, 'write-requires-diff': 'false' },
   })
   chmodSync(world.path('docs/tool'), 0o755)
 })
@@ -48,7 +49,7 @@ const mustNotBeWhole = async (asked: Approval): Promise<void> => {
   expect(asked.whole).toBe(false)
   expect(cardText(asked.card, { lines: 1e9, lineLength: 1e9, width: 1e9 }).whole).toBe(false)
   expect(askApproval(asked, 'about', { form: true, url: false }, undefined)).toBeUndefined()
-  expect((await runCli(world.project, ['approvals', 'approve', asked.id])).err).toContain('--unread')
+  expect((await runInside(world.project, ['approvals', 'approve', asked.id])).err).toContain('--unread')
   expect(world.runtime.approvals.get(asked.id)?.state).toBe('pending')
 }
 
@@ -66,7 +67,7 @@ describe('an old content under a new meaning is shown', () => {
       const asked = await ask(world, { command })
       expect(shownOf(find(asked, path))).toContain(evil)
       expect(asked.whole).toBe(true)
-      expect((await runCli(world.project, ['approvals', 'show', asked.id])).out).toContain(evil)
+      expect((await runInside(world.project, ['approvals', 'show', asked.id])).out).toContain(evil)
     })
 
   test('said as what it is: not new, though all of it stands there', async () => {
@@ -102,7 +103,7 @@ describe('text that is not UTF-8', () => {
       expect(shownOf(find(asked, path))).toMatch(/caf\\xe9: |\\u0000/)
       expect(headline(find(asked, path))).toContain('written out')
       expect(asked.whole).toBe(true)
-      const shown = await runCli(world.project, ['approvals', 'show', asked.id])
+      const shown = await runInside(world.project, ['approvals', 'show', asked.id])
       expect(shown.out).toContain(evil)
       expect(shown.out).not.toContain('\ufffd')
     }
@@ -124,7 +125,7 @@ describe('text that is not UTF-8', () => {
       await mustNotBeWhole(await ask(world, { command }))
     const asked = await ask(world, { command: `printf 'h\\000e\\000l\\000l\\000o\\000' > wide.txt` })
     expect(headline(find(asked, 'wide.txt'))).toContain('NOT SHOWN HERE')
-    expect((await runCli(world.project, ['approvals', 'show', asked.id, '--file', 'wide.txt'])).out).toContain('h\\u0000e')
+    expect((await runInside(world.project, ['approvals', 'show', asked.id, '--file', 'wide.txt'])).out).toContain('h\\u0000e')
   })
 
   test('nothing is shown of an empty file, since nothing is there', async () => {
@@ -140,7 +141,7 @@ describe('links', () => {
     for (const { id } of world.runtime.approvals.list('pending'))
       world.runtime.approvals.decide(id, { approve: false, by: 'test' })
   })
-  const read = async ({ id }: Approval): Promise<string> => (await runCli(world.project, ['approvals', 'show', id])).out
+  const read = async ({ id }: Approval): Promise<string> => (await runInside(world.project, ['approvals', 'show', id])).out
 
   test('a file that one under a name that runs leads to is shown', async () => {
     const asked = await ask(world, { command: 'mkdir -p .vscode; ln -s ../docs/notes.txt .vscode/tasks.json' })
@@ -192,7 +193,7 @@ describe('links', () => {
     const large = await ask(world, { command: 'ln -s large/a.txt Justfile' })
     expect(find(large, 'large/a.txt').unshown).toEqual({ lines: 20_000 })
     await mustNotBeWhole(large)
-    expect((await runCli(world.project, ['approvals', 'show', large.id, '--file', 'large/a.txt'])).out).toContain('line\nline')
+    expect((await runInside(world.project, ['approvals', 'show', large.id, '--file', 'large/a.txt'])).out).toContain('line\nline')
     const binary = await ask(world, { command: 'ln -s picture .vscode' })
     expect(find(binary, 'picture/a.bin').unshown).toEqual({ why: 'it is no text' })
     await mustNotBeWhole(binary)

@@ -6,9 +6,10 @@ import { askApproval } from '../../src/surfaces/mcp/elicitation.ts'
 import { noBrowser } from '../support/chromium.ts'
 import { signInByLink } from '../support/person.ts'
 import { openServe, type Served } from '../support/serve.ts'
-import { ask, withShell } from '../support/stage.ts'
+import { ask, shownFirst } from '../support/stage.ts'
 import { atTerminal, screenOf } from '../support/terminal.ts'
-import { openWorld, runCli, type World } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { openWorld, type World } from '../support/world.ts'
 
 /** One line that is made so long that whatever shows it breaks it: no part of it may pass for a row or a word of ours, at any width. */
 
@@ -25,7 +26,7 @@ let world: World
 beforeAll(async () => {
   world = await openWorld({
     files: { 'package.json': '{}\n', Makefile: 'all:\n' },
-    flags: { ...withShell, 'write-requires-diff': 'false' },
+    flags: { ...shownFirst, 'write-requires-diff': 'false' },
   })
 })
 afterAll(() => world[Symbol.asyncDispose]())
@@ -91,7 +92,7 @@ describe('handrail call at a terminal', () => {
   test('so is the text that a card has no room for, with its signs', async () => {
     const large = `${content}${'z'.repeat(410_000)}\n`
     const asked = await ask(world, { path: 'package.json', content: large, dryRun: false }, 'write_to_file')
-    const { out } = await runCli(world.project, ['approvals', 'show', asked.id, '--full'], { env: { COLUMNS: '80' } })
+    const { out } = await runInside(world.project, ['approvals', 'show', asked.id, '--full'], { env: { COLUMNS: '80' } })
     const rows = out.split('\n').filter((row) => row.startsWith('| '))
     for (const row of rows) expect(row).toMatch(/^\| (?:[+] |- \{\}|@@ |\s*$)/)
     expect(rows.length).toBeGreaterThan(5_000)
@@ -101,11 +102,11 @@ describe('handrail call at a terminal', () => {
     const env = { COLUMNS: '72' }
     const name = `${'x'.repeat(59)}${' Written: all is well'.repeat(5)}`
     for (const width of [40, 72]) {
-      const { err } = await runCli(world.project, ['approvals', 'show', `${'x'.repeat(width)}${name}`], { env })
+      const { err } = await runInside(world.project, ['approvals', 'show', `${'x'.repeat(width)}${name}`], { env })
       for (const row of err.trimEnd().split('\n')) expect(row.length).toBeLessThanOrEqual(72)
     }
     world.write('.mcp.json', JSON.stringify({ mcpServers: { a: { command: `${'.'.repeat(90)}${name}` } } }, null, 2))
-    const { out } = await runCli(world.project, ['init', 'claude-code'], { env })
+    const { out } = await runInside(world.project, ['init', 'claude-code'], { env })
     const broken = out.split('\n').filter((row) => row.includes('Written'))
     expect(broken.length).toBeGreaterThan(0)
     for (const row of broken) expect(row).toMatch(/^[-+ ] /)

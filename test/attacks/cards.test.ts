@@ -3,10 +3,11 @@ import type { Approval } from '../../src/contracts/approval.ts'
 import { cardText, headline } from '../../src/text/printable.ts'
 import { askApproval } from '../../src/surfaces/mcp/elicitation.ts'
 import { signInKey } from '../../src/surfaces/person-auth.ts'
-import { ask, withShell } from '../support/stage.ts'
+import { ask, shownFirst } from '../support/stage.ts'
 import { enter, visitAt } from '../support/person.ts'
 import { openServe } from '../support/serve.ts'
-import { openWorld, runCli, type World } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { openWorld, type World } from '../support/world.ts'
 import { ceiling } from '../support/ceiling.ts'
 
 const noDiff = { 'write-requires-diff': 'false' }
@@ -17,12 +18,12 @@ let world: World
 beforeAll(async () => {
   world = await openWorld({
     files: { 'big.txt': 'x\n', 'gone.txt': 'precious\n', 'package.json': '{}\n', Makefile: 'all:\n' },
-    flags: { ...withShell, ...noDiff, 'batch-max-lines': '10000000' },
+    flags: { ...shownFirst, ...noDiff, 'batch-max-lines': '10000000' },
   })
 })
 afterAll(() => world[Symbol.asyncDispose]())
 
-const cli = (...args: string[]) => runCli(world.project, ['approvals', ...args])
+const cli = (...args: string[]) => runInside(world.project, ['approvals', ...args])
 const lines = (count: number): string => Array.from({ length: count }, (_, index) => `line ${index} ${index * 7919}`).join('\n')
 
 describe('what is not shown cannot be granted from there', () => {
@@ -171,7 +172,7 @@ describe('approvals that fill memory', () => {
         .split('\n')
         .map((line) => (JSON.parse(line) as Approval).id),
     ).toEqual(heads.slice(20, 40).map(({ id }) => id))
-    const doctor = await runCli(world.project, ['doctor', '--json'])
+    const doctor = await runInside(world.project, ['doctor', '--json'])
     expect(doctor.out).toContain(`${heads.length} wait for you`)
 
     let last = ''

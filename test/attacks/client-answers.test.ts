@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Approval } from '../../src/contracts/approval.ts'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { openMcp, openServe, ways, type McpConnection, type Said, type Served, type Way } from '../support/serve.ts'
-import { openWorld, runCli, type World } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { openWorld, type World } from '../support/world.ts'
 
 // What a client's answer is worth. Clients answer forms by themselves, agents hold the token of the HTTP surface, people read slowly.
 
@@ -102,7 +103,7 @@ describe.for(stdio)('a client that answers by itself, over %s', (way) => {
       // Made again, it does not put the form to a client that waves it away.
       expect((await peer.call('write_to_file', input)).error).toMatchObject({ details: { approvalId: id } })
       expect(seen).toHaveLength(1)
-      expect(await runCli(world.project, ['approvals', 'approve', id])).toMatchObject({ code: 0 })
+      expect(await runInside(world.project, ['approvals', 'approve', id])).toMatchObject({ code: 0 })
       expect(await peer.call('write_to_file', input)).toMatchObject({ applied: true })
       expect(world.read(path)).toBe(after)
       expect(decisions(id)).toMatchObject([{ approved: true, by: expect.stringMatching(/@cli$/) as string }])
@@ -203,7 +204,7 @@ test('over HTTP a form counts where the person switched it on, and a project can
     expect(own.runtime.approvals.list()[0]?.decidedBy).toBe('form@codex/1.0.0')
   }
   own.write('handrail.config.json', JSON.stringify({ policies: { askOverHttp: true } }))
-  const { out, err } = await runCli(own.project, ['doctor', '--json'])
+  const { out, err } = await runInside(own.project, ['doctor', '--json'])
   expect(`${out}${err}`).not.toMatch(/"key":"policies.askOverHttp","value":true/)
 })
 

@@ -8,13 +8,16 @@ import { describe, expect, test } from 'vitest'
 import { headline } from '../../src/text/printable.ts'
 import type { CardChange } from '../../src/contracts/tool.ts'
 import type { Difference } from '../../src/host/stage/effects.ts'
-import { agreed, approve, ask, soon, stagesLeft, theStage, treeOf, withShell } from '../support/stage.ts'
+import { agreed, approve, ask, soon, stagesLeft, theStage, treeOf, shownFirst } from '../support/stage.ts'
 import { openWorld, type World } from '../support/world.ts'
 import { cli } from '../support/commands.ts'
 
 describe('the card cannot lie', () => {
   test('what is shown is what is committed, byte for byte', async () => {
-    await using world = await openWorld({ files: { 'a.txt': 'one\ntwo\n', 'bin.dat': Buffer.from([0, 1, 2]) }, flags: withShell })
+    await using world = await openWorld({
+      files: { 'a.txt': 'one\ntwo\n', 'bin.dat': Buffer.from([0, 1, 2]) },
+      flags: shownFirst,
+    })
     const strange = 'plain\n\u001b[2K\u001b[1Ahidden\r\n\u202ereversed\u202c\n\u200bzero\nno end'
     const command = `printf '${[...Buffer.from(strange)].map((byte) => `\\${byte.toString(8)}`).join('')}' > a.txt; printf '\\000\\377' > bin.dat`
     const approval = await ask(world, { command })
@@ -33,7 +36,7 @@ describe('the card cannot lie', () => {
   })
 
   test('what a program prints cannot pass for what Handrail says', async () => {
-    await using world = await openWorld({ flags: withShell })
+    await using world = await openWorld({ flags: shownFirst })
     const lie = 'Not applied: nothing at all.'
     const { card } = await ask(world, { command: `echo "${lie}"; echo "${lie}" >&2; echo x > x; mkfifo p` })
     const notes = card.notes ?? []
@@ -42,7 +45,7 @@ describe('the card cannot lie', () => {
   })
 
   test('a folder that becomes a file, a file that becomes a link, a link that becomes a folder are called that', async () => {
-    await using world = await openWorld({ files: { 'd/f': 'x', f: 'y', g: 'z' }, flags: withShell })
+    await using world = await openWorld({ files: { 'd/f': 'x', f: 'y', g: 'z' }, flags: shownFirst })
     symlinkSync('f', world.path('l'))
     const { card } = await ask(world, { command: 'rm -r d; echo new > d; ln -sf g f; rm l; mkdir l' })
     const says = Object.fromEntries(card.changes.map((change) => [change.path, change.says ?? '']))
@@ -55,7 +58,7 @@ describe('the card cannot lie', () => {
   })
 
   test('a folder that holds what no commit removes can not become a file; the rest is taken over', async () => {
-    await using world = await openWorld({ files: { 'd/node_modules/m.js': 'x', 'd/f': 'y' }, flags: withShell })
+    await using world = await openWorld({ files: { 'd/node_modules/m.js': 'x', 'd/f': 'y' }, flags: shownFirst })
     const { left } = await agreed(world, { command: 'rm -rf d; echo new > d; echo z > z' })
     expect(left).toMatchObject([
       { path: 'd/node_modules' },
@@ -66,7 +69,7 @@ describe('the card cannot lie', () => {
   })
 
   test('a stage that was tampered with after it was shown is not committed', async () => {
-    await using world = await openWorld({ files: { 'a.txt': 'one\n' }, flags: withShell })
+    await using world = await openWorld({ files: { 'a.txt': 'one\n' }, flags: shownFirst })
     const command = 'echo shown > a.txt; echo shown > b.txt; ln -s a.txt l'
     const tamper: ((upper: string) => void)[] = [
       (upper) => writeFileSync(join(upper, 'a.txt'), 'other\n'),
@@ -105,7 +108,7 @@ describe('the card cannot lie', () => {
   })
 
   test('a record of a stage that is edited together with its files commits nothing that was not shown', async () => {
-    await using world = await openWorld({ files: { 'a.dat': 'one\n' }, flags: withShell })
+    await using world = await openWorld({ files: { 'a.dat': 'one\n' }, flags: shownFirst })
     const command = String.raw`printf '\000shown' > a.dat; ln -s a.dat l`
     const evil = Buffer.from('\0other')
     const hash = createHash('sha256').update(evil).digest('hex')
@@ -134,7 +137,7 @@ describe('the card cannot lie', () => {
   })
 
   test('what is added to a stage after it was shown is not committed', async () => {
-    await using world = await openWorld({ flags: withShell })
+    await using world = await openWorld({ flags: shownFirst })
     const approval = await ask(world, { command: 'echo x > x' })
     writeFileSync(join(theStage(world.base).folder, 'upper', 'more.txt'), 'more')
     approve(world, approval)
@@ -143,7 +146,7 @@ describe('the card cannot lie', () => {
   })
 
   test('an approval counts once', async () => {
-    await using world = await openWorld({ files: { 'n.txt': '' }, flags: withShell })
+    await using world = await openWorld({ files: { 'n.txt': '' }, flags: shownFirst })
     const command = 'echo more >> n.txt'
     await agreed(world, { command })
     await ask(world, { command })
@@ -151,7 +154,7 @@ describe('the card cannot lie', () => {
   })
 
   test('two same calls at once: one commit, one approval', async () => {
-    await using world = await openWorld({ files: { 'n.txt': '' }, flags: withShell })
+    await using world = await openWorld({ files: { 'n.txt': '' }, flags: shownFirst })
     const command = 'echo more >> n.txt'
     const waiting: string[] = []
     const onApproval = (id: string): void => void waiting.push(id)
@@ -167,7 +170,7 @@ describe('the card cannot lie', () => {
   })
 
   test('another session does not get to see or spoil a stage that waits; the same effect may use the same yes once', async () => {
-    await using world = await openWorld({ files: { 'n.txt': '' }, flags: withShell })
+    await using world = await openWorld({ files: { 'n.txt': '' }, flags: shownFirst })
     const command = 'echo more >> n.txt'
     const approval = await ask(world, { command })
     const other = await world.fault('shell', { command: 'echo other >> n.txt' }, { approvalWaitMs: 0, session: 'sess_other' })
@@ -178,7 +181,7 @@ describe('the card cannot lie', () => {
   })
 
   test('a no discards: nothing is left on the disk, and the words come back', async () => {
-    await using world = await openWorld({ files: { 'a.txt': 'one\n' }, flags: withShell })
+    await using world = await openWorld({ files: { 'a.txt': 'one\n' }, flags: shownFirst })
     const approval = await ask(world, { command: 'rm a.txt' })
     expect(stagesLeft(world.base)).toHaveLength(1)
     world.runtime.approvals.decide(approval.id, { approve: false, by: 'test', note: 'keep it' })
@@ -189,7 +192,7 @@ describe('the card cannot lie', () => {
   })
 
   test('a no to a call that waits discards at once', async () => {
-    await using world = await openWorld({ files: { 'a.txt': 'one\n' }, flags: withShell })
+    await using world = await openWorld({ files: { 'a.txt': 'one\n' }, flags: shownFirst })
     const call = world.fault('shell', { command: 'rm a.txt' }, { approvalWaitMs: 20_000 })
     expect(await soon(() => world.runtime.approvals.list('pending').length === 1)).toBe(true)
     world.runtime.approvals.decide(world.runtime.approvals.list('pending')[0]?.id ?? '', { approve: false, by: 'test' })
@@ -198,7 +201,7 @@ describe('the card cannot lie', () => {
   })
 
   test('an approval that lapsed counts for nothing, and its stage goes', async () => {
-    await using world = await openWorld({ files: { 'a.txt': 'one\n' }, flags: { ...withShell, 'approval-ttl-ms': '1000' } })
+    await using world = await openWorld({ files: { 'a.txt': 'one\n' }, flags: { ...shownFirst, 'approval-ttl-ms': '1000' } })
     const approval = await ask(world, { command: 'rm a.txt' })
     approve(world, approval)
     await pause(1_100)
@@ -212,7 +215,7 @@ describe('the card cannot lie', () => {
   })
 
   test('a file that changed on the stage and in the project meanwhile: E_CONFLICT, nothing lost', async () => {
-    await using world = await openWorld({ files: { 'a.txt': 'one\n', 'b.txt': 'b\n', 'd/x': 'x\n' }, flags: withShell })
+    await using world = await openWorld({ files: { 'a.txt': 'one\n', 'b.txt': 'b\n', 'd/x': 'x\n' }, flags: shownFirst })
     const moved: [string, (world: World) => void][] = [
       ['echo mine > a.txt', () => world.write('a.txt', 'theirs\n')],
       ['rm b.txt', () => world.write('b.txt', 'theirs\n')],
@@ -235,7 +238,7 @@ describe('the card cannot lie', () => {
   })
 
   test('a file that somebody else changes while the program runs: E_CONFLICT, nothing lost', async () => {
-    await using world = await openWorld({ files: { 'a.txt': 'one\n' }, flags: withShell })
+    await using world = await openWorld({ files: { 'a.txt': 'one\n' }, flags: shownFirst })
     const call = world.fault('shell', { command: 'echo mine >> a.txt; touch /tmp/x; sleep 1.5' }, { approvalWaitMs: 0 })
     expect(await soon(() => stagesLeft(world.base).some((stage) => existsSync(join(stage, 'upper', 'a.txt'))))).toBe(true)
     await pause(50)

@@ -15,13 +15,13 @@ import {
   soon,
   stagesLeft,
   stubborn,
-  withShell,
+  shownFirst,
 } from '../support/stage.ts'
 import { cleanEnv, openWorld, program } from '../support/world.ts'
 import { listen, quoted } from '../support/commands.ts'
 import { ceiling } from '../support/ceiling.ts'
 
-const developer = { mode: 'developer' }
+const developer = { mode: 'developer', 'ask-from': 'R1' }
 
 const joined = (words: readonly string[]): string => words.map(quoted).join(' ')
 
@@ -45,7 +45,7 @@ const tricks: Record<string, (name: string, args: readonly string[]) => string> 
 
 describe('there is no list of refused commands: what must not happen does not, however it is written', () => {
   test.each(Object.entries(tricks))('%s', async (_, trick) => {
-    await using world = await openWorld({ files: { 'keep.txt': 'kept\n' }, flags: withShell })
+    await using world = await openWorld({ files: { 'keep.txt': 'kept\n' }, flags: shownFirst })
     const listener = await listen({ port: 0, host: '127.0.0.1' })
     const outside = join(world.base, 'outside.txt')
     writeFileSync(outside, 'SECRET-outside')
@@ -116,7 +116,7 @@ describe('C09 arguments of execute_command reach the script as they are', () => 
   test('C09 a NUL, a script of another name, and more than the system takes are refused in words', async () => {
     await using world = await openWorld({
       files: { 'package.json': JSON.stringify({ scripts: { build: 'true', postinstall: 'touch pwned' } }) },
-      flags: { ...developer, ...withShell },
+      flags: { ...developer, ...shownFirst },
     })
     const refused = async (tool: string, input: unknown): Promise<string> => (await world.fault(tool, input)).code
     expect(await refused('execute_command', { scriptName: 'build', args: ['a\0b'] })).toBe('E_BAD_ARGS')
@@ -169,7 +169,7 @@ describe('C10 what runs, and what is committed, is what was shown', () => {
   })
 })
 
-const known = ['HOME', 'LANG', 'NO_COLOR', 'PATH', 'PWD', 'TERM', 'TMPDIR']
+const known = ['GIT_OPTIONAL_LOCKS', 'HOME', 'LANG', 'NO_COLOR', 'PATH', 'PWD', 'TERM', 'TMPDIR']
 const hostile = {
   NODE_OPTIONS: '--title=SECRET-node',
   LD_PRELOAD: '/no/such/SECRET.so',
@@ -198,7 +198,7 @@ async function withEnvironment<T>(variables: Record<string, string>, act: () => 
 
 describe('C11 C14 the environment of the parent', () => {
   test('C11 C14 nothing of it is seen or felt, on a stage', async () => {
-    await using world = await openWorld({ flags: withShell })
+    await using world = await openWorld({ flags: shownFirst })
     await withEnvironment(hostile, async () => {
       const { stdout, stderr } = await world.call<{ stdout: string; stderr: string }>('shell', {
         command: 'env | cut -d= -f1 | sort; cat /proc/[0-9]*/environ /proc/self/environ | tr "\\0" "\\n"; node -p process.title',
@@ -209,7 +209,7 @@ describe('C11 C14 the environment of the parent', () => {
   })
 
   test('C11 C14 nothing of it is inherited where nothing confines', async () => {
-    await using world = await openWorld({ flags: withShell })
+    await using world = await openWorld({ flags: shownFirst })
     await world.reopen({ bubblewrap: noNamespaces(world.base) })
     await withEnvironment(hostile, async () => {
       const { stdout } = await agreed(world, { command: 'env' })
@@ -236,7 +236,7 @@ describe('C12 no child outlives its call', () => {
   const word = (): string => `handrail-stray-${process.pid}-${count++}`
 
   test.each(['confined', 'unconfined'])('C12 the deadline: gone within 2 s (%s)', async (how) => {
-    await using world = await openWorld({ flags: withShell })
+    await using world = await openWorld({ flags: shownFirst })
     if (how === 'unconfined') await world.reopen({ bubblewrap: noNamespaces(world.base) })
     const mark = word()
     const input = { command: stubborn(mark), timeout_seconds: 1 }
@@ -250,7 +250,7 @@ describe('C12 no child outlives its call', () => {
   })
 
   test.each(['confined', 'unconfined'])('C12 a cancelled call: gone within 2 s (%s)', async (how) => {
-    await using world = await openWorld({ flags: withShell })
+    await using world = await openWorld({ flags: shownFirst })
     if (how === 'unconfined') await world.reopen({ bubblewrap: noNamespaces(world.base) })
     const mark = word()
     const input = { command: stubborn(mark), timeout_seconds: 60 }
@@ -268,7 +268,7 @@ describe('C12 no child outlives its call', () => {
   })
 
   test.each(['confined', 'unconfined'])('C12 a normal end with children in the background: gone with it (%s)', async (how) => {
-    await using world = await openWorld({ flags: withShell })
+    await using world = await openWorld({ flags: shownFirst })
     if (how === 'unconfined') await world.reopen({ bubblewrap: noNamespaces(world.base) })
     const mark = word()
     const one = `trap "" TERM HUP; while :; do sleep 1; : ${mark}; done`
@@ -279,7 +279,7 @@ describe('C12 no child outlives its call', () => {
   })
 
   test('C12 where nothing confines, a child that loses its environment too', async () => {
-    await using world = await openWorld({ flags: withShell })
+    await using world = await openWorld({ flags: shownFirst })
     await world.reopen({ bubblewrap: noNamespaces(world.base) })
     const mark = word()
     const input = {
@@ -297,7 +297,7 @@ describe('C12 no child outlives its call', () => {
 })
 
 test('C13 200 MB of output: both ends, right totals, whole characters, bounded memory', async () => {
-  await using world = await openWorld({ flags: withShell })
+  await using world = await openWorld({ flags: shownFirst })
   await world.call('shell', { command: 'true' })
   const before = process.memoryUsage().rss
   let most = 0
@@ -321,7 +321,7 @@ test('C13 200 MB of output: both ends, right totals, whole characters, bounded m
 }, 120_000)
 
 test('what Handrail inherited as an open file does not reach the program', async () => {
-  await using world = await openWorld({ flags: withShell })
+  await using world = await openWorld({ flags: shownFirst })
   const child = spawn(
     'bash',
     [

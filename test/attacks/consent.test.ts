@@ -7,7 +7,8 @@ import { fingerprint } from '../../src/host/fingerprint.ts'
 import { openDatabase } from '../../src/host/database.ts'
 import { schema, schemaVersion } from '../../src/stores/schema.ts'
 import { approve, ask, noNamespaces, processesWith, soon, withShell } from '../support/stage.ts'
-import { openWorld, runCli, type World } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { openWorld, type World } from '../support/world.ts'
 
 const noDiff = { 'write-requires-diff': 'false' }
 const run = { command: 'sh ./fetch.sh', network: true }
@@ -94,7 +95,9 @@ describe('a yes to the network is a yes to those bytes', () => {
     const fault = await world.fault('write_to_file', { path: 'late.sh', content: evil, dryRun: false })
     expect(fault).toMatchObject({ code: 'E_CONFLICT', details: { tool: 'shell', paths: ['late.sh'] } })
     expect(fault.message).toMatch(/shell is running/)
-    const staging = { command: 'echo evil > late.sh' }
+    const plain = await world.fault('shell', { command: 'echo evil > late.sh' }, { approvalWaitMs: 0 })
+    expect(plain, 'nor unasked').toMatchObject({ code: 'E_CONFLICT', details: { ran: { applied: false } } })
+    const staging = { command: 'echo evil > late.sh; chmod 600 late.sh' }
     approve(world, await ask(world, staging))
     expect((await world.fault('shell', staging, { approvalWaitMs: 0 })).code).toBe('E_CONFLICT')
     expect(world.read('late.sh')).toBe(harmless)
@@ -207,10 +210,10 @@ describe('whose yes, whose no', () => {
       expect(fault).toMatchObject({ details: { declined: true, approvalId: asked.id, note: 'never on a Friday' } })
     }
     expect((await ask(world, input, 'write_to_file', as('sess_4', 'other/1'))).state).toBe('pending')
-    const lifted = await runCli(world.project, ['approvals', 'lift', asked.id])
+    const lifted = await runInside(world.project, ['approvals', 'lift', asked.id])
     expect(lifted).toMatchObject({ code: 0, out: expect.stringContaining('taken back') as string })
     expect((await ask(world, input, 'write_to_file', as('sess_2', 'cli/1.0'))).state).toBe('pending')
-    expect((await runCli(world.project, ['approvals', 'lift', asked.id])).err).toContain('E_CONFLICT')
+    expect((await runInside(world.project, ['approvals', 'lift', asked.id])).err).toContain('E_CONFLICT')
     expect(world.runtime.audit.last(50).map(({ event }) => event)).toContain('approval.lifted')
   })
 

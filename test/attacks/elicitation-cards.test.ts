@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { signInByLink, type Person } from '../support/person.ts'
 import { ways } from '../support/serve.ts'
-import { runCli } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
 import {
   approvalOf,
   type Asked,
@@ -303,7 +303,7 @@ test("G07 a client's name cannot play tricks on the terminal or the page of the 
   expect(decidedBy).toContain('evil')
   const tricked: string[] = []
   for (const command of [`approvals show ${id}`, 'approvals list --all', 'audit show', 'sessions']) {
-    const { out } = await runCli(house.world.project, command.split(' '))
+    const { out } = await runInside(house.world.project, command.split(' '))
     expect([command, out]).toEqual([command, expect.stringMatching(/\S/)])
     if (/[\u001b\u202e]/.test(out)) tricked.push(command)
   }

@@ -122,7 +122,7 @@ describe('class 2 asks once', () => {
     expect(await agreed('vite.config.ts', 'export default 2\n')).toBe('done')
     expect(await write('vite.config.ts', 'export default 3\n', 'sess_other')).toBe('asked')
     expect(await write('sub/vite.config.ts')).toBe('asked')
-    const grant = world.runtime.grants.list().find(({ path }) => path === 'vite.config.ts')
+    const grant = world.runtime.grants.list().find(({ subject }) => subject === 'vite.config.ts')
     expect(grant).toMatchObject({ kind: 'runs', session: 'sess_test' })
     world.runtime.grants.revoke(grant?.id ?? '', 'test')
     expect(await write('vite.config.ts', 'export default 4\n')).toBe('asked')

@@ -1,15 +1,16 @@
 import { expect, test } from 'vitest'
-import { openStdio, openWorld, runCli } from '../support/world.ts'
+import { openInside, runInside } from '../support/inside.ts'
+import { openWorld } from '../support/world.ts'
 
 const secret = 'TOKEN=canary-of-the-person\n'
 const allow = (project: string, ...more: string[]) =>
-  runCli(project, ['grants', 'allow', 'secret', '.env', '--for', '1h', ...more])
+  runInside(project, ['grants', 'allow', 'secret', '.env', '--for', '1h', ...more])
 
 test('a grant does not go to whoever opened a session last: it is asked whose, and who was refused comes first', async () => {
   await using world = await openWorld({ files: { '.env': secret } })
-  await using good = await openStdio(world.project, { client: 'good' })
+  await using good = await openInside(world.project, { client: 'good' })
   expect(await good.call('read_file', { path: './.env' })).toMatchObject({ error: { code: 'E_DENY_PATH' } })
-  await using evil = await openStdio(world.project, { client: 'evil' })
+  await using evil = await openInside(world.project, { client: 'evil' })
   await evil.call('list_files', { path: '.' })
   const unsaid = await allow(world.project)
   expect(unsaid.code).toBe(2)
@@ -28,7 +29,7 @@ test('a grant does not go to whoever opened a session last: it is asked whose, a
 
 test('the only session there is need not be named', async () => {
   await using world = await openWorld({ files: { '.env': secret } })
-  await using good = await openStdio(world.project, { client: 'good' })
+  await using good = await openInside(world.project, { client: 'good' })
   await good.call('list_files', { path: '.' })
   expect(await allow(world.project)).toMatchObject({ code: 0, out: expect.stringContaining('good') as string })
   expect(await good.call('read_file', { path: '.env' })).toMatchObject({ content: secret })

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { parse as parseToml } from 'smol-toml'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { clients, type Client } from '../../src/contracts/clients.ts'
-import { runCli } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
 
 let base: string
 beforeAll(() => {
@@ -31,7 +31,7 @@ async function initOver(
   // Named where the file is the person's own, so that it is looked for outside of the project.
   const at = client.scope === 'project' ? file : join(base, `${count}.settings`)
   if (at !== file) writeFileSync(at, before)
-  const { code, out, err } = await runCli(project, ['init', client.name, '--yes', '--config', at, ...args])
+  const { code, out, err } = await runInside(project, ['init', client.name, '--yes', '--config', at, ...args])
   const after = readFileSync(at, 'utf8')
   const whole = (client.format === 'toml' ? parseToml(after) : JSON.parse(after)) as Record<string, Record<string, typeof entry>>
   return { code: code ?? -1, said: out + err, before, after, entry: whole[client.key]?.['handrail'] ?? {} }
@@ -150,7 +150,7 @@ test('a file named inside the project came with it, whoever its client takes it 
   mkdirSync(dirname(file), { recursive: true })
   const before = '[mcp_servers.handrail]\ncommand = "x"\ncwd = "/tmp"\n'
   writeFileSync(file, before)
-  const { code, err } = await runCli(project, ['init', 'codex', '--yes', '--config', file])
+  const { code, err } = await runInside(project, ['init', 'codex', '--yes', '--config', file])
   expect([code, err]).toEqual([1, expect.stringContaining('cwd')])
   expect(readFileSync(file, 'utf8')).toBe(before)
 })

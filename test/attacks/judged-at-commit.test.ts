@@ -98,7 +98,7 @@ test('a yes is a yes to what the card said: what else a file has become by then 
 test('nor does what a program made, where the files around it changed after the yes', async () => {
   await using world = await openWorld({ flags })
   mkdirSync(world.path('d'))
-  const input = { command: 'echo x > d/HEAD' }
+  const input = { command: 'echo x > d/HEAD; mkdir e; chmod 777 e' }
   const question = await ask(world, input)
   expect(question.card.notes?.join('') ?? '').not.toContain('git repository')
   approve(world, question)

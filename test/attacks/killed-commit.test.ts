@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { killedAt } from '../support/killed-at.ts'
-import { openWorld, runCli } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { openWorld } from '../support/world.ts'
 
 const names = Array.from({ length: 6 }, (_, index) => `f${index}.txt`)
 const mostMoments = 300
@@ -39,7 +40,7 @@ test(
     expect(((told?.touches ?? []) as { path: string }[]).map(({ path }) => path).toSorted()).toEqual(landed)
     expect(world.runtime.snapshots(1, theirs)[0]?.call, 'the timeline does not say that it landed there').not.toBe(told?.call)
 
-    expect(await runCli(world.project, ['undo', told?.call ?? '', '--yes'])).toMatchObject({ code: 0 })
+    expect(await runInside(world.project, ['undo', told?.call ?? '', '--yes'])).toMatchObject({ code: 0 })
     for (const name of landed) expect(world.read(name)).toBe(`new ${name}\n`)
     expect(world.read(theirs)).toBe('mine\n')
   },

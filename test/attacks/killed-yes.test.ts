@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { killedAt } from '../support/killed-at.ts'
-import { openWorld, runCli, type World } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { openWorld, type World } from '../support/world.ts'
 
 /** A process dies at each moment between a person's yes and what it lets through: the log and the store tell the same story. */
 const config = { policies: { askFrom: 'R1', writeRequiresDiff: false } }
@@ -40,7 +41,7 @@ for (const answer of ['approve', 'deny'] as const)
         const at = `killed before write ${moment}: ${end.err}`
         expect(state, at).toBe(state === 'pending' ? 'pending' : answer === 'approve' ? 'approved' : 'denied')
         // Whatever is opened next finds it.
-        expect((await runCli(world.project, ['approvals', 'list'])).code).toBe(0)
+        expect((await runInside(world.project, ['approvals', 'list'])).code).toBe(0)
         const last = told(world, id).at(-1)
         if (state === 'pending') {
           expect(last?.event, at).toMatch(/^(approval\.requested|recovered)$/)
@@ -72,7 +73,7 @@ test('whenever the caller dies, its yes is used once at most', { timeout: 240_00
     const state = stateOf(world, id)
     const at = `killed before write ${moment}: ${end.err}`
     expect(state, at).toMatch(/^(approved|used)$/)
-    const again = await runCli(world.project, call(moment))
+    const again = await runInside(world.project, call(moment))
     expect(again.code, `${at} ${again.err}`).toBe(state === 'approved' ? 0 : 1)
     expect(written(world, moment), at).toBe(state === 'approved' || end.code === 0 ? 1 : written(world, moment) && 1)
     const acts = told(world, id).filter(({ event }) => event === 'call.resumed')
@@ -95,7 +96,7 @@ test(
       for (let moment = 1; ; moment++) {
         expect(moment).toBeLessThan(mostMoments)
         for (const { id } of world.runtime.grants.list()) world.runtime.grants.revoke(id, 'test')
-        const given = args[0] === 'revoke' ? [world.runtime.grants.give({ kind: 'secret', path: '.env', by: 'test' }).id] : []
+        const given = args[0] === 'revoke' ? [world.runtime.grants.give({ kind: 'secret', subject: '.env', by: 'test' }).id] : []
         const before = { given: logged('grant.given'), revoked: logged('grant.revoked') }
         const words = args[0] === 'revoke' ? 'FROM grants WHERE id' : 'FROM sessions'
         const end = await killedAt(world.base, world.project, ['grants', ...args, ...given], moment, words)

@@ -6,7 +6,8 @@ import type { Snapshot } from '../../src/contracts/snapshot.ts'
 import { openDatabase } from '../../src/host/database.ts'
 import { beyond, others } from '../../src/stores/retention.ts'
 import { schema, schemaVersion } from '../../src/stores/schema.ts'
-import { openWorld, runCli, type World } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { openWorld, type World } from '../support/world.ts'
 
 /** A state that Handrail did not write may be the only copy of somebody's work: no number of writes makes it go. */
 const work = "weeks of the person's own work\n"
@@ -31,10 +32,10 @@ test.for([1, 12])('an agent of %i session(s) that writes over it again and again
   // The two baselines and, of what was written, no more than was set.
   expect(kept(world)).toHaveLength(5)
   const theirs = kept(world).find(({ kind }) => kind === 'baseline')
-  const end = await runCli(world.project, ['undo', '--session', 'sess_0', '--yes'])
+  const end = await runInside(world.project, ['undo', '--session', 'sess_0', '--yes'])
   expect(end.code).toBe(1)
   if (sessions === 1) expect(end.err).toContain(`handrail undo --to ${theirs?.id}`)
-  expect(await runCli(world.project, ['undo', '--to', theirs?.id ?? '', '--yes'])).toMatchObject({ code: 0 })
+  expect(await runInside(world.project, ['undo', '--to', theirs?.id ?? '', '--yes'])).toMatchObject({ code: 0 })
   expect(world.read('novel.txt')).toBe(work)
 })
 
@@ -46,7 +47,7 @@ test('a session is undone to what another left, however often it wrote; what eac
       .then(() => world.call('write_to_file', { path: 'novel.txt', content, dryRun: false }, { session }))
   for (const n of [1, 2, 3]) await put(`good ${n}\n`, 'sess_good')
   for (const n of [1, 2, 3, 4, 5, 6, 7]) await put(`bad ${n}\n`, 'sess_bad')
-  expect(await runCli(world.project, ['undo', '--session', 'sess_bad', '--yes'])).toMatchObject({ code: 0 })
+  expect(await runInside(world.project, ['undo', '--session', 'sess_bad', '--yes'])).toMatchObject({ code: 0 })
   expect(world.read('novel.txt')).toBe('good 3\n')
 })
 
@@ -56,7 +57,7 @@ test('where the state to go back to is gone, that is said with what is left', as
   const { snapshotId } = await world.put('novel.txt', 'last\n')
   await world.call('undo', { snapshot: snapshotId, dryRun: false }, { role: 'person' })
   const original = kept(world).find(({ kind }) => kind === 'baseline')
-  const end = await runCli(world.project, ['undo', '--session', 'sess_8', '--yes'])
+  const end = await runInside(world.project, ['undo', '--session', 'sess_8', '--yes'])
   expect(end.err).toContain('no longer kept')
   expect(end.err).toContain(`handrail undo --to ${original?.id}`)
 })

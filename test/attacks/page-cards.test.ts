@@ -6,7 +6,7 @@ import { findChromium } from '../../src/host/browser/find.ts'
 import { noBrowser } from '../support/chromium.ts'
 import { signInByLink } from '../support/person.ts'
 import { openServe, type Served } from '../support/serve.ts'
-import { ask, withShell } from '../support/stage.ts'
+import { ask, shownFirst } from '../support/stage.ts'
 import { openWorld, type World } from '../support/world.ts'
 
 /** Hostile names and contents as a person sees them, in a real browser: nothing runs, nothing lies over anything else or off the page. */
@@ -25,7 +25,7 @@ const dialogs: string[] = []
 
 beforeAll(async () => {
   if (noBrowser !== undefined) return
-  world = await openWorld({ files: { 'a.txt': 'a\n' }, flags: withShell })
+  world = await openWorld({ files: { 'a.txt': 'a\n' }, flags: shownFirst })
   served = await openServe(world.project, { args: ['--enable-shell'] })
   const found = findChromium(process.env)
   browser = await chromium.launch({ executablePath: 'file' in found ? found.file : '', args: ['--no-sandbox'] })

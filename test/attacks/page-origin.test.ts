@@ -8,7 +8,8 @@ import { Fault } from '../../src/contracts/faults/fault.ts'
 import { noBrowser } from '../support/chromium.ts'
 import { signInByLink, visitAt } from '../support/person.ts'
 import { openServe, type Served } from '../support/serve.ts'
-import { openWorld, runCli, type World } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { openWorld, type World } from '../support/world.ts'
 
 // The approvals page against other programs of this machine that a browser visits too: every port of 127.0.0.1 is the same site to it.
 
@@ -93,7 +94,7 @@ type Way = (typeof ways)[number]
 
 /** A browser of their own, in which the person has signed in. */
 async function signedIn(way: Way): Promise<Page> {
-  const { out } = await runCli(world.project, ['approvals', 'page', '--port', String(served.port)])
+  const { out } = await runInside(world.project, ['approvals', 'page', '--port', String(served.port)])
   const page = await (await opened(way)).newPage()
   await page.goto(out.trim())
   await page.getByRole('button', { name: 'Sign in' }).click()

@@ -16,7 +16,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { errorCodeOf, errorBodyOf } from '../../src/contracts/faults/contract-000.ts'
 import type { Fault } from '../../src/contracts/faults/fault.ts'
-import { openStdio, openWorld, runCli } from '../support/world.ts'
+import { openInside, runInside } from '../support/inside.ts'
+import { openWorld } from '../support/world.ts'
 import {
   allDenied,
   type Answer,
@@ -113,7 +114,7 @@ test('P28 the root itself is a symlink: it works, and its walls are those of the
   const alias = join(trap.world.base, 'alias')
   symlinkSync(trap.world.project, alias)
   {
-    await using peer = await openStdio(alias)
+    await using peer = await openInside(alias)
     expect((await peer.call('read_file', { path: 'inside.txt' }))['content']).toBe('inside\n')
     const replies = [
       await peer.call('read_file', { path: '../outside/secret.txt' }),
@@ -178,7 +179,7 @@ test('P28 a sandbox root that lies outside, or leads there by a link, is refused
     '${projectRoot}/../outside',
     '${projectRoot}-evil',
   ]) {
-    const { code, out, err } = await runCli(trap.world.project, [
+    const { code, out, err } = await runInside(trap.world.project, [
       'call',
       'list_files',
       '{"path":"."}',
@@ -224,7 +225,7 @@ test('settings that are a link, a folder or a pipe are refused at the start, and
   }
   for (const [what, plant] of Object.entries(planted)) {
     plant()
-    const { code, err } = await runCli(world.project, ['call', 'list_files', '{"path":"."}', '--json'])
+    const { code, err } = await runInside(world.project, ['call', 'list_files', '{"path":"."}', '--json'])
     expect([what, code, (JSON.parse(err) as Answer).error?.code]).toEqual([
       what,
       expect.any(Number),

@@ -20,7 +20,8 @@ import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
 import { errorCodeOf } from '../../src/contracts/faults/contract-000.ts'
 import type { Fault } from '../../src/contracts/faults/fault.ts'
-import { cleanEnv, openStdio, openWorld, program, runCli } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { cleanEnv, openStdio, openWorld, program } from '../support/world.ts'
 import {
   type Answer,
   attack,
@@ -441,7 +442,7 @@ attack('M02 undo of a file that became a hard link or a link leaves the outside 
 test('the command line is no way around: the same walls, exit code 1', async () => {
   await using trap = await openTrap()
   for (const path of ['../outside/secret.txt', join(trap.outside, 'secret.txt'), '.git/config', '.handrail/audit.jsonl']) {
-    const { code, out, err } = await runCli(trap.world.project, ['call', 'read_file', JSON.stringify({ path }), '--json'])
+    const { code, out, err } = await runInside(trap.world.project, ['call', 'read_file', JSON.stringify({ path }), '--json'])
     expect([path, code, (JSON.parse(err) as Answer).error?.code]).toEqual([path, 1, 'E_DENY_PATH'])
     expect(out + err).not.toContain(trap.canary)
   }

@@ -5,7 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { beforeEach, expect, test } from 'vitest'
-import { cleanEnv, openStdio, openWorld, program, runCli } from '../support/world.ts'
+import { openInside, runInside } from '../support/inside.ts'
+import { cleanEnv, openStdio, openWorld, program } from '../support/world.ts'
 import { approve, auditText, codeOf, newCanary, noDiff, pending, state, unseen, write } from '../support/records.ts'
 import { drawsWords } from '../support/seed.ts'
 
@@ -59,7 +60,7 @@ test('U02 what the command line prints of others’ words moves no cursor, hides
     ['undo', '--last', '--yes'],
     ['undo', '--last', '--yes'],
   ]) {
-    const { out, err } = await runCli(world.project, args)
+    const { out, err } = await runInside(world.project, args)
     const command = args.slice(0, 2).join(' ').replace(id, 'ID')
     printed[command] = (printed[command] ?? '') + out + err
   }
@@ -245,7 +246,7 @@ test('U05 a log that cannot be opened: Handrail does not start', async () => {
   const kept = readFileSync(state(world, 'audit.jsonl'))
   rmSync(state(world, 'audit.jsonl'))
   mkdirSync(state(world, 'audit.jsonl'))
-  const { code, err } = await runCli(world.project, [
+  const { code, err } = await runInside(world.project, [
     'call',
     'write_to_file',
     '{"path":"a.txt","content":"two\\n","dryRun":false}',
@@ -283,7 +284,7 @@ test('U07 no absolute path, no descriptor path, no stack and no errno text in an
   symlinkSync(join(world.base, 'outside'), world.path('door'))
   symlinkSync('/etc/passwd', world.path('link'))
   symlinkSync('loop', world.path('loop'))
-  await using peer = await openStdio(world.project, { args: ['--approval-wait-ms', '0', '--write-requires-diff', 'false'] })
+  await using peer = await openInside(world.project, { args: ['--approval-wait-ms', '0', '--write-requires-diff', 'false'] })
   const paths = [
     '.',
     'a.txt/x',

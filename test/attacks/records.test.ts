@@ -4,7 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { errorCodeOf, errorBodyOf } from '../../src/contracts/faults/contract-000.ts'
 import type { Fault } from '../../src/contracts/faults/fault.ts'
-import { openStdio, openWorld, runCli, type World } from '../support/world.ts'
+import { openInside, runInside } from '../support/inside.ts'
+import { openStdio, openWorld, type World } from '../support/world.ts'
 import { approve, auditText, codeOf, newCanary, noDiff, pending, state, unseen, write } from '../support/records.ts'
 
 // N: snapshots and idempotency
@@ -139,7 +140,7 @@ test('N03 the snapshots folder replaced by a link: refused at the start, not fol
   swapBack()
   await world.runtime.close()
   swap()
-  const { code, err } = await runCli(world.project, ['snapshots', '--json'])
+  const { code, err } = await runInside(world.project, ['snapshots', '--json'])
   expect([code, (JSON.parse(err) as { error: { code: string } }).error.code]).toEqual([1, 'E_IO'])
   expect(readdirSync(outside)).toEqual([])
   swapBack()
@@ -156,7 +157,7 @@ for (const name of ownFiles)
     mkdirSync(outside)
     writeFileSync(join(outside, 'kept'), '')
     const run = async (): Promise<void> => {
-      const { err } = await runCli(world.project, [
+      const { err } = await runInside(world.project, [
         'call',
         'write_to_file',
         '{"path":"a.txt","content":"two\\n","dryRun":true}',
@@ -184,7 +185,7 @@ test('N03 the state folder itself a link: refused', async () => {
   mkdirSync(outside)
   rmSync(state(world, ''), { recursive: true })
   symlinkSync(outside, dirname(state(world, 'x')))
-  const { code, err } = await runCli(world.project, ['snapshots', '--json'])
+  const { code, err } = await runInside(world.project, ['snapshots', '--json'])
   expect([code, (JSON.parse(err) as { error: { code: string } }).error.code]).toEqual([1, 'E_IO'])
   expect(readdirSync(outside)).toEqual([])
   rmSync(dirname(state(world, 'x')))
@@ -349,7 +350,7 @@ test('G05 the policy cannot be edited through the tools, nor loosened by what th
 async function shown(before: string, after: string, client = 'test/1'): Promise<string> {
   await using world = await openWorld({ files: { Makefile: before }, flags: noDiff })
   await codeOf(world.call('write_to_file', { path: 'Makefile', content: after, dryRun: false }, { client }))
-  const { out, code } = await runCli(world.project, ['approvals', 'show', pending(world)[0] as string])
+  const { out, code } = await runInside(world.project, ['approvals', 'show', pending(world)[0] as string])
   expect(code).toBe(0)
   return out
 }
@@ -415,18 +416,18 @@ test('G08 an agent cannot use what is for a person: undo, over any surface, and 
   ])
     expect(await codeOf(world.call('undo', input))).toBe('E_UNSUPPORTED')
   expect(world.runtime.tools.map((tool) => tool.name)).not.toContain('undo')
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   const { tools } = await peer.client.listTools()
   expect(tools.filter((tool) => /undo|approv|decide|config|setting/i.test(tool.name))).toEqual([])
   await expect(peer.client.callTool({ name: 'undo', arguments: { last: true, dryRun: false } })).rejects.toThrow()
-  const { code, err } = await runCli(world.project, ['call', 'undo', '{"last":true,"dryRun":false}', '--json'])
+  const { code, err } = await runInside(world.project, ['call', 'undo', '{"last":true,"dryRun":false}', '--json'])
   expect([code, (JSON.parse(err) as { error: { code: string } }).error.code]).toEqual([1, 'E_UNSUPPORTED'])
   expect(world.read('a.txt')).toBe('two\n')
 })
 
 test('G08 an agent cannot answer its own question: no tool reaches it, over stdio it waits until a person does', async () => {
   await using world = await openWorld({ files: { 'package.json': '{}\n' }, flags: noDiff })
-  await using peer = await openStdio(world.project, { args: ['--write-requires-diff', 'false', '--approval-wait-ms', '0'] })
+  await using peer = await openInside(world.project, { args: ['--write-requires-diff', 'false', '--approval-wait-ms', '0'] })
   const input = { path: 'package.json', content: '{"x":1}\n', dryRun: false }
   const first = await peer.call('write_to_file', input)
   expect(first.error?.code).toBe('E_POLICY_VIOLATION')
@@ -435,6 +436,6 @@ test('G08 an agent cannot answer its own question: no tool reaches it, over stdi
     expect((await peer.call('write_to_file', { ...input, ...extra })).error?.code).toBe('E_BAD_ARGS')
   expect((await peer.call('write_to_file', input)).error?.details?.['approvalId']).toBe(id)
   expect(world.read('package.json')).toBe('{}\n')
-  expect((await runCli(world.project, ['approvals', 'approve', id])).code).toBe(0)
+  expect((await runInside(world.project, ['approvals', 'approve', id])).code).toBe(0)
   expect((await peer.call('write_to_file', input))['applied']).toBe(true)
 })

@@ -4,7 +4,8 @@ import { redactLong } from '../../src/text/redact/long.ts'
 import { redact } from '../../src/text/redact/redact.ts'
 import { scrub, scrubDeep } from '../../src/kernel/redacted-input.ts'
 import { drawsWords } from '../support/seed.ts'
-import { openStdio, openWorld, runCli } from '../support/world.ts'
+import { openInside, runInside } from '../support/inside.ts'
+import { openWorld } from '../support/world.ts'
 
 let pick = drawsWords('redaction')
 // Each test draws the same, whichever ran before it.
@@ -366,7 +367,7 @@ test(
           note: form(draw('a note')),
         })
     }
-    await using peer = await openStdio(world.project)
+    await using peer = await openInside(world.project)
     await peer.call('search_files', { path: '.', regex: (forms['curl -u'] as Form)(draw('over stdio')) })
     const resource = await peer.client.readResource({ uri: 'handrail://audit' })
     world.runtime.audit.verify()
@@ -377,7 +378,7 @@ test(
         world.runtime.approvals.list().map(({ id, client }) => [world.runtime.approvals.get(id)?.input, client]),
       ),
       resource: JSON.stringify(resource),
-      show: (await runCli(world.project, ['audit', 'show', '--json', '--limit', '500'])).out,
+      show: (await runInside(world.project, ['audit', 'show', '--json', '--limit', '500'])).out,
     }
     const leaks = Object.entries(shown).flatMap(([where, text]) =>
       secrets

@@ -11,6 +11,7 @@ import { findRipgrep } from '../../src/host/ripgrep.ts'
 import type { Match } from '../../src/host/search-request.ts'
 import { openSearch, type Search } from '../../src/host/search.ts'
 import { closeRoot, openRoot } from '../../src/host/walk.ts'
+import { sweep } from '../support/soak.ts'
 import { openStdio, openWorld, type World } from '../support/world.ts'
 
 const evil = `${'a'.repeat(40)}!`
@@ -109,9 +110,6 @@ async function codesOf(calls: [tool: string, input: Record<string, unknown>][]):
   return codes
 }
 
-const globCode = async (tool: string, input: Record<string, unknown>): Promise<string> =>
-  (await codesOf([[tool, input]]))[0] ?? 'none'
-
 const globBombs = [
   '+(*)b',
   '+(a*)b',
@@ -122,13 +120,15 @@ const globBombs = [
   `${'{a,aa}'.repeat(40)}b`,
   `${'{a,?}'.repeat(60)}b`,
 ]
-for (const [index, glob] of globBombs.entries()) {
-  test(`S02 a glob that explodes in list_files does not hang the process (${index + 1}: ${glob.slice(0, 24)})`, async () => {
-    expect(await globCode('list_files', { path: '.', globs: [glob] })).toMatch(/^(ok|E_BAD_ARGS|E_TIMEOUT)$/)
-  })
-}
-test('S02 a glob that explodes in search_files does not hang the process', async () => {
-  expect(await globCode('search_files', { path: '.', regex: 'x', filePattern: '+(*)b' })).toMatch(/^(ok|E_BAD_ARGS|E_TIMEOUT)$/)
+test('S02 globs that explode, in list_files and search_files, do not hang the process', async () => {
+  const calls = [
+    ...globBombs.map((glob): [string, Record<string, unknown>] => ['list_files', { path: '.', globs: [glob] }]),
+    ['search_files', { path: '.', regex: 'x', filePattern: '+(*)b' }] satisfies [string, Record<string, unknown>],
+  ]
+  const codes = await codesOf(calls)
+  expect(codes.map((code, index) => [calls[index], code])).toEqual(
+    calls.map((call) => [call, expect.stringMatching(/^(ok|E_BAD_ARGS|E_TIMEOUT)$/)]),
+  )
 })
 
 const keyStarts = [
@@ -185,24 +185,27 @@ test('S05 a pattern of 1 MB is E_BAD_ARGS or works, in both tools, never a fault
 })
 
 /** Deep nesting can end the whole process, so it is asked of another one. */
-for (const [what, open, close, depth] of [
+const nestings = [
   ['look-ahead', '(?=', ')', 60_000],
   ['negative look-behind', '(?<!', ')', 100_000],
   ['repeated groups', '(?:', ')*', 100_000],
   ['optional groups', '(?:', ')?', 300_000],
   ['capturing groups', '(', ')', 100_000],
-] as const)
-  test(`S05 ${depth} nested ${what} in replace_in_file do not kill the process`, async () => {
-    await using world = await openWorld({ files: { 'a.txt': 'aaaa\n' } })
-    await using peer = await openStdio(world.project)
+] as const
+
+test('S05 up to 300,000 nested groups and look-arounds in replace_in_file do not kill the process', async () => {
+  await using world = await openWorld({ files: { 'a.txt': 'aaaa\n' } })
+  await using peer = await openStdio(world.project)
+  for (const [what, open, close, depth] of nestings) {
     const input = { path: 'a.txt', find: `${open.repeat(depth)}a${close.repeat(depth)}`, replace: 'b', flags: 'g' }
     const code = await peer.call('replace_in_file', input).then(
       (reply) => reply.error?.code ?? 'ok',
       (fault: Error) => `dead: ${fault.message.slice(0, 60)}`,
     )
-    expect(code).toMatch(/^(ok|E_BAD_ARGS|E_TIMEOUT|E_TOO_LARGE)$/)
+    expect([what, code]).toEqual([what, expect.stringMatching(/^(ok|E_BAD_ARGS|E_TIMEOUT|E_TOO_LARGE)$/)])
     expect((await peer.call('list_files', { path: '.' }))['entries']).toEqual(['a.txt'])
-  })
+  }
+})
 
 test('S05 4,000 nested look-aheads in search_files are answered', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'aaaa\n' }, flags: quick })
@@ -413,7 +416,7 @@ function tree(seed: number): Record<string, string | Buffer> {
 }
 
 test('ripgrep and the fallback give equal results on generated trees', async () => {
-  for (const seed of [1, 2, 3]) {
+  for (const seed of [1, 2, 3].slice(0, sweep(3, 1))) {
     using engines = openEngines(tree(seed))
     const regexes = [
       'alpha',

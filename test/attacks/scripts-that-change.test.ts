@@ -67,7 +67,7 @@ test('once in a session for each file', async () => {
 
 test('what a program changes in what can be executed', async () => {
   put('exe', '#!/bin/sh\necho 1\n', 0o755)
-  const { card } = await ask(world, { command: 'echo evil >> exe' })
+  const { card } = await ask(world, { command: 'echo evil >> exe; ln -s exe link' })
   expect(card.notes?.join('\n')).toContain('exe: can be executed, and is another from now on')
 })
 

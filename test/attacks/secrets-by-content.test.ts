@@ -4,7 +4,8 @@ import { expect, test } from 'vitest'
 import { longestJudged, secretIn } from '../../src/text/secret-content.ts'
 import { agreed } from '../support/approve.ts'
 import { withShell } from '../support/stage.ts'
-import { openStdio, openWorld, runCli, type World } from '../support/world.ts'
+import { openInside, runInside } from '../support/inside.ts'
+import { openWorld, type World } from '../support/world.ts'
 
 /** Secrets that no name tells: what is kept of them is judged like what stands in the project. */
 const canary = 'CANARY-51fe'
@@ -37,7 +38,7 @@ const said = (value: unknown): string => JSON.stringify(value)
 
 async function lettingRead(world: World, path: string): Promise<void> {
   world.runtime.openSession({ id: granted, surface: 'mcp-stdio', client: 'test/1' })
-  const given = await runCli(world.project, ['grants', 'allow', 'secret', path, '--session', granted])
+  const given = await runInside(world.project, ['grants', 'allow', 'secret', path, '--session', granted])
   expect(given.code, given.err).toBe(0)
 }
 
@@ -68,7 +69,7 @@ test('no tool reads them under any name; a person can let each through for one s
   const { matches } = await world.call<{ matches: { path: string }[] }>('search_files', { path: '.', regex: canary })
   expect(matches.map(({ path }) => path).sort()).toEqual(['docs/accounts.md', 'docs/badges.md'])
   for (const path of Object.keys(harmless))
-    expect((await runCli(world.project, ['grants', 'allow', 'secret', path])).code, path).not.toBe(0)
+    expect((await runInside(world.project, ['grants', 'allow', 'secret', path])).code, path).not.toBe(0)
 })
 
 test('who was let read one does not write it, whatever its name is', async () => {
@@ -97,7 +98,7 @@ test('a kept state of one is opened by nobody: not as a snapshot, not as a resou
   for (const path of ['game/data.json', 'game/notes.txt'])
     for (const content of [account, key, 'plain again\n']) ids.push((await writeAnew(world, path, content)).snapshotId)
   await lettingRead(world, 'game/data.json').catch(() => undefined)
-  const peer = await openStdio(world.project)
+  const peer = await openInside(world.project)
   try {
     for (const [index, snapshotId] of ids.entries()) {
       const open = [granted, other].map((session) => world.call('restore_snapshot', { snapshotId }, { session }))
@@ -130,7 +131,7 @@ test('nor what a program put something else in the place of; a person brings it 
     expect(fault.code).toBe('E_DENY_PATH')
     expect(said(errorBodyOf(fault))).not.toContain(canary)
   }
-  const undone = await runCli(world.project, ['undo', '--last', '--yes'])
+  const undone = await runInside(world.project, ['undo', '--last', '--yes'])
   expect(undone.code, undone.err).toBe(0)
   for (const path of paths) expect(world.read(path)).toBe(secrets[path])
 })

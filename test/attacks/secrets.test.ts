@@ -6,7 +6,8 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { deniedSecrets, markedSecrets } from '../../src/text/secret-files.ts'
 import { ask, soon, stagesLeft, withShell } from '../support/stage.ts'
-import { openWorld, runCli, type World } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { openWorld, type World } from '../support/world.ts'
 
 /** What no answer of any tool may hold. */
 const canary = 'CANARY-7c1f'
@@ -206,7 +207,7 @@ describe('programs', () => {
 
 describe('a person', () => {
   const session = 'sess_grants'
-  const cli = (...args: string[]) => runCli(world.project, ['grants', ...args])
+  const cli = (...args: string[]) => runInside(world.project, ['grants', ...args])
 
   test('lets one through for a session: there and nowhere else, until it is taken back', async () => {
     world.runtime.openSession({ id: session, surface: 'mcp-stdio', client: 'test/1' })

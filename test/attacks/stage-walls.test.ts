@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { denied, deniedWith } from '../../src/host/stage/syscalls.ts'
 import { openGround, users, type Ground, type Shell } from '../support/ground.ts'
-import { approve, ask, soon, stagesLeft, withShell } from '../support/stage.ts'
+import { approve, ask, soon, stagesLeft, shownFirst } from '../support/stage.ts'
 import { openWorld } from '../support/world.ts'
 
 const column = process.arch === 'arm64' ? 1 : 0
@@ -308,7 +308,7 @@ describe.each(users)('run by %s', (_, uid) => {
 })
 
 test('a folder stays, and the answer says why, where something in it has a name that is no text', async () => {
-  await using world = await openWorld({ files: { 'd/a.txt': 'one\n', 'd/\ufffd': 'two\n' }, flags: withShell })
+  await using world = await openWorld({ files: { 'd/a.txt': 'one\n', 'd/\ufffd': 'two\n' }, flags: shownFirst })
   execFileSync(
     'sh',
     ['-c', `echo x > "$(printf 'd/b\\377')"; mkdir "$(printf 'd/f\\377')"; echo x > "$(printf 'd/f\\377/in')"`],
@@ -327,7 +327,7 @@ test('a folder stays, and the answer says why, where something in it has a name 
 })
 
 test('nothing that one call leaves on its stage is found by the next', async () => {
-  await using world = await openWorld({ flags: withShell })
+  await using world = await openWorld({ flags: shownFirst })
   const [set, get] = process.arch === 'arm64' ? [5, 8] : [188, 191]
   const letter = `touch -d @1000 .; perl -e 'my ($at, $name, $text) = (".", "user.letter", "SECRET"); syscall(${set}, $at, $name, $text, 6, 0)'`
   const read = `stat -c %Y .; perl -e 'my ($at, $name, $text) = (".", "user.letter", "-" x 6); syscall(${get}, $at, $name, $text, 6); print $text'; ls -A /tmp/ /dev/shm | grep -v handrail-; uname -n; perl -e 'print "left" if defined shmget(7, 8, 0)'`
@@ -339,7 +339,7 @@ test('nothing that one call leaves on its stage is found by the next', async () 
 })
 
 test('a stage that waits goes at once with a no, a lapse or a withdrawal, and no group of processes stays', async () => {
-  const flags = { ...withShell, 'stage-disk-bytes': '1048576', 'approval-ttl-ms': '4000' }
+  const flags = { ...shownFirst, 'stage-disk-bytes': '1048576', 'approval-ttl-ms': '4000' }
   await using world = await openWorld({ files: { 'a.txt': 'one\n' }, flags })
   const groups = (): string[] =>
     existsSync('/sys/fs/cgroup/pids')
@@ -361,7 +361,7 @@ test('a stage that waits goes at once with a no, a lapse or a withdrawal, and no
 })
 
 test('stages that wait are bounded, in number and in bytes', async () => {
-  await using world = await openWorld({ flags: { ...withShell, 'stage-disk-bytes': '1048576' } })
+  await using world = await openWorld({ flags: { ...shownFirst, 'stage-disk-bytes': '1048576' } })
   const refused = async (command: string): Promise<string> =>
     (await world.fault('shell', { command }, { approvalWaitMs: 0 })).message
   for (let index = 0; index < 4; index++) await ask(world, { command: `head -c 1000000 /dev/zero > big${index}` })

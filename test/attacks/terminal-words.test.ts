@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { ask, withShell } from '../support/stage.ts'
+import { ask, shownFirst } from '../support/stage.ts'
 import { atTerminal, screenOf } from '../support/terminal.ts'
-import { openWorld, runCli } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { openWorld } from '../support/world.ts'
 
 /** What a project or an agent wrote, broken by a terminal into lines, must not stand where Handrail's own words begin. */
 
@@ -59,39 +60,39 @@ describe('handrail trust', () => {
     expect(question).toContain('enableShell')
     expect(question).toContain(`policies.allowedCommands (${hostile.length + 3} entries)`)
     expect(out).toContain('Nothing is trusted')
-    expect((await runCli(world.project, ['trust', '--status', '--json'])).out).toContain('"trusted":false')
+    expect((await runInside(world.project, ['trust', '--status', '--json'])).out).toContain('"trusted":false')
   })
 
   test('also where nobody knows how wide the screen is', async () => {
     await using world = await openWorld({ projectConfig })
-    const { out } = await runCli(world.project, ['trust', '--status'])
+    const { out } = await runInside(world.project, ['trust', '--status'])
     for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
-    mustNotBeSaid((await runCli(world.project, ['trust', '--status'], { env: { COLUMNS: String(columns) } })).out)
+    mustNotBeSaid((await runInside(world.project, ['trust', '--status'], { env: { COLUMNS: String(columns) } })).out)
   })
 
   test('an entry that nobody would read to its end is refused in words', async () => {
     await using world = await openWorld()
     world.write('handrail.config.json', JSON.stringify({ policies: { allowedCommands: ['x'.repeat(1_001)] } }))
-    const said = await runCli(world.project, ['trust'])
+    const said = await runInside(world.project, ['trust'])
     expect(`${said.out}${said.err}`).toMatch(/policies\.allowedCommands has an entry of 1001 characters/)
     expect(`${said.out}${said.err}`.length).toBeLessThan(2_500)
     world.write('handrail.config.json', JSON.stringify({ policies: { sandboxRoot: 'x/'.repeat(3_000) } }))
-    const long = await runCli(world.project, ['trust'])
+    const long = await runInside(world.project, ['trust'])
     expect(`${long.out}${long.err}`).toMatch(/policies\.sandboxRoot is 6000 characters long/)
   })
 
   test('doctor says the same without being led', async () => {
     await using world = await openWorld({ projectConfig })
-    const { out } = await runCli(world.project, ['doctor'], { env: { COLUMNS: String(columns) } })
+    const { out } = await runInside(world.project, ['doctor'], { env: { COLUMNS: String(columns) } })
     expect(out).toContain('policies.allowedCommands')
     mustNotBeSaid(out, 'ok   audit')
     world.write('handrail.config.json', `{"a\\nok   audit      log intact": 1, "b${sliding(forged[2] as string)}": 2}`)
-    mustNotBeSaid((await runCli(world.project, ['doctor'], { env: { COLUMNS: String(columns) } })).out, 'ok   audit')
+    mustNotBeSaid((await runInside(world.project, ['doctor'], { env: { COLUMNS: String(columns) } })).out, 'ok   audit')
   })
 })
 
 test('approvals list and show: long lines, names, notes and titles are set off', async () => {
-  await using world = await openWorld({ files: { 'a.txt': 'a\n' }, flags: withShell })
+  await using world = await openWorld({ files: { 'a.txt': 'a\n' }, flags: shownFirst })
   const env = { COLUMNS: String(columns) }
   const long = `${sliding(forged[3] as string)}${sliding(forged[4] as string)}`
   const asked = await ask(
@@ -103,7 +104,7 @@ test('approvals list and show: long lines, names, notes and titles are set off',
     { client: long },
   )
   for (const args of [['list'], ['show', asked.id], ['show', asked.id, '--full'], ['show', asked.id, '--file', 'a.txt']])
-    mustNotBeSaid((await runCli(world.project, ['approvals', ...args], { env })).out)
+    mustNotBeSaid((await runInside(world.project, ['approvals', ...args], { env })).out)
   const shown = await atTerminal(world.project, ['approvals', 'show', asked.id], { columns })
   mustNotBeSaid(shown.out)
   expect(shown.out.replaceAll(/\n\+ … /g, '')).toContain(`+ ${long.trimEnd()}`)

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { openWorld, runCli } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { openWorld } from '../support/world.ts'
 
 /** A project's settings only tighten; what they tighten is what agents may do, never whether a person can take it back. */
 const tightenings = {
@@ -18,9 +19,13 @@ test.for(Object.entries(tightenings))(
     })
     await world.call('write_to_file', { path: 'docs/a.txt', content: 'theirs\n', dryRun: false })
     world.write('handrail.config.json', JSON.stringify(settings))
-    const agents = await runCli(world.project, ['call', 'write_to_file', '{"path":"docs/a.txt","content":"more","dryRun":false}'])
+    const agents = await runInside(world.project, [
+      'call',
+      'write_to_file',
+      '{"path":"docs/a.txt","content":"more","dryRun":false}',
+    ])
     expect(agents.code).not.toBe(0)
-    expect(await runCli(world.project, ['undo', '--last', '--yes'])).toMatchObject({ code: 0 })
+    expect(await runInside(world.project, ['undo', '--last', '--yes'])).toMatchObject({ code: 0 })
     expect(world.read('docs/a.txt')).toBe('mine\n')
   },
 )

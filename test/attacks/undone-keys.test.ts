@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
-import { openWorld, runCli, type World } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { openWorld, type World } from '../support/world.ts'
 
 const undo = async (world: World): Promise<void> => {
-  const { code, err } = await runCli(world.project, ['undo', '--last', '--yes'])
+  const { code, err } = await runInside(world.project, ['undo', '--last', '--yes'])
   expect([code, err]).toEqual([0, ''])
 }
 

@@ -3,7 +3,8 @@ import { openSync, readdirSync, readFileSync, writeFileSync, writeSync, closeSyn
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openRuntime } from '../../src/runtime/open.ts'
-import { cleanEnv, openWorld, runCli, type World } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { cleanEnv, openWorld, type World } from '../support/world.ts'
 
 // The log is verified without stopping anybody, and from where it was last found whole; no changed byte gets past that.
 
@@ -35,7 +36,7 @@ test('a byte changed before the point it was verified up to is found, and the li
   expect(await world.runtime.audit.check()).toMatchObject(bad)
   expect(await world.runtime.audit.check({ full: true })).toMatchObject(bad)
   expect(world.runtime.audit.verify()).toMatchObject(bad)
-  const doctor = await runCli(world.project, ['doctor'])
+  const doctor = await runInside(world.project, ['doctor'])
   expect([doctor.code, doctor.out.includes('broken at line 1235')]).toEqual([1, true])
 })
 
@@ -162,6 +163,6 @@ test('audit verify --full and --anchor take every line', async () => {
   fill(world, 20)
   const { hash } = world.runtime.audit.line(5) ?? { hash: '' }
   for (const more of [[], ['--full'], ['--anchor', hash], []])
-    expect([more, await runCli(world.project, ['audit', 'verify', ...more])]).toMatchObject([more, { code: 0 }])
-  expect(await runCli(world.project, ['audit', 'verify', '--anchor', 'f'.repeat(64)])).toMatchObject({ code: 1 })
+    expect([more, await runInside(world.project, ['audit', 'verify', ...more])]).toMatchObject([more, { code: 0 }])
+  expect(await runInside(world.project, ['audit', 'verify', '--anchor', 'f'.repeat(64)])).toMatchObject({ code: 1 })
 })

@@ -49,14 +49,27 @@ proves('modes.developer-only', 'execute_command and browser_action are switched 
     expect((await user.fault(tool, input)).code).toBe('E_TOOL_DISABLED')
 })
 
-proves('command.run', 'its exit is ok, its lines are logs; what it changes waits for a person', async () => {
-  const answer = await world.call<{ ok: boolean; logs: string[] }>('execute_command', { scriptName: 'lint' })
-  expect(answer.ok).toBe(true)
-  expect(answer.logs).toContain('linted')
-  const fault = await world.fault('execute_command', { scriptName: 'build' }, { approvalWaitMs: 0 })
-  expect(fault.code).toBe('E_POLICY_VIOLATION')
-  expect(() => world.read('out.txt')).toThrow()
-})
+proves(
+  'command.run',
+  'its exit is ok, its lines are logs; what it changes is applied where it is plain, and waits for a person where it is more',
+  async () => {
+    const answer = await world.call<{ ok: boolean; logs: string[] }>('execute_command', { scriptName: 'lint' })
+    expect(answer.ok).toBe(true)
+    expect(answer.logs).toContain('linted')
+    expect(await world.call('execute_command', { scriptName: 'build' })).toMatchObject({
+      ok: true,
+      changes: [{ path: 'out.txt' }],
+    })
+    expect(world.read('out.txt')).toBe('built\n')
+    await using more = await openWorld({
+      files: { 'package.json': '{"scripts":{"build":"echo built; ln -s out.txt link"}}' },
+      flags: { mode: 'developer' },
+    })
+    const fault = await more.fault('execute_command', { scriptName: 'build' }, { approvalWaitMs: 0 })
+    expect(fault).toMatchObject({ code: 'E_POLICY_VIOLATION', details: { ran: { applied: false, logs: expect.any(Array) } } })
+    expect(() => more.read('link')).toThrow()
+  },
+)
 
 proves('command.errors', 'a script that does not stand there, one the policy leaves out, one that takes too long', async () => {
   expect((await world.fault('execute_command', { scriptName: 'dev' })).code).toBe('E_POLICY_VIOLATION')

@@ -15,7 +15,7 @@ const additions: Record<string, string[]> = {
   'preview_scene.request': ['line'],
   'get_runtime_info.response': ['confinement', 'projectSettings', 'unlisted'],
   'execute_command.request': ['stop'],
-  'execute_command.response': ['exitCode', 'running', 'urls', 'changes', 'left', 'duration_ms', 'confined'],
+  'execute_command.response': ['not_applied', 'exitCode', 'running', 'urls', 'changes', 'left', 'duration_ms', 'confined'],
   'validate_script.response': [
     ...['severity', 'code', 'column', 'endColumn'].map((name) => `diagnostics.items.${name}`),
     'notShown',
@@ -31,8 +31,13 @@ interface Shape {
   items?: Shape
 }
 
+/** What a person says with their yes, in the answers of whatever may ask. */
+const note = 'approvalNote'
+
 const plain = (schema: object, id: string): unknown => {
   const copy = JSON.parse(JSON.stringify(schema)) as Shape
+  if (id.endsWith('.response')) delete copy.properties[note]
+  expect(copy.required ?? []).not.toContain(note)
   for (const way of additions[id] ?? []) {
     const steps = way.split('.')
     const name = steps.pop() as string

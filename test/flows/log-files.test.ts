@@ -16,7 +16,8 @@ import { expect, test } from 'vitest'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { killedAt } from '../support/killed-at.ts'
 import { sweep } from '../support/soak.ts'
-import { openStdio, openWorld, runCli, type World } from '../support/world.ts'
+import { openInside, runInside } from '../support/inside.ts'
+import { openStdio, openWorld, type World } from '../support/world.ts'
 
 /** The log over several files: one chain, whoever writes, reads, verifies, drops or dies. */
 const small = { limits: { auditFileBytes: 65_536 } }
@@ -68,10 +69,10 @@ test('the log goes on in a new file with the same chain, and everything reads ac
   expect(await audit.check()).toMatchObject({ whole: true, lines: all.length })
   expect(await audit.check()).toMatchObject({ whole: true, lines: all.length })
   expect(audit.verify()).toMatchObject({ whole: true, lines: all.length })
-  await using peer = await openStdio(world.project)
+  await using peer = await openInside(world.project)
   const { contents } = await peer.client.readResource({ uri: `handrail://audit/${firsts[1]}` })
   expect(JSON.stringify(contents)).toContain(all[(firsts[1] as number) - 1]?.hash)
-  const shown = await runCli(world.project, ['audit', 'export'])
+  const shown = await runInside(world.project, ['audit', 'export'])
   expect(
     shown.out
       .split('\n')
@@ -79,7 +80,7 @@ test('the log goes on in a new file with the same chain, and everything reads ac
       .slice(0, all.length)
       .map((line) => (JSON.parse(line) as AuditLine).seq),
   ).toEqual(all.map(({ seq }) => seq))
-  expect(await runCli(world.project, ['audit', 'verify', '--anchor', all[5]?.hash ?? ''])).toMatchObject({ code: 0 })
+  expect(await runInside(world.project, ['audit', 'verify', '--anchor', all[5]?.hash ?? ''])).toMatchObject({ code: 0 })
 })
 
 test('who follows the log hears every entry once and in order, from any entry on, while files are closed under it', async () => {
@@ -160,10 +161,10 @@ test('killed at any write while a file is closed, the log is whole and goes on',
     if (end.code === 0) break
     killed++
     closed += closedOf(world).length
-    const verdict = await runCli(world.project, ['audit', 'verify', '--json'])
+    const verdict = await runInside(world.project, ['audit', 'verify', '--json'])
     expect(JSON.parse(verdict.out), `killed before write ${moment}`).toMatchObject({ whole: true })
-    expect(await runCli(world.project, ['call', 'read_file', '{"path":"a.txt"}'])).toMatchObject({ code: 0 })
-    const after = await runCli(world.project, ['audit', 'verify', '--full', '--json'])
+    expect(await runInside(world.project, ['call', 'read_file', '{"path":"a.txt"}'])).toMatchObject({ code: 0 })
+    const after = await runInside(world.project, ['audit', 'verify', '--full', '--json'])
     expect(JSON.parse(after.out), `after the write ${moment}`).toMatchObject({ whole: true })
     const all = entriesIn(world)
     expect(all.map(({ seq }) => seq)).toEqual(all.map((_, index) => index + 1))
@@ -236,12 +237,12 @@ for (const [what, { tamper, line, file }] of Object.entries(tamperings))
     const files = closedOf(world)
     const firsts = files.map((name) => Number(name.split('.')[1]))
     tamper(world, files)
-    const end = await runCli(world.project, ['audit', 'verify', '--json'])
+    const end = await runInside(world.project, ['audit', 'verify', '--json'])
     expect(end.code).toBe(1)
     const verdict = JSON.parse(end.out) as { line: number; why: string }
     expect(verdict).toMatchObject({ whole: false, line: line(firsts) })
     expect(verdict.why).toContain(file < 0 ? 'audit.000000000000002.jsonl' : (files[file] as string))
-    expect(await runCli(world.project, ['doctor'])).toMatchObject({ code: 1 })
+    expect(await runInside(world.project, ['doctor'])).toMatchObject({ code: 1 })
   })
 
 test('a closed file that is swapped, cut or gets a second name while Handrail runs: nothing more is done until a person looks', async () => {

@@ -1,7 +1,8 @@
 import { mkdirSync, readdirSync, readlinkSync, renameSync, unlinkSync, writeFileSync } from 'node:fs'
 import { beforeAll, expect, afterAll } from 'vitest'
 import { proves } from '../support/proof.ts'
-import { openStdio, openWorld, runCli, type McpPeer, type World } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { openStdio, openWorld, type McpPeer, type World } from '../support/world.ts'
 
 // Every code these tools can raise, through the official client over stdio, as an agent meets it.
 
@@ -91,7 +92,7 @@ proves('errors.internal', 'over MCP: the store itself cannot be read', async () 
 })
 proves('errors.unsupported', 'a tool nobody knows: a protocol error over MCP, the code on the command line', async () => {
   await expect(peer.client.callTool({ name: 'no_such_tool', arguments: {} })).rejects.toThrow(/Unknown tool/)
-  const { code: exit, err } = await runCli(world.project, ['call', 'no_such_tool', '--json'])
+  const { code: exit, err } = await runInside(world.project, ['call', 'no_such_tool', '--json'])
   expect(exit).toBe(1)
   expect(JSON.parse(err)).toMatchObject({ error: { code: 'E_UNSUPPORTED' } })
 })

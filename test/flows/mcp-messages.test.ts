@@ -2,7 +2,8 @@ import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openMcp, openServe, ways, type Served } from '../support/serve.ts'
-import { openWorld, runCli, type World } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { openWorld, type World } from '../support/world.ts'
 import { names, openLine } from '../support/everywhere.ts'
 
 describe('messages nobody can read', () => {
@@ -188,7 +189,7 @@ describe('a smaller list', () => {
     expect((await peer.call('list_files', { path: '.' })).error?.code).toBe('E_TOOL_DISABLED')
     expect((await peer.call('get_runtime_info', {}))['tools']).toEqual(await names(peer.client))
     const doctor = async (...args: string[]): Promise<number> => {
-      const { findings } = JSON.parse((await runCli(world.project, ['doctor', '--json', ...args])).out) as {
+      const { findings } = JSON.parse((await runInside(world.project, ['doctor', '--json', ...args])).out) as {
         findings: { what: string; says: string }[]
       }
       return Number(/(\d+) bytes/.exec(findings.find(({ what }) => what === 'tool list')?.says ?? '')?.[1])
@@ -199,7 +200,7 @@ describe('a smaller list', () => {
   test('a name nobody knows is a clear error, whoever is started with it', async () => {
     await using world = await openWorld()
     for (const command of [['mcp'], ['serve', '--port', '0'], ['doctor'], ['call', 'read_file', '{}']]) {
-      const { code, err, out } = await runCli(world.project, [...command, '--tools', 'read_file,no_such_thing'])
+      const { code, err, out } = await runInside(world.project, [...command, '--tools', 'read_file,no_such_thing'])
       expect([command[0], code === 0]).toEqual([command[0], false])
       expect([command[0], err + out]).toEqual([command[0], expect.stringContaining('no_such_thing')])
       expect([command[0], err + out]).toEqual([command[0], expect.stringMatching(/Toolsets: .*files.*session/)])

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { publishable } from '../../src/surfaces/mcp/dialect.ts'
 import { openMcp, ways } from '../support/serve.ts'
-import { runCli } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
 import {
   type Everywhere,
   follow,
@@ -245,7 +245,7 @@ describe('on one project, over every way', () => {
 
   test('doctor says how large the list of tools is for a model, to the byte', async () => {
     const { world, served } = all
-    const { out } = await runCli(world.project, ['doctor', '--json'])
+    const { out } = await runInside(world.project, ['doctor', '--json'])
     const { findings } = JSON.parse(out) as { findings: { what: string; says: string }[] }
     const said = Number(/(\d+) bytes/.exec(findings.find(({ what }) => what === 'tool list')?.says ?? '')?.[1])
     const meta = {
@@ -301,7 +301,7 @@ describe('on one project, over every way', () => {
       expect(info['tools']).toEqual(expect.arrayContaining(hidden))
     }
     expect((await all.on('stdio 2025').call('validate_script', { content: 'end;\n' }))['valid']).toBe(true)
-    const { out } = await runCli(world.project, ['doctor'])
+    const { out } = await runInside(world.project, ['doctor'])
     expect(out).toMatch(/not listed.*scene_graph.*--tools/)
     await using picked = await openMcp('stdio 2025', world.project, undefined, { args: ['--tools', 'webgal,agent_run'] })
     expect(await names(picked.client)).toEqual([...hidden.slice(0, 6), 'agent_run'])

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { approve, ask, theStage, withShell } from '../support/stage.ts'
+import { approve, ask, theStage, shownFirst } from '../support/stage.ts'
 import { countingTurns } from '../support/turns.ts'
 import { openWorld, type World } from '../support/world.ts'
 
@@ -17,7 +17,7 @@ const filesIn = (world: World, folder: string): number =>
   existsSync(world.path(folder)) ? readdirSync(world.path(folder)).length : 0
 
 test('what a program did is read, shown, committed and undone in small steps', { timeout: 300_000 }, async () => {
-  await using world = await openWorld({ flags: withShell })
+  await using world = await openWorld({ flags: shownFirst })
   const asked = await countingTurns(() => ask(world, { command: making }))
   expect(asked.calls.all, 'it looked at every file').toBeGreaterThan(many * 3)
   expect(asked.calls.most).toBeLessThan(few(asked.calls.all))
@@ -33,7 +33,7 @@ test('what a program did is read, shown, committed and undone in small steps', {
 })
 
 test('a large file is hashed, committed and undone piece by piece', { timeout: 300_000 }, async () => {
-  await using world = await openWorld({ flags: withShell })
+  await using world = await openWorld({ flags: shownFirst })
   const command = `truncate -s ${large} big`
   const asked = await countingTurns(() => ask(world, { command }))
   expect(asked.hashed.all).toBeGreaterThanOrEqual(large)
@@ -52,7 +52,7 @@ test('a large file is hashed, committed and undone piece by piece', { timeout: 3
 })
 
 test('reads are answered while many files are committed', { timeout: 300_000 }, async () => {
-  await using world = await openWorld({ files: { 'a.txt': 'a\n' }, flags: withShell })
+  await using world = await openWorld({ files: { 'a.txt': 'a\n' }, flags: shownFirst })
   let over = false
   let answered = 0
   const committing = world.call('shell', { command: making }, person).finally(() => (over = true))
@@ -68,7 +68,7 @@ test('reads are answered while many files are committed', { timeout: 300_000 }, 
 })
 
 test('a call that is cancelled in the middle of its commit says what became of it', { timeout: 300_000 }, async () => {
-  await using world = await openWorld({ flags: withShell })
+  await using world = await openWorld({ flags: shownFirst })
   await world.call('shell', { command: making }, person)
   const stop = new AbortController()
   let gone = 0
@@ -87,7 +87,7 @@ test('a call that is cancelled in the middle of its commit says what became of i
 })
 
 test('what no commit takes over is named up to a bound, and counted', { timeout: 120_000 }, async () => {
-  await using world = await openWorld({ flags: withShell })
+  await using world = await openWorld({ flags: shownFirst })
   const command = 'echo x > x; mkdir s; seq -f s/p%.0f 3000 | xargs mkfifo'
   const approval = await ask(world, { command })
   const { folder, record } = theStage(world.base)

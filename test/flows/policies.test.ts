@@ -6,7 +6,8 @@ import { leaves } from '../../src/config/load.ts'
 import { Fault } from '../../src/contracts/faults/fault.ts'
 import type { Operator } from '../../src/contracts/operator.ts'
 import { openRuntime } from '../../src/runtime/open.ts'
-import { cleanEnv, openStdio, openWorld, runCli } from '../support/world.ts'
+import { openInside, runInside } from '../support/inside.ts'
+import { cleanEnv, openWorld } from '../support/world.ts'
 import {
   agent,
   type Bench,
@@ -93,7 +94,7 @@ async function doctor(
   env: Record<string, string> = {},
   args: string[] = [],
 ): Promise<Doctor & { code: number | null }> {
-  const { out, code } = await runCli(home.project, ['doctor', '--json', ...args], { env })
+  const { out, code } = await runInside(home.project, ['doctor', '--json', ...args], { env })
   return { ...(JSON.parse(out) as Doctor), code }
 }
 
@@ -305,7 +306,7 @@ describe('policies.sandboxRoot', () => {
     symlinkSync(join(home.base, 'outside'), join(home.project, 'link'))
     const refusal = { reason: 'bad-input', message: expect.stringContaining('policies.sandboxRoot') as string }
     expect(() => open(home, wanted)).toThrow(expect.objectContaining(refusal) as Error)
-    const end = await runCli(home.project, ['call', 'list_files', '{"path":"."}', '--sandbox-root', wanted])
+    const end = await runInside(home.project, ['call', 'list_files', '{"path":"."}', '--sandbox-root', wanted])
     expect(end).toMatchObject({ code: 2, err: expect.stringContaining('policies.sandboxRoot') as string })
   })
 
@@ -392,7 +393,7 @@ describe('policies.batchMaxLines', () => {
   test('a person who undoes is not bound by it', async () => {
     await using world = await openWorld({ files: { 'a.txt': lines(50) } })
     await world.put('a.txt', 'short\n')
-    expect(await runCli(world.project, ['undo', '--last', '--yes', '--batch-max-lines', '10'])).toMatchObject({ code: 0 })
+    expect(await runInside(world.project, ['undo', '--last', '--yes', '--batch-max-lines', '10'])).toMatchObject({ code: 0 })
     expect(world.read('a.txt')).toBe(lines(50))
   })
 })
@@ -476,7 +477,7 @@ describe('switched off', () => {
 
   test('a switched-off tool is not listed over MCP, and calling it is E_TOOL_DISABLED', async () => {
     await using world = await openWorld({ files: { 'a.txt': 'a\n' } })
-    await using peer = await openStdio(world.project, { args: ['--disabled-tools', 'read_file'] })
+    await using peer = await openInside(world.project, { args: ['--disabled-tools', 'read_file'] })
     const { tools } = await peer.client.listTools()
     expect(tools.map((tool) => tool.name)).not.toContain('read_file')
     const reply: unknown = await peer.call('read_file', { path: 'a.txt' }).catch((cause: unknown) => cause)
@@ -520,7 +521,7 @@ describe('a bad settings file', () => {
 
   test('the command line says it, with exit code 2, and doctor finds it', async () => {
     await using home = openHome({ 'handrail.config.json': '{ "policies": { "maxAutoFix": -1 } }' })
-    const end = await runCli(home.project, call)
+    const end = await runInside(home.project, call)
     expect(end.code).toBe(2)
     for (const word of ['E_BAD_ARGS', 'handrail.config.json', 'policies.maxAutoFix', '-1']) expect(end.err).toContain(word)
     expect(end.err).not.toContain('    at ')
@@ -539,7 +540,7 @@ describe('a bad settings file', () => {
     for (const [make, code] of cases) {
       await using home = openHome()
       make(home)
-      const end = await runCli(home.project, call)
+      const end = await runInside(home.project, call)
       expect(end.code).not.toBe(0)
       expect(end.err).toMatch(code)
       expect(end.err).toContain('handrail.config.json')
@@ -549,7 +550,7 @@ describe('a bad settings file', () => {
   test('the user file is named so that it can be found', async () => {
     await using home = openHome()
     writeUserFile(home, '{ "policies": { "maxAutoFix": -1 } }')
-    const end = await runCli(home.project, call)
+    const end = await runInside(home.project, call)
     expect(end.code).toBe(2)
     for (const word of ['policies.maxAutoFix', userFile(home)]) expect(end.err).toContain(word)
   })
@@ -557,9 +558,9 @@ describe('a bad settings file', () => {
   test('a bad variable and a bad flag are named', async () => {
     await using home = openHome()
     const refusal = (word: string) => ({ code: 2, err: expect.stringContaining(word) as string })
-    const variable = await runCli(home.project, call, { env: { HANDRAIL_MAX_AUTO_FIX: 'many' } })
+    const variable = await runInside(home.project, call, { env: { HANDRAIL_MAX_AUTO_FIX: 'many' } })
     expect(variable).toMatchObject(refusal('HANDRAIL_MAX_AUTO_FIX'))
-    expect(await runCli(home.project, [...call, '--read-only=maybe'])).toMatchObject(refusal('--read-only'))
-    expect(await runCli(home.project, [...call, '--read-onyl'])).toMatchObject(refusal('--read-onyl'))
+    expect(await runInside(home.project, [...call, '--read-only=maybe'])).toMatchObject(refusal('--read-only'))
+    expect(await runInside(home.project, [...call, '--read-onyl'])).toMatchObject(refusal('--read-onyl'))
   })
 })

@@ -2,8 +2,8 @@ import { mkdirSync, symlinkSync } from 'node:fs'
 import { createServer, request, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { basename, dirname, join } from 'node:path'
-import { describe, expect, test } from 'vitest'
 import { WebSocketServer } from 'ws'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openBrowser } from '../../src/host/browser/browser.ts'
 import { portOnly } from '../../src/host/browser/network-scope.ts'
 import { openRuntime } from '../../src/runtime/open.ts'
@@ -36,11 +36,31 @@ async function wordsAt(url: string, wanted: string): Promise<string> {
 }
 
 describe.skipIf(noBrowser !== undefined)('with a real browser and the real engine', () => {
+  // One runtime, and so one browser, for all of them.
+  let world: World
+  beforeAll(async () => {
+    world = await openWorld({
+      files: {
+        ...tinyGame,
+        'game/scene/broken.txt': [
+          '; changeBg:gone.png; changeFigure:sea.png',
+          'changeBg:sea.png -next;',
+          ':gone.png is only spoken of.;',
+          'changeFigure:sea.png -next;',
+          'changeBg:gone.png -next;',
+          'changeBg:gone.png -next;',
+          ':The end.;',
+        ].join('\n'),
+        'game/scene/fork.txt': ':One.;\nchoose:Left:start.txt|Right:deep/two.txt;\n:Three.;\n:Four.;\n',
+      },
+    })
+  })
+  afterAll(() => world[Symbol.asyncDispose]())
+
   proves(
     'webgal.preview',
     'the page stands at the scene and line, with its words on it, and no start screen or language picker before it',
     async () => {
-      await using world = await openWorld({ files: tinyGame })
       const { url, logs, firstErrorLine } = await show(world, { scenePath: 'game/scene/start.txt', line: 3 })
       expect(url).toMatch(/^http:\/\/localhost:\d+\/preview#scene=start&line=3$/)
       expect(logs).toEqual([])
@@ -55,20 +75,6 @@ describe.skipIf(noBrowser !== undefined)('with a real browser and the real engin
   )
 
   test('missing files are named, with the first line that asks for one: not a comment, not the same name elsewhere', async () => {
-    await using world = await openWorld({
-      files: {
-        ...tinyGame,
-        'game/scene/broken.txt': [
-          '; changeBg:gone.png; changeFigure:sea.png',
-          'changeBg:sea.png -next;',
-          ':gone.png is only spoken of.;',
-          'changeFigure:sea.png -next;',
-          'changeBg:gone.png -next;',
-          'changeBg:gone.png -next;',
-          ':The end.;',
-        ].join('\n'),
-      },
-    })
     const { logs, firstErrorLine } = await show(world, { scenePath: 'broken' })
     expect(logs).toContain('missing asset game/figure/sea.png')
     expect(logs).toContain('missing asset game/background/gone.png')
@@ -77,13 +83,46 @@ describe.skipIf(noBrowser !== undefined)('with a real browser and the real engin
   })
 
   test('a line behind a choice cannot be reached, and that is said', async () => {
-    await using world = await openWorld({
-      files: { ...tinyGame, 'game/scene/fork.txt': ':One.;\nchoose:Left:start.txt|Right:deep/two.txt;\n:Three.;\n:Four.;\n' },
-    })
     const { logs } = await show(world, { scenePath: 'fork', line: 4 })
     expect(logs.join()).toMatch(/stopped at line [123] of fork\.txt: a choice, an input or an error holds it there/)
   })
+})
 
+describe.skipIf(noBrowser !== undefined)('an engine in the project itself, of either protocol', () => {
+  let older: World
+  let newer: World
+  const looking = openBrowser(process.env)
+  beforeAll(async () => {
+    older = await openWorld({ files: { ...tinyGame, ...fakeEngine('older') } })
+    newer = await openWorld({ files: { ...tinyGame, ...fakeEngine('newer') } })
+  })
+  afterAll(async () => {
+    await looking.close()
+    await older[Symbol.asyncDispose]()
+    await newer[Symbol.asyncDispose]()
+  })
+
+  test('two runtimes at once do not know of each other', async () => {
+    const [first, second] = await Promise.all([show(older, { line: 2 }), show(newer, { line: 3 })])
+    expect(first.logs).toEqual([])
+    expect(second.logs).toEqual([])
+    expect(new URL(first.url).port).not.toBe(new URL(second.url).port)
+  })
+
+  test.each(['older', 'newer'])('it is used, over the %s protocol, and follows the address', async (protocol) => {
+    const { url, logs } = await show(protocol === 'older' ? older : newer, { scenePath: 'scene/deep/two.txt', line: 2 })
+    expect(url).toMatch(/#scene=deep\/two&line=2$/)
+    expect(logs).toEqual([])
+    await looking.withPage(portOnly(Number(new URL(url).port)), { timeoutMs: 30_000 }, async ({ page, go }) => {
+      await go(url, 10_000)
+      await page.waitForFunction("document.title === 'deep/two.txt:2'")
+      await page.evaluate("location.hash = 'scene=start.txt&line=4'")
+      await page.waitForFunction("document.title === 'start.txt:4'")
+    })
+  })
+})
+
+describe.skipIf(noBrowser !== undefined)('with a real browser', () => {
   test('a second call uses the same server and the same browser; closing leaves nothing', async () => {
     await using world = await openWorld({ files: { ...tinyGame, ...fakeEngine('older') } })
     const first = await show(world, { scenePath: 'deep/two', line: 2 })
@@ -96,34 +135,6 @@ describe.skipIf(noBrowser !== undefined)('with a real browser and the real engin
     expect(await whatIsLeft()).toEqual({ homes: [], processes: [] })
     await expect(fetch(first.url)).rejects.toThrow('fetch failed')
   })
-
-  test('two runtimes at once do not know of each other', async () => {
-    await using one = await openWorld({ files: { ...tinyGame, ...fakeEngine('older') } })
-    await using other = await openWorld({ files: { ...tinyGame, ...fakeEngine('newer') } })
-    const [first, second] = await Promise.all([show(one, { line: 2 }), show(other, { line: 3 })])
-    expect(first.logs).toEqual([])
-    expect(second.logs).toEqual([])
-    expect(new URL(first.url).port).not.toBe(new URL(second.url).port)
-  })
-
-  for (const protocol of ['older', 'newer'] as const)
-    test(`an engine in the project itself is used, over the ${protocol} protocol, and follows the address`, async () => {
-      await using world = await openWorld({ files: { ...tinyGame, ...fakeEngine(protocol) } })
-      const { url, logs } = await show(world, { scenePath: 'scene/deep/two.txt', line: 2 })
-      expect(url).toMatch(/#scene=deep\/two&line=2$/)
-      expect(logs).toEqual([])
-      const browser = openBrowser(process.env)
-      try {
-        await browser.withPage(portOnly(Number(new URL(url).port)), { timeoutMs: 30_000 }, async ({ page, go }) => {
-          await go(url, 10_000)
-          await page.waitForFunction("document.title === 'deep/two.txt:2'")
-          await page.evaluate("location.hash = 'scene=start.txt&line=4'")
-          await page.waitForFunction("document.title === 'start.txt:4'")
-        })
-      } finally {
-        await browser.close()
-      }
-    })
 
   test('a page that hangs is E_TIMEOUT, and the next one is shown', async () => {
     const hang = 'if (location.hash.includes("deep")) while (true);'

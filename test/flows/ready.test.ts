@@ -1,9 +1,20 @@
 // @stage
 import { errorBodyOf } from '../../src/contracts/faults/contract-000.ts'
-import { chmodSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { agreed, processesWith, soon, stagesLeft, withShell } from '../support/stage.ts'
+import { sweep } from '../support/soak.ts'
+import { agreed, processesWith, soon, stagesLeft, withShell, shownFirst } from '../support/stage.ts'
 import { openStdio, openWorld, type World } from '../support/world.ts'
 
 /** Processes of stages below a folder that can still do something, with what they are. */
@@ -28,7 +39,7 @@ const run = (world: World, command: string) => world.call<{ stdout: string; conf
 
 /** One who has run two commands has a third stage ready. */
 async function openReady(files: Record<string, string> = { 'a.txt': 'a\n' }): Promise<World> {
-  const world = await openWorld({ files, flags: withShell })
+  const world = await openWorld({ files, flags: shownFirst })
   await run(world, 'true')
   expect(waiting(world.base)).toEqual([])
   await run(world, 'true')
@@ -95,7 +106,7 @@ test('one that was cancelled takes no other with it, and nothing of either is le
 
 test('closing takes away the one that waits, and so does kill -9', async () => {
   await using world = await openReady()
-  await world.reopen(withShell)
+  await world.reopen(shownFirst)
   expect(onStages(world.base)).toEqual([])
   expect(stagesLeft(world.base)).toEqual([])
   await using server = await openStdio(world.project, { args: ['--enable-shell'] })
@@ -107,7 +118,7 @@ test('closing takes away the one that waits, and so does kill -9', async () => {
 
 test('killed at any moment while commands run, it leaves nothing that can still act', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'a\n' } })
-  for (let round = 0; round < 10; round++) {
+  for (let round = 0; round < sweep(10, 4); round++) {
     await using server = await openStdio(world.project, { args: ['--enable-shell'] })
     const busy = async (): Promise<void> => {
       for (;;) await server.call('shell', { command: `(setsid sleep 30733 &); sleep 0.0${round % 4}; cat a.txt` })
@@ -163,10 +174,23 @@ test('where secrets come without end, a command is answered with nothing of any 
 
 test('more secrets than can be covered: nothing is run, and it is said why', async () => {
   const many = Object.fromEntries(Array.from({ length: 3_100 }, (_, index) => [`.env.${index}`, 'KEY=1\n']))
-  await using world = await openWorld({ files: many, flags: withShell })
+  await using world = await openWorld({ files: many, flags: shownFirst })
   const fault = await world.fault('shell', { command: 'cat .env.1' })
   expect(errorBodyOf(fault)).toMatchObject({
     error: { code: 'E_UNSUPPORTED', message: expect.stringMatching(/^310\d places/) as string },
   })
   expect(stagesLeft(world.base)).toEqual([])
+})
+
+test('whether programs can be confined is tried out early only where a tool that runs one is listed', async () => {
+  await using without = await openWorld()
+  await using listed = await openWorld({ flags: withShell })
+  const triedIn = (world: World): string => `${world.base}/tried`
+  for (const world of [without, listed]) {
+    writeFileSync(`${world.base}/bwrap`, `#!/bin/sh\n: > ${triedIn(world)}\nexit 1\n`, { mode: 0o755 })
+    await world.reopen({ bubblewrap: `${world.base}/bwrap` })
+  }
+  expect(await soon(() => existsSync(triedIn(listed)))).toBe(true)
+  // It was opened first, so its time came first.
+  expect(existsSync(triedIn(without))).toBe(false)
 })

@@ -25,10 +25,6 @@ const policy: Record<string, [flags: Record<string, string>, act: (world: World)
     },
   ],
   policy: [{ ...free, 'batch-max-lines': '1' }, (world) => world.call('write_to_file', write('a.txt', 'x\n'.repeat(9)))],
-  busy: [
-    { ...free, 'max-concurrent': '1', 'max-queued': '1' },
-    (world) => Promise.all([1, 2, 3, 4].map(() => world.call('search_files', { path: '.', regex: 'x' }))),
-  ],
   'over-limit': [
     { ...shell, 'stage-disk-bytes': '2000000' },
     (world) => world.call('shell', { command: 'head -c 50000000 /dev/zero > big' }),

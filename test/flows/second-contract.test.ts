@@ -4,12 +4,13 @@ import type { Caller } from '../../src/contracts/call.ts'
 import type { AgentCaller } from '../../src/contracts/gate.ts'
 import type { Dialect } from '../../src/contracts/dialect.ts'
 import { hintFor, type Reason } from '../../src/contracts/faults/fault.ts'
+import type { Profile } from '../../src/contracts/profile.ts'
 import { callIn } from '../../src/surfaces/speak.ts'
 import { auditText } from '../support/records.ts'
 import { openWorld } from '../support/world.ts'
 
-// A second contract, made up: two tools under other names, other fields, other codes. It is these rows and nothing else; no line of the
-// kernel, of the host or of a toolset knows of it. Its own path rules and a second root come here with profiles and roots.
+// A second contract, made up: two tools under other names, other fields, other codes, other path rules and no dry run. It is these rows and a
+// profile, and nothing else; no line of the kernel, of the host or of a toolset knows of it. A second root comes here with roots.
 
 type Reply = { did: string; with: unknown } | { refused: string; because: string; instead?: string; ask?: unknown }
 
@@ -48,23 +49,26 @@ const notes: Dialect<Reply> = {
   },
 }
 
+const profile: Profile = { paths: 'absolute', dryRun: false, forbids: ['sub'] }
+
 const caller: AgentCaller = { surface: 'mcp-http', client: 'notes/1', session: 'sess_notes', role: 'agent' }
 const person: Caller = { surface: 'cli', client: 'person', session: 'sess_person', role: 'person' }
 
 async function open() {
   const world = await openWorld({
     files: { 'a.txt': 'one\n', 'package.json': '{}\n', 'sub/b.txt': '' },
-    flags: { 'write-requires-diff': 'false', 'approval-wait-ms': '0' },
+    flags: { 'approval-wait-ms': '0' },
   })
-  return { world, say: (name: string, input: unknown) => callIn(notes, world.runtime.gate, { name, input }, caller) }
+  return { world, say: (name: string, input: unknown) => callIn(notes, world.runtime.gateFor(profile), { name, input }, caller) }
 }
 
 test('its own names, fields and results, over the same files', async () => {
   const { world, say } = await open()
   await using _ = world
   expect(await say('note.open', { note: 'a.txt' })).toMatchObject({ with: { note: 'a.txt', text: 'one\n' } })
-  expect(await say('note.keep', { note: 'a.txt', text: 'two\n' })).toMatchObject({
-    with: { note: 'a.txt', version: expect.stringMatching(/^snap_/) as string },
+  const note = world.path('a.txt')
+  expect(await say('note.keep', { note, text: 'two\n' })).toMatchObject({
+    with: { note, version: expect.stringMatching(/^snap_/) as string },
   })
   expect(world.read('a.txt')).toBe('two\n')
 })
@@ -74,7 +78,8 @@ test('its own codes, and hints in its own words', async () => {
   await using _ = world
   expect(await say('note.open', { note: 'b.txt' })).toMatchObject({ refused: 'NO_SUCH_NOTE' })
   expect(await say('note.open', { note: 'b.txt' }), 'it has no tool that lists').not.toHaveProperty('instead')
-  expect(await say('note.open', { note: '../b.txt' })).toMatchObject({ refused: 'NOT_YOURS' })
+  for (const note of ['../b.txt', 'sub/b.txt', world.path('sub/b.txt'), '/etc/passwd'])
+    expect(await say('note.open', { note }), note).toMatchObject({ refused: 'NOT_YOURS' })
   expect(await say('note.open', { note: 7 })).toMatchObject({ refused: 'WRONG_WORDS' })
   expect(await say('note.open', ['a.txt'])).toMatchObject({ refused: 'WRONG_WORDS' })
   for (const name of ['read_file', 'note.burn', 'constructor', '__proto__'])

@@ -8,7 +8,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import type { Effect } from '../../src/contracts/stage.ts'
-import { cleanEnv, openStdio, openWorld, program, runCli, type World } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { cleanEnv, openStdio, openWorld, program, type World } from '../support/world.ts'
 import {
   agreed,
   approve,
@@ -21,7 +22,7 @@ import {
   stubborn,
   theStage,
   treeOf,
-  withShell,
+  shownFirst,
   type Standing,
 } from '../support/stage.ts'
 import { isSoak, sweep } from '../support/soak.ts'
@@ -156,7 +157,7 @@ function rehearse(world: World, entries: readonly Entry[], operations: readonly 
 const runs = sweep(400, 30)
 
 test('a stage shows exactly what plain running would do, committing does exactly that, undo takes back exactly that', async () => {
-  await using world = await openWorld({ flags: withShell })
+  await using world = await openWorld({ flags: shownFirst })
   await fc.assert(
     fc.asyncProperty(
       fc.array(entry, { maxLength: 14 }),
@@ -190,7 +191,7 @@ test('a stage shows exactly what plain running would do, committing does exactly
 }, 600_000)
 
 test('where nothing confines, the same: what it did is said exactly, undo takes back exactly that', async () => {
-  await using world = await openWorld({ flags: withShell })
+  await using world = await openWorld({ flags: shownFirst })
   await world.reopen({ bubblewrap: noNamespaces(world.base) })
   await fc.assert(
     fc.asyncProperty(
@@ -252,18 +253,18 @@ describe('a command that destroys everything', () => {
     const id = String(asked.error?.details?.['approvalId'])
     expect(asked.error?.code).toBe('E_POLICY_VIOLATION')
     expect(treeOf(world.project)).toEqual(before)
-    const shown = await runCli(world.project, ['approvals', 'show', id])
+    const shown = await runInside(world.project, ['approvals', 'show', id])
     for (const path of Object.keys(before)) expect(shown.out).toContain(`${path}: deleted`)
     expect(shown.out).toContain('new.txt: created')
-    expect(await runCli(world.project, ['approvals', 'approve', id])).toMatchObject({ code: 0 })
+    expect(await runInside(world.project, ['approvals', 'approve', id])).toMatchObject({ code: 0 })
     expect(treeOf(world.project)).toEqual(before)
     expect(await peer.call('shell', { command: wipe })).toMatchObject({ ok: true, exit_code: 0, confined: true })
     expect(Object.keys(treeOf(world.project))).toEqual(['new.txt'])
     expect(world.read('new.txt')).toBe('x\n')
-    expect(await runCli(world.project, ['undo', '--last', '--yes'])).toMatchObject({ code: 0 })
+    expect(await runInside(world.project, ['undo', '--last', '--yes'])).toMatchObject({ code: 0 })
     expect(treeOf(world.project)).toEqual(before)
     expect(stagesLeft(world.base)).toEqual([])
-    expect(await runCli(world.project, ['audit', 'verify'])).toMatchObject({ code: 0 })
+    expect(await runInside(world.project, ['audit', 'verify'])).toMatchObject({ code: 0 })
   })
 
   test('over the command line, an undo and the undo of the undo', async () => {
@@ -271,16 +272,16 @@ describe('a command that destroys everything', () => {
     plantAll(world)
     const before = treeOf(world.project)
     const call = ['call', 'shell', JSON.stringify({ command: wipe }), '--enable-shell', '--wait', '0']
-    const asked = await runCli(world.project, call)
+    const asked = await runInside(world.project, call)
     expect(asked.code).toBe(1)
     const [id = ''] = /appr_[0-9a-f]{32}/.exec(asked.err) ?? []
-    await runCli(world.project, ['approvals', 'approve', id])
-    expect(await runCli(world.project, call)).toMatchObject({ code: 0 })
+    await runInside(world.project, ['approvals', 'approve', id])
+    expect(await runInside(world.project, call)).toMatchObject({ code: 0 })
     const after = treeOf(world.project)
-    const undone = await runCli(world.project, ['undo', '--last', '--yes', '--json'])
+    const undone = await runInside(world.project, ['undo', '--last', '--yes', '--json'])
     expect(treeOf(world.project)).toEqual(before)
     const { call: undo } = JSON.parse(undone.out) as { call: string }
-    await runCli(world.project, ['undo', undo, '--yes'])
+    await runInside(world.project, ['undo', undo, '--yes'])
     expect(treeOf(world.project)).toEqual(after)
   })
 
@@ -290,7 +291,7 @@ describe('a command that destroys everything', () => {
     const before = treeOf(world.project)
     await using peer = await openStdio(world.project, { args: ['--enable-shell', '--approval-wait-ms', '0'] })
     const id = String((await peer.call('shell', { command: wipe })).error?.details?.['approvalId'])
-    await runCli(world.project, ['approvals', 'deny', id, '--note', 'not like that'])
+    await runInside(world.project, ['approvals', 'deny', id, '--note', 'not like that'])
     expect((await peer.call('shell', { command: wipe })).error?.message).toContain('not like that')
     expect(treeOf(world.project)).toEqual(before)
     expect(stagesLeft(world.base)).toEqual([])
@@ -298,7 +299,7 @@ describe('a command that destroys everything', () => {
 })
 
 test('large and small, text and not: a commit and its undo do not depend on what may be read', async () => {
-  await using world = await openWorld({ flags: { ...withShell, 'max-read-bytes': '100000', 'batch-max-lines': '50' } })
+  await using world = await openWorld({ flags: { ...shownFirst, 'max-read-bytes': '100000', 'batch-max-lines': '50' } })
   world.write('large.txt', 'line\n'.repeat(100_000))
   world.write('large.bin', Buffer.alloc(300_000, 7))
   world.write('gone.txt', 'line\n'.repeat(100_000))
@@ -308,7 +309,7 @@ test('large and small, text and not: a commit and its undo do not depend on what
   await agreed(world, { command })
   const after = treeOf(world.project)
   expect(differenceOf(before, after)).toHaveLength(5)
-  expect(await runCli(world.project, ['undo', '--last', '--yes'])).toMatchObject({ code: 0 })
+  expect(await runInside(world.project, ['undo', '--last', '--yes'])).toMatchObject({ code: 0 })
   expect(treeOf(world.project)).toEqual(before)
 })
 
@@ -401,7 +402,7 @@ describe('kill -9 of Handrail', () => {
   })
 
   test('during a commit of 500 files, at many moments: as before or all of it, and the log says which', async () => {
-    await using world = await openWorld({ flags: withShell })
+    await using world = await openWorld({ flags: shownFirst })
     for (let at = 0; at < 400; at++) world.write(`d${at % 7}/f${at}`, `old ${at}\n`)
     const command =
       'for i in $(seq 0 199); do echo new $i > d$((i % 7))/f$i; done; for i in $(seq 200 349); do rm d$((i % 7))/f$i; done; mkdir made; for i in $(seq 150); do echo made $i > made/$i; done'
@@ -478,7 +479,7 @@ function firstChange(world: World, names: readonly string[]): Promise<void> {
 
 describe('a system that lets nothing be confined', () => {
   test('a person is asked before anything runs, told so, and what it did can be taken back', async () => {
-    await using world = await openWorld({ flags: withShell })
+    await using world = await openWorld({ flags: shownFirst })
     plantAll(world)
     await world.reopen({ bubblewrap: noNamespaces(world.base) })
     const before = treeOf(world.project)
@@ -493,13 +494,13 @@ describe('a system that lets nothing be confined', () => {
     expect(await world.call('shell', { command }, { approvalWaitMs: 0 })).toMatchObject({ ok: true, confined: false })
     expect(existsSync(proof)).toBe(true)
     expect(Object.keys(treeOf(world.project))).toEqual(['new.txt'])
-    await runCli(world.project, ['undo', '--last', '--yes'])
+    await runInside(world.project, ['undo', '--last', '--yes'])
     expect(treeOf(world.project)).toEqual(before)
     expect(stagesLeft(world.base)).toEqual([])
   })
 
   test('a command that only reads is asked about, too; a no means that it did not run', async () => {
-    await using world = await openWorld({ flags: withShell })
+    await using world = await openWorld({ flags: shownFirst })
     await world.reopen({ bubblewrap: noNamespaces(world.base) })
     const command = `echo ran > ${world.base}/ran`
     const approval = await ask(world, { command })
@@ -509,7 +510,7 @@ describe('a system that lets nothing be confined', () => {
   })
 
   test('a second name for a file can be taken back, too', async () => {
-    await using world = await openWorld({ flags: withShell, files: { 'a.txt': 'one\n', 'd/b.txt': 'two\n' } })
+    await using world = await openWorld({ flags: shownFirst, files: { 'a.txt': 'one\n', 'd/b.txt': 'two\n' } })
     await world.reopen({ bubblewrap: noNamespaces(world.base) })
     const before = treeOf(world.project)
     await agreed(world, { command: 'ln a.txt d/c.txt; echo more >> d/b.txt' })
@@ -518,7 +519,7 @@ describe('a system that lets nothing be confined', () => {
   })
 
   test('an approval is for one run', async () => {
-    await using world = await openWorld({ flags: withShell })
+    await using world = await openWorld({ flags: shownFirst })
     await world.reopen({ bubblewrap: noNamespaces(world.base) })
     const command = `echo ran >> ${world.base}/ran`
     await agreed(world, { command })
@@ -529,12 +530,12 @@ describe('a system that lets nothing be confined', () => {
   test('the terminal that asks says that nothing confines it', async () => {
     await using world = await openWorld()
     const flags = ['--enable-shell', '--bubblewrap', noNamespaces(world.base), '--wait', '0']
-    const { err } = await runCli(world.project, ['call', 'shell', '{"command":"id"}', ...flags])
+    const { err } = await runInside(world.project, ['call', 'shell', '{"command":"id"}', ...flags])
     expect(err).toContain('NOT CONFINED')
   })
 
   test('refused where the settings say so', async () => {
-    await using world = await openWorld({ flags: withShell })
+    await using world = await openWorld({ flags: shownFirst })
     await world.reopen({ bubblewrap: noNamespaces(world.base), unconfined: 'refuse' })
     const fault = await world.fault('shell', { command: `echo ran > ${world.base}/ran` }, { approvalWaitMs: 0 })
     expect(fault.code).toBe('E_UNSUPPORTED')
@@ -543,7 +544,7 @@ describe('a system that lets nothing be confined', () => {
   })
 
   test('kill -9 of Handrail takes its program along, whatever that did to get away', async () => {
-    await using world = await openWorld({ flags: withShell, files: { 'a.txt': 'one\n' } })
+    await using world = await openWorld({ flags: shownFirst, files: { 'a.txt': 'one\n' } })
     const bubblewrap = noNamespaces(world.base)
     await world.reopen({ bubblewrap })
     const mark = word()

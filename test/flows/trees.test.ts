@@ -40,7 +40,8 @@ import { openSnapshots, type SnapshotStore } from '../../src/stores/snapshots.ts
 import { openDiffs } from '../../src/host/diffs.ts'
 import { undo as undoForm } from '../../src/toolsets/files/undo.ts'
 import type { FileUse } from '../../src/toolsets/files/use.ts'
-import { cleanEnv, program, runCli, stateOf } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { cleanEnv, program, stateOf } from '../support/world.ts'
 import { sweep } from '../support/soak.ts'
 
 const { DatabaseSync } = createRequire(import.meta.url)('@photostructure/sqlite') as {
@@ -572,7 +573,7 @@ test(
       const undone = runToEnd(ground.snapshots.ofCall(call)).every((one) => one.undoneBy !== null)
       expect(ground.picture(), `killed ${moment.when}`).toEqual(undone ? begin : changed)
       ends[recovered.length === 0 ? 'not hit' : undone ? 'finished' : 'taken back']++
-      if (!undone) expect(await runCli(ground.project, ['undo', call, '--yes']), `${code}`).toMatchObject({ code: 0 })
+      if (!undone) expect(await runInside(ground.project, ['undo', call, '--yes']), `${code}`).toMatchObject({ code: 0 })
       expect(ground.picture()).toEqual(begin)
     }
     expect(ends.finished, JSON.stringify(ends)).toBeGreaterThan(2)

@@ -2,7 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import Type from 'typebox'
 import { describe, expect, test } from 'vitest'
 import type { Tool } from '../../src/contracts/tool.ts'
-import { openStdio, openWorld } from '../support/world.ts'
+import { openInside } from '../support/inside.ts'
+import { openWorld } from '../support/world.ts'
 import { defineTool, files, form, openBench } from '../support/seats.ts'
 
 // ---- the road: order, number, cancelling, time, progress ---------------------------------------------------------
@@ -147,7 +148,11 @@ describe('turns', () => {
     await gate.reached('r1')
     await settle()
     const fault = await bench.fault('read_gate', { path: 'a.txt', name: 'r4' })
-    expect(fault).toMatchObject({ code: 'E_POLICY_VIOLATION', hint: expect.stringContaining('maxQueued') as string })
+    expect(fault).toMatchObject({
+      code: 'E_POLICY_VIOLATION',
+      reason: 'busy',
+      hint: expect.stringContaining('maxQueued') as string,
+    })
     for (const name of names) {
       await gate.reached(name)
       gate.open(name)
@@ -158,7 +163,7 @@ describe('turns', () => {
 })
 
 describe('cancelling', () => {
-  const cancelled = { code: 'E_TIMEOUT', details: { cancelled: true } }
+  const cancelled = { code: 'E_TIMEOUT', reason: 'cancelled', details: { cancelled: true } }
 
   test('a running call ends, its tool is told, and the project is free again', async () => {
     const gate = gates()
@@ -225,7 +230,11 @@ describe('the deadline', () => {
     await using bench = openBench(gate.tools, { settings: { 'limits.callTimeoutMs': 150 }, files })
     for (const kind of ['read', 'write']) {
       const fault = await bench.fault(`${kind}_gate`, { path: 'a.txt', name: kind })
-      expect(fault).toMatchObject({ code: 'E_TIMEOUT', hint: expect.stringContaining('callTimeoutMs') as string })
+      expect(fault).toMatchObject({
+        code: 'E_TIMEOUT',
+        reason: 'timeout',
+        hint: expect.stringContaining('callTimeoutMs') as string,
+      })
       expect(fault.details?.['cancelled']).toBeUndefined()
       expect(gate.signals.get(kind)?.aborted).toBe(true)
       gate.open(kind)
@@ -276,7 +285,7 @@ describe('progress', () => {
   test('reaches an MCP client that asks for it, and only goes up', async () => {
     const many = Object.fromEntries(Array.from({ length: 11_000 }, (_, index) => [`many/${index % 10}/f${index}`, '']))
     await using world = await openWorld({ files: many })
-    await using peer = await openStdio(world.project)
+    await using peer = await openInside(world.project)
     const seen: number[] = []
     const request = { name: 'list_files', arguments: { path: '.', globs: ['**/nothing'] } }
     const result = await peer.client.callTool(request, { onprogress: ({ progress }) => void seen.push(progress) })

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { clients } from '../../src/contracts/clients.ts'
-import { repository, runCli } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { repository } from '../support/world.ts'
 
 const guide = join(repository, 'docs/guide/clients.md')
 const url = 'http://127.0.0.1:4777/mcp'
@@ -16,7 +17,7 @@ test('every snippet of the guide is what `handrail init` prints, and no client i
   const found = [...page.matchAll(block)]
   const printed = await Promise.all(
     found.map(async ([, command = '']) =>
-      (await runCli('/path/to/project', [...command.split(' '), '--print'])).out.replaceAll(
+      (await runInside('/path/to/project', [...command.split(' '), '--print'])).out.replaceAll(
         `handrail@${version}`,
         'handrail@VERSION',
       ),

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
-import { runCli } from './world.ts'
+import { runInside } from './inside.ts'
 import type { Served } from './serve.ts'
 
 /** A person who is signed in, without a browser: at 127.0.0.1, as one whose browser does not find the page's own name. */
@@ -56,7 +56,7 @@ export async function enter(served: Served, key: string, way: 'asked' | 'direct'
 
 /** The same with a link that the command line prints. */
 export async function signInByLink(served: Served, project: string, way: 'asked' | 'direct' = 'asked'): Promise<Person> {
-  const { out } = await runCli(project, ['approvals', 'page', '--port', String(served.port)])
+  const { out } = await runInside(project, ['approvals', 'page', '--port', String(served.port)])
   return enter(served, new URL(out.trim()).searchParams.get('key') ?? '', way)
 }
 

@@ -7,7 +7,8 @@ import { expect } from 'vitest'
 import type { ApprovalHead } from '../../src/contracts/approval.ts'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { openServe, ways, type Served, type Way } from './serve.ts'
-import { cleanEnv, openWorld, program, runCli, type World } from './world.ts'
+import { runInside } from './inside.ts'
+import { cleanEnv, openWorld, program, type World } from './world.ts'
 
 // Approvals and questions through the client's own forms, spoken by hand: nothing a client sends may approve what a person did not see.
 
@@ -422,11 +423,11 @@ export const withdrawn = (wire: Wire, form: Asked['form']): Promise<Message> =>
     'the withdrawal of the form',
   )
 
-/** A person answers in a terminal: the real command line for one way of each era, the store of this other process for the rest. */
+/** A person answers in a terminal: through the command line for one way of each era, through the store of this other process for the rest. */
 export async function decideElsewhere({ world }: House, way: Way, id: string, approve: boolean, note?: string): Promise<void> {
   if (way === 'stdio 2025' || way === 'http 2026') {
     const words = [approve ? 'approve' : 'deny', id, ...(note === undefined ? [] : ['--note', note])]
-    expect(await runCli(world.project, ['approvals', ...words])).toMatchObject({ code: 0 })
+    expect(await runInside(world.project, ['approvals', ...words])).toMatchObject({ code: 0 })
   } else world.runtime.approvals.decide(id, { approve, by: 'somebody@cli', ...(note !== undefined && { note }) })
 }
 

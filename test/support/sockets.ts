@@ -5,7 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import type { Served } from './serve.ts'
-import { runCli, type World } from './world.ts'
+import { runInside } from './inside.ts'
+import { type World } from './world.ts'
 
 // Bytes on a socket, as no client library would send them, against the real program.
 
@@ -283,7 +284,7 @@ export async function nothingDone(world: World, served: Served): Promise<void> {
 export async function nothingSecretSaid(world: World, served: Served): Promise<void> {
   const text = served.stderr() + JSON.stringify([...world.runtime.audit.lines()]) + JSON.stringify(world.runtime.sessions())
   for (const secret of [served.token, world.runtime.token('person').token]) expect(text.includes(secret)).toBe(false)
-  const shown = await runCli(world.project, ['audit', 'show'])
+  const shown = await runInside(world.project, ['audit', 'show'])
   expect(shown.out.includes(served.token)).toBe(false)
   expect(world.runtime.audit.verify()).toMatchObject({ whole: true })
 }

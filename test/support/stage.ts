@@ -12,6 +12,9 @@ import type { World } from './world.ts'
 /** The setting without which there is no `shell`. */
 export const withShell = { 'enable-shell': 'true' }
 
+/** With it, every change of a program is a card first: for tests of cards, of answers and of what a yes commits. */
+export const shownFirst = { ...withShell, 'ask-from': 'R1' }
+
 /** What stands at a path, in the words of an effect. */
 export interface Standing {
   form: 'file' | 'link' | 'folder'

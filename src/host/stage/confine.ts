@@ -196,5 +196,14 @@ export function overlaid(project: string, merged: string, changes: string, alone
 export function programEnv(): Record<string, string> {
   const own = process.execPath.slice(0, process.execPath.lastIndexOf('/'))
   const path = new Set([own, '/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'])
-  return { PATH: [...path].join(':'), HOME: '/tmp/home', TMPDIR: '/tmp', LANG: 'C.UTF-8', TERM: 'dumb', NO_COLOR: '1' }
+  return {
+    PATH: [...path].join(':'),
+    HOME: '/tmp/home',
+    TMPDIR: '/tmp',
+    LANG: 'C.UTF-8',
+    TERM: 'dumb',
+    NO_COLOR: '1',
+    // `git status` then does not write its index anew, which would look like an act on the repository.
+    GIT_OPTIONAL_LOCKS: '0',
+  }
 }

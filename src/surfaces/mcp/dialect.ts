@@ -103,7 +103,7 @@ export const instructions = [
   'To change a file: make the dry run first (replace_in_file or write_to_file with dryRun: true), read the diff as a reviewer would, correct what you did not mean, then make the same call with dryRun: false. For a small edit use replace_in_file; it sends only what changes.',
   'A dry run costs nothing and asks nobody: use it to see the effect instead of guessing it. It counts only for exactly the same arguments on the same state of the file.',
   'E_CONFLICT: the file changed; read it again and repeat the dry run. E_POLICY_VIOLATION with details.approvalId: a person must agree; tell them, then make exactly the same call again. After a decline do something else; do not repeat it.',
-  'Programs run on a stage: what they only read or print is answered at once; what they changed waits for the person, and the same call made again after their yes commits exactly that, without running again.',
+  'Programs run on a stage. Plain changes of files are applied at once and can be undone. Anything more waits for the person: details.ran of the error has the output and what would change, and the same call made again after their yes commits exactly that, without running again. not_applied in an answer says what never happens in the project (git commits, installs): read it before the exit code.',
   'To take a change back: list_snapshots, restore_snapshot for the content, then write_to_file; or tell the person to run `handrail undo`.',
   `Errors are JSON {error:{code,message,hint}}; follow the hint. Codes: ${Object.keys(errorTable).join(', ')}.`,
 ].join('\n')

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { linesOf, ProgramResultShape, programResultFields } from '../../contracts/effects.ts'
+import { linesOf, notApplied, ProgramResultShape, programResultFields, succeeded } from '../../contracts/effects.ts'
 import { Fault } from '../../contracts/faults/fault.ts'
 import { closed, named } from '../../contracts/shapes.ts'
 import type { Files } from '../../host/files.ts'
@@ -13,8 +13,8 @@ export const executeCommand = defineTool({
   name: 'execute_command',
   title: 'Run a script of the project',
   description:
-    "Run one of the scripts dev, build or lint of the project's package.json. build and lint run on a stage: what they changed is shown to the person as a diff and taken over when they agree. dev keeps running under supervision, reads the project as it is, changes nothing, and can be opened in a browser on this machine; call it again for its newest output, with stop: true to end it.",
-  risk: 'R2',
+    "Run one of the scripts dev, build or lint of the project's package.json. build and lint run on a stage: plain files that they make or change are applied at once and can be undone; where they remove several files, make executables or files that run, or change very much, the person sees the diff first, and you get the log at once either way. dev keeps running under supervision, reads the project as it is, changes nothing, and can be opened in a browser on this machine; call it again for its newest output, with stop: true to end it.",
+  risk: 'R1',
   input: Type.Object(
     {
       scriptName: Type.Enum(['dev', 'build', 'lint'], { type: 'string' }),
@@ -63,7 +63,8 @@ export const executeCommand = defineTool({
   execute(_, __, { ran }) {
     const { serving } = ran
     return {
-      ok: serving ? serving.running || ((ran.exitCode ?? 0) === 0 && ran.signal === undefined) : ran.exitCode === 0,
+      ...notApplied(ran),
+      ok: serving ? serving.running || ((ran.exitCode ?? 0) === 0 && ran.signal === undefined) : succeeded(ran),
       logs: linesOf(ran.stdout),
       ...(ran.exitCode !== null && { exitCode: ran.exitCode }),
       ...(serving && { running: serving.running, urls: [...serving.urls] }),

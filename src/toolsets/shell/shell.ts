@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { ProgramResultShape, programResultFields } from '../../contracts/effects.ts'
+import { notApplied, ProgramResultShape, programResultFields, succeeded } from '../../contracts/effects.ts'
 import { Fault } from '../../contracts/faults/fault.ts'
 import { oneLine } from '../../text/printable.ts'
 import { closed } from '../../contracts/shapes.ts'
@@ -11,8 +11,8 @@ export const shell = defineTool({
   name: 'shell',
   title: 'Run a command',
   description:
-    'Run a command with sh in the project. It runs on a stage: no network, nothing of the machine but the system and the project, and the real files stay untouched. What it only reads or prints is answered at once. What it changed is shown to the person as a diff and taken over when they agree; then it can be undone. Changes in .git and node_modules are never taken over. Long output loses its middle.',
-  risk: 'R2',
+    'Run a command with sh in the project. It runs on a stage: no network, nothing of the machine but the system and the project, and the real files stay untouched. Plain files that it makes or changes are applied at once and can be undone. Where it removes several files, makes links, executables or files that run, changes permissions, or changes very much, the person sees the diff first; you get the output at once either way. What it does in .git, in node_modules and outside the project never happens: not_applied says so. Long output loses its middle.',
+  risk: 'R1',
   input: Type.Object(
     {
       command: Type.String({ minLength: 1, maxLength: 65_536, description: 'What sh -c gets.' }),
@@ -29,7 +29,7 @@ export const shell = defineTool({
   ),
   output: Type.Object(
     {
-      ok: Type.Boolean({ description: 'Whether it ended with exit code 0.' }),
+      ok: Type.Boolean({ description: 'Whether it ended with exit code 0, and nothing it did in .git was lost.' }),
       exit_code: Type.Integer(),
       stdout: Type.String(),
       stderr: Type.String(),
@@ -58,7 +58,8 @@ export const shell = defineTool({
   },
   execute(_, __, { ran }) {
     return {
-      ok: ran.exitCode === 0,
+      ...notApplied(ran),
+      ok: succeeded(ran),
       exit_code: ran.exitCode ?? 128,
       stdout: ran.stdout.text,
       stderr: ran.stderr.text,

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { ProgramResultShape, programResultFields } from '../../contracts/effects.ts'
+import { notApplied, ProgramResultShape, programResultFields } from '../../contracts/effects.ts'
 import { Fault } from '../../contracts/faults/fault.ts'
 import { oneLine } from '../../text/printable.ts'
 import { redact } from '../../text/redact/redact.ts'
@@ -61,6 +61,7 @@ export const agentRun = defineTool({
       duration_ms: Type.Integer({ minimum: 0 }),
       evidence_refs: Type.Array(Type.String(), { description: 'The whole log and the patch, for the person to look at.' }),
       taken_over: Type.Optional(Type.Boolean({ description: 'Whether its changes are in the project now.' })),
+      not_applied: ProgramResultShape.not_applied,
       left: ProgramResultShape.left,
       confined: ProgramResultShape.confined,
     },
@@ -126,9 +127,10 @@ export const agentRun = defineTool({
       duration_ms: ran?.ms ?? 0,
     },
   }),
-  execute({ output_mode = 'diff' }, _, { ran, evidence }) {
+  execute(_, __, { ran, committed, evidence }) {
     const { left, confined } = programResultFields(ran)
     return {
+      ...notApplied(ran),
       success: ran.exitCode === 0,
       exit_code: ran.exitCode ?? 128,
       stdout_excerpt: excerpt(ran.stdout),
@@ -137,7 +139,7 @@ export const agentRun = defineTool({
       diff_summary: summaryOf(ran),
       duration_ms: ran.ms,
       evidence_refs: [...evidence],
-      taken_over: output_mode !== 'report' && ran.effects.length > 0,
+      taken_over: committed.length > 0,
       ...(left && { left }),
       confined,
     }

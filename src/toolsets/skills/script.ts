@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { ProgramResultShape, programResultFields } from '../../contracts/effects.ts'
+import { notApplied, ProgramResultShape, programResultFields } from '../../contracts/effects.ts'
 import { Fault } from '../../contracts/faults/fault.ts'
 import { oneLine } from '../../text/printable.ts'
 import { closed } from '../../contracts/shapes.ts'
@@ -89,6 +89,7 @@ const Output = Type.Object(
       },
       closed,
     ),
+    not_applied: ProgramResultShape.not_applied,
     left: ProgramResultShape.left,
     confined: ProgramResultShape.confined,
   },
@@ -103,7 +104,7 @@ export function scriptTool({ name, title, description, endings }: ScriptTool): B
   return defineTool<typeof Input, typeof Output, In, Out>({
     name,
     title,
-    description: `${description} The script must stand in skills/<name>/scripts/, skills_workspace/<name>/scripts/ or sandbox/scripts/. It starts in sandbox/ and may change that folder only; an argument that begins with sandbox/ means the same folder, so the prefix is left out (unless there is a sandbox/sandbox). It runs on a stage, without network: what it only prints is answered at once, what it changed is shown to the person and taken over when they agree.`,
+    description: `${description} The script must stand in skills/<name>/scripts/, skills_workspace/<name>/scripts/ or sandbox/scripts/. It starts in sandbox/ and may change that folder only; an argument that begins with sandbox/ means the same folder, so the prefix is left out (unless there is a sandbox/sandbox). It runs on a stage, without network: what it only prints is answered at once, what it changed is shown to the person and applied when they agree.`,
     risk: 'R2',
     input: Input,
     output: Output,
@@ -198,6 +199,7 @@ function answer(ran: ProgramResult, unprefixed: boolean): Out {
     ...(artifacts.length > mostListed ? [`${artifacts.length - mostListed} more changed files are not listed`] : []),
   ]
   return {
+    ...notApplied(ran),
     ok: ran.exitCode === 0,
     exit_code: ran.exitCode ?? 128,
     stdout_excerpt: excerpt(ran.stdout),

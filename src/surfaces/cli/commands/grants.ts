@@ -8,19 +8,23 @@ import { ago, green, oneLine, printable, say, table, warn } from '../print.ts'
 
 export const grants: Command = {
   name: 'grants',
-  summary: 'Let one session read a secret or go on changing a file, and take that back',
-  usage: 'handrail grants list|allow KIND PATH|revoke ID [--session ID] [--for TIME] --project DIR',
+  summary: 'See what you let agents do beyond the rules, give more and take it back',
+  usage: 'handrail grants list|allow KIND PATH|revoke ID [--session ID] [--once | --for TIME | --always] --project DIR',
   about: `Files that hold credentials (.env, .npmrc, keys, …) are out of reach of every tool and program. \`grants allow secret PATH\` lets
 the tools of one session read that one file; programs still do not see it, and nobody writes it. \`grants allow runs PATH\` lets a
 session change a file that makes a program run something on an everyday command (vite.config.ts, Makefile, …) without asking;
-your first yes to such a change gives the same. A grant is for one session and one file, lapses by itself, and is in the log with every use.`,
+your first yes to such a change gives the same. A grant is for one file and one session, or with --always for every session; what is not for
+good lapses by itself. Secrets are never granted for good. All of it is in the log, with every use of a secret.`,
   options: [
     { name: 'session', value: 'ID', says: 'Whose it is. It must be said where there are several.' },
     { name: 'for', value: 'TIME', says: 'How long it counts: 30m, 2h, 1d. Default 12h, at most 7d.' },
+    { name: 'once', says: 'For secret: one reading, and no more.' },
+    { name: 'always', says: 'For runs: every session, until you revoke it.' },
   ],
   examples: [
     'handrail grants list --project .',
     'handrail grants allow secret config/.env.test --for 1h --project .',
+    'handrail grants allow runs vite.config.ts --always --project .',
     'handrail grants revoke grant_1f2e3d4c5b6a7988 --project .',
   ],
   async run(invocation) {
@@ -32,17 +36,18 @@ your first yes to such a change gives the same. A grant is for one session and o
         const found = runtime.grants.list()
         if (json) for (const grant of found) say(JSON.stringify(grant))
         else
-          say(found.length ? table(['id', 'kind', 'path', 'session', 'given', 'until'], found.map(row)) : 'Nothing is granted.')
+          say(
+            found.length
+              ? table(['id', 'kind', 'for', 'what', 'session', 'given', 'by', 'until'], found.map(row))
+              : 'Nothing is granted.',
+          )
         return 0
       }
       const by = `${userInfo().username}@cli`
       if (what === 'allow') {
         const grant = given(runtime, { ...wanted(invocation, rest), by }, json)
         if (json) say(JSON.stringify(grant))
-        else
-          say(
-            `${green('Granted')}: ${printable(grant.session)} (${oneLine(grant.client, 40)} over ${grant.surface}) may ${grant.kind === 'secret' ? 'read' : 'change'} ${printable(grant.path)} until ${new Date(grant.expiresAt).toISOString()}  (to take it back: handrail grants revoke ${grant.id})`,
-          )
+        else say(`${green('Granted')}: ${described(grant)}  (to take it back: handrail grants revoke ${grant.id})`)
         return 0
       }
       const [id] = rest
@@ -51,7 +56,7 @@ your first yes to such a change gives the same. A grant is for one session and o
           hint: 'grants list, allow secret PATH, allow runs PATH or revoke ID.',
         })
       const revoked = runtime.grants.revoke(id, by)
-      say(json ? JSON.stringify(revoked) : `Revoked: ${printable(revoked.path)}`)
+      say(json ? JSON.stringify(revoked) : `Revoked: ${printable(revoked.subject)}`)
       return 0
     } finally {
       await runtime.close()
@@ -81,19 +86,25 @@ function given({ grants: { give } }: Operator, wish: Parameters<Give>[0], json: 
   }
 }
 
-function wanted(
-  { options }: Invocation,
-  [kind, path]: string[],
-): { kind: Grant['kind']; path: string; session?: string; ttlMs?: number } {
+function wanted({ options }: Invocation, [kind, path]: string[]): Omit<Parameters<Give>[0], 'by'> {
   const known = grantKinds.find((one) => one === kind)
   if (known === undefined || path === undefined)
     throw new Fault('bad-input', 'Say what is granted and for which file', {
       hint: 'handrail grants allow secret PATH, or: handrail grants allow runs PATH.',
     })
-  const { session, for: time } = options
+  const { session, for: time, once, always } = options
+  if (
+    [time !== undefined, once === true, always === true].filter(Boolean).length > 1 ||
+    (always === true && session !== undefined)
+  )
+    throw new Fault('bad-input', 'Say one of --once, --for TIME and --always, and no session with --always', {
+      hint: 'Without any of them it counts for 12 hours of one session.',
+    })
   return {
     kind: known,
-    path,
+    subject: path,
+    ...(once === true && { scope: 'once' as const }),
+    ...(always === true && { scope: 'always' as const }),
     ...(typeof session === 'string' && { session }),
     ...(typeof time === 'string' && { ttlMs: milliseconds(time) }),
   }
@@ -108,6 +119,14 @@ function milliseconds(time: string): number {
   throw new Fault('bad-input', `Not a time: ${oneLine(time, 40)}`, { hint: 'Write 30m, 2h or 1d; seven days at most.' })
 }
 
-function row({ id, kind, path, session, givenAt, expiresAt }: Grant): string[] {
-  return [id, kind, oneLine(path, 60), session, ago(givenAt), new Date(expiresAt).toISOString()]
+function row({ id, kind, scope, subject, session, by, givenAt, expiresAt }: Grant): string[] {
+  return [id, kind, scope, oneLine(subject, 60), session ?? 'every', ago(givenAt), oneLine(by, 30), until(expiresAt)]
+}
+
+const until = (at: number | null): string => (at === null ? 'you revoke it' : new Date(at).toISOString())
+
+function described({ kind, scope, session, subject, expiresAt, client, surface }: ReturnType<Give>): string {
+  const whose = session === null ? 'every session' : `${printable(session)} (${oneLine(client ?? '', 40)} over ${surface ?? ''})`
+  const may = kind === 'secret' ? 'read' : 'change'
+  return `${whose} may ${may} ${printable(subject)}${scope === 'once' ? ' once,' : ''} until ${until(expiresAt)}`
 }

@@ -1,0 +1,17 @@
+/**
+ * What the callers of a surface go by, where its contract differs from contract 000. All else is as the person's settings have it, and but for
+ * the dry run, which is the contract's to demand or not, a profile only tightens them.
+ */
+export interface Profile {
+  /** How they write paths: relative to the project, as contract 000 has it, or absolute below it as well. */
+  readonly paths?: 'relative' | 'absolute'
+  /** Names and paths that are out of their reach besides those of the settings. */
+  readonly forbids?: readonly string[]
+  /** Whether a change must have had a dry run of exactly itself. Without, as the settings have it. */
+  readonly dryRun?: boolean
+  readonly readOnly?: true
+  /** Tools they do not have. */
+  readonly withholds?: readonly string[]
+  /** How long a call may take, and how long its client waits. */
+  readonly deadlines?: { readonly callMs?: number; readonly answerMs?: number }
+}
