@@ -23,6 +23,7 @@ import {
   theStage,
   treeOf,
   shownFirst,
+  withShell,
   type Standing,
 } from '../support/stage.ts'
 import { isSoak, sweep } from '../support/soak.ts'
@@ -402,7 +403,7 @@ describe('kill -9 of Handrail', () => {
   })
 
   test('during a commit of 500 files, at many moments: as before or all of it, and the log says which', async () => {
-    await using world = await openWorld({ flags: shownFirst })
+    await using world = await openWorld({ flags: withShell })
     for (let at = 0; at < 400; at++) world.write(`d${at % 7}/f${at}`, `old ${at}\n`)
     const command =
       'for i in $(seq 0 199); do echo new $i > d$((i % 7))/f$i; done; for i in $(seq 200 349); do rm d$((i % 7))/f$i; done; mkdir made; for i in $(seq 150); do echo made $i > made/$i; done'
