@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { approve, ask, theStage, shownFirst } from '../support/stage.ts'
+import { approve, ask, theStage, shownFirst, withShell } from '../support/stage.ts'
 import { countingTurns } from '../support/turns.ts'
 import { openWorld, type World } from '../support/world.ts'
 
@@ -68,7 +68,7 @@ test('reads are answered while many files are committed', { timeout: 300_000 }, 
 })
 
 test('a call that is cancelled in the middle of its commit says what became of it', { timeout: 300_000 }, async () => {
-  await using world = await openWorld({ flags: shownFirst })
+  await using world = await openWorld({ flags: withShell })
   await world.call('shell', { command: making }, person)
   const stop = new AbortController()
   let gone = 0
