@@ -107,6 +107,7 @@ export function openCallAudit(
     }
     return entry
   }
+  const whyShown = (): string[] => why.slice(0, mostMarks).map(scrub)
   /** What the end says, but for how it ended; the tool's own line comes first. */
   const ending = (withInput = false): AuditEntry[] => {
     const own = fitting === undefined ? undefined : tool.record?.(fitting, program)
@@ -115,7 +116,7 @@ export function openCallAudit(
       entry.details = {
         ...(entry.details as object | undefined),
         ...summary(program),
-        ...(why.length && { why: why.slice(0, mostMarks).map(scrub) }),
+        ...(why.length && { why: whyShown() }),
       }
     if (evidence.length) entry.evidence = [...evidence]
     const { id } = call
@@ -232,6 +233,7 @@ export function openCallAudit(
       if (question === undefined) return this.fail(fault)
       const entry = line('call.suspended', false)
       if (call.options.signal?.aborted) entry.outcome = 'cancelled'
+      if (why.length) entry.details = { why: whyShown() }
       audit.write({ ...entry, approval: question, ms: spent() })
       suspended.release(call.id, ending(), request)
       const asked = approvals.head(question)

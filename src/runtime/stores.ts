@@ -61,7 +61,7 @@ export function openStores(
   if (kept.remounted)
     audit.note({ event: 'state.remounted', message: 'the project lies on another device than before', details: kept.remounted })
   const contents = state.sub('snapshots')
-  const snapshots = openSnapshots(contents, db)
+  const snapshots = openSnapshots(contents, db, projectLock.holdNow)
   const idempotency = openIdempotency(db, () => limits().idempotencyTtlMs)
   const suspended = openSuspended(db)
   return {

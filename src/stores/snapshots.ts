@@ -73,8 +73,13 @@ export interface SnapshotStore {
 }
 
 /** A timeline of states per file: `<id>.txt` holds the content (one copy however many states share it), `<id>.meta.json` describes it. */
-export function openSnapshots(folder: StateFolder, db: Database): SnapshotStore {
-  rebuildIndex(folder, db)
+export function openSnapshots(
+  folder: StateFolder,
+  db: Database,
+  /** Does it while nobody changes anything. */
+  alone: (act: () => void) => void = (act) => act(),
+): SnapshotStore {
+  if (isLost(folder, db)) alone(() => rebuildIndex(folder, db))
   let pruned = 0
   const rows = (sql: string, ...values: (string | number)[]): Snapshot[] => db.all<Row>(sql, ...values).map(fromRow)
 
@@ -300,12 +305,19 @@ function describe(snapshot: Snapshot): Record<string, unknown> {
 /** So many writes drop something before it is looked for places to go. */
 const between = 128
 /** The files are the truth: a lost or new database is filled from them. */
+function isLost(folder: StateFolder, db: Database): boolean {
+  return db.get('SELECT 1 FROM snapshots LIMIT 1') === undefined && metaFiles(folder).length > 0
+}
+
+function metaFiles(folder: StateFolder): string[] {
+  return folder.names().filter((name) => name.endsWith('.meta.json'))
+}
+
+/** The first change of another process may have made the files, and its rows by now. */
 function rebuildIndex(folder: StateFolder, db: Database): void {
-  if (db.get('SELECT 1 FROM snapshots LIMIT 1') !== undefined) return
-  const names = folder.names().filter((name) => name.endsWith('.meta.json'))
-  if (names.length === 0) return
+  if (!isLost(folder, db)) return
   db.transaction(() => {
-    for (const name of names) {
+    for (const name of metaFiles(folder)) {
       try {
         const meta = JSON.parse(folder.read(name)?.toString('utf8') ?? '') as Snapshot & { sha256: string }
         if (!idForm.test(meta.id) || typeof meta.path !== 'string') continue

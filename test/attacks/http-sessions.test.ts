@@ -219,7 +219,7 @@ describe("H11 another one's ids", () => {
 describe('calls whose connection is dropped', () => {
   const write = { path: 'package.json', content: after, dryRun: false }
   const ends = (other: World, client: string): AuditLine[] =>
-    linesOf(other, client).filter((line) => line.event === 'call.end' || line.event === 'call.read')
+    linesOf(other, client).filter((line) => ['call.end', 'call.read', 'call.suspended'].includes(line.event))
 
   /** Every way to have a call under way, and to go away. */
   const ways: Record<string, (serving: Served, message: Ask & { body: string }, client: string) => Promise<Wire>> = {
@@ -257,7 +257,7 @@ describe('calls whose connection is dropped', () => {
       await pause(300)
       expect(other.read('package.json')).toBe(before)
       expect(other.runtime.approvals.get(id)?.state).toBe('approved')
-      expect(linesOf(other, 'gone').filter((line) => line.event === 'call.start')).toEqual([])
+      expect(linesOf(other, 'gone').filter((line) => line.event === 'call.resumed')).toEqual([])
     })
 
     test(`${way}: dropped at the very moment of the yes, it is done whole or not at all`, async () => {

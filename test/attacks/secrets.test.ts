@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { deniedSecrets, markedSecrets } from '../../src/text/secret-files.ts'
-import { ask, soon, stagesLeft, withShell } from '../support/stage.ts'
+import { soon, stagesLeft, withShell } from '../support/stage.ts'
 import { runInside } from '../support/inside.ts'
 import { openWorld, type World } from '../support/world.ts'
 
@@ -199,9 +199,11 @@ describe('programs', () => {
   })
 
   test('leave no secret of their own making in the project', async () => {
-    const approval = await ask(world, { command: 'echo A=1 > game/.env.made; echo k > game/made.pem; echo x > game/made.txt' })
-    expect(approval.card.changes.map(({ path }) => path)).toEqual(['game/made.txt'])
-    expect(approval.card.notes?.join('\n')).toContain('game/.env.made')
+    const command = 'echo A=1 > game/.env.made; echo k > game/made.pem; echo x > game/made.txt'
+    const answer = await world.call<{ changes: { path: string }[]; not_applied: string }>('shell', { command })
+    expect(answer.changes.map(({ path }) => path)).toEqual(['game/made.txt'])
+    expect(answer.not_applied).toContain('game/.env.made')
+    expect(existsSync(world.path('game/.env.made')) || existsSync(world.path('game/made.pem'))).toBe(false)
   })
 })
 

@@ -137,7 +137,7 @@ test('twenty ordinary commands of a coding agent: three ask, all are answered wi
   expect(readFileSync(world.path('run.sh'), 'utf8')).toBe(files['run.sh'])
   expect(existsSync(world.path('main.js')) || existsSync(world.path('c/check'))).toBe(false)
   // Each line of the log says how risky it was found to be, and why; and each call is taken back by its id.
-  const ends = [...world.runtime.audit.lines()].filter(({ event }) => event === 'call.end')
+  const ends = [...world.runtime.audit.lines()].filter(({ event }) => event === 'call.end' || event === 'call.suspended')
   const of = (row: Row): (typeof ends)[number] | undefined => ends[rows.indexOf(row)]
   for (const row of rows) {
     const line = of(row)

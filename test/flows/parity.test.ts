@@ -126,7 +126,7 @@ const fieldsOf = ({ output, error }: Seen): Record<string, unknown> | undefined 
 /** Reads are written down in groups: what this process adds to the log must come after them. */
 async function settled(world: World, calls: number): Promise<void> {
   const written = (): number =>
-    world.runtime.audit.last(10_000, ({ event }) => event === 'call.end' || event === 'call.read').length
+    world.runtime.audit.last(10_000, ({ event }) => ['call.end', 'call.read', 'call.suspended'].includes(event)).length
   for (let tries = 0; tries < 1_000 && written() < calls; tries++) await pause(10)
 }
 

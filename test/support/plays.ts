@@ -107,9 +107,16 @@ export const plays: Record<string, Play> = {
         gives: { ok: false, exit_code: 3, stdout: 'one\ntwo\nthree\n', stderr: 'oops\n', changes: [] },
       },
       {
-        name: 'a command that changes something waits',
+        name: 'a command that changes plain files is applied',
         tool: 'shell',
-        input: { command: 'echo four >> a.txt; rm crlf.txt' },
+        input: { command: 'echo 0 > new.txt' },
+        gives: { ok: true, changes: [{ path: 'new.txt', kind: 'created' }] },
+        leaves: ['new.txt', '0\n'],
+      },
+      {
+        name: 'a command that makes a link, too, waits',
+        tool: 'shell',
+        input: { command: 'echo four >> a.txt; rm crlf.txt; ln -s a.txt link' },
         gives: 'E_POLICY_VIOLATION',
         keep: { field: 'approvalId', as: 'effect' },
         leaves: ['a.txt', 'one\ntwo\nthree\n'],
@@ -117,14 +124,11 @@ export const plays: Record<string, Play> = {
       {
         name: 'and is committed by a yes',
         tool: 'shell',
-        input: { command: 'echo four >> a.txt; rm crlf.txt' },
+        input: { command: 'echo four >> a.txt; rm crlf.txt; ln -s a.txt link' },
         before: noteOn('effect', true),
         gives: {
           ok: true,
-          changes: [
-            { path: 'a.txt', kind: 'modified' },
-            { path: 'crlf.txt', kind: 'deleted' },
-          ],
+          changes: [{ path: 'a.txt', kind: 'modified' }, { path: 'crlf.txt', kind: 'deleted' }, { path: 'link' }],
         },
         leaves: ['a.txt', 'one\ntwo\nthree\nfour\n'],
       },
