@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { errorCodeOf } from '../../src/contracts/faults/contract-000.ts'
 import { Fault } from '../../src/contracts/faults/fault.ts'
 import { ask, withShell } from '../support/stage.ts'
+import { sweep } from '../support/soak.ts'
 import { openWorld, type World } from '../support/world.ts'
 
 const flags = { ...withShell, 'approval-wait-ms': '0', 'write-requires-diff': 'false' }
@@ -132,9 +133,9 @@ describe('a project that arrives with links', () => {
     expect(await write('lib/real.rb', '3', own)).toBe('asked')
   })
 
-  test('a hundred thousand links: new ones count, and more names than can be looked at are asked about', async () => {
+  test('twelve thousand links (soak: 100,000): new ones count, and more names than can be looked at are asked about', async () => {
     await using own = await openWorld({ flags, files: { 'docs/a.txt': '', 'plain/a.txt': '' } })
-    for (let index = 0; index < 100_000; index++) {
+    for (let index = 0; index < sweep(100_000, 12_000); index++) {
       const folder = own.path(`l/${index % 100}`)
       if (index < 100) mkdirSync(folder, { recursive: true })
       symlinkSync('../../docs', join(folder, `n${index}`))

@@ -132,10 +132,16 @@ const programPipe = 5
 const filterPipe = 6
 
 /** Which calls to the kernel no program gets; nothing where the machine is of a kind we do not know. */
-export const filter = filterFor(process.arch)
+export function filter(): Buffer | undefined {
+  return (made ??= { filter: filterFor(process.arch) }).filter
+}
+
+/** When the first stage is set up: starting a server need not wait for it. */
+let made: { filter: Buffer | undefined } | undefined
 
 /** Sets a stage up. */
 export function prepareSandbox(tools: SystemTools, { folder, layers, limits }: StageSetup): PreparedSandbox {
+  const calls = filter()
   const block = 512
   let facts = ''
   let first: number | undefined
@@ -173,7 +179,7 @@ export function prepareSandbox(tools: SystemTools, { folder, layers, limits }: S
     timeoutMs: () => asked?.program.timeoutMs ?? 0,
     signal: stopping.signal,
     // Not as arguments, which every user of the machine can list: there may be keys among the variables.
-    instructions: [how.bytes, what.bytes, ...(filter ? [Promise.resolve(filter)] : [])],
+    instructions: [how.bytes, what.bytes, ...(calls ? [Promise.resolve(calls)] : [])],
     onOutput: (chunk) => asked?.onOutput(chunk),
     onErrors: (chunk) => asked?.onErrors(chunk),
     onStarted(started, end) {
@@ -222,7 +228,7 @@ export function prepareSandbox(tools: SystemTools, { folder, layers, limits }: S
       if (signal?.aborted) stopping.abort()
       signal?.addEventListener('abort', onAbort, { once: true })
       try {
-        how.say(asBytes(confine(view(), tools.flags, programPipe, filter && filterPipe)))
+        how.say(asBytes(confine(view(), tools.flags, programPipe, calls && filterPipe)))
         // It is on its way before we look.
         await turn()
         outdated = (await launch.stillHolds?.()) === false

@@ -47,7 +47,7 @@ export async function probe(asked: Probing): Promise<Probe> {
           means: tools,
           place,
           etc,
-          says: `bubblewrap ${version} and an overlay of the project; no network, no capabilities, own processes${filter ? ', calls to the kernel filtered' : `; calls to the kernel are not filtered on ${process.arch}`}`,
+          says: `bubblewrap ${version} and an overlay of the project; no network, no capabilities, own processes${filter() ? ', calls to the kernel filtered' : `; calls to the kernel are not filtered on ${process.arch}`}`,
         }
       faults.push(fault)
     } catch (cause) {

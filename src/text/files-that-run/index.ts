@@ -12,19 +12,25 @@ export type { RunClass, RunRow } from './row.ts'
 /** Every file that makes a program run something or instructs an agent: for risk, for cards and for the docs. A test walks it. */
 export const filesThatRun: readonly RunRow[] = [...agents, ...editors, ...deliver, ...builds]
 
+// Both are made when first asked: a server that only reads need not wait for them to start.
+let fits: ReturnType<typeof firstFit> | undefined
+let heads: { row: RunRow; fits: RegExp }[] | undefined
+
 /** What a path makes run; the first row that fits. */
-export const whatRuns: (path: string) => RunRow | undefined = firstFit(filesThatRun)
+export function whatRuns(path: string): RunRow | undefined {
+  return (fits ??= firstFit(filesThatRun))(path)
+}
 
 /** What files below this path make run, where some of them are named by where they lie: `.vscode` for `.vscode/tasks.json`. */
 export function whatRunsBelow(path: string): RunRow | undefined {
   const folded = foldPath(path)
-  return heads.find(({ fits }) => fits.test(folded))?.row
+  return (heads ??= filesThatRun.flatMap(headsIn)).find((one) => one.fits.test(folded))?.row
 }
 
-const heads = filesThatRun.flatMap((row) => {
+function headsIn(row: RunRow): { row: RunRow; fits: RegExp }[] {
   const files = row.files.split(' ').flatMap(expand).flatMap(headsOf)
   return files.length ? [{ row, fits: compile({ ...row, files: files.join(' ') }) }] : []
-})
+}
 
 /** `a/b/c` as `a` and `a/b`. Below `a/**` everything is the row's already. */
 function headsOf(file: string): string[] {
