@@ -86,6 +86,7 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
   const { kernel, tool, input, redactedInput, touches, call, callAudit } = context
   const { ports, policy, config } = kernel
   // 3. risk
+  const changes = touches.some((touch) => 'path' in touch && touch.access === 'write')
   const { session } = call.caller
   const failures = (path: string): number => ports.sessions.failures(session, path)
   const floor = program ? riskBefore(program, tool.risk(input)) : tool.risk(input)
@@ -95,12 +96,11 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
   const marks = found instanceof Promise ? await found : found
   const risk = policy.risk(
     floor,
-    ports.sessions.failing(session) ? touches : [],
+    changes && ports.sessions.failing(session) ? touches : [],
     failures,
     call.options.raisedRisk,
     marksAsk(marks, mayChange),
   )
-  const changes = touches.some((touch) => 'path' in touch && touch.access === 'write')
   callAudit.setFacts({ input, redactedInput, touches, marks, risk, changes: changes || risk !== 'R0' || program !== undefined })
   const known = changes ? recall(context) : undefined
   if (known) return replay(context, known.output)

@@ -59,7 +59,7 @@ class LineTransport implements Transport {
   private readonly open = new Set<string | number>()
   private readonly pacing = openPacing({
     deliver: (message) => {
-      if (!this.server?.takeAtOnce(message)) this.onmessage?.(message)
+      if (!this.server?.takeAtOnce(message, this)) this.onmessage?.(message)
     },
     clogged: () => this.output.writableLength + this.outgoing.length > mostUnread,
     dropped: (id) => this.over(id),
