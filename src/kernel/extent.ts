@@ -36,7 +36,12 @@ function isRemoval({ kind, form, was, sizes, hashes }: Effect, gone: ReadonlySet
   if (was !== undefined) return was !== 'folder'
   if (form === 'folder') return false
   if (kind === 'deleted' || kind === 'renamed') return true
-  return kind === 'modified' && ((sizes[1] === 0 && sizes[0] !== 0) || gone.has(hashes[1] ?? ''))
+  return kind === 'modified' && (isEmptied(sizes) || gone.has(hashes[1] ?? ''))
+}
+
+/** But for a little, which would cost nobody anything to leave. */
+function isEmptied([before, after]: Effect['sizes']): boolean {
+  return (before ?? 0) > (after ?? 0) * 20
 }
 
 /** Why a person is asked about so much; each ends a sentence about the program. */

@@ -106,14 +106,26 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
     const links = await world.links(made)
     /** What a program, or a call under that name, would be told, for a path and for each name that links give it. */
     const byWord = (path: string): Mark[] => {
+      const source = sourceOf(path)
+      // Tools compile all day; only in the place of what others start, or what runs by itself, it is more than that.
+      const compiled =
+        source === undefined ? [] : [...byName(source).filter(({ asks }) => asks === 'always'), ...startedBy(source)]
+      const inPlaceOf = `is read in the place of ${quotedName(source ?? '')}, which`
+      return [
+        ...byName(path),
+        ...startedBy(path),
+        ...compiled.map(({ says, asks }): Mark => ({ path, says: `${inPlaceOf} ${says}`, asks })),
+      ]
+    }
+    const startedBy = (path: string): Mark[] => {
       const by = links.namedBy(path)
-      if (by === undefined) return byName(path)
+      if (by === undefined) return []
       const { starter, how } = by
       const row = whatRuns(starter)
       const asks = row?.class === '2' || /(^|\/)package\.json$/i.test(starter) || how !== 'whole' ? 'once' : 'always'
       const why = how === 'unread' ? 'is too large to be looked at whole and ' : ''
       const says = `${how === 'whole' ? 'is' : 'may be'} started by ${quotedName(starter)}, which ${why}${row?.when ?? 'runs by itself'}`
-      return [...byName(path), { path, says, asks }]
+      return [{ path, says, asks }]
     }
     const repositories = (found: readonly string[]): Mark[] =>
       found.map((path) => ({
@@ -135,6 +147,14 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
       ...(await byContent(written.effects ? [] : paths, written.drafts)),
     ]
   }
+}
+
+/** What Python would have compiled into this file: `a/__pycache__/b.cpython-311.pyc` and `a/b.pyc` stand for `a/b.py`. */
+function sourceOf(path: string): string | undefined {
+  const [, folder = '', name] = /^(.*\/)?([^/]+)\.pyc$/i.exec(path) ?? []
+  if (name === undefined) return undefined
+  const cached = /(^|\/)__pycache__\/$/i.test(folder)
+  return cached ? `${folder.slice(0, -'__pycache__/'.length)}${name.split('.', 1)[0]}.py` : `${folder}${name}.py`
 }
 
 /** Names one call is looked at by, all its files together. */
@@ -174,10 +194,13 @@ function linkOf({ path, form, targets }: Effect): MadeLink[] {
 function byEffect(effect: Effect): Mark[] {
   const {
     path,
+    kind,
     form,
-    modes: [before, after],
+    modes: [was, after],
     hashes,
   } = effect
+  // What was moved here could not be executed under this name before.
+  const before = kind === 'renamed' ? null : was
   const [link] = linkOf(effect)
   const leads = link && posix.join(posix.dirname(path), link.target)
   const row = leads === undefined ? undefined : whatRuns(leads)

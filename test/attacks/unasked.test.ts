@@ -217,3 +217,29 @@ test('run as root or not, an unasked commit keeps the owner’s permissions', as
   await unasked(world, 'sed -i s/a/b/ a.txt')
   expect(world.read('a.txt')).toBe('b\n')
 })
+
+describe('what an attacker with fresh eyes got past the rules', () => {
+  const compile = (file: string): string =>
+    `mkdir -p __pycache__; echo 1 > /tmp/e.py; python3 -c "import py_compile; py_compile.compile('/tmp/e.py', cfile='${file}')"`
+
+  test('compiled Python in the place of what asks', async () => {
+    const hook = { '.husky/pre-commit': 'python3 -m checks\n', 'checks.py': '1\n', 'plain.py': '1\n', 'conftest.py': '1\n' }
+    await using world = await openWorld({ files: hook, flags: withShell })
+    expect(await why(world, compile('__pycache__/checks.cpython-311.pyc'))).toContain('is read in the place of checks.py')
+    expect(await why(world, compile('checks.pyc'))).toContain('is read in the place of checks.py')
+    expect(await why(world, compile('sitecustomize.pyc'))).toContain('runs with every start of that Python')
+    // Caches of everyday files are what every test run leaves.
+    await unasked(world, `${compile('__pycache__/plain.cpython-311.pyc')}; ${compile('__pycache__/conftest.cpython-311.pyc')}`)
+  })
+
+  test('what may be executed, moved to another name', async () => {
+    await using world = await openWorld({ files: { 'dev.sh': '#!/bin/sh\n' }, flags: withShell })
+    chmodSync(world.path('dev.sh'), 0o755)
+    expect(await why(world, 'mkdir cmd; mv dev.sh cmd/ls')).toContain('can be executed from now on')
+  })
+
+  test('files that are emptied but for a byte', async () => {
+    await using world = await openWorld({ files: several(12, 'text that is long enough to be missed\n'), flags: withShell })
+    expect(await why(world, 'for f in *.txt; do echo > $f; done')).toContain('removes, empties, moves or replaces 12 files')
+  })
+})

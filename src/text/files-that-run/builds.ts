@@ -38,7 +38,7 @@ export const builds: readonly RunRow[] = [
     class: '2',
     when: 'runs when you build, test or lint',
     files:
-      '*.config.{js,cjs,mjs,ts,mts,cts} *.conf.{js,cjs,mjs,ts,mts,cts} *.workspace.{js,cjs,mjs,ts,mts} .{eslint,prettier,stylelint,babel,mocha,swc,nyc,c8,postcss,release,remark,rehype,markdownlint,jest,ava,tap,nodemon,esbuild,rollup,parcel,terser,size-limit,changelog,lerna,graphql,xo,jscpd,secretlint,textlint,htmlhint,bower,cypress,puppeteer,syncpack,testcafe,cspell,ncu,npmpackagejsonlint,yo-,cz}rc{,.*} {nodemon,ava,tap,cypress,detox,typedoc,cspell,lint-staged,nest-cli,api-extractor,ecosystem,electron-builder}.{json,json5} electron-builder.{yml,yaml} nodemon*.json vitest.{workspace,setup}.* jest.{setup,preset}.* wallaby.{js,cjs} {webpack,rollup,esbuild}.*.{js,cjs,mjs,ts} brunch-config.* ember-cli-build.* .ember-cli{,.js} codegen.{yml,yaml,ts} .graphqlconfig* plopfile.* moon.yml .moon/** .prototools .cz.{json,toml,yaml} .release-it.* .changeset/config.json .versionrc* {gulp,Grunt,jake,cake}file{,.*} tsconfig*.json jsconfig.json nx.json turbo.json lerna.json rush.json biome.json{,c} .oxlintrc.json angular.json karma.conf.* .storybook/** .dependency-cruiser.* node_modules/**',
+      '*.config.{js,cjs,mjs,ts,mts,cts} *.conf.{js,cjs,mjs,ts,mts,cts} *.workspace.{js,cjs,mjs,ts,mts} .{eslint,prettier,stylelint,babel,mocha,swc,nyc,c8,postcss,release,remark,rehype,markdownlint,jest,ava,tap,nodemon,esbuild,rollup,parcel,terser,size-limit,changelog,lerna,graphql,xo,jscpd,secretlint,textlint,htmlhint,bower,cypress,puppeteer,syncpack,testcafe,cspell,ncu,npmpackagejsonlint,yo-,cz}rc{,.*} {nodemon,ava,tap,cypress,detox,typedoc,cspell,lint-staged,nest-cli,api-extractor,ecosystem,electron-builder}.{json,json5} electron-builder.{yml,yaml} nodemon*.json vitest.{workspace,setup}.* jest.{setup,preset}.* wallaby.{js,cjs} {webpack,rollup,esbuild}.*.{js,cjs,mjs,ts} brunch-config.* ember-cli-build.* .ember-cli{,.js} codegen.{yml,yaml,ts} .graphqlconfig* plopfile.* moon.yml .moon/** .prototools .cz.{json,toml,yaml} .release-it.* .changeset/config.json .versionrc* {gulp,Grunt,jake,cake}file{,.*} tsconfig*.json jsconfig.json nx.json turbo.json lerna.json rush.json biome.json{,c} .oxlintrc.json angular.json karma.conf.* .storybook/** .dependency-cruiser.* .{vitepress,vuepress}/config.* .{vitepress,vuepress}/theme/** gatsby-{config,node,ssr,browser}.* knexfile.* dangerfile.* .eleventy.* .markdownlint-cli2.* .size-limit.* .sequelizerc .plop.* typedoc.{js,cjs,mjs} node_modules/**',
   },
   {
     of: 'Python',
@@ -46,14 +46,14 @@ export const builds: readonly RunRow[] = [
     class: '2',
     when: built('Python'),
     files:
-      'conftest.py {,.}pytest.ini tox.ini setup.cfg noxfile.py setup.py pyproject.toml hatch_build.py requirements*.{txt,in} constraints*.txt uv.toml uv.lock poetry.lock pdm.lock Pipfile Pipfile.lock {,.}pylintrc {,.}mypy.ini .flake8 {,.}ruff.toml pyrightconfig.json mkdocs.{yml,yaml} conf.py tasks.py fabfile.py dodo.py .coveragerc pip.conf pip.ini .pip/** .pdbrc .pdbrc.toml .pythonrc .pythonrc.py .pythonstartup pytest.toml .pytest.toml .condarc environment.{yml,yaml} conda-lock.yml pixi.toml pixi.lock pdm.toml .pdm.toml poetry.toml hatch.toml invoke.{yaml,yml,json,py} gunicorn.conf.py gunicorn_config.py uwsgi.ini celeryconfig.py locustfile.py alembic.ini .ipython/** ipython_config.py jupyter_*config.{py,json} .jupyter/** pants.toml BUILD.pants pants.ini .pyre_configuration pyrefly.toml ty.toml .bandit',
+      'conftest.py {,.}pytest.ini tox.ini setup.cfg noxfile.py setup.py pyproject.toml hatch_build.py requirements*.{txt,in} constraints*.txt uv.toml uv.lock poetry.lock pdm.lock Pipfile Pipfile.lock {,.}pylintrc {,.}mypy.ini .flake8 {,.}ruff.toml pyrightconfig.json mkdocs.{yml,yaml} conf.py tasks.py fabfile.py dodo.py .coveragerc pip.conf pip.ini .pip/** .pdbrc .pdbrc.toml .pythonrc .pythonrc.py .pythonstartup pytest.toml .pytest.toml .condarc environment.{yml,yaml} conda-lock.yml pixi.toml pixi.lock pdm.toml .pdm.toml poetry.toml hatch.toml invoke.{yaml,yml,json,py} gunicorn.conf.py gunicorn_config.py uwsgi.ini celeryconfig.py locustfile.py alembic.ini .ipython/** ipython_config.py jupyter_*config.{py,json} .jupyter/** pants.toml BUILD.pants pants.ini .pyre_configuration pyrefly.toml ty.toml .bandit .pdbrc.py manage.py alembic/env.py',
   },
   {
     of: 'Python',
     depth: 'A',
     class: '1*',
     when: 'runs with every start of that Python',
-    files: '*.pth sitecustomize.py usercustomize.py pyvenv.cfg .venv/** venv/**',
+    files: '*.pth {site,user}customize.{py,pyc} pyvenv.cfg .venv/** venv/**',
   },
   {
     of: 'Ruby',
@@ -102,7 +102,7 @@ export const builds: readonly RunRow[] = [
     class: '2',
     when: 'runs when you configure or make, even with make -n',
     files:
-      'GNUmakefile Makefile BSDmakefile Makefile.{am,in,inc} *.mk configure configure.ac CMakeLists.txt *.cmake CMake*Presets.json meson.build SConstruct SConscript wscript .gn BUILD.gn build.zig conanfile.* xmake.lua premake5.lua build.ninja *.qbs Jamfile Jamroot vcpkg.json vcpkg-configuration.json portfile.cmake Kbuild *.m4 CMakeCache.txt CTestTestfile.cmake platformio.ini Tupfile Tuprules.tup meson.options meson_options.txt',
+      'GNUmakefile Makefile BSDmakefile Makefile.{am,in,inc} *.mk *.mak configure configure.ac CMakeLists.txt *.cmake CMake*Presets.json meson.build SConstruct SConscript wscript .gn BUILD.gn build.zig conanfile.* xmake.lua premake5.lua build.ninja *.qbs Jamfile Jamroot vcpkg.json vcpkg-configuration.json portfile.cmake Kbuild *.m4 CMakeCache.txt CTestTestfile.cmake platformio.ini Tupfile Tuprules.tup meson.options meson_options.txt',
   },
   {
     of: 'debuggers',
@@ -133,7 +133,7 @@ export const builds: readonly RunRow[] = [
     class: '2',
     when: 'runs when you build or test',
     files:
-      'mix.exs .iex.exs rebar.config Setup.hs *.cabal stack.yaml .ghci dune dune-project pubspec.yaml *.nimble Makefile.PL Build.PL cpanfile .perltidyrc .perlcriticrc .proverc dist.ini foundry.toml truffle.js truffle-config.js Move.toml .formatter.exs .credo.exs mix.lock rebar.lock rebar3.config *.escript cabal.project* hie.yaml .hlint.yaml fourmolu.yaml *.opam myocamlbuild.ml .ocamlinit .merlin esy.json bsconfig.json rescript.json spago.{dhall,yaml} packages.dhall elm.json gleam.toml shard.yml *.rockspec .luacheckrc .busted nimble.lock config.nims *.nims build.jl Project.toml Manifest.toml .lake/** lakefile.{lean,toml} lean-toolchain dub.{json,sdl} build_runner.yaml melos.yaml .erlang v.mod build.zig.zon',
+      'mix.exs .iex.exs rebar.config Setup.hs *.cabal stack.yaml .ghci dune dune-project pubspec.yaml *.nimble Makefile.PL Build.PL cpanfile .perltidyrc .perlcriticrc .proverc .perldb dist.ini nim.cfg .octaverc artisan foundry.toml truffle.js truffle-config.js Move.toml .formatter.exs .credo.exs mix.lock rebar.lock rebar3.config *.escript cabal.project* hie.yaml .hlint.yaml fourmolu.yaml *.opam myocamlbuild.ml .ocamlinit .merlin esy.json bsconfig.json rescript.json spago.{dhall,yaml} packages.dhall elm.json gleam.toml shard.yml *.rockspec .luacheckrc .busted nimble.lock config.nims *.nims build.jl Project.toml Manifest.toml .lake/** lakefile.{lean,toml} lean-toolchain dub.{json,sdl} build_runner.yaml melos.yaml .erlang v.mod build.zig.zon',
   },
   {
     of: 'task runners',
@@ -172,7 +172,7 @@ export const builds: readonly RunRow[] = [
     depth: 'R',
     class: '1*',
     when: 'runs when R or RStudio is started here',
-    files: '.Rprofile .Renviron .RData .Rproj.user/** *.Rproj renv/** .rstudio/** _targets.R',
+    files: '.Rprofile .Renviron .RData .Rproj.user/** *.Rproj renv/** .rstudio/** _targets.R .lintr',
   },
   {
     of: 'packages and papers',
