@@ -132,10 +132,7 @@ describe.skipIf(noBrowser !== undefined)('B: pages reach only what is allowed', 
       expect((await world.fault('browser_action', { action: 'open', url })).code).toBe('E_POLICY_VIOLATION')
       await attack(async ({ go }) => expect(go(url, 5_000)).rejects.toMatchObject({ reason: 'policy' }))
     }
-    for (const target of [
-      ...schemes.filter((one) => !/^(about|javascript)/.test(one)),
-      "' + URL.createObjectURL(new Blob(['<title>outside</title>'], { type: 'text/html' })) + '",
-    ]) {
+    for (const target of schemes.filter((one) => !/^(about|javascript)/.test(one))) {
       answers = { '/': script(`setTimeout(() => { location.href = '${target}' }, 50)`), '/frame': html('') }
       await attack(async (visit) => {
         await visit.go(`${home}/`, 5_000).catch(() => undefined)
@@ -145,6 +142,14 @@ describe.skipIf(noBrowser !== undefined)('B: pages reach only what is allowed', 
         expect(visit.page.url()).toMatch(/^(http:\/\/127\.0\.0\.1:|about:blank|chrome-error:)/)
       })
     }
+    // Bytes the page has, which no browser refuses: leading there is the end of the page.
+    const bytes = "URL.createObjectURL(new Blob(['<title>outside</title>'], { type: 'text/html' }))"
+    answers = { '/': script(`setTimeout(() => { location.href = ${bytes} }, 50)`) }
+    await attack(async (visit) => {
+      const ended = visit.page.waitForEvent('close')
+      await visit.go(`${home}/`, 5_000).catch(() => undefined)
+      await ended
+    })
     answers = {
       '/': html(
         `<iframe src="file:///etc/passwd"></iframe><img id="i" src="data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7">`,

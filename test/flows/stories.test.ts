@@ -43,7 +43,8 @@ test('twenty calls wait for a person at once, the server is killed in the middle
     Promise.all(names.map((name) => say(served as never, call('write_to_file', input(name))).catch(() => undefined)))
   const first = await openServe(world.project)
   const cut = calls(first)
-  await eventually('twenty questions', () => (pending(world).length === 20 ? true : undefined))
+  // In the log, which comes after the store: one killed between the two was never asked about, and says so at the next start.
+  await eventually('twenty questions', () => (storiesOf(world).size === 20 ? true : undefined))
   process.kill(first.pid, 'SIGKILL')
   await cut
   const stories = storiesOf(world)
