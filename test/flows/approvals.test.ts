@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
@@ -11,7 +11,17 @@ import type { AuditLine } from '../../src/contracts/audit.ts'
 import { errorBodyOf, type ErrorBody } from '../../src/contracts/faults/contract-000.ts'
 import type { Fault } from '../../src/contracts/faults/fault.ts'
 import { openInside, runInside } from '../support/inside.ts'
-import { cleanEnv, openStdio, openWorld, program, runCli, type CliEnd, type Peer, type World } from '../support/world.ts'
+import {
+  cleanEnv,
+  openStdio,
+  openWorld,
+  program,
+  runCli,
+  runToExit,
+  type CliEnd,
+  type Peer,
+  type World,
+} from '../support/world.ts'
 
 const before = '{ "name": "game" }\n'
 const after = '{ "name": "game", "scripts": { "dev": "vite" } }\n'
@@ -484,5 +494,23 @@ test('handrail call asks like any agent, and exits 1 with the id where nobody an
   const { error } = JSON.parse(first.err.trim().split('\n').at(-1) ?? '') as ErrorBody
   await approve(world, String(error.details?.['approvalId']))
   expect(await runInside(world.project, args)).toMatchObject({ code: 0 })
+  expect(world.read('package.json')).toBe(after)
+})
+
+test('the command a waiting call prints for another terminal answers it as it stands, also where the state lies elsewhere', async () => {
+  await using world = await openWorld(project)
+  const elsewhere = ['--state', join(dirname(world.project), 'it is elsewhere')]
+  const call = [
+    'call',
+    'write_to_file',
+    JSON.stringify({ path: 'package.json', content: after, dryRun: false }),
+    ...noDiff,
+    ...elsewhere,
+  ]
+  const asked = await runCli(world.project, [...call, '--wait', '1'])
+  const [, command = ''] = /From another terminal: (.*)/.exec(asked.err) ?? []
+  const answered = await runToExit('sh', ['-c', command], { env: cleanEnv(dirname(world.project)) })
+  expect(answered).toMatchObject({ code: 0, err: '' })
+  expect((await runCli(world.project, call)).code).toBe(0)
   expect(world.read('package.json')).toBe(after)
 })
