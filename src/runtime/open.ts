@@ -80,6 +80,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       normal: (path) => inForce.now().files.normal(path),
       isSecretByContent: (path) => isSecretByContent(inForce.now().files, path),
     },
+    marksOn: (path) => inForce.now().kernel.marksOn(path),
   })
   const lasting = { stores, machine, grants: grants.kernel, recover: recovery.again, toolsets }
   const openIt = (): InForce =>
