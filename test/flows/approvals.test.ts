@@ -4,13 +4,14 @@ import { readFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { Approval, ApprovalHead } from '../../src/contracts/approval.ts'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { errorBodyOf, type ErrorBody } from '../../src/contracts/faults/contract-000.ts'
 import type { Fault } from '../../src/contracts/faults/fault.ts'
+import { lapseNow } from '../support/approve.ts'
 import { openInside, runInside } from '../support/inside.ts'
+import { soon } from '../support/stage.ts'
 import {
   cleanEnv,
   openStdio,
@@ -41,12 +42,8 @@ async function propose(peer: Peer, content = after, path = 'package.json'): Prom
 
 /** Waits until a question is put, and gives it. */
 async function asked(world: World): Promise<ApprovalHead> {
-  for (let tries = 0; tries < 1_000; tries++) {
-    const [found] = world.runtime.approvals.list('pending')
-    if (found) return found
-    await pause(20)
-  }
-  throw new Error('nobody was asked')
+  expect(await soon(() => world.runtime.approvals.count('pending') > 0), 'somebody is asked').toBe(true)
+  return world.runtime.approvals.list('pending')[0] as ApprovalHead
 }
 
 /** The approval id in a refusal that says a person must be asked. */
@@ -246,9 +243,9 @@ test('of two processes that wait for one answer in one session, one call goes th
 test('a question nobody answered in time is denied, and cannot be answered any more', async () => {
   await using world = await openWorld(project)
   await using peer = await openInside(world.project, { args: ['--approval-ttl-ms', '1000', '--approval-wait-ms', '30000'] })
-  const waiting = propose(peer)
-  const { id } = await asked(world)
-  expect((await waiting).error).toMatchObject({ code: 'E_POLICY_VIOLATION', details: { approvalId: id, state: 'expired' } })
+  const { error } = await propose(peer)
+  expect(error).toMatchObject({ code: 'E_POLICY_VIOLATION', details: { state: 'expired' } })
+  const id = String(error?.details?.['approvalId'])
   const late = await approve(world, id)
   expect(late).toMatchObject({ code: 1, err: expect.stringContaining('E_CONFLICT') as string })
   expect(late.err).toContain('expired')
@@ -258,10 +255,10 @@ test('a question nobody answered in time is denied, and cannot be answered any m
 
 test('a yes that is not used in time lapses', async () => {
   await using world = await openWorld(project)
-  await using peer = await openInside(world.project, { args: ['--approval-ttl-ms', '3000', ...noWaitNoDiff.args] })
+  await using peer = await openInside(world.project, noWaitNoDiff)
   const id = needed(await write(peer))
   world.runtime.approvals.decide(id, { approve: true, by: 'test' })
-  while (state(world, id) === 'approved') await pause(50)
+  lapseNow(world, id)
   expect(state(world, id)).toBe('expired')
   expect(needed(await write(peer))).not.toBe(id)
   expect(world.read('package.json')).toBe(before)
@@ -478,8 +475,7 @@ test('a call cancelled while it waits for a person does nothing, even when the a
   controller.abort()
   await expect(call).rejects.toThrow()
   const cancelled = (): boolean => auditOf(world, 'call.suspended').some((line) => line.outcome === 'cancelled')
-  for (let tries = 0; tries < 500 && !cancelled(); tries++) await pause(20)
-  expect(cancelled()).toBe(true)
+  expect(await soon(cancelled)).toBe(true)
   await approve(world, id)
   expect(await peer.call('read_file', { path: 'package.json' })).toMatchObject({ content: before })
   expect(state(world, id)).toBe('approved')
