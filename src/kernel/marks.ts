@@ -118,11 +118,11 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
     const startedBy = (path: string): Mark[] => {
       const by = links.namedBy(path)
       if (by === undefined) return []
-      const { starter, how } = by
+      const { starter, how, included } = by
       const row = whatRuns(starter)
       const asks = row?.class === '2' || /(^|\/)package\.json$/i.test(starter) || how !== 'whole' ? 'once' : 'always'
       const why = how === 'unread' ? 'is too large to be looked at whole and ' : ''
-      const says = `${how === 'whole' ? 'is' : 'may be'} started by ${quotedName(starter)}, which ${why}${row?.when ?? 'runs by itself'}`
+      const says = `${how === 'whole' ? 'is' : 'may be'} ${included ? 'included' : 'started'} by ${quotedName(starter)}, which ${why}${row?.when ?? 'runs by itself'}`
       return [{ path, says, asks }]
     }
     const repositories = (found: readonly string[]): Mark[] =>
