@@ -28,6 +28,7 @@ async function stepsOf<T>(client: Client, act: () => Promise<T>): Promise<{ step
   const transport = client.transport as Transport
   const steps: Step[] = []
   const hear = transport.onmessage
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a transport of the SDK has no other way to be heard
   transport.onmessage = (message, ...more) => {
     if ('method' in message && message.method === 'notifications/progress') steps.push(message.params as unknown as Step)
     hear?.(message, ...more)
@@ -35,6 +36,7 @@ async function stepsOf<T>(client: Client, act: () => Promise<T>): Promise<{ step
   try {
     return { result: await act(), steps }
   } finally {
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a transport of the SDK has no other way to be heard
     transport.onmessage = hear
   }
 }
