@@ -69,7 +69,8 @@ CREATE TABLE IF NOT EXISTS suspended (
   input_digest TEXT NOT NULL,
   session TEXT NOT NULL,
   holder TEXT NOT NULL,
-  ending TEXT NOT NULL
+  ending TEXT NOT NULL,
+  follows INTEGER
 ) STRICT;
 CREATE INDEX IF NOT EXISTS suspended_by_input ON suspended (input_digest, session);
 CREATE INDEX IF NOT EXISTS suspended_by_approval ON suspended (approval);
