@@ -155,6 +155,14 @@ CREATE TABLE IF NOT EXISTS grants (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS grants_by_session ON grants (session, kind, path);
 
+-- What programs did that nobody was asked about, by half hours since 1970.
+CREATE TABLE IF NOT EXISTS unasked (
+  period INTEGER PRIMARY KEY,
+  removals INTEGER NOT NULL,
+  files INTEGER NOT NULL,
+  bytes INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE IF NOT EXISTS repairs (
   session TEXT NOT NULL,
   path TEXT NOT NULL,
