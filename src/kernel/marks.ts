@@ -69,11 +69,11 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
    * be written: the call itself says why.
    */
   const byContent = async (paths: readonly string[], drafts: PlannedWrite['drafts']): Promise<Mark[]> => [
-    ...paths
-      .filter(mayExecute)
-      .map((path): Mark => ({ path, says: 'can be executed, and is another from now on', asks: 'never' })),
+    ...(await runInSlices(each(paths, byRight))).flat(),
     ...(drafts ? await scriptsIn(drafts) : []),
   ]
+  const byRight = (path: string): Mark[] =>
+    mayExecute(path) ? [{ path, says: 'can be executed, and is another from now on', asks: 'never' }] : []
   const mayExecute = (path: string): boolean => {
     try {
       return world.mayExecute(path)
