@@ -2,6 +2,7 @@ import { Fault } from '../contracts/faults/fault.ts'
 import { scopesOf, type Grant } from '../contracts/grant.ts'
 import type { Operator } from '../contracts/operator.ts'
 import type { Session } from '../contracts/session.ts'
+import { namesOn } from '../text/root-path.ts'
 import { secretOn } from '../text/secret-files.ts'
 import type { AuditPort, GrantPort } from './ports.ts'
 import { scrub } from './redacted-input.ts'
@@ -122,8 +123,7 @@ function grantable(kind: Grant['kind'], path: string, secrets: GrantingPorts['se
 
 /** A path without what means nothing in it. */
 export function plainly(path: string): string {
-  return path
-    .split('/')
+  return namesOn(path)
     .filter((name) => name !== '' && name !== '.')
     .join('/')
 }

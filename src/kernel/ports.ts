@@ -36,8 +36,8 @@ export interface WorldPort {
   /** Looks where links that are called like secrets lead by now; nothing to wait for where none has changed. */
   judgeLinks(): Promise<void> | undefined
   read(path: string): Buffer | undefined
-  /** One holder among all processes on the project; what a killed one left is put right first. */
-  exclusive<T>(act: () => T | Promise<T>, signal?: AbortSignal): Promise<T>
+  /** One holder among all processes on the project and on the further roots of these paths; what a killed one left is put right first. */
+  exclusive<T>(act: () => T | Promise<T>, signal?: AbortSignal, paths?: readonly string[]): Promise<T>
   /** Whether anything stands at a path, without reading it. */
   exists(path: string): boolean
   /** What stands at each path, as a fingerprint; null is nothing. The object has no prototype. A promise only where it takes long. */

@@ -1,5 +1,6 @@
 import type { ApprovalHead } from '../contracts/approval.ts'
 import type { Lock } from '../host/lock.ts'
+import type { RootLocks } from '../host/root-locks.ts'
 import type { Stages } from '../host/stage/stages.ts'
 import { runToEnd } from '../text/steps.ts'
 import { scrub } from '../text/redact/scrub.ts'
@@ -18,6 +19,9 @@ export interface RecoveryParts {
   journal: ReturnType<typeof openJournal>
   approvals: Pick<ApprovalStore, 'head' | 'halfAnswered'>
   lock: Lock
+  rootLocks: Pick<RootLocks, 'hold' | 'holdNow'>
+  /** The folders of further roots that killed processes left a change in. */
+  pendingIn: () => string[]
 }
 
 /** Puts right what killed processes left, and writes down what became of it. */
@@ -28,7 +32,7 @@ export interface Recovery {
   again(): Promise<void>
 }
 
-export function openRecovery({ audit, snapshots, journal, approvals, lock }: RecoveryParts): Recovery {
+export function openRecovery({ audit, snapshots, journal, approvals, lock, rootLocks, pendingIn }: RecoveryParts): Recovery {
   const tell = (recovered: readonly Recovered[]): void => {
     for (const { call, landed, changes, leftAsFound } of recovered)
       audit.write(
@@ -45,7 +49,7 @@ export function openRecovery({ audit, snapshots, journal, approvals, lock }: Rec
   }
   return {
     atStart(stages) {
-      if (snapshots.hasPending()) lock.holdNow(() => tell(journal.recoverNow()))
+      if (snapshots.hasPending()) lock.holdNow(() => rootLocks.holdNow(pendingIn(), () => tell(journal.recoverNow())))
       approvals.halfAnswered()
       const questionStands = (id: string): boolean => ['pending', 'approved'].includes(approvals.head(id)?.state ?? '')
       stages.sweep(questionStands, ({ call, session, tool, confined }, made) => {
@@ -66,7 +70,7 @@ export function openRecovery({ audit, snapshots, journal, approvals, lock }: Rec
       })
     },
     async again() {
-      if (snapshots.hasPending()) tell(await journal.recover())
+      if (snapshots.hasPending()) await rootLocks.hold(pendingIn(), async () => tell(await journal.recover()))
     },
   }
 }
