@@ -128,7 +128,8 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
         made.changes.reduce((sum, { diff }) => sum + changedLines(diff), 0),
         call.caller,
       )
-      return tellMarks(made, marks)
+      const where = ports.world.whichRoots(pathsOf(context))
+      return tellMarks(where.length ? { ...made, notes: [...(made.notes ?? []), ...where] } : made, marks)
     }
     const asked = { tool, input, redactedInput, inputDigest: context.inputDigest(), stateDigest, risk, card }
     const sensitive = askedAbout(marks)

@@ -38,6 +38,8 @@ export interface WorldPort {
   read(path: string): Buffer | undefined
   /** One holder among all processes on the project and on the further roots of these paths; what a killed one left is put right first. */
   exclusive<T>(act: () => T | Promise<T>, signal?: AbortSignal, paths?: readonly string[]): Promise<T>
+  /** Says which folders of the machine the further roots of these paths are, a sentence for each. */
+  whichRoots(paths: readonly string[]): string[]
   /** Whether anything stands at a path, without reading it. */
   exists(path: string): boolean
   /** What stands at each path, as a fingerprint; null is nothing. The object has no prototype. A promise only where it takes long. */

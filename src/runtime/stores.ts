@@ -21,6 +21,7 @@ import { openRootNames } from '../stores/roots.ts'
 import { openSessions } from '../stores/sessions.ts'
 import { openSnapshots } from '../stores/snapshots.ts'
 import { openSuspended } from '../stores/suspended.ts'
+import { rootMark } from '../text/root-path.ts'
 import type { Keep } from './closing.ts'
 import type { Place } from './place.ts'
 import type { Roots } from './roots.ts'
@@ -72,7 +73,8 @@ export function openStores(
   const snapshots = openSnapshots(contents, db, projectLock.holdNow)
   const idempotency = openIdempotency(db, () => limits().idempotencyTtlMs)
   const suspended = openSuspended(db)
-  const named = (name: string, path: string): void => audit.note({ event: 'root.named', details: { name, path } })
+  const named = (name: string, path: string): void =>
+    audit.note({ event: 'root.named', message: `${rootMark(name)} is ${path}`, details: { name, path } })
   return {
     state,
     projectLock,

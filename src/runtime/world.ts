@@ -31,11 +31,16 @@ export function openWorld(
     return written
   }
   const anywhere = pathRules([], [], false, { ...rules.roots })
-  const foldersOf = (paths: readonly string[]): string[] =>
-    [...new Set(paths.map(rootOf))].flatMap((mark) => (mark === undefined ? [] : (root.others?.get(mark)?.path ?? [])))
+  /** The further roots of these paths, each with its folder. */
+  const rootsOf = (paths: readonly string[]): [string, string][] =>
+    [...new Set(paths.map(rootOf))].flatMap((mark): [string, string][] => {
+      const other = mark === undefined ? undefined : root.others?.get(mark)
+      return mark === undefined || other === undefined ? [] : [[mark, other.path]]
+    })
   let changing: Promise<unknown> | undefined
   return {
     normal: (path) => files.normal(path),
+    whichRoots: (paths) => rootsOf(paths).map(([mark, folder]) => `${mark} is ${folder}.`),
     read: (path) => files.peek(path),
     judgeLinks: links.judgeSecrets,
     links: links.scan,
@@ -48,7 +53,7 @@ export function openWorld(
       projectLock.hold(async () => {
         await recover()
         return rootLocks.hold(
-          foldersOf(paths),
+          rootsOf(paths).map(([, folder]) => folder),
           async () => {
             try {
               return await act()

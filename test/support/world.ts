@@ -47,7 +47,7 @@ export async function openWorld(
     /** The person's own settings; made once it is known where everything lies, where they name that. */
     config?: unknown
     /** Files beside the project. */
-    beside?: Record<string, string>
+    beside?: Record<string, string | Buffer>
     /** The project's own settings file. */
     projectConfig?: unknown
     /** More of the environment Handrail is started with. */

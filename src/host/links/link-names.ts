@@ -38,15 +38,18 @@ const mostLoose = 256
 const freshMs = 1_000
 const before = process.platform === 'win32' ? '' : '/'
 
-/** What a place outside of a root is called there, where it lies in another root; given by its names from the top of the machine. */
-export type Elsewhere = (at: readonly string[]) => string | undefined
+/**
+ * What another root has to do with a place, given by its names from the top of the machine: the place lies in it, or around it and then `tail`
+ * leads from there to the root.
+ */
+export type Elsewhere = (at: readonly string[]) => { place: string; tail: readonly string[] }[]
 
 /** Under which other names the files of a project are known by way of its links. `judges` are told what is a secret by way of one. */
 export function openLinkNames(
   root: Root,
   rules: PathRules,
   judges: Pick<PathRules, 'hideBehind'> = rules,
-  elsewhere: Elsewhere = () => undefined,
+  elsewhere: Elsewhere = () => [],
 ): LinkNames {
   const watch = watchLinks(root, rules)
   const ofGit = openGitStarts(root.path)
@@ -113,8 +116,7 @@ export function openLinkNames(
     }
     // A folder that the project lies in: all of it has a name behind that.
     if (isAbove(at)) places.push({ place: '', name: [link.path, ...top.slice(at.length)].join('/') })
-    const other = elsewhere(at)
-    if (other !== undefined) places.push({ place: other, name: link.path })
+    for (const { place, tail } of elsewhere(at)) places.push({ place, name: [link.path, ...tail].join('/') })
     return { places, loose: loose || isRaw }
   }
   const isBelow = (at: readonly string[]): boolean => top.every((one, index) => at[index] === one)

@@ -19,10 +19,10 @@ export function openLinksOver(project: Root, rules: PathRules, judges: Pick<Path
   const each = new Map(
     roots.map(([mark, root]) => {
       const others = ends.filter((end) => end.mark !== outside(mark))
-      const elsewhere: Elsewhere = (at) => {
-        const end = others.find(({ way }) => way.every((name, index) => at[index] === name))
-        return end && [end.mark, ...at.slice(end.way.length)].join('/')
-      }
+      const elsewhere: Elsewhere = (at) =>
+        others
+          .filter(({ way }) => way.every((name, index) => index >= at.length || at[index] === name))
+          .map(({ mark: other, way }) => ({ place: [other, ...at.slice(way.length)].join('/'), tail: way.slice(at.length) }))
       const hideBehind = (places: ReadonlySet<string>): void => {
         hidden.set(mark, new Set([...places].map((place) => known(mark, place))))
         judges.hideBehind(new Set([...hidden.values()].flatMap((set) => [...set])))
@@ -40,29 +40,34 @@ export function openLinksOver(project: Root, rules: PathRules, judges: Pick<Path
         }),
       )
       const by = new Map<string, KnownLinks>(scanned)
-      const own = (path: string): [string, KnownLinks] => {
+      const linksOf = (path: string): [string, KnownLinks] => {
         const mark = rootOf(path) ?? ''
         return [mark, by.get(mark) as KnownLinks]
       }
       return {
         all: scanned.every(([, { all }]) => all),
+        // Those in its own root first, then those that other roots have for any of them.
         namesOf(path) {
-          const found = new Set([path])
-          let all = true
-          for (const one of found)
-            for (const [mark, links] of scanned) {
-              const more = links.namesOf(seenFrom(mark, one))
-              all &&= more.all && found.size <= mostNames
-              for (const name of all ? more.names : []) found.add(known(mark, name))
+          const [home, links] = linksOf(path)
+          const { all: ownAll, names } = links.namesOf(belowRoot(path))
+          let all = ownAll
+          const own = [path, ...names.map((name) => known(home, name))]
+          const found = new Set(own)
+          for (const one of own)
+            for (const [mark, others] of scanned) {
+              if (mark === home || found.size > mostNames) continue
+              const more = others.namesOf(seenFrom(mark, one))
+              all &&= more.all
+              for (const name of more.names) found.add(known(mark, name))
             }
-          return { names: [...found].slice(1), all }
+          return { names: [...found].slice(1), all: all && found.size <= mostNames }
         },
         leadsTo(path) {
-          const [mark, links] = own(path)
+          const [mark, links] = linksOf(path)
           return known(mark, links.leadsTo(belowRoot(path)))
         },
         namedBy(path) {
-          const [mark, links] = own(path)
+          const [mark, links] = linksOf(path)
           const by = links.namedBy(belowRoot(path))
           return by && { ...by, starter: known(mark, by.starter) }
         },
