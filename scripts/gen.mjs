@@ -22,6 +22,7 @@ export function generate() {
     errorTable,
     exits,
     filesThatRun,
+    includeNames,
     kept,
     keys,
     markedSecrets,
@@ -64,7 +65,7 @@ export function generate() {
   files.set('docs/reference/webgal.zh-CN.md', head + webgalReference('ZH'))
   files.set('docs/reference/kept.md', keptPage(kept))
   files.set('docs/reference/map.md', mapPage(rooms, keys, siblings))
-  files.set('docs/reference/files-that-run.md', filesPage(filesThatRun, deniedSecrets, markedSecrets))
+  files.set('docs/reference/files-that-run.md', filesPage(filesThatRun, includeNames(), deniedSecrets, markedSecrets))
   return files
 }
 
@@ -169,7 +170,7 @@ function cliPage(commands) {
   return `${head}# Command line\n\nEvery command takes \`--project DIR\`, \`--json\` and \`--help\`, and every [setting](config.md) as a flag. Exit codes: 0 done, 1 refused or failed, 2 wrong usage.\n\n${commands.map(one).join('\n')}`
 }
 
-function filesPage(filesThatRun, denied, marked) {
+function filesPage(filesThatRun, includers, denied, marked) {
   const code = (files) => (typeof files === 'string' ? files.split(' ') : files).map((file) => `\`${file}\``).join(' ')
   return [
     `${head}# Files that run, and files that hold secrets\n`,
@@ -183,7 +184,9 @@ function filesPage(filesThatRun, denied, marked) {
       ['of', 'class', 'where', 'what it does', 'files'],
       filesThatRun.map((row) => [row.of, row.class.replace('*', '\\*'), row.depth, row.when, code(row.files)]),
     ),
-    '\n## Secrets\n',
+    '\n## Files that take others in\n',
+    `What these include, extend or import by name is asked about as they are, and named as such on the card: ${code(includers)}. [What is not followed](../security.md#what-it-does-not-promise).\n`,
+    '## Secrets\n',
     'Out of reach of every tool, program, preview and search, at any depth, also below `node_modules`. `.env.example`, `.env.sample` and `.env.template` are not, nor is the public half of a key. `handrail grants allow secret PATH` lets one session read one file. A JSON file that holds the key of a service account is known by what it holds. Programs read `.git/config` without the credentials in it.\n',
     rows(
       ['files', 'they hold'],

@@ -104,7 +104,7 @@ export interface Operator {
   /** What the person lets sessions do beyond the rules. No agent reaches it over any surface. */
   grants: {
     list(): Grant[]
-    /** Without a session: the only one there is; refused where there are several, with those to choose from. */
+    /** For the reasons that the file is asked about now. Without a session: the only one there is; refused where there are several, with those to choose from. */
     give(wanted: {
       kind: Grant['kind']
       subject: string
@@ -113,7 +113,7 @@ export interface Operator {
       session?: string
       by: string
       ttlMs?: number
-    }): Grant & Partial<Pick<Session, 'client' | 'surface'>>
+    }): Promise<Grant & Partial<Pick<Session, 'client' | 'surface'>>>
     revoke(id: string, by: string): Grant
   }
   trust: {

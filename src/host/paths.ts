@@ -195,6 +195,12 @@ function checkPath(given: string, rules: PathRules): readonly string[] {
   return names
 }
 
+/** A path as it is written down, whether or not it may be used: for whoever looks it up among what was written down. */
+export function asWritten(given: string, { roots }: PathRules): string {
+  const { root, path } = inItsRoot(given, roots)
+  return root === undefined ? path : [root, ...path.split('/').filter((name) => name !== '' && name !== '.')].join('/')
+}
+
 /** The root that a path names or, where it is written absolute, lies in, and the path as seen from there; any other as it is. */
 function inItsRoot(path: string, { further, absolute }: PathRoots): { root?: string; path: string } {
   if (!path.startsWith('/')) return { path }

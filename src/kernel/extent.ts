@@ -31,6 +31,17 @@ export function* extentOf(effects: readonly Effect[]): Steps<Extent> {
   return extent
 }
 
+/** Those that stand no more under their name, or with nothing of what they held. */
+export function* takenAway(effects: readonly Effect[]): Steps<Set<string>> {
+  const gone = new Set<string>()
+  for (const { path, kind, from, was, sizes } of effects) {
+    if (kind === 'deleted' || was !== undefined || (kind === 'modified' && isEmptied(sizes))) gone.add(path)
+    if (from !== undefined) gone.add(from)
+    yield
+  }
+  return gone
+}
+
 /** A folder is what is in it. New content in the old place is a change, however a program puts it there. */
 function isRemoval({ kind, form, was, sizes, hashes }: Effect, gone: ReadonlySet<string>): boolean {
   if (was !== undefined) return was !== 'folder'

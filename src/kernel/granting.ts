@@ -4,7 +4,8 @@ import type { Operator } from '../contracts/operator.ts'
 import type { Session } from '../contracts/session.ts'
 import { namesOn } from '../text/root-path.ts'
 import { secretOn } from '../text/secret-files.ts'
-import type { AuditPort, GrantPort } from './ports.ts'
+import { askedOnce, type Mark } from './marks.ts'
+import type { AskedFor, AuditPort, GrantPort } from './ports.ts'
 import { scrub } from './redacted-input.ts'
 
 /** How long a grant counts, where the person says nothing else. */
@@ -20,7 +21,7 @@ export interface GrantingPorts {
     give(given: Omit<Grant, 'id' | 'givenAt'>, record: (grant: Grant) => void): Grant
     list(): Grant[]
     revoke(id: string, record: (grant: Grant) => void): Grant | undefined
-    holds(kind: Grant['kind'], session: string, subject: string): boolean
+    mayChange(session: string, subject: string, reason: string): boolean
     use(kind: Grant['kind'], session: string, subject: string): boolean
   }
   audit: Pick<AuditPort, 'write'>
@@ -33,31 +34,39 @@ export interface GrantingPorts {
     /** Does it with these secrets at hand. */
     letThrough<T>(paths: ReadonlySet<string>, act: () => T): T
     isLetThrough(path: string): boolean
-    /** The path in its written-down form; throws where it may not be used. */
+    /** The path in its written-down form; throws where it may not be used, which `asWritten` does not ask. */
     normal(path: string): string
+    asWritten(path: string): string
     /** Whether the file there is kept from agents for what it holds. */
     isSecretByContent(path: string): boolean
   }
+  /** Why a change of this file would be asked about as it is now. */
+  marksOn(path: string): Promise<Mark[]>
 }
 
 /** What the person lets sessions do: given and taken back by them, used by the kernel. */
-export function granting({ grants, audit, sessions, secrets }: GrantingPorts): { person: Operator['grants']; kernel: GrantPort } {
+export function granting({ grants, audit, sessions, secrets, marksOn }: GrantingPorts): {
+  person: Operator['grants']
+  kernel: GrantPort
+} {
   const line =
     (event: 'grant.given' | 'grant.revoked', by: string) =>
-    ({ id, kind, scope, subject, session, expiresAt }: Grant) => {
+    ({ id, kind, scope, subject, reasons, session, expiresAt }: Grant) => {
       const until = expiresAt === null ? null : new Date(expiresAt).toISOString()
-      const details = { grant: id, kind, scope, path: scrub(subject), until }
+      const why = reasons.length > 0 && { reasons: reasons.map(scrub) }
+      const details = { grant: id, kind, scope, path: scrub(subject), ...why, until }
       audit.write({ event, ...(session !== null && { session }), by, details }, true)
     }
   const person: Operator['grants'] = {
     list: grants.list,
-    give({ kind, subject, scope = 'session', session, by, ttlMs = grantTtlMs }) {
+    async give({ kind, subject, scope = 'session', session, by, ttlMs = grantTtlMs }) {
       if (!scopesOf[kind].includes(scope))
         throw new Fault('bad-input', `"${kind}" is granted ${scopesOf[kind].map((one) => scopeWords[one]).join(' or ')}`, {
           hint: 'Secrets are never granted for good, and one change is what a yes is for.',
         })
       const plain = grantable(kind, subject, secrets)
-      const given = { kind, scope, subject: plain, by }
+      const reasons = kind === 'runs' ? everyday(plain, await marksOn(plain)) : []
+      const given = { kind, scope, subject: plain, reasons, by }
       if (scope === 'always') return grants.give({ ...given, session: null, expiresAt: null }, line('grant.given', by))
       const whose = session === undefined ? theOnly(whoMayMean(plain, sessions), kind, plain) : sessions.get(session)
       if (whose === undefined)
@@ -74,10 +83,10 @@ export function granting({ grants, audit, sessions, secrets }: GrantingPorts): {
     },
   }
   const kernel: GrantPort = {
-    mayChange: (session, path) => grants.holds('runs', session, path),
-    letChange(session, paths, approval) {
+    mayChange: (session, { path, says }) => grants.mayChange(session, path, says),
+    letChange(session, marks, approval) {
       const given = { kind: 'runs', scope: 'session', session, by: approval, expiresAt: Date.now() + grantTtlMs } as const
-      for (const subject of paths) grants.give({ ...given, subject }, line('grant.given', approval))
+      for (const [subject, reasons] of byPath(marks)) grants.give({ ...given, subject, reasons }, line('grant.given', approval))
     },
     reading(path, { id, session }, act) {
       const plain = plainly(path)
@@ -115,10 +124,28 @@ function theOnly(offered: Offered[], kind: Grant['kind'], path: string): Offered
 /** The path of a grant in its written-down form; throws where there is nothing to let through, or nobody may. */
 function grantable(kind: Grant['kind'], path: string, secrets: GrantingPorts['secrets']): string {
   const normal =
-    kind === 'secret' ? secrets.letThrough(new Set([plainly(path)]), () => secrets.normal(path)) : secrets.normal(path)
+    kind === 'secret'
+      ? secrets.letThrough(new Set([plainly(secrets.asWritten(path))]), () => secrets.normal(path))
+      : secrets.normal(path)
   if (kind === 'secret' && secretOn(normal.split('/')) === undefined && !secrets.isSecretByContent(normal))
     throw new Fault('bad-input', `${normal} is not kept from anybody`, { hint: 'Agents can read it as it is.' })
   return normal
+}
+
+/** Why a person may let a file be changed without a question; throws where nobody asks about it, or about more than one yes can be for. */
+function everyday(path: string, marks: readonly Mark[]): string[] {
+  const asked = askedOnce(marks)
+  if (asked.length > 0) return asked.map(({ says }) => says)
+  const each = marks.find(({ asks }) => asks === 'always')
+  throw new Fault('bad-input', each ? `${path} is asked about each time: it ${each.says}` : `Nobody is asked about ${path}`, {
+    hint: 'What is granted is a change of a file that makes a program run something on an everyday command, for that reason.',
+  })
+}
+
+function byPath(marks: readonly AskedFor[]): Map<string, string[]> {
+  const found = new Map<string, string[]>()
+  for (const { path, says } of marks) found.set(path, [...(found.get(path) ?? []), says])
+  return found
 }
 
 /** A path without what means nothing in it. */

@@ -46,7 +46,7 @@ export async function judgeEffects(context: CallContext, staged: Staged, touches
     ...tooManyLines(lines, config.policies),
   ]
   if (why.length === 0) why.push(...unasked.tooMuchWith(extent, config.policies))
-  const marked = marksAsk(marks, (path) => ports.grants.mayChange(session, path))
+  const marked = marksAsk(marks, (mark) => ports.grants.mayChange(session, mark))
   const failing = why.length === 0 && ports.sessions.failing(session) ? touches : []
   const failures = (path: string): number => ports.sessions.failures(session, path)
   const risk = policy.risk(floor, failing, failures, call.options.raisedRisk, marked || why.length > 0)

@@ -6,7 +6,7 @@ import type { CallResult } from '../contracts/gate.ts'
 import type { Tool } from '../contracts/tool.ts'
 import { checkInput } from './check.ts'
 import { marksInOrder } from './marks-in-order.ts'
-import { openMarks } from './marks.ts'
+import { openMarks, type Mark } from './marks.ts'
 import { openPathScheduler, type PathScheduler, type SchedulerLimits } from './path-scheduler.ts'
 import { perform } from './pipeline.ts'
 import { openPolicy } from './policy.ts'
@@ -59,6 +59,8 @@ export interface Kernel {
   readonly tools: readonly Tool[]
   offers(name: string): boolean
   accepts(name: string, input: unknown): boolean
+  /** Why a change of this file would be more than any change. */
+  marksOn(path: string): Promise<Mark[]>
   call(name: string, input: unknown, caller: Caller, options?: CallOptions): Promise<CallResult>
 }
 
@@ -104,6 +106,7 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
         return false
       }
     },
+    marksOn: (path) => marksNow({ touches: [{ path, access: 'write' }] }),
     async call(name, input, caller, options = {}) {
       const tool = byName.get(name)
       const closed =
@@ -120,7 +123,7 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
       const path = (input as { path?: unknown } | null)?.path
       // What is longer is no path, and is refused further on: nothing looks through it before.
       if (typeof path !== 'string' || path.length > longestPath) return act()
-      return ports.grants.reading(path, { id, session: caller.session }, act)
+      return ports.grants.reading(ports.world.asWritten(path), { id, session: caller.session }, act)
     },
   }
 }

@@ -12,14 +12,12 @@ import type { Effect } from '../contracts/stage.ts'
 import { runToEnd, each, runInSlices, type Steps } from '../text/steps.ts'
 import type { Card, Draft, Touch } from '../contracts/tool.ts'
 import { posix } from 'node:path'
-import type { WorldPort } from './ports.ts'
+import { takenAway } from './extent.ts'
+import type { AskedFor, WorldPort } from './ports.ts'
 import { wouldBeRepository } from './runs-indirectly.ts'
 
 /** Why a file that is written is not like any other, and whether the person is asked about it. */
-export interface Mark {
-  path: string
-  /** Ends a sentence that begins with the path. */
-  says: string
+export interface Mark extends AskedFor {
   /** `once`: the first yes counts for the session. `never`: said on a card that there is anyway, and in the log. */
   asks: 'always' | 'once' | 'never'
 }
@@ -121,11 +119,11 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
     const startedBy = (path: string): Mark[] => {
       const by = links.namedBy(path)
       if (by === undefined) return []
-      const { starter, how } = by
+      const { starter, how, included } = by
       const row = whatRuns(starter)
       const asks = row?.class === '2' || /(^|\/)package\.json$/i.test(starter) || how !== 'whole' ? 'once' : 'always'
       const why = how === 'unread' ? 'is too large to be looked at whole and ' : ''
-      const says = `${how === 'whole' ? 'is' : 'may be'} started by ${quotedName(starter)}, which ${why}${row?.when ?? 'runs by itself'}`
+      const says = `${how === 'whole' ? 'is' : 'may be'} ${included ? 'included' : 'started'} by ${quotedName(starter)}, which ${why}${row?.when ?? 'runs by itself'}`
       return [{ path, says, asks }]
     }
     const repositories = (found: readonly string[]): Mark[] =>
@@ -140,13 +138,18 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
       ...repositories(runToEnd(wouldBeRepository(world, [name]))),
       ...(newLinks.has(path) ? byPlace(name) : []),
     ]
-    return [
+    const gone = await runInSlices(takenAway(effects))
+    // Who lets a file be changed has not said that it may go.
+    const orGone = (mark: Mark): Mark =>
+      mark.asks === 'once' && gone.has(mark.path) ? { ...mark, says: `${mark.says}, and is removed or emptied` } : mark
+    const marks = [
       ...(await runInSlices(each(paths, byWord))).flat(),
       ...repositories(await runInSlices(wouldBeRepository(world, paths))),
       ...(await runInSlices(byLinks(paths, links, otherwise))),
       ...(await runInSlices(each(effects, byEffect))).flat(),
       ...(await byContent(written.effects ? [] : paths, written.drafts)),
     ]
+    return gone.size > 0 ? runInSlices(each(marks, orGone)) : marks
   }
 }
 
@@ -228,12 +231,12 @@ function byEffect(effect: Effect): Mark[] {
 }
 
 /** Whether a person is asked for the sake of these. */
-export function marksAsk(marks: readonly Mark[], mayChange: (path: string) => boolean): boolean {
-  return marks.some(({ path, asks }) => asks === 'always' || (asks === 'once' && !mayChange(path)))
+export function marksAsk(marks: readonly Mark[], mayChange: (mark: Mark) => boolean): boolean {
+  return marks.some((mark) => mark.asks === 'always' || (mark.asks === 'once' && !mayChange(mark)))
 }
 
 /** Those a person is asked about who agreed to the others only. */
-export function newAmong(marks: readonly Mark[], agreed: readonly Mark[], mayChange: (path: string) => boolean): Mark[] {
+export function newAmong(marks: readonly Mark[], agreed: readonly Mark[], mayChange: (mark: Mark) => boolean): Mark[] {
   const known = new Set(agreed.map(sentence))
   return marks.filter((mark) => marksAsk([mark], mayChange) && !known.has(sentence(mark)))
 }
@@ -250,9 +253,10 @@ export function askedAbout(marks: readonly Mark[]): string[] {
   return [...new Set(marks.flatMap(({ path, asks }) => (asks === 'never' ? [] : [path])))]
 }
 
-/** Those whose first yes counts for the session. */
-export function askedOnce(marks: readonly Mark[]): string[] {
-  return [...new Set(marks.flatMap(({ path, asks }) => (asks === 'once' ? [path] : [])))]
+/** Those whose first yes counts for the session: no file among them that is asked about each time. */
+export function askedOnce(marks: readonly Mark[]): Mark[] {
+  const always = new Set(marks.flatMap(({ path, asks }) => (asks === 'always' ? [path] : [])))
+  return marks.filter(({ path, asks }) => asks === 'once' && !always.has(path))
 }
 
 /** More names than this in one sentence nobody reads; every change stands in the card itself, and what is marked comes first there. */
@@ -267,12 +271,11 @@ export function tellMarks(card: Card, marks: readonly Mark[]): Card {
     if (known) known.push(path)
     else bySaying.set(says, [path])
   }
-  const always = new Set(marks.flatMap(({ path, asks }) => (asks === 'always' ? [path] : [])))
-  const once = askedOnce(marks).filter((path) => !always.has(path))
+  const once = [...new Set(askedOnce(marks).map(({ path }) => path))]
   const notes = [
     ...[...bySaying].slice(0, mostSayings).map(([says, paths]) => `${namedIn(paths)}: ${says}.`),
     ...(bySaying.size > mostSayings ? [`There are ${bySaying.size - mostSayings} more reasons of this kind.`] : []),
-    ...(once.length ? [`You will not be asked again for ${namedIn(once)} in this session.`] : []),
+    ...(once.length ? [`You will not be asked again for ${namedIn(once)} in this session, for the same reasons.`] : []),
     ...hiddenTextNotes(card.changes),
   ]
   return notes.length ? { ...card, notes: [...notes, ...(card.notes ?? [])] } : card

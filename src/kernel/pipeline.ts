@@ -9,7 +9,7 @@ import { consent, JustDone } from './consent.ts'
 import { deadline } from './deadline.ts'
 import { digest } from './digest.ts'
 import { RiskChanged } from './recheck-at-commit.ts'
-import { askedAbout, askedOnce, marksAsk, reasons, tellMarks } from './marks.ts'
+import { askedAbout, askedOnce, marksAsk, reasons, tellMarks, type Mark } from './marks.ts'
 import { commitNow, openToolContext, type CommitGuard } from './tool-context.ts'
 import { scrub, redactInput } from './redacted-input.ts'
 import type { CallContext, ProgramContext, KernelContext } from './call-context.ts'
@@ -90,7 +90,7 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
   const { session } = call.caller
   const failures = (path: string): number => ports.sessions.failures(session, path)
   const floor = program ? riskBefore(program, tool.risk(input)) : tool.risk(input)
-  const mayChange = (path: string): boolean => ports.grants.mayChange(call.caller.session, path)
+  const mayChange = (mark: Mark): boolean => ports.grants.mayChange(call.caller.session, mark)
   const asker = { client: call.caller.peer ?? session, signal: call.options.signal }
   const found = kernel.marks({ session, touches, ...(tool.drafts && { drafts: () => tool.drafts?.(input, asker) ?? [] }) })
   const marks = found instanceof Promise ? await found : found

@@ -33,6 +33,8 @@ export interface DiffPort {
 export interface WorldPort {
   /** The path in its written-down form; throws `path-denied` where it may not be used. */
   normal(path: string): string
+  /** The same without asking whether it may be used; only what is written absolute, or names a root, becomes another. */
+  asWritten(path: string): string
   /** Looks where links that are called like secrets lead by now; nothing to wait for where none has changed. */
   judgeLinks(): Promise<void> | undefined
   read(path: string): Buffer | undefined
@@ -136,12 +138,18 @@ export interface SuspendedPort {
   over(call: string, request: string): void
 }
 
+/** A file, and why a person is asked about changing it; the end of a sentence that begins with the path. */
+export interface AskedFor {
+  path: string
+  says: string
+}
+
 /** What a person let a session do. */
 export interface GrantPort {
-  /** Whether it may change this file without being asked about it again. */
-  mayChange(session: string, path: string): boolean
-  /** A yes to changing these counts for the rest of the session. */
-  letChange(session: string, paths: readonly string[], approval: string): void
+  /** Whether it may change this file without being asked about it again for this reason. */
+  mayChange(session: string, mark: AskedFor): boolean
+  /** A yes to changing these counts for the rest of the session, for the reasons that the card named. */
+  letChange(session: string, marks: readonly AskedFor[], approval: string): void
   /** Does it with the one secret at hand that the call names, where a person lets this session read that. */
   reading<T>(path: string, call: { id: string; session: string }, act: () => T): T
   /** Whether this is that secret, in the call that is being made. */

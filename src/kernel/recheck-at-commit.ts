@@ -24,7 +24,7 @@ export async function recheckAtCommit(
 ): Promise<void> {
   if (call.caller.role === 'person' || !kernel.policy.asks(kernel.policy.risk('R0', [], () => 0, undefined, true))) return
   const marks = await kernel.marksNow({ touches, ...(tool.drafts && { drafts: () => planned.flatMap(firstBytes) }) })
-  const news = newAmong(marks, agreed ?? [], (path) => kernel.ports.grants.mayChange(call.caller.session, path))
+  const news = newAmong(marks, agreed ?? [], (mark) => kernel.ports.grants.mayChange(call.caller.session, mark))
   if (news.length > 0) throw new RiskChanged(news)
 }
 

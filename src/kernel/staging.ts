@@ -253,7 +253,7 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
     ports.world.exclusive(async () => {
       if (role !== 'person') {
         const now = await kernel.marksNow({ touches, effects: staged.ran.effects, drafts: () => [...begins] })
-        const news = newAmong(now, asks ? marks : [], (path) => !asks && ports.grants.mayChange(session, path))
+        const news = newAmong(now, asks ? marks : [], (mark) => !asks && ports.grants.mayChange(session, mark))
         if (news.length > 0 || (asks && digest((await behind()).states) !== led)) throw surroundingsChanged(news)
       }
       const changes = await staged.changes()

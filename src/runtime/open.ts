@@ -4,6 +4,7 @@ import type { Profile } from '../contracts/profile.ts'
 import type { RuntimeOptions } from '../contracts/runtime.ts'
 import type { Tool } from '../contracts/tool.ts'
 import { isSecretByContent } from '../host/files.ts'
+import { asWritten } from '../host/paths.ts'
 import { isSecretGranted, withSecretGrants } from '../host/secret-grants.ts'
 import type { Stages } from '../host/stage/stages.ts'
 import { attended } from '../kernel/attended.ts'
@@ -88,8 +89,10 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       letThrough: withSecretGrants,
       isLetThrough: isSecretGranted,
       normal: (path) => personally().now().files.normal(path),
+      asWritten: (path) => asWritten(path, personally().now().reach.rules),
       isSecretByContent: (path) => isSecretByContent(personally().now().files, path),
     },
+    marksOn: (path) => personally().now().kernel.marksOn(path),
   })
   const lasting = { stores, machine, grants: grants.kernel, recover: recovery.again, toolsets }
   const openIt = (): InForce =>

@@ -3,7 +3,7 @@ import type { Written } from '../contracts/tool.ts'
 import type { Files } from '../host/files.ts'
 import { fingerprint } from '../host/fingerprint.ts'
 import { existsAt, fingerprintsAt, mayExecuteAt } from '../host/path-state.ts'
-import { pathRules, splitPath } from '../host/paths.ts'
+import { asWritten, pathRules, splitPath } from '../host/paths.ts'
 import { rootOf } from '../text/root-path.ts'
 import type { WorldPort } from '../kernel/ports.ts'
 import type { Kept } from '../stores/journal.ts'
@@ -40,6 +40,7 @@ export function openWorld(
   let changing: Promise<unknown> | undefined
   return {
     normal: (path) => files.normal(path),
+    asWritten: (path) => asWritten(path, rules),
     whichRoots: (paths) => rootsOf(paths).map(([mark, folder]) => `${mark} is ${folder}.`),
     read: (path) => files.peek(path),
     judgeLinks: links.judgeSecrets,

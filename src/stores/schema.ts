@@ -1,5 +1,5 @@
 /** Counts the changes of the schema below; each one is additive: new tables, new indexes, new columns that may be null. */
-export const schemaVersion = 8
+export const schemaVersion = 9
 
 /** The whole store in one place. */
 export const schema = `
@@ -155,7 +155,8 @@ CREATE TABLE IF NOT EXISTS grants (
   given_by TEXT NOT NULL,
   given_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL,
-  scope TEXT
+  scope TEXT,
+  reasons TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS grants_by_session ON grants (session, kind, path);
 

@@ -118,7 +118,9 @@ describe('names', () => {
 describe('class 2 asks once', () => {
   test('per session and file', async () => {
     expect(await agreed('vite.config.ts', 'export default 1\n')).toBe('asked')
-    expect(last?.card.notes?.join('\n')).toContain('You will not be asked again for vite.config.ts in this session.')
+    expect(last?.card.notes?.join('\n')).toContain(
+      'You will not be asked again for vite.config.ts in this session, for the same reasons.',
+    )
     expect(await agreed('vite.config.ts', 'export default 2\n')).toBe('done')
     expect(await write('vite.config.ts', 'export default 3\n', 'sess_other')).toBe('asked')
     expect(await write('sub/vite.config.ts')).toBe('asked')

@@ -150,6 +150,26 @@ test('secrets and files that run are those of the root, by way of links too, and
     expect([path, await put(world, docs(world, path), 'x\n')]).toEqual([path, 'path-denied'])
 })
 
+test('a secret of a root is let through to one session by its own name, and by no other', async () => {
+  await using world = await openDocs({ '.env': 'KEY=1\n' })
+  world.write('docs/.env', 'KEY=2\n')
+  const { grants, openSession } = world.runtime
+  openSession({ id: agent.session, surface: 'mcp-http', client: 'other/1' })
+  const give = async (subject: string): Promise<string> =>
+    (await grants.give({ kind: 'secret', subject, session: agent.session, by: 'person' })).subject
+  const [inRoot, inProject] = [docs(world, '.env'), 'docs/.env']
+  const answers = async (): Promise<unknown[]> => [
+    await ask(world, 'read_file', { path: inRoot }),
+    await ask(world, 'read_file', { path: inProject }),
+  ]
+  expect(await give(inProject)).toBe('docs/.env')
+  expect(await answers()).toEqual(['path-denied', expect.objectContaining({ content: 'KEY=2\n' })])
+  for (const { id } of grants.list()) grants.revoke(id, 'person')
+  expect(await give(inRoot)).toBe('//docs/.env')
+  expect(await answers()).toEqual([expect.objectContaining({ content: 'KEY=1\n' }), 'path-denied'])
+  expect(await put(world, inRoot, 'KEY=3\n')).toBe('path-denied')
+})
+
 test('search, lists and snapshots name their root; a program stays in the project', async () => {
   await using world = await openDocs({ 'a.txt': 'one\n', 'sub/b.txt': 'one\n' })
   await world.reopen({ 'enable-shell': 'true' })

@@ -108,7 +108,8 @@ export async function openWorld(
     },
     async [Symbol.asyncDispose]() {
       await runtime.close()
-      rmSync(base, { recursive: true, force: true })
+      // A program that was killed a moment ago may still be on its way out, and write a last file.
+      rmSync(base, { recursive: true, force: true, maxRetries: 20 })
     },
   }
 }

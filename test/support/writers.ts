@@ -50,7 +50,7 @@ export function serverOf(
         const [first] = result.content as { text: string }[]
         return { kind: 'refused', error: (JSON.parse(first?.text ?? '{}') as ErrorBody).error }
       } catch (cause) {
-        if (await Promise.race([gone.then(() => true), pause(10_000, false)])) return { kind: 'unknown' }
+        if (await Promise.race([gone.then(() => true), pause(45_000, false)])) return { kind: 'unknown' }
         throw new Error(`a call failed although its server lives: ${String(cause)}`, { cause })
       }
     },
