@@ -73,7 +73,7 @@ export const Config = Type.Object(
       loosens: 'lets agents of some surfaces into folders outside the project: {}',
       default: [],
       description:
-        'Folders besides the project, as NAME=/FOLDER, for surfaces whose callers may reach more than the project. Records write a path in one as //NAME/PATH.',
+        'Folders besides the project, as NAME=/FOLDER, for surfaces whose callers may reach more than the project; those of MCP never do. Records write a path in one as //NAME/PATH.',
     }),
     policies: Type.Object(
       {

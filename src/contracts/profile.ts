@@ -1,6 +1,6 @@
 /**
  * What the callers of a surface go by, where its contract differs from contract 000. All else is as the person's settings have it, and but for
- * the dry run, which is the contract's to demand or not, a profile only tightens them.
+ * the dry run, which is the contract's to demand or not, and further roots, which the person named, a profile only tightens them.
  */
 export interface Profile {
   /** Roots of the setting `roots` that they reach besides the project, by name; without, none, and they learn of none. */

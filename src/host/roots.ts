@@ -26,7 +26,12 @@ export function readRoot(said: string): { name: string; path: string } {
 export function openFurtherRoot(path: string, others: Iterable<Root>, { project, environment, allows, own }: RootsAsked): Root {
   const root = openRoot(path)
   try {
-    checkProject(root, environment, allows)
+    // A folder of the system never is one: contract 001 forbids those to its callers in any case.
+    checkProject(
+      root,
+      environment,
+      allows.filter((danger) => danger !== 'system'),
+    )
     for (const folder of own)
       if (whereItLies(willBe(folder), root) !== undefined) throw overlaps(root, `${folder}, where Handrail keeps its own`)
     for (const other of [project, ...others])

@@ -86,6 +86,16 @@ test('a root is judged as a project is, and one that cannot be used is out of re
   expect(await ask(world, 'read_file', { path: at('docs/a.txt') })).toMatchObject({ content: 'a\n' })
 })
 
+test('no flag makes a folder of the system a root', async () => {
+  await using world = await openWorld()
+  const given = { project: world.project, environment: cleanEnv(world.base), allows: ['system', 'home'] as const }
+  for (const path of ['/etc', '/usr/local/bin', '/var', '/']) {
+    const runtime = openRuntime({ ...given, flags: { roots: `docs=${path}` } })
+    expect([path, runtime.roots]).toMatchObject([path, [{ why: expect.stringMatching(/system/) as string }]])
+    await runtime.close()
+  }
+})
+
 test('a project cannot bring a root of its own before it is trusted', async () => {
   await using world = await openWorld({ beside: { 'docs/a.txt': 'a\n' } })
   world.write('handrail.config.json', JSON.stringify({ roots: [`docs=${docs(world)}`] }))
@@ -146,6 +156,9 @@ test('secrets and files that run are those of the root, by way of links too, and
   const { card } = world.runtime.approvals.get(waiting?.id ?? '') ?? {}
   expect(card?.notes?.join('\n')).toContain('.vscode/tasks.json')
   expect(card?.notes, 'a person is told which folder it is').toContain(`//docs is ${docs(world)}.`)
+  // Named by where they lie in their root.
+  expect(await put(world, docs(world, 'Procfile'), 'web: x\n')).toBe('needs-approval')
+  expect(await put(world, docs(world, 'sub/Procfile'), 'web: x\n')).toMatchObject({ applied: true })
   for (const path of ['.git/hooks/pre-commit', '.handrail/x', 'handrail.config.json'])
     expect([path, await put(world, docs(world, path), 'x\n')]).toEqual([path, 'path-denied'])
 })

@@ -163,6 +163,7 @@ test('its second root: read, written, refused, written down under its name and t
 test('callers of a profile without that root cannot reach it, and do not learn that it is there', async () => {
   const { world, shelf, say } = await open()
   await using _ = world
+  await say('note.keep', { note: 'own.txt', text: 'new\n' })
   const { with: kept } = (await say('note.keep', { note: shelf('old.txt'), text: 'new\n' })) as { with: { version: string } }
   const others = [world.runtime.gate, world.runtime.gateFor({ paths: 'absolute', dryRun: false })]
   for (const gate of others) {
@@ -177,9 +178,11 @@ test('callers of a profile without that root cannot reach it, and do not learn t
       expect(await ask('search_files', { path, regex: '.' }), path).toMatchObject({ reason: 'path-denied' })
       expect(await ask('write_to_file', { path, content: 'x', dryRun: false }), path).toMatchObject({ reason: 'path-denied' })
     }
-    expect(await ask('list_snapshots', {})).toEqual({ snapshots: [] })
+    const own = { snapshots: [expect.objectContaining({ path: 'own.txt' })] }
+    expect(await ask('list_snapshots', {})).toEqual(own)
+    expect(await ask('list_snapshots', { limit: 1 }), 'what is not shown takes no place either').toEqual(own)
     expect(await ask('list_snapshots', { path: '//shelf' })).toEqual({ snapshots: [] })
-    expect(gate.snapshotIds()).toEqual([])
+    expect(gate.snapshotIds()).toHaveLength(1)
     const unknown = await ask('restore_snapshot', { snapshotId: kept.version })
     expect(unknown).toMatchObject({ reason: 'not-found' })
     expect(JSON.stringify([unknown, await ask('read_audit', { last: 1_000 })])).not.toContain('shelf/old')
