@@ -24,8 +24,9 @@ export function openRootNames(db: Database, named: (name: string, path: string) 
       const known = path(name)
       if (known === folder) return true
       if (known !== undefined && isUsed(name)) return false
-      db.run('INSERT OR REPLACE INTO roots (name, path) VALUES (?, ?)', name, folder)
+      // The log first: what cannot be written down there does not count.
       named(name, folder)
+      db.run('INSERT OR REPLACE INTO roots (name, path) VALUES (?, ?)', name, folder)
       return true
     },
     pending() {

@@ -124,6 +124,30 @@ test('a name stands for one folder as long as anything is kept under it', async 
   expect(read(world, 'a.txt')).toBe('one\n')
 })
 
+test('roots come and go with the settings, without a new start', async () => {
+  await using world = await openDocs()
+  mkdirSync(join(world.base, 'more'))
+  writeFileSync(join(world.base, 'more/b.txt'), 'more\n')
+  const operator = openRuntime({ project: world.project, environment: cleanEnv(world.base), live: true })
+  try {
+    const gate = operator.gateFor(all)
+    const look = (path: string): Promise<unknown> =>
+      gate.call('read_file', { path }, agent).then(
+        ({ output }) => (output as { content: string }).content,
+        (fault: Fault) => fault.reason,
+      )
+    const now = async (): Promise<unknown[]> => [await look(docs(world, 'a.txt')), await look(join(world.base, 'more/b.txt'))]
+    expect(await now()).toEqual(['one\n', 'path-denied'])
+    const changed = new Promise<void>((resolve) => gate.onToolsChanged(resolve))
+    world.settings({ disabledTools: ['search_files'], roots: [`more=${world.base}/more`] })
+    await changed
+    expect(await now()).toEqual(['path-denied', 'more\n'])
+    expect(operator.roots).toEqual([{ name: 'more', path: join(world.base, 'more') }])
+  } finally {
+    await operator.close()
+  }
+})
+
 test('a root that is moved away and replaced by a link while a server runs leads nowhere else', async () => {
   await using world = await openDocs()
   expect(await ask(world, 'read_file', { path: docs(world, 'a.txt') })).toMatchObject({ content: 'one\n' })
