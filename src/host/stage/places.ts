@@ -17,6 +17,7 @@ import {
 import { rm } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { basename, dirname, join } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
 import type { Steps } from '../../text/steps.ts'
 import { deepest } from '../paths.ts'
 import { runBrieflySoon } from '../process.ts'
@@ -142,7 +143,21 @@ export function removeStage(folder: string): void {
     if (existsSync(folder)) leaveBehind(removeMuch(folder))
     return
   }
-  leaveBehind(bare ? rm(left, { recursive: true, force: true, maxRetries: 3 }) : removeMuch(left))
+  leaveBehind(bare ? removeBare(left) : removeMuch(left))
+}
+
+/** What an overlay leaves in a stage on which nothing was changed, the innermost first. */
+const leftByOverlay = ['work/work/incompat/volatile', 'work/work/incompat', 'work/work', 'work', 'upper', '']
+
+/** After the answer. A few names that are known are gone in less time than it takes to have somebody else look for them. */
+async function removeBare(folder: string): Promise<void> {
+  await turn()
+  try {
+    rmSync(join(folder, 'work/work/incompat/volatile/dirty'), { force: true })
+    for (const name of leftByOverlay) if (existsSync(join(folder, name))) rmdirSync(join(folder, name))
+  } catch {
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 })
+  }
 }
 
 function openIfThere(folder: string): void {
