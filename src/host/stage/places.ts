@@ -14,10 +14,9 @@ import {
   writeFileSync,
   type Stats,
 } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { rm, rmdir, unlink } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { setImmediate as turn } from 'node:timers/promises'
 import type { Steps } from '../../text/steps.ts'
 import { deepest } from '../paths.ts'
 import { runBrieflySoon } from '../process.ts'
@@ -149,14 +148,21 @@ export function removeStage(folder: string): void {
 /** What an overlay leaves in a stage on which nothing was changed, the innermost first. */
 const leftByOverlay = ['work/work/incompat/volatile', 'work/work/incompat', 'work/work', 'work', 'upper', '']
 
-/** After the answer. A few names that are known are gone in less time than it takes to have somebody else look for them. */
+/** By the few names it has: to look for them takes three times as many calls. Not on the spot, since a busy disk makes each of them wait. */
 async function removeBare(folder: string): Promise<void> {
-  await turn()
   try {
-    rmSync(join(folder, 'work/work/incompat/volatile/dirty'), { force: true })
-    for (const name of leftByOverlay) if (existsSync(join(folder, name))) rmdirSync(join(folder, name))
+    await orMissing(unlink(join(folder, 'work/work/incompat/volatile/dirty')))
+    for (const name of leftByOverlay) await orMissing(rmdir(join(folder, name)))
   } catch {
     await rm(folder, { recursive: true, force: true, maxRetries: 3 })
+  }
+}
+
+async function orMissing(removing: Promise<void>): Promise<void> {
+  try {
+    await removing
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause
   }
 }
 
