@@ -52,14 +52,17 @@ export function settle({ stores, machine, grants, recover, toolsets }: Lasting, 
     timeoutMs: limits.searchTimeoutMs,
     ripgrep: machine.ripgrep,
   })
-  const isUseful = usefulIn(files, config)
-  const listed = (): Tool[] => kernel.tools.filter(isUseful)
+  const useful = usefulIn(files, config)
+  const listed = (): Tool[] => useful(kernel.tools)
   const tools = toolsets({
     files: { files, diffs, search, regex, regexTimeoutMs: limits.regexTimeoutMs, states: pathStatesBelow(root), kept: snapshots },
     session: {
       facts: factsFrom(settings, root.path),
       confinement: stages.confinement,
-      unlisted: () => kernel.tools.filter((tool) => !isUseful(tool)).map((tool) => tool.name),
+      unlisted: () => {
+        const shown = new Set(listed())
+        return kernel.tools.filter((tool) => !shown.has(tool)).map((tool) => tool.name)
+      },
       note: (note) => sessions.note({ ...note, text: redact(note.text) }),
     },
     records: { audit: auditWithin(audit, stores.rootNames, files) },
