@@ -197,6 +197,20 @@ export const kept: readonly KeptRow[] = [
     after: 'Nothing is ever written to them.',
   },
   {
+    what: 'Which folder the name of a root stands for',
+    tables: ['roots'],
+    kind: 'database',
+    bound: 'one for each name that the setting `roots` ever had',
+    after: 'Another folder takes a name over once nothing is kept of the former.',
+  },
+  {
+    what: 'Locks of roots that projects share',
+    shared: ['root-locks/*'],
+    kind: 'other',
+    bound: 'one for each folder that was changed as a root, empty',
+    after: 'Nothing is ever written to them.',
+  },
+  {
     what: 'Stages of programs, with what is written down of each',
     shared: ['stages/*'],
     kind: 'other',

@@ -8,6 +8,7 @@ import type { Grant } from './grant.ts'
 import type { Profile } from './profile.ts'
 import type { Pruning } from './prune.ts'
 import type { ProjectSettings } from './project-settings.ts'
+import type { NamedRoot } from './roots.ts'
 import type { Session, SessionNote } from './session.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { Confinement } from './stage.ts'
@@ -23,6 +24,8 @@ export interface Operator {
   gateFor(profile: Profile): AgentGate
   readonly forms: ClientForms
   readonly project: string
+  /** The folders besides the project that the settings name. */
+  readonly roots: readonly NamedRoot[]
   readonly version: string
   readonly config: Config
   readonly settings: readonly Setting[]

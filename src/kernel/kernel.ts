@@ -118,7 +118,7 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
       const path = (input as { path?: unknown } | null)?.path
       // What is longer is no path, and is refused further on: nothing looks through it before.
       if (typeof path !== 'string' || path.length > longestPath) return act()
-      return ports.grants.reading(path, { id, session: caller.session }, act)
+      return ports.grants.reading(ports.world.asWritten(path), { id, session: caller.session }, act)
     },
   }
 }

@@ -9,6 +9,7 @@ export function underProfile(settings: LoadedSettings, profile: Profile): Loaded
   return {
     ...settings,
     absolutePaths: profile.paths === 'absolute',
+    roots: profile.roots ?? [],
     config: {
       ...config,
       readOnly: config.readOnly || profile.readOnly === true,

@@ -1,10 +1,13 @@
+import type { AuditLine } from '../contracts/audit.ts'
 import type { Tool } from '../contracts/tool.ts'
 import { openFiles, type Files } from '../host/files.ts'
 import { pathStatesBelow } from '../host/path-state.ts'
 import { openSearch, type Search } from '../host/search.ts'
 import { openKernel, type Kernel } from '../kernel/kernel.ts'
 import type { GrantPort, Ports } from '../kernel/ports.ts'
+import type { RootNames } from '../stores/roots.ts'
 import { redact } from '../text/redact/redact.ts'
+import { rootMark } from '../text/root-path.ts'
 import type { Uses } from '../toolsets/index.ts'
 import { usefulIn } from '../toolsets/useful.ts'
 import type { Machine } from './machine.ts'
@@ -59,7 +62,7 @@ export function settle({ stores, machine, grants, recover, toolsets }: Lasting, 
       unlisted: () => kernel.tools.filter((tool) => !isUseful(tool)).map((tool) => tool.name),
       note: (note) => sessions.note({ ...note, text: redact(note.text) }),
     },
-    records: { audit },
+    records: { audit: auditWithin(audit, stores.rootNames, files) },
     webgal: { files, diffs, lang: config.lang, extraCommands: config.webgalCommands, preview: machine.web.preview },
     browser: {
       files,
@@ -94,6 +97,29 @@ export function settle({ stores, machine, grants, recover, toolsets }: Lasting, 
   }
   const kernel = openKernel(tools, config, ports, machine.traffic)
   return { settings, reach, files, search, kernel, listed }
+}
+
+/** The log as its readers may see it: of a root that is not theirs they do not learn that it is there. */
+function auditWithin(audit: Stores['audit'], roots: RootNames, files: Files): Uses['records']['audit'] {
+  const visible = (): ((line: AuditLine) => boolean) => {
+    const hidden = roots.all().filter(({ name }) => !files.reaches(rootMark(name)))
+    // An address may hold two slashes and a host of that name.
+    const marks = hidden.map(({ name }) => new RegExp(`(?<!:)${rootMark(name)}(?![a-z0-9_-])`))
+    return (line) => {
+      if (hidden.length === 0) return true
+      const text = JSON.stringify(line)
+      return (
+        !marks.some((mark) => mark.test(text)) && !hidden.some(({ path }) => text.includes(JSON.stringify(path).slice(1, -1)))
+      )
+    }
+  }
+  return {
+    last: (count) => audit.last(count, visible()),
+    line(seq) {
+      const line = audit.line(seq)
+      return line && visible()(line) ? line : undefined
+    },
+  }
 }
 
 function factsFrom({ config, project }: LoadedSettings, root: string): Uses['session']['facts'] {

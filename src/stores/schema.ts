@@ -1,5 +1,5 @@
 /** Counts the changes of the schema below; each one is additive: new tables, new indexes, new columns that may be null. */
-export const schemaVersion = 8
+export const schemaVersion = 9
 
 /** The whole store in one place. */
 export const schema = `
@@ -37,6 +37,12 @@ CREATE INDEX IF NOT EXISTS snapshots_pending ON snapshots (ts) WHERE state = 'pe
 CREATE TABLE IF NOT EXISTS commits (
   call TEXT PRIMARY KEY,
   phase TEXT NOT NULL
+) STRICT;
+
+-- Which folder a root's name stands for in what is kept.
+CREATE TABLE IF NOT EXISTS roots (
+  name TEXT PRIMARY KEY,
+  path TEXT NOT NULL
 ) STRICT;
 
 CREATE TABLE IF NOT EXISTS approvals (

@@ -19,6 +19,8 @@ export interface SuspendedStore {
   take(inputDigest: string, session: string, request: string): SuspendedCall | undefined
   /** The same by the question it waits for; `held` where another request has it. */
   takeBy(approval: string, request: string): SuspendedCall | 'held' | undefined
+  /** Whether a request of a running process has the call in hand that waits for this question. */
+  isHeld(approval: string): boolean
   /** Nobody has it in hand any more: whoever comes next may take it. */
   release(call: string, ending: readonly AuditEntry[], request: string): void
   /** Its end is in the log. */
@@ -63,6 +65,10 @@ export function openSuspended(db: Database): SuspendedStore {
     takeBy(approval, request) {
       const row = db.get<Row>('SELECT * FROM suspended WHERE approval = ? AND follows IS NULL', approval)
       return row && (claim(row, request) ?? 'held')
+    },
+    isHeld(approval) {
+      const row = db.get<Row>('SELECT * FROM suspended WHERE approval = ?', approval)
+      return row !== undefined && !isFree(row)
     },
     release: (call, ending, request) =>
       void db.run(

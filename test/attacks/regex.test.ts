@@ -100,7 +100,7 @@ async function codesOf(calls: [tool: string, input: Record<string, unknown>][]):
   const codes: string[] = []
   for (const [tool, input] of calls) {
     let late: NodeJS.Timeout | undefined
-    const hung = new Promise<string>((resolve) => (late = setTimeout(resolve, 8_000, 'hangs')))
+    const hung = new Promise<string>((resolve) => (late = setTimeout(resolve, 40_000, 'hangs')))
     codes.push(await Promise.race([peer.call(tool, input).then((reply) => reply.error?.code ?? 'ok'), hung]))
     clearTimeout(late)
     if (codes.at(-1) !== 'hangs') continue
@@ -215,7 +215,10 @@ test('S05 4,000 nested look-aheads in search_files are answered', async () => {
 })
 
 test('S05 a million matches: search_files stops where it was told to, replace_in_file counts them all', async () => {
-  await using world = await openWorld({ files: { 'lines.txt': 'x\n'.repeat(1_000_000), 'line.txt': 'x'.repeat(1_000_000) } })
+  await using world = await openWorld({
+    files: { 'lines.txt': 'x\n'.repeat(1_000_000), 'line.txt': 'x'.repeat(1_000_000) },
+    flags: { 'regex-timeout-ms': '30000', 'search-timeout-ms': '60000' },
+  })
   const search = async (maxMatches?: number): Promise<Match[]> =>
     (await world.call<{ matches: Match[] }>('search_files', { path: '.', regex: 'x', ...(maxMatches && { maxMatches }) })).matches
   expect(await search()).toHaveLength(2_000)

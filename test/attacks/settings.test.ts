@@ -33,7 +33,7 @@ const codeOf = (call: Promise<unknown>): Promise<unknown> =>
     (fault: Fault) => errorCodeOf(fault),
   )
 const until = async (fits: () => boolean | Promise<boolean>, what: string): Promise<void> => {
-  for (let tries = 0; tries < 600; tries++) {
+  for (let tries = 0; tries < 1_800; tries++) {
     if (await fits()) return
     await pause(25)
   }

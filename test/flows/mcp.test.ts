@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
+import type { Client, Transport } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { publishable } from '../../src/surfaces/mcp/dialect.ts'
@@ -16,6 +17,29 @@ import {
   openLine,
   until,
 } from '../support/everywhere.ts'
+
+interface Step {
+  progress: number
+  message?: string
+}
+
+/** What of a call's progress comes over the wire: the client itself no longer tells of a step that comes together with the answer. */
+async function stepsOf<T>(client: Client, act: () => Promise<T>): Promise<{ steps: Step[]; result: T }> {
+  const transport = client.transport as Transport
+  const steps: Step[] = []
+  const hear = transport.onmessage
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a transport of the SDK has no other way to be heard
+  transport.onmessage = (message, ...more) => {
+    if ('method' in message && message.method === 'notifications/progress') steps.push(message.params as unknown as Step)
+    hear?.(message, ...more)
+  }
+  try {
+    return { result: await act(), steps }
+  } finally {
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a transport of the SDK has no other way to be heard
+    transport.onmessage = hear
+  }
+}
 
 describe('on one project, over every way', () => {
   let all: Everywhere
@@ -35,8 +59,9 @@ describe('on one project, over every way', () => {
       ['list_files', { path: 'many', globs: ['**'] }],
       ['search_files', { path: 'some', regex: '(?<=need)le', maxMatches: 5_000 }],
     ] as const) {
-      const steps: { progress: number; message?: string }[] = []
-      const result = await client.callTool({ name, arguments: input }, { onprogress: (step) => void steps.push(step as never) })
+      const { steps, result } = await stepsOf(client, () =>
+        client.callTool({ name, arguments: input }, { onprogress: () => undefined }),
+      )
       expect(result.isError).toBeFalsy()
       expect([name, steps.length]).toEqual([name, expect.any(Number)])
       expect(steps.length, name).toBeGreaterThanOrEqual(2)

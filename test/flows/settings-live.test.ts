@@ -50,7 +50,7 @@ async function openEdited(settings: object = {}, args: string[] = []) {
 }
 
 async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  for (let round = 0; round < 600; round++) {
+  for (let round = 0; round < 1_800; round++) {
     if (await holds()) return
     await pause(25)
   }

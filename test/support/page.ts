@@ -123,7 +123,7 @@ export async function approve(id: string, fields: Record<string, string>, Cookie
 export const state = (id: string): string | undefined => world.runtime.approvals.get(id)?.state
 
 export async function until(what: string, look: () => boolean | Promise<boolean>): Promise<void> {
-  const end = Date.now() + 30_000
+  const end = Date.now() + 45_000
   while (!(await look())) {
     if (Date.now() > end) throw new Error(`never came: ${what}`)
     await pause(25)

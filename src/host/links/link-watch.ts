@@ -225,7 +225,7 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
       since === version &&
       idle &&
       news.size === 0 &&
-      performance.now() - lookedAt < (untold.size > 0 ? freshMs : Number.POSITIVE_INFINITY),
+      (untold.size > 0 ? performance.now() - lookedAt < freshMs : lookedAt !== Number.NEGATIVE_INFINITY),
     changed: () => void (lookedAt = Number.NEGATIVE_INFINITY),
     close() {
       toldOf.clear()

@@ -132,17 +132,29 @@ export function removeStage(folder: string): void {
   // The overlay's own, which it lets nobody into.
   for (const name of ['work', 'work/incompat', 'work/incompat/volatile']) openIfThere(join(folder, 'work', name))
   const bare = isBare(folder)
-  const left = join(dirname(folder), `left-${basename(folder)}`)
+  // Nothing ran on it.
+  if (!takeRecord(folder) && bare) return rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  // Without a record and yet under its name is what a process leaves that is killed here; what is no stage, or has lost its name, keeps the one it has.
+  const name = basename(folder)
+  const left = join(dirname(folder), /^\d/.test(name) ? `left-${name}` : name)
   try {
-    unlinkSync(join(folder, recordFile))
     renameSync(folder, left)
   } catch {
-    // Nothing ran on it, or it is gone already.
-    if (bare) return rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+    // It is gone already, or stays where it is while it goes.
     if (existsSync(folder)) leaveBehind(removeMuch(folder))
     return
   }
   leaveBehind(bare ? rm(left, { recursive: true, force: true, maxRetries: 3 }) : removeMuch(left))
+}
+
+/** Whether there was one. */
+function takeRecord(folder: string): boolean {
+  try {
+    unlinkSync(join(folder, recordFile))
+    return true
+  } catch {
+    return false
+  }
 }
 
 function openIfThere(folder: string): void {

@@ -156,16 +156,20 @@ export function forgetStage(places: readonly string[], approval: string): void {
   for (const { folder, record } of stagesBelow(places)) if (record?.approval === approval) removeStage(folder)
 }
 
+/** What has become of the question a stage waits for: it can be answered or its yes used, a yes was used and its process died, or neither. */
+export type QuestionEnd = 'stands' | 'used' | 'gone'
+
 /** Takes away what nobody owns and no question is about. `lost` is told of each call that ended with its process, before its stage goes. */
 export function sweepStages(
   places: readonly string[],
-  stands: (approval: string) => boolean,
+  endOf: (approval: string) => QuestionEnd,
   lost: (record: StageRecord, folder: string) => void,
 ): void {
   for (const { folder, owned, record } of stagesBelow(places)) {
-    if (record?.approval === undefined ? owned : stands(record.approval)) continue
+    const end = record?.approval === undefined ? (owned ? 'stands' : 'used') : endOf(record.approval)
+    if (end === 'stands') continue
     killMarked(folder)
-    if (record && record.approval === undefined) lost(record, folder)
+    if (record && end === 'used') lost(record, folder)
     removeStage(folder)
   }
 }

@@ -30,6 +30,7 @@ import {
   stagesBelow,
   sweepStages,
   writeRecord,
+  type QuestionEnd,
   type StageOrigin,
   type StageRecord,
   type StageStory,
@@ -58,7 +59,7 @@ export interface Stages {
    * Takes away stages that nobody owns any more, unless their question still stands. `lost` is told of each call that ended with
    * its process, and of what an unconfined program had changed by then.
    */
-  sweep(stands: (approval: string) => boolean, lost: (record: StageRecord, made: ReturnType<Staged['made']>) => void): void
+  sweep(endOf: (approval: string) => QuestionEnd, lost: (record: StageRecord, made: ReturnType<Staged['made']>) => void): void
   /** The settings that these were opened with are in force from now on: a server that may not go on under them is ended. */
   inForce(): Promise<void>
   /** Waits for a server that was started here; what waits for an answer stays. */
@@ -311,8 +312,8 @@ export function openStages(parts: StageParts): Stages {
       return before && partOf(project, folder, { path, before, after: undefined }, from)
     },
     forget: (approval) => forgetStage(places, approval),
-    sweep: (stands, lost) =>
-      sweepStages(places, stands, (record, folder) =>
+    sweep: (endOf, lost) =>
+      sweepStages(places, endOf, (record, folder) =>
         lost(record, record.confined ? [] : runToEnd(reopenPreRunCopy(project, parts.rules, join(folder, 'before')).compare())),
       ),
     inForce: () => servers.judge(serverParts),
