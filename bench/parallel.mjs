@@ -41,7 +41,8 @@ export async function manyPrograms(bench) {
   const server = await openServer(bench, smallProject(bench.temp, 'programs'))
   const lasting = (folder) =>
     `mkdir ${folder}; n=0; while [ $n -lt 600 ]; do n=$((n+1)); echo line $n; echo $n > ${folder}/f$((n%50)); sleep 0.1; done`
-  const one = (index) => server.call('shell', { command: lasting(`p${index}`), timeout_seconds: 110 }, 'agent', `bench-program-${index}`)
+  const one = (index) =>
+    server.call('shell', { command: lasting(`p${index}`), timeout_seconds: 110 }, 'agent', `bench-program-${index}`)
   const all = async () => (await Promise.all(Array.from({ length: 16 }, (_, index) => one(index)))).find(Boolean)
   try {
     await server.call('shell', { command: 'true' }, 'person')
