@@ -49,6 +49,8 @@ export interface SuspendedCall {
   call: string
   /** The question it waits for. */
   approval: string
+  /** The question is that of the same call, which another request has in hand: nobody goes on with this one. */
+  follows?: true
   /** What the log says at its end, but for how it ended: whoever ends it writes this. */
   ending: AuditEntry[]
 }

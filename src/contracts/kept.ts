@@ -141,6 +141,13 @@ export const kept: readonly KeptRow[] = [
     after: 'They lapse, are used up or are revoked; beyond that number the oldest of their kind goes.',
   },
   {
+    what: 'How much programs changed unasked',
+    tables: ['unasked'],
+    kind: 'database',
+    bound: 'two sums, of half an hour each',
+    after: 'Forgotten after an hour, and when a person agrees to a change of a program.',
+  },
+  {
     what: 'Failed checks of files',
     tables: ['repairs'],
     kind: 'database',

@@ -37,6 +37,8 @@ export interface CallAudit {
   takeUp(): void
   /** Whether this request may go on after the answer to a question: it has asked it, or nobody else has it in hand any more. */
   mayUse(approval: string): boolean
+  /** It waits for an answer to this. Where the same call has asked it, this one ends with its process: whoever finds it left behind says so. */
+  awaits(approval: string): void
   /** Its question is in the store: to be called in the same transaction. */
   asked(approval: string): void
   /** What it had asked before is about something else than what it asks now: nobody need answer it. Its stage is the new question's by now. */
@@ -82,6 +84,7 @@ export function openCallAudit(
   let question: string | undefined
   /** The one it had asked before. */
   let before: string | undefined
+  let follows = false
   let digest: () => string = () => ''
   let facts: Facts | undefined
   let started = false
@@ -137,11 +140,23 @@ export function openCallAudit(
     if (lines.length > 1) audit.write(lines[0] as AuditEntry)
     if (started) audit.write(entry)
     else audit.note(entry)
-    if (question !== undefined) suspended.over(call.id, request)
+    if (question !== undefined || follows) suspended.over(call.id, request)
   }
   const withdraw = (id: string | undefined): void => {
     const asked = id === undefined ? undefined : approvals.head(id)
     if (asked && stands(asked)) withdrawQuestion({ audit, approvals }, asked)
+  }
+  const put = (id: string, following?: true): void => {
+    const { session } = call.caller
+    const kept = {
+      call: call.id,
+      approval: id,
+      ending: ending(),
+      inputDigest: digest(),
+      session,
+      ...(following && { follows: following }),
+    }
+    suspended.put(kept, request)
   }
   const goOnWith = (found: SuspendedCall): void => {
     call.id = found.call
@@ -185,11 +200,16 @@ export function openCallAudit(
       if (found && found !== 'held') goOnWith(found)
       return found !== 'held'
     },
+    awaits(id) {
+      // What has not begun is not in the log.
+      if (!started || question !== undefined) return
+      follows = true
+      put(id, true)
+    },
     asked(id) {
       before = question
       question = id
-      const { session } = call.caller
-      suspended.put({ call: call.id, approval: id, ending: ending(), inputDigest: digest(), session }, request)
+      put(id)
     },
     withdrawBefore: () => withdraw(before),
     approved(id, state) {

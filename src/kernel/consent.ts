@@ -74,6 +74,7 @@ export async function consent(ports: Ports, limits: Config['limits'], question: 
   }
   const state = look()
   if (approval.state === 'pending') question.options.onApproval?.(asked.id)
+  if (state === 'pending') question.callAudit.awaits(asked.id)
   const answer = state === 'pending' ? await waitFor(ports, limits, question, asked, look) : state
   if (answer === 'approved') return use(ports, approval, question)
   if (answer === 'denied') throw declined(approval)

@@ -14,7 +14,6 @@ import type { Ports } from './ports.ts'
 import type { KernelContext } from './call-context.ts'
 import { scrub } from './redacted-input.ts'
 import { openSameCalls, type SameCalls } from './same-calls.ts'
-import { openUnasked, type Unasked } from './unasked.ts'
 
 const longestPath = 4_096
 
@@ -22,8 +21,6 @@ const longestPath = 4_096
 export interface Traffic {
   scheduler: PathScheduler
   same: SameCalls
-  /** What programs did lately that nobody was asked about. */
-  unasked: Unasked
   /** Writes that are being judged, by session and path. */
   judged: Map<string, Promise<void>>
   nextId(): string
@@ -41,7 +38,6 @@ export function openTraffic(limits: SchedulerLimits): Traffic {
   return {
     scheduler: openPathScheduler(limits),
     same: openSameCalls(),
-    unasked: openUnasked(),
     judged: new Map(),
     nextId: () => `call_${start}${(++count).toString(16).padStart(8, '0')}`,
     closing: closing.signal,
@@ -86,7 +82,6 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
     scheduler: traffic.scheduler,
     same: traffic.same,
     closing: traffic.closing,
-    unasked: traffic.unasked,
     config,
     offered: offered.map((tool) => tool.name),
   }

@@ -252,10 +252,12 @@ export function askedAbout(marks: readonly Mark[]): string[] {
   return [...new Set(marks.flatMap(({ path, asks }) => (asks === 'never' ? [] : [path])))]
 }
 
-/** Those whose first yes counts for the session: no file among them that is asked about each time. */
+/** Those whose first yes counts for the session: no file among them that is asked about each time, and none that the card has no room to name. */
 export function askedOnce(marks: readonly Mark[]): Mark[] {
   const always = new Set(marks.flatMap(({ path, asks }) => (asks === 'always' ? [path] : [])))
-  return marks.filter(({ path, asks }) => asks === 'once' && !always.has(path))
+  const once = marks.filter(({ path, asks }) => asks === 'once' && !always.has(path))
+  const named = new Set([...new Set(once.map(({ path }) => path))].slice(0, mostNamed))
+  return once.filter(({ path }) => named.has(path))
 }
 
 /** More names than this in one sentence nobody reads; every change stands in the card itself, and what is marked comes first there. */

@@ -5,7 +5,7 @@ import type { Change, Changed } from '../contracts/change.ts'
 import type { Fault } from '../contracts/faults/fault.ts'
 import type { KnownLinks, MadeLink } from '../contracts/links.ts'
 import type { SessionWork } from '../contracts/session.ts'
-import type { Confinement, Program } from '../contracts/stage.ts'
+import type { Confinement, Extent, Program } from '../contracts/stage.ts'
 import type { Staged } from '../contracts/staged.ts'
 import type { Written } from '../contracts/tool.ts'
 
@@ -19,6 +19,7 @@ export interface Ports {
   grants: GrantPort
   idempotency: IdempotencyPort
   stages: StagePort
+  unasked: UnaskedPort
   evidence: EvidencePort
   diffs: DiffPort
 }
@@ -150,6 +151,14 @@ export interface GrantPort {
   reading<T>(path: string, call: { id: string; session: string }, act: () => T): T
   /** Whether this is that secret, in the call that is being made. */
   letsRead(path: string): boolean
+}
+
+/** What programs did lately that nobody was asked about, whichever process let it through. */
+export interface UnaskedPort {
+  sum(): Extent
+  add(extent: Extent): void
+  /** A person has looked. */
+  clear(): void
 }
 
 export interface IdempotencyPort {

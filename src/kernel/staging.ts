@@ -227,7 +227,7 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
     const approval = await consent(ports, config.limits, question)
     callAudit.approved(approval, stateDigest)
     if (risk !== 'R3') ports.grants.letChange(session, askedOnce(marks), approval)
-    kernel.unasked.seen()
+    ports.unasked.clear()
     staged.take(call.id)
   } else if (role !== 'person') {
     // A question that stands about it has come to nothing, since what it was asked for is granted by now; the stage goes with it, unless it is taken.
@@ -235,7 +235,7 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
       staged.take(call.id)
       withdraw(ports, inputDigest, session)
     }
-    kernel.unasked.add(extent)
+    ports.unasked.add(extent)
   }
   return kernel.scheduler.run({ caller: call.caller, lane: 'files', touches, signal: call.options.signal }, () =>
     ports.world.exclusive(async () => {

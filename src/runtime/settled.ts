@@ -86,6 +86,7 @@ export function settle({ stores, machine, grants, recover, toolsets }: Lasting, 
     idempotency: stores.idempotency,
     world: openWorld(reach, files, stores, recover),
     stages,
+    unasked: stores.unasked,
     evidence: stores.evidence,
     diffs: {
       count: async (before, after, call) => (await diffs.measure(before, after, { lines: 0, characters: 0 }, call)).lines,

@@ -19,6 +19,7 @@ import { schema, schemaVersion } from '../stores/schema.ts'
 import { openSessions } from '../stores/sessions.ts'
 import { openSnapshots } from '../stores/snapshots.ts'
 import { openSuspended } from '../stores/suspended.ts'
+import { openUnasked } from '../stores/unasked.ts'
 import type { Keep } from './closing.ts'
 import type { Place } from './place.ts'
 
@@ -84,6 +85,7 @@ export function openStores(
     suspended,
     sessions: openSessions(db),
     grants: openGrants(db),
+    unasked: openUnasked(db),
     idempotency,
     journal: openJournal({
       root,

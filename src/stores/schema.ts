@@ -69,7 +69,8 @@ CREATE TABLE IF NOT EXISTS suspended (
   input_digest TEXT NOT NULL,
   session TEXT NOT NULL,
   holder TEXT NOT NULL,
-  ending TEXT NOT NULL
+  ending TEXT NOT NULL,
+  follows INTEGER
 ) STRICT;
 CREATE INDEX IF NOT EXISTS suspended_by_input ON suspended (input_digest, session);
 CREATE INDEX IF NOT EXISTS suspended_by_approval ON suspended (approval);
@@ -153,6 +154,14 @@ CREATE TABLE IF NOT EXISTS grants (
   reasons TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS grants_by_session ON grants (session, kind, path);
+
+-- What programs did that nobody was asked about, by half hours since 1970.
+CREATE TABLE IF NOT EXISTS unasked (
+  period INTEGER PRIMARY KEY,
+  removals INTEGER NOT NULL,
+  files INTEGER NOT NULL,
+  bytes INTEGER NOT NULL
+) STRICT;
 
 CREATE TABLE IF NOT EXISTS repairs (
   session TEXT NOT NULL,
