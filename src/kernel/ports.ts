@@ -112,6 +112,8 @@ export interface ApprovalPort {
       ttlMs: number
       noMs: number
       texts?: ReadonlyMap<string, string>
+      /** Files that a no to it keeps. */
+      keeps?: readonly string[]
       /** Called with the question's id, inside the same transaction. */
       together?: (id: string) => void
     },
@@ -123,6 +125,8 @@ export interface ApprovalPort {
   about(inputDigest: string, session: string): ApprovalHead | undefined
   /** A no that still holds for this client. */
   refusal(inputDigest: string, asker: { session: string; surface: string; client: string }): ApprovalHead | undefined
+  /** The newest no that keeps this file, whoever asked; one that keeps whole folders keeps what stands in them. */
+  declined(path: string, stands: boolean): { approval: string; at: number; by: string; note?: string } | undefined
   move(id: string, from: ApprovalState, to: ApprovalState): boolean
 }
 

@@ -10,7 +10,8 @@ import { deadline } from './deadline.ts'
 import { digest, digestLong } from './digest.ts'
 import { behindLinks, type BehindLinks } from './behind-links.ts'
 import { judgeEffects } from './judge-effects.ts'
-import { askedAbout, askedOnce, newAmong, reasons, tellMarks, type Mark } from './marks.ts'
+import { keptByNo } from './kept-by-no.ts'
+import { askedAbout, askedOnce, boundTo, newAmong, reasons, tellMarks, type Mark } from './marks.ts'
 import { highest } from './policy.ts'
 import { cardAfter } from './program-card.ts'
 import { Unanswered } from './question-faults.ts'
@@ -192,7 +193,7 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
   const links = asks ? await behind() : undefined
   const led = links ? digest(links.states) : ''
   if (asks) {
-    const bound = (on: string, behind: string): Promise<string> => digestLong(on, behind, reasons(marks))
+    const bound = (on: string, behind: string): Promise<string> => digestLong(on, behind, boundTo(marks))
     const stateDigest = await bound(state, led)
     const sensitive = askedAbout(marks)
     const card = async (): Promise<Card> =>
@@ -203,6 +204,7 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
       callAudit,
       closing: kernel.closing,
       sensitive,
+      keeps: await runInSlices(keptByNo(staged.ran.effects, sensitive)),
       beforeRun: false,
       stateNow: async () => bound(await stateNow(), digest((await behind()).states)),
       tool,

@@ -1,5 +1,5 @@
 /** Counts the changes of the schema below; each one is additive: new tables, new indexes, new columns that may be null. */
-export const schemaVersion = 8
+export const schemaVersion = 9
 
 /** The whole store in one place. */
 export const schema = `
@@ -57,10 +57,19 @@ CREATE TABLE IF NOT EXISTS approvals (
   no_until INTEGER,
   answering INTEGER,
   shown INTEGER,
-  call TEXT
+  call TEXT,
+  keeps TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS approvals_by_input ON approvals (input_digest, created_at);
 CREATE INDEX IF NOT EXISTS approvals_by_state ON approvals (state, created_at);
+
+-- Files that a change would have taken away which a person declined: whoever changes them asks. A path that ends in '/' is a whole folder.
+CREATE TABLE IF NOT EXISTS declined (
+  path TEXT NOT NULL,
+  approval TEXT NOT NULL,
+  PRIMARY KEY (path, approval)
+) STRICT;
+CREATE INDEX IF NOT EXISTS declined_by_approval ON declined (approval);
 
 -- Calls that wait for a person, or go on after the answer: from before the question until the end is in the log.
 CREATE TABLE IF NOT EXISTS suspended (
