@@ -75,9 +75,9 @@ export async function consent(ports: Ports, limits: Config['limits'], question: 
     return another ? 'pending' : approval.state
   }
   const state = look()
-  if (approval.state === 'pending') question.options.onApproval?.(asked.id)
+  const patience = approval.state === 'pending' ? question.options.onApproval?.(asked.id) : undefined
   if (state === 'pending') question.callAudit.awaits(asked.id)
-  const answer = state === 'pending' ? await waitFor(ports, limits, question, asked, look) : state
+  const answer = state === 'pending' ? await waitFor(ports, limits, question, asked, look, patience ?? undefined) : state
   if (answer === 'approved') return use(ports, approval, question)
   if (answer === 'denied') throw declined(approval)
   if (answer === 'pending') throw unanswered(approval, question.tool)
@@ -95,8 +95,9 @@ async function waitFor(
   { options, closing }: Question,
   asked: ApprovalHead,
   look: () => ApprovalState,
+  patience: AbortSignal | undefined,
 ): Promise<ApprovalState> {
-  const { signal, patience, approvalWaitMs: wait = limits.approvalWaitMs, answerBy = Number.POSITIVE_INFINITY } = options
+  const { signal, approvalWaitMs: wait = limits.approvalWaitMs, answerBy = Number.POSITIVE_INFINITY } = options
   const longest = wait === Number.POSITIVE_INFINITY ? wait : Math.min(wait, limits.approvalWaitMs)
   const until = Math.min(Date.now() + longest, answerBy, asked.expiresAt)
   // The surface does not wait at all.

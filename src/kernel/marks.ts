@@ -80,16 +80,16 @@ export function openMarks({ policies }: Config, world: WorldPort, declined: Appr
    * be written: the call itself says why.
    */
   const byContent = async (paths: readonly string[], drafts: PlannedWrite['drafts']): Promise<Mark[]> => [
-    ...paths
-      .filter((path) => orElse(false, () => world.mayExecute(path)))
-      .map((path): Mark => ({ path, says: 'can be executed, and is another from now on', asks: 'never' })),
+    ...(await runInSlices(each(paths, byRight))).flat(),
     ...(drafts ? await scriptsIn(drafts) : []),
   ]
+  const byRight = (path: string): Mark[] =>
+    orElse(false, () => world.mayExecute(path))
+      ? [{ path, says: 'can be executed, and is another from now on', asks: 'never' }]
+      : []
   const keptByNo = (path: string): Mark[] => {
-    const no = declined(
-      path,
-      orElse(true, () => world.exists(path)),
-    )
+    const stands = orElse(true, () => world.exists(path))
+    const no = declined(path, stands)
     return no ? [{ path, says: saysNo(no), asks: 'once', no: true }] : []
   }
   const scriptsIn = async (drafts: NonNullable<PlannedWrite['drafts']>): Promise<Mark[]> => {

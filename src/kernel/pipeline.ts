@@ -3,26 +3,26 @@ import { changedLines } from '../text/diff.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import type { CallResult } from '../contracts/gate.ts'
 import { each, runInSlices, runPromptly } from '../text/steps.ts'
-import type { Card, Tool, Touch } from '../contracts/tool.ts'
+import type { Card, Draft, Tool, Touch } from '../contracts/tool.ts'
 import { checkInput, checkOutput } from './check.ts'
 import { consent, JustDone } from './consent.ts'
 import { deadline } from './deadline.ts'
 import { digest } from './digest.ts'
 import { RiskChanged } from './recheck-at-commit.ts'
-import { askedAbout, askedOnce, boundTo, marksAsk, tellMarks, type Mark } from './marks.ts'
+import { askedAbout, askedOnce, boundTo, marksAsk, tellMarks } from './marks.ts'
 import { commitNow, openToolContext, type CommitGuard } from './tool-context.ts'
 import { scrub, redactInput } from './redacted-input.ts'
 import type { CallContext, ProgramContext, KernelContext } from './call-context.ts'
 import { cardBefore } from './program-card.ts'
 import { prepareProgram, riskBefore, scopeOf, stage } from './staging.ts'
 import { statesOf, type States } from './states.ts'
-import { openCallAudit, keyOf } from './call-audit.ts'
+import { CallAudit, keyOf } from './call-audit.ts'
 import { Unanswered } from './question-faults.ts'
 
 /** The one road every act takes. Read it top to bottom; there is no other. */
 export async function perform(kernel: KernelContext, tool: Tool, raw: unknown, call: Call): Promise<CallResult> {
   const { ports, policy } = kernel
-  const callAudit = openCallAudit(ports, tool, raw, call)
+  const callAudit = new CallAudit(ports, tool, raw, call)
   let done = false
   try {
     call.options.signal?.throwIfAborted()
@@ -32,11 +32,13 @@ export async function perform(kernel: KernelContext, tool: Tool, raw: unknown, c
     // 2. policy
     const judgingLinks = ports.world.judgeLinks()
     if (judgingLinks) await judgingLinks
-    const normal = (touch: Touch): Touch => ('path' in touch ? { ...touch, path: ports.world.normal(touch.path) } : touch)
     // Nothing is waited for that is there at once: calls that come together keep their order.
-    const named = runPromptly(each(await tool.touches(input), normal))
-    const touches = named instanceof Promise ? await named : named
-    const judging = runPromptly(policy.authorizeAll(tool, touches))
+    const told = tool.touches(input)
+    const given = told instanceof Promise ? await told : told
+    const normal = (touch: Touch): Touch => ('path' in touch ? { ...touch, path: ports.world.normal(touch.path) } : touch)
+    const naming = given.length > 1 ? runPromptly(each(given, normal)) : given.map(normal)
+    const touches = naming instanceof Promise ? await naming : naming
+    const judging = touches.length > 1 ? runPromptly(policy.authorizeAll(tool, touches)) : policy.authorize(tool, touches)
     if (judging instanceof Promise) await judging
     const redactedInput = redactInput(tool, input)
     const context: CallContext = {
@@ -50,7 +52,7 @@ export async function perform(kernel: KernelContext, tool: Tool, raw: unknown, c
       inputDigest: () => digest(tool.name, redactedInput),
     }
     callAudit.named(context.inputDigest)
-    const program = await prepareProgram(context)
+    const program = tool.program && (await prepareProgram(context))
     for (let round = 1; ; round++) {
       try {
         const performed = await authorizeAndRun(context, program)
@@ -88,18 +90,16 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
   // 3. risk
   const changes = touches.some((touch) => 'path' in touch && touch.access === 'write')
   const { session } = call.caller
-  const failures = (path: string): number => ports.sessions.failures(session, path)
   const floor = program ? riskBefore(program, tool.risk(input)) : tool.risk(input)
-  const mayChange = (mark: Mark): boolean => ports.grants.mayChange(call.caller.session, mark)
-  const asker = { client: call.caller.peer ?? session, signal: call.options.signal }
-  const found = kernel.marks({ session, touches, ...(tool.drafts && { drafts: () => tool.drafts?.(input, asker) ?? [] }) })
+  const drafts = tool.drafts && draftsOf(context, tool.drafts)
+  const found = kernel.marks(drafts ? { session, touches, drafts } : { session, touches })
   const marks = found instanceof Promise ? await found : found
   const risk = policy.risk(
     floor,
     changes && ports.sessions.failing(session) ? touches : [],
-    failures,
+    (path) => ports.sessions.failures(session, path),
     call.options.raisedRisk,
-    marksAsk(marks, mayChange),
+    marksAsk(marks, (mark) => ports.grants.mayChange(session, mark)),
   )
   callAudit.setFacts({ input, redactedInput, touches, marks, risk, changes: changes || risk !== 'R0' || program !== undefined })
   const known = changes ? recall(context) : undefined
@@ -166,6 +166,12 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
   // 9. audit: the end line
   callAudit.end()
   return { callId: call.id, output: withNote(context, output), snapshots: callAudit.snapshots }
+}
+
+/** What the files a call writes will hold, worked out only where it matters. */
+function draftsOf({ input, call }: CallContext, draft: NonNullable<Tool['drafts']>): () => Draft[] | Promise<Draft[]> {
+  const { session, peer } = call.caller
+  return () => draft(input, { client: peer ?? session, signal: call.options.signal })
 }
 
 /** The answer with what the person said when they agreed to it: after a yes as after a no, their words reach the agent. */

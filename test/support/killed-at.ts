@@ -34,3 +34,35 @@ export function killedAt(base: string, project: string, args: string[], moment: 
     env: { NODE_OPTIONS: `--require=${file}`, NODE_NO_WARNINGS: '1', DIE_BEFORE: String(moment), ARMED_BY: armedBy },
   })
 }
+
+/** Loaded before the program: it dies without a word when a temporary file of ours is made, or before or after a file is moved into its place. */
+const dying = `
+const fs = require('node:fs'), later = require('node:fs/promises')
+const [when, name] = process.env.DIE_WHEN.split(' ')
+const die = () => process.kill(process.pid, 'SIGKILL')
+const { openSync, renameSync } = fs, { rename } = later
+const meant = (now, path) => now === when && String(path).endsWith('/' + name)
+fs.openSync = (path, ...more) => {
+  const fd = openSync(path, ...more)
+  if (when === 'made' && /[/][.]handrail-[^/]*[.]tmp$/.test(String(path))) die()
+  return fd
+}
+fs.renameSync = (from, to) => {
+  if (meant('before', to)) die()
+  renameSync(from, to)
+  if (meant('after', to)) die()
+}
+later.rename = async (from, to) => {
+  if (meant('before', to)) die()
+  await rename(from, to)
+  if (meant('after', to)) die()
+}
+require('node:module').syncBuiltinESMExports()
+`
+
+/** The environment of a program that is killed in this moment of a write, however busy the machine is. */
+export function dyingWhen(base: string, when: 'made' | `${'before' | 'after'} ${string}`): Record<string, string> {
+  const file = join(base, 'dying.cjs')
+  writeFileSync(file, dying)
+  return { NODE_OPTIONS: `--require=${file}`, NODE_NO_WARNINGS: '1', DIE_WHEN: when }
+}

@@ -154,8 +154,11 @@ export function openLinkNames(root: Root, rules: PathRules, judges: Pick<PathRul
       }
     },
     judgeSecrets() {
-      const isRecent = performance.now() - judged.at < freshMs || !known.loose.some(({ path }) => isSecretLink(path.split('/')))
-      if (watch.isStill(judged.version) && isRecent) return undefined
+      const isRecent =
+        known.loose.length === 0 ||
+        performance.now() - judged.at < freshMs ||
+        !known.loose.some(({ path }) => isSecretLink(path.split('/')))
+      if (isRecent && watch.isStill(judged.version)) return undefined
       return watch.scan().then(async (links) => {
         const at = performance.now()
         await resolve(links)

@@ -186,29 +186,27 @@ export function createToolCallHandler(
     if (answered && (answered.state.about !== about() || !outstanding.delete(answered.state.nonce))) throw invalidState()
     const attachments: Attachment[] = []
     const answer = wordsOf(answered, 'answer')
-    const tool = gate.tools.find((one) => one.name === name)
     const opened = answered?.state.mode === 'url' && answered.action === 'accept'
     const answerBy = call.answerBy ?? Date.now() + gate.waits.answerWithinMs
-    const patience = new AbortController()
     let rest: (() => void) | undefined
     let question: Elicitation | undefined
     let conversation: Conversation | undefined
     /** A person is needed, and the kernel waits: they are asked at the client, or nobody waits, or it is left to the other places. */
-    const onApproval = (id: string): void => {
+    const onApproval = (id: string): AbortSignal | undefined => {
       rest ??= progress?.wait(waitingForPerson)
       const { form, url } = reachFor(given)
       // One question is one form.
-      if (opened || !(form || url || answered) || (reading.has(id) && !answered)) return
+      if (opened || !(form || url || answered) || (reading.has(id) && !answered)) return undefined
       question =
         answered?.state.approval === undefined ? questionFor(forms.question(id, caller.session), about, given) : undefined
-      if (!question || !call.openForm) return patience.abort()
+      if (!question || !call.openForm) return AbortSignal.abort()
       const until = Math.min(answerBy, Date.now() + gate.waits.approvalWaitMs)
       conversation = converse(call, question, call.openForm, until)
-      onAbort(conversation.over.signal, () => patience.abort())
+      return conversation.over.signal
     }
     try {
-      const mayAsk = tool?.asks && given.form && !answered && gate.accepts(name, input)
-      const asks = mayAsk ? tool.asks?.(input) : undefined
+      const tool = given.form && !answered ? gate.tools.find((one) => one.name === name) : undefined
+      const asks = tool?.asks && gate.accepts(name, input) ? tool.asks(input) : undefined
       // A question nobody would read is not put; the tool says why.
       if (asks !== undefined && asks.length <= longestQuestion) return put(askQuestion(asks, about(), caller.client))
       const next = answered && settle(answered, call.client)
@@ -218,7 +216,6 @@ export function createToolCallHandler(
         onAttachment: (attachment) => void attachments.push(attachment),
         answerBy,
         onApproval,
-        patience: patience.signal,
         ...(progress && { onProgress: progress.step }),
         ...(answer !== undefined && { answer }),
       }
