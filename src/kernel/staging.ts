@@ -1,3 +1,4 @@
+import type { Caller } from '../contracts/call.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import { redactLong } from '../text/redact/long.ts'
 import type { Program, ProgramResult } from '../contracts/stage.ts'
@@ -103,7 +104,11 @@ export async function stage(context: CallContext, programContext: ProgramContext
   let written: readonly Written[] = []
   const evidence: string[] = []
   const run = async (): Promise<Staged> => {
-    staged = await ports.stages.run(program, { ...origin, tool: tool.name, inputDigest: context.inputDigest() }, signal)
+    staged = await ports.stages.run(
+      program,
+      { ...origin, tool: tool.name, inputDigest: context.inputDigest(), asker: askerOf(call.caller) },
+      signal,
+    )
     // Not confined, so it has happened: what it takes to undo it is kept, however it ended.
     if (!staged.ran.confined) written = await ports.world.record(staged.made(), origin)
     return staged
@@ -131,6 +136,11 @@ export async function stage(context: CallContext, programContext: ProgramContext
     progress.stop()
   }
   return answer(context, { ran: staged.ran, committed: written, evidence })
+}
+
+/** Whose the places are that waiting programs take: a process, where it is known, else a name. */
+function askerOf({ surface, client, peer }: Caller): string {
+  return peer ?? `${surface} ${client.replace(/\/[^/]*$/, '')}`
 }
 
 /** What the tool makes of its program, as its contract says. */
@@ -225,7 +235,7 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
           })
       },
     }
-    await staged.mayWait()
+    await staged.mayWait(ports.approvals.makeWay)
     const approval = await consent(ports, config.limits, question)
     callAudit.approved(approval, stateDigest)
     if (risk !== 'R3') ports.grants.letChange(session, askedOnce(marks), approval)

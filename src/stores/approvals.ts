@@ -73,6 +73,8 @@ export interface ApprovalStore {
   about(inputDigest: string, session: string): ApprovalHead | undefined
   /** A no to exactly this call that still holds for this client, whichever of its sessions it was told to. */
   refusal(inputDigest: string, asker: Asker): ApprovalHead | undefined
+  /** This question lapses, so that others have room; false where it does not wait any more. */
+  makeWay(id: string): boolean
   /** A no that keeps this file: a change that would have taken it away was declined, whoever asked for it. */
   declined(path: string, stands: boolean): Declined | undefined
   list(state?: ApprovalState, page?: Page): ApprovalHead[]
@@ -143,6 +145,11 @@ export function openApprovals(db: Database, tell: ApprovalListener): ApprovalSto
     return row
   }
 
+  const tellLapsed = (row: Row): void => {
+    if (row.answering !== null) tell.halfAnswered(fromRow(row))
+    tell.lapsed(fromRow(row), 'room for others')
+  }
+
   /** What was answered long ago, or so often that it is beyond the newest few thousand, goes. */
   const prune = (): void => {
     // A no that still counts stays: no number of other questions makes it go.
@@ -201,8 +208,7 @@ export function openApprovals(db: Database, tell: ApprovalListener): ApprovalSto
         together?.(id)
         return lapsed
       }, true)
-      if (gone && gone.answering !== null) tell.halfAnswered(fromRow(gone))
-      if (gone) tell.lapsed(fromRow(gone), 'room for others')
+      if (gone) tellLapsed(gone)
       return head(id) as ApprovalHead
     },
     get(id) {
@@ -229,6 +235,13 @@ export function openApprovals(db: Database, tell: ApprovalListener): ApprovalSto
         surface,
         nameOf(client),
       ),
+    makeWay(id) {
+      const row = db.get<Row>('SELECT * FROM approvals WHERE id = ?', id)
+      if (!row || db.run(`UPDATE approvals SET state = 'expired' WHERE id = ? AND state = 'pending'`, id) !== 1) return false
+      cards.remove(id)
+      tellLapsed(row)
+      return true
+    },
     declined: declined.newest,
     list(wanted, { limit = mostListed, before } = {}) {
       lapse()
