@@ -1,6 +1,8 @@
 /** How much is kept, as the stores obey it and `docs/reference/kept.md` prints it. */
 export const bounds = {
   approvals: { most: 5_000, days: 90 },
+  /** Paths that one no keeps; where all of them together are many, one more keeps a few. */
+  declined: { each: 1_000, many: 20_000, few: 16 },
   cards: { most: 500, bytes: 134_217_728 },
   evidence: { most: 2_000, days: 90, bytes: 1_073_741_824 },
   /** Places of dropped states in a file's timeline: those in the middle of one session's writes first, then any. */
@@ -83,6 +85,13 @@ export const kept: readonly KeptRow[] = [
     kind: 'database',
     bound: `waiting: 500, of one session 100; answered or lapsed: ${whole(bounds.approvals.most)}, ${bounds.approvals.days} days`,
     after: 'No more are asked, or one of whoever has most waiting lapses. Of the answered the oldest go.',
+  },
+  {
+    what: 'Files that a no keeps',
+    tables: ['declined'],
+    kind: 'database',
+    bound: `${whole(bounds.declined.each)} of one no, ${bounds.declined.few} once there are ${whole(bounds.declined.many)} in all`,
+    after: 'Of more files their folders are kept. Gone when the no is over or taken back.',
   },
   {
     what: 'Calls that wait for a person',

@@ -72,7 +72,7 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
       hint: `Toolsets: ${[...new Set(tools.map((tool) => tool.toolset))].join(', ')}. \`handrail tools\` lists the tools.`,
     })
   const offered = tools.filter((tool) => tool.audience === 'agent' && policy.offers(tool))
-  const marksNow = openMarks(config, ports.world)
+  const marksNow = openMarks(config, ports.world, ports.approvals.declined)
   const marks = marksInOrder(marksNow, traffic.judged)
   const kernel: KernelContext = {
     ports,

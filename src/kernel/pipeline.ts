@@ -9,7 +9,7 @@ import { consent, JustDone } from './consent.ts'
 import { deadline } from './deadline.ts'
 import { digest } from './digest.ts'
 import { RiskChanged } from './recheck-at-commit.ts'
-import { askedAbout, askedOnce, marksAsk, reasons, tellMarks } from './marks.ts'
+import { askedAbout, askedOnce, boundTo, marksAsk, tellMarks } from './marks.ts'
 import { commitNow, openToolContext, type CommitGuard } from './tool-context.ts'
 import { scrub, redactInput } from './redacted-input.ts'
 import type { CallContext, ProgramContext, KernelContext } from './call-context.ts'
@@ -118,7 +118,7 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
     if (program) program.seen = await ports.world.fingerprint(scopeOf(program), call.options.signal)
     const state = await stateOf()
     // A yes to a change is none to what else the change has come to be by the time it is made.
-    const bound = (on: string): string => digest(on, program?.seen ?? null, reasons(marks))
+    const bound = (on: string): string => digest(on, program?.seen ?? null, boundTo(marks))
     const stateDigest = bound(state)
     const card = async (): Promise<Card> => {
       const made = await tool.card(input)
@@ -140,6 +140,7 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
       callAudit,
       closing: kernel.closing,
       sensitive,
+      keeps: sensitive,
       beforeRun: program !== undefined,
       ...(!program && { stateNow: async () => bound(await stateOf()) }),
     }

@@ -63,10 +63,19 @@ CREATE TABLE IF NOT EXISTS approvals (
   no_until INTEGER,
   answering INTEGER,
   shown INTEGER,
-  call TEXT
+  call TEXT,
+  keeps TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS approvals_by_input ON approvals (input_digest, created_at);
 CREATE INDEX IF NOT EXISTS approvals_by_state ON approvals (state, created_at);
+
+-- Files that a change would have taken away which a person declined: whoever changes them asks. A path that ends in '/' is a whole folder.
+CREATE TABLE IF NOT EXISTS declined (
+  path TEXT NOT NULL,
+  approval TEXT NOT NULL,
+  PRIMARY KEY (path, approval)
+) STRICT;
+CREATE INDEX IF NOT EXISTS declined_by_approval ON declined (approval);
 
 -- Calls that wait for a person, or go on after the answer: from before the question until the end is in the log.
 CREATE TABLE IF NOT EXISTS suspended (
