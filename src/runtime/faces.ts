@@ -86,7 +86,7 @@ function asAgent(caller: Caller): AgentCaller {
 /** What the person holds. */
 export function operatorOf(behind: Behind, close: () => Promise<void>): Operator {
   const { place, stores, machine, inForce, call, approvals, grants, forms, recover } = behind
-  const { state, projectLock, db, audit, contents, snapshots, sessions, credentials } = stores
+  const { state, projectLock, db, audit, contents, snapshots, sessions, credentials, servedPages } = stores
   const { now } = inForce
   const gate = gateTo(behind)
   const gates = new Map<Profile, AgentGate>()
@@ -153,6 +153,7 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
     },
     snapshots: snapshots.list,
     ...credentials,
+    servedPages,
     close,
   }
 }

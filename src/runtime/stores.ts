@@ -16,6 +16,7 @@ import { openJournal } from '../stores/journal.ts'
 import { openPins } from '../stores/pins.ts'
 import { tellHalfAnswer } from '../stores/recovery.ts'
 import { schema, schemaVersion } from '../stores/schema.ts'
+import { openServedPages } from '../stores/served-pages.ts'
 import { openSessions } from '../stores/sessions.ts'
 import { openSnapshots } from '../stores/snapshots.ts'
 import { openSuspended } from '../stores/suspended.ts'
@@ -99,5 +100,6 @@ export function openStores(
     evidence: keep(openEvidence(state)),
     pins: openPins(db, projectLock),
     credentials: openCredentials(state),
+    servedPages: openServedPages(state),
   }
 }
