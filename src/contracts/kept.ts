@@ -199,6 +199,13 @@ export const kept: readonly KeptRow[] = [
     after: 'Gone at the next sign-in after it.',
   },
   {
+    what: 'Where its page is served',
+    files: ['serving/*'],
+    kind: 'other',
+    bound: 'the servers that run',
+    after: 'Gone with the server; what a killed one left goes when the next one starts, or is looked for.',
+  },
+  {
     what: 'Locks',
     files: ['locks/project.db', 'locks/audit.db', 'locks/opening.db'],
     kind: 'other',

@@ -88,7 +88,7 @@ function asAgent(caller: Caller): AgentCaller {
 /** What the person holds. */
 export function operatorOf(behind: Behind, close: () => Promise<void>): Operator {
   const { place, stores, machine, inForce, call, approvals, grants, forms, recover } = behind
-  const { state, projectLock, db, audit, contents, snapshots, sessions, credentials } = stores
+  const { state, projectLock, db, audit, contents, snapshots, sessions, credentials, servedPages } = stores
   const { now } = inForce
   const gate = gateTo(behind)
   const gates = new Map<Profile, AgentGate>()
@@ -158,6 +158,7 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
     },
     snapshots: (limit, prefix) => snapshots.list(limit, prefix),
     ...credentials,
+    servedPages,
     close,
   }
 }

@@ -18,6 +18,7 @@ import { openPins } from '../stores/pins.ts'
 import { tellHalfAnswer } from '../stores/recovery.ts'
 import { schema, schemaVersion } from '../stores/schema.ts'
 import { openRootNames } from '../stores/roots.ts'
+import { openServedPages } from '../stores/served-pages.ts'
 import { openSessions } from '../stores/sessions.ts'
 import { openSnapshots } from '../stores/snapshots.ts'
 import { openSuspended } from '../stores/suspended.ts'
@@ -114,5 +115,6 @@ export function openStores(
     evidence: keep(openEvidence(state)),
     pins: openPins(db, projectLock),
     credentials: openCredentials(state),
+    servedPages: openServedPages(state),
   }
 }
