@@ -26,6 +26,7 @@ export interface Behind {
   grants: Operator['grants']
   forms: ClientForms
   recover: () => Promise<void>
+  runs: Operator['runs']
   /** What the callers of a profile go by, and how they call. */
   under: (profile: Profile) => Pick<Behind, 'inForce' | 'call'>
 }
@@ -130,6 +131,7 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
     notes: sessions.notes,
     approvals,
     grants,
+    runs: behind.runs,
     pruning: openPruning({
       state,
       contents,

@@ -21,6 +21,7 @@ import { openMachine } from './machine.ts'
 import { openPlace, type Place } from './place.ts'
 import { underProfile } from './profile.ts'
 import { openReach } from './reach.ts'
+import { openRuns } from './runs.ts'
 import { loadSettings, type LoadedSettings } from './settings.ts'
 import { settle } from './settled.ts'
 import { openStores } from './stores.ts'
@@ -81,7 +82,13 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       isSecretByContent: (path) => isSecretByContent(inForce.now().files, path),
     },
   })
-  const lasting = { stores, machine, grants: grants.kernel, recover: recovery.again, toolsets }
+  const runs = openRuns({
+    stores,
+    gate: () => operator.gate,
+    settings: () => inForce.now().settings,
+    untightened: options.untightened === true,
+  })
+  const lasting = { stores, machine, grants: grants.kernel, recover: recovery.again, runs, toolsets }
   const openIt = (): InForce =>
     openInForce({
       openReach: (given) => openReach(place, given, machine),
@@ -120,7 +127,10 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       .now()
       .listed()
       .some((tool) => tool.program)
-  const probing = setTimeout(() => void (runsPrograms() && stages().confinement()), probeAfterMs).unref()
+  const probing = setTimeout(() => {
+    if (runsPrograms()) void stages().confinement()
+    if (options.live) runs.watch()
+  }, probeAfterMs).unref()
   keep({ close: () => clearTimeout(probing) })
   // A lapse is found by looking, and its stage takes room until then.
   const lapsing = setInterval(() => {
@@ -129,6 +139,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
   }, lapseEveryMs).unref()
   keep({ close: () => clearInterval(lapsing) })
   keep(machine.traffic)
+  keep(runs)
 
   const approvals = decisions({
     approvals: stores.approvals,
@@ -141,7 +152,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       live.lookAgain()
       return one.during(({ kernel }) => kernel.call(name, input, caller, how))
     }, sessions)
-  return operatorOf(
+  const operator: Operator = operatorOf(
     {
       place,
       stores,
@@ -153,6 +164,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       grants: grants.person,
       forms: openClientForms({ policies: () => config().policies, approvals, audit }),
       recover: recovery.again,
+      runs: runs.desk,
       under(profile) {
         const one = openIt()
         one.change(underProfile(settings, profile))
@@ -162,4 +174,5 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     },
     close,
   )
+  return operator
 }

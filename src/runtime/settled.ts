@@ -8,6 +8,7 @@ import { redact } from '../text/redact/redact.ts'
 import type { Uses } from '../toolsets/index.ts'
 import { usefulIn } from '../toolsets/useful.ts'
 import type { Machine } from './machine.ts'
+import type { Runs } from './runs.ts'
 import type { Reach } from './reach.ts'
 import type { LoadedSettings } from './settings.ts'
 import type { Stores } from './stores.ts'
@@ -20,6 +21,7 @@ export interface Lasting {
   machine: Machine
   grants: GrantPort
   recover: () => Promise<void>
+  runs: Pick<Runs, 'desk'>
   toolsets: (use: Uses) => Tool[]
 }
 
@@ -33,7 +35,11 @@ export interface Settled {
   listed(): readonly Tool[]
 }
 
-export function settle({ stores, machine, grants, recover, toolsets }: Lasting, reach: Reach, settings: LoadedSettings): Settled {
+export function settle(
+  { stores, machine, grants, recover, runs, toolsets }: Lasting,
+  reach: Reach,
+  settings: LoadedSettings,
+): Settled {
   const { config } = settings
   const { limits } = config
   const { root, rules, stages } = reach
@@ -69,6 +75,7 @@ export function settle({ stores, machine, grants, recover, toolsets }: Lasting, 
     },
     shell: { files, commandTimeoutMs: limits.commandTimeoutMs },
     skills: { files, diffs, programs: machine.programs, python: machine.python, environment: machine.environment },
+    runs,
   })
   const ports: Ports = {
     audit,

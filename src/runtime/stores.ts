@@ -7,6 +7,7 @@ import { pathRules } from '../host/paths.ts'
 import type { Root } from '../host/walk.ts'
 import { endSuspended } from '../kernel/suspended-calls.ts'
 import { openApprovals } from '../stores/approvals.ts'
+import { openArtifacts } from '../stores/artifacts.ts'
 import { openAudit } from '../stores/audit.ts'
 import { openCredentials } from '../stores/credentials.ts'
 import { openEvidence } from '../stores/evidence.ts'
@@ -15,6 +16,7 @@ import { openIdempotency } from '../stores/idempotency.ts'
 import { openJournal } from '../stores/journal.ts'
 import { openPins } from '../stores/pins.ts'
 import { tellHalfAnswer } from '../stores/recovery.ts'
+import { openRuns } from '../stores/runs.ts'
 import { schema, schemaVersion } from '../stores/schema.ts'
 import { openSessions } from '../stores/sessions.ts'
 import { openSnapshots } from '../stores/snapshots.ts'
@@ -97,6 +99,8 @@ export function openStores(
       onDropped: (call) => idempotency.forget(call),
     }),
     evidence: keep(openEvidence(state)),
+    runs: openRuns(db),
+    artifacts: openArtifacts(state),
     pins: openPins(db, projectLock),
     credentials: openCredentials(state),
   }

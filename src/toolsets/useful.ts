@@ -22,6 +22,8 @@ export function usefulIn(files: Files, config: Config): (tool: Tool) => boolean 
     (there('scene') && there('background'))
   const uses: Record<string, () => boolean> = {
     webgal: isGame,
+    // Runs use it; a model is better off with one file at a time and its diff.
+    replace_in_files: () => false,
     python_run: () => scripts.some(there),
     script_run: () => scripts.some(there),
     agent_run: () => there('sandbox/workspaces'),

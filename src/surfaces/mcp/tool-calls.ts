@@ -21,7 +21,7 @@ import {
   type Elicitation,
   type ElicitationSupport,
 } from './elicitation.ts'
-import { mcp } from './dialect.ts'
+import { failureOf, mcp } from './dialect.ts'
 import type { Progress } from './progress.ts'
 
 /** Where a connection's calls come from. The session is opened with its first call. */
@@ -234,7 +234,7 @@ export function createToolCallHandler(
       if (isPending && question?.state.approval === id && !call.openForm) return put(question as Elicitation)
       if (fault.reason === 'internal') logFault('handrail:', fault.cause ?? fault)
       const wavedAway = conversation?.wavedAway || (answered?.state.approval !== undefined && answered.action !== 'none')
-      return { result: mcp.failure(isPending && wavedAway ? unansweredForm(fault) : fault, namesIn(mcp)) }
+      return { result: failureOf(tool, isPending && wavedAway ? unansweredForm(fault) : fault, namesIn(mcp)) }
     } finally {
       rest?.()
       conversation?.leave()
