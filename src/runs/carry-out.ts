@@ -42,7 +42,8 @@ export async function carryOut(
   const known = new Map(journalled.map((one) => [keyOf(one.step, one.item), one]))
   const scope: { inputs: unknown; steps: Record<string, unknown> } = { inputs, steps: {} }
   let done = journalled.filter(({ state }) => state !== 'begun').length
-  let total = totalSteps({ template, inputs })
+  const sizes = sizesOf({ template, inputs })
+  let total = sum(sizes)
   let room = mostOfRun
   let lasting: { total: number; succeeded: number; failed: number } | undefined
 
@@ -82,7 +83,7 @@ export async function carryOut(
   }
 
   try {
-    for (const step of template.steps) {
+    for (const [place, step] of template.steps.entries()) {
       if (step.each === undefined) {
         const end = await doOne(step, undefined, scope)
         if (end.state !== 'done') throw stepFailed(step, end.error)
@@ -90,7 +91,8 @@ export async function carryOut(
         continue
       }
       const list = listAt(scope, step, template.limits?.maxItems)
-      total = Math.max(total, done + list.length)
+      sizes[place] = list.length
+      total = sum(sizes)
       const ends: JournalledStep[] = []
       for (const [index, item] of list.entries()) ends.push(await doOne(step, index, { ...scope, item, index }))
       const succeeded = ends.filter(({ state }) => state === 'done').length
@@ -125,12 +127,17 @@ export async function carryOut(
 const endsRun = new Set(['needs-approval', 'declined', 'disabled', 'unknown-tool', 'read-only', 'unauthorized'])
 
 /** So many as can be told before anything is done. */
-export function totalSteps({ template, inputs }: RunBody): number {
-  return template.steps.reduce((sum, { each }) => {
+export const totalSteps = (body: RunBody): number => sum(sizesOf(body))
+
+/** Calls of each step; one where it is not known yet. */
+function sizesOf({ template, inputs }: RunBody): number[] {
+  return template.steps.map(({ each }) => {
     const list = each === undefined ? undefined : at({ inputs }, each)
-    return sum + (each === undefined ? 1 : Array.isArray(list) ? list.length : 1)
-  }, 0)
+    return Array.isArray(list) ? list.length : 1
+  })
 }
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0)
 
 export const errorOf = (fault: Fault): RunError => runErrorOf(fault, (tool) => tool)
 
