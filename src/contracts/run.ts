@@ -174,6 +174,8 @@ export type UnknownStep = 'again' | 'done'
 
 /** Runs as tools and the command line know them. */
 export interface RunDesk {
+  /** From now on this process carries out what is in the queue, whoever handed it in, and what dead processes left. */
+  work(): void
   submit(given: Submission, origin: RunOrigin): Promise<Submitted>
   get(runId: string): Promise<RunView>
   list(wanted: {

@@ -65,8 +65,17 @@ function wrongResult({ steps, result }: Template): string[] {
   })
 }
 
+/** A template that hands in runs would be a cycle that no order of steps shows. */
+const ofRuns =
+  /^(run_task_template|(get|list|cancel)_task_runs?|list_task_templates|get_artifact|get_runtime_profile|subscribe_task_run_events)$/
+
 function unknownTools({ steps }: Template, offers: ((tool: string) => boolean) | undefined): string[] {
-  if (!offers) return []
+  const nested = steps.filter(({ tool }) => ofRuns.test(tool)).map(({ id, tool }) => `step ${id}: a run cannot call ${tool}`)
+  if (!offers) return nested
+  return nested.concat(unoffered(steps, offers))
+}
+
+function unoffered(steps: Template['steps'], offers: (tool: string) => boolean): string[] {
   return steps.filter(({ tool }) => !offers(tool)).map(({ id, tool }) => `step ${id}: there is no tool ${tool} here`)
 }
 

@@ -99,8 +99,8 @@ export function openDesk(ports: RunPorts, engine: Engine, shelf: Shelf): RunDesk
       if (ended?.done) return { success: true }
       return { success: false, reason: `The run has its end already: ${ended?.run.status ?? 'gone'}` }
     },
+    work: engine.work,
     async wait(id, { signal, onProgress } = {}) {
-      engine.wake()
       for await (const _ of events.follow(id, signal)) {
         const run = await found(id)
         if (isTerminal(run.status)) return view(run)

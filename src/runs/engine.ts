@@ -15,8 +15,10 @@ const mostDeaths = 5
 const graceMs = 5_000
 
 export interface Engine {
-  /** There may be something to do. */
+  /** This process has handed something in, and carries that out. */
   wake(): void
+  /** It carries out whatever is in the queue, from now on: for processes that stay. */
+  work(): void
   /** Ends a run, wherever it is carried out. Undefined where there is none. */
   cancel(id: string, by: string): Promise<{ run: RunRecord; done: boolean } | undefined>
   close(): Promise<void>
@@ -28,14 +30,24 @@ export function openEngine(ports: RunPorts): Engine {
   const live = new Map<string, LiveRun>()
   const runner = openRunner(ports)
   let closed = false
+  /** Whose runs are claimed; nobody's authority is empty. */
+  let claimer = { ...worker, authority: '' }
+  let stopListening: (() => void) | undefined
+  let tidying: NodeJS.Timeout | undefined
   let turning: Promise<void> | undefined
   let again = false
   let dead: NodeJS.Timeout | undefined
   const tell = (entry: AuditEntry): void => tellLog(log, entry)
 
   const wake = (): void => {
+    if (closed) return
+    begin()
     again = true
-    turning ??= turn().finally(() => (turning = undefined))
+    turning ??= turn().finally(() => {
+      turning = undefined
+      // What came while the last turn was being put away.
+      if (again) wake()
+    })
   }
   const turn = async (): Promise<void> => {
     while (again && !closed) {
@@ -43,7 +55,7 @@ export function openEngine(ports: RunPorts): Engine {
       try {
         // Those that were cancelled and still end what they began take room here, though none in the queue.
         while (!closed && [...live.values()].filter((one) => !one.parked).length < limits().maxConcurrentRuns) {
-          const run = await store.claim(worker, limits().maxConcurrentRuns)
+          const run = await store.claim(claimer, limits().maxConcurrentRuns)
           if (!run) break
           start(run)
         }
@@ -75,27 +87,35 @@ export function openEngine(ports: RunPorts): Engine {
   const wakeParked = (): void => {
     for (const one of live.values()) one.slotFreed?.()
   }
-  const stopListening = log.subscribe(
-    { events: (event) => event.startsWith('run.'), onLost: wake, onEnd: () => void (closed = true) },
-    (lines) => {
-      for (const { run, event, details } of lines) {
-        if (event !== 'run.ended' || run === undefined) continue
-        if ((details as { status?: string }).status === 'canceled') live.get(run)?.stop.abort(canceled('another process'))
+  const begin = (): void => {
+    if (stopListening) return
+    stopListening = log.subscribe(
+      { events: (event) => event.startsWith('run.'), onLost: wake, onEnd: () => void (closed = true) },
+      (lines) => {
+        for (const { run, event, details } of lines) {
+          const isCanceled = event === 'run.ended' && (details as { status?: string }).status === 'canceled'
+          if (isCanceled && run !== undefined) live.get(run)?.stop.abort(canceled('another process'))
+        }
+        if (lines.length === 0) return
         wakeParked()
-      }
-      if (lines.length > 0) wake()
-    },
-  )
+        wake()
+      },
+    )
+  }
   const tidy = async (): Promise<void> => {
     for (const id of await store.purge()) await artifacts.remove(id)
     for (const run of await store.abandon(worker, limits().runTtlMs, abandoned()))
       tell({ event: 'run.ended', run: run.id, details: { status: run.status } })
   }
-  const tidying = setInterval(() => void tidy().catch(complain), tidyMs).unref()
-  void tidy().catch(complain)
 
   return {
     wake,
+    work() {
+      claimer = worker
+      wake()
+      tidying ??= setInterval(() => void tidy().catch(complain), tidyMs).unref()
+      void tidy().catch(complain)
+    },
     async cancel(id, by) {
       const fault = canceled(by)
       const ended = await store.cancel(id, errorOf(fault))
@@ -109,7 +129,7 @@ export function openEngine(ports: RunPorts): Engine {
       closed = true
       clearTimeout(dead)
       clearInterval(tidying)
-      stopListening()
+      stopListening?.()
       const all = [...live.values()]
       for (const one of all) if (one.mayStop !== false) one.stop.abort(closing())
       // What may not be done twice is let finish, so that nobody has to ask whether it was.

@@ -130,8 +130,9 @@ export function openRunner(ports: RunPorts): Runner {
     let told = 0
     return {
       async call(step, input, { id: call, place }, signal) {
-        const repeat = mayRepeat(step, input)
-        live.mayStop = repeat
+        // One that hands in another would never come to an end.
+        if (toolOf(step.tool)?.toolset === 'runs') throw nested(step)
+        live.mayStop = mayRepeat(step, input)
         try {
           const given = withKey(step, input, `${id}:${place}`)
           return (await ports.gate.call(step.tool, given, caller, { id: call, signal, patience })).output
@@ -224,6 +225,12 @@ function summaryOf(result: unknown, { id, bytes }: { id: string; bytes: number }
 
 function leftOut(value: unknown): unknown {
   return Array.isArray(value) ? { leftOut: true, items: value.length } : { leftOut: true }
+}
+
+function nested({ id, tool }: TemplateStep): Fault {
+  return new Fault('disabled', `Step ${id} calls ${tool}: a run cannot hand in, cancel or look at runs`, {
+    hint: 'Put the steps of both into one template.',
+  })
 }
 
 function tooLate(ms: number): Fault {

@@ -67,11 +67,12 @@ export function gateTo({ stores: { audit, sessions, snapshots }, inForce: { now 
       ),
     onNews: (listener) =>
       audit.subscribe(
-        { events: (event) => event !== 'call.read', onLost: () => listener({ log: true, snapshots: true }) },
+        { events: (event) => event !== 'call.read', onLost: () => listener({ log: true, snapshots: true, runs: [] }) },
         (lines) =>
           listener({
             log: lines.length > 0,
             snapshots: lines.some(({ snapshots: made, event }) => made?.length || event === 'state.imported'),
+            runs: lines.flatMap(({ run }) => run ?? []),
           }),
       ),
     lastLine: () => audit.head().seq,

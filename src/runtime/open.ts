@@ -87,6 +87,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     gate: () => operator.gate,
     settings: () => inForce.now().settings,
     untightened: options.untightened === true,
+    environment: place.environment,
   })
   const lasting = { stores, machine, grants: grants.kernel, recover: recovery.again, runs, toolsets }
   const openIt = (): InForce =>

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { dirname, join } from 'node:path'
 import type { AgentGate } from '../contracts/gate.ts'
 import type { RunDesk } from '../contracts/run.ts'
 import { ownName } from '../host/running.ts'
-import { openTemplateFiles } from '../host/template-files.ts'
+import { openTemplateFiles, templatesFolder } from '../host/template-files.ts'
 import { awaitDecision } from '../kernel/await-decision.ts'
 import { digest } from '../kernel/digest.ts'
 import type { RunPorts } from '../runs/ports.ts'
@@ -23,6 +22,7 @@ export function openRuns(parts: {
   gate: () => AgentGate
   settings: () => LoadedSettings
   untightened: boolean
+  environment: Record<string, string | undefined>
 }): Runs {
   const { stores, settings } = parts
   const { audit, approvals } = stores
@@ -32,9 +32,7 @@ export function openRuns(parts: {
 
   const open = async (): Promise<{ desk: RunDesk; close(): Promise<void> }> => {
     const { openRunsOn } = await import('../runs/open.ts')
-    stopWatching?.()
-    const [user = ''] = settings().files
-    return openRunsOn(portsOf(), openTemplateFiles(join(dirname(user), 'templates')))
+    return openRunsOn(portsOf(), openTemplateFiles(templatesFolder(parts.environment)))
   }
   const portsOf = (): RunPorts => ({
     store: stores.runs,
@@ -54,15 +52,19 @@ export function openRuns(parts: {
     },
     limits: () => settings().config.limits,
   })
+  const work = (): void => {
+    stopWatching?.()
+    void opened().then(({ desk }) => desk.work(), complain)
+  }
   const opened = (): Promise<{ desk: RunDesk; close(): Promise<void> }> => (opening ??= open())
   return {
     desk: async () => (await opened()).desk,
     watch() {
-      if (closed || opening) return
+      if (closed) return
       stopWatching = audit.subscribe({ events: (event) => event === 'run.queued' || event === 'run.started' }, (lines) => {
-        if (lines.length > 0) void opened()
+        if (lines.length > 0) work()
       })
-      if (stores.db.get(`SELECT 1 FROM runs WHERE status IN ('queued', 'running') LIMIT 1`) !== undefined) void opened()
+      if (stores.db.get(`SELECT 1 FROM runs WHERE status IN ('queued', 'running') LIMIT 1`) !== undefined) work()
     },
     async close() {
       closed = true
@@ -70,6 +72,10 @@ export function openRuns(parts: {
       await (await opening)?.close()
     },
   }
+}
+
+function complain(fault: unknown): void {
+  console.error('handrail: runs cannot be carried out here:', fault)
 }
 
 /**

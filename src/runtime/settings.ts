@@ -28,6 +28,8 @@ export interface LoadedSettings {
   trust: TrustStore
   /** Paths may be written absolute, too, below the project. */
   absolutePaths?: boolean
+  /** They are those of a profile, narrower than what the project's own runs are carried out under. */
+  profiled?: true
 }
 
 /**

@@ -1,3 +1,4 @@
+import { Fault } from '../contracts/faults/fault.ts'
 import type { Tool } from '../contracts/tool.ts'
 import { openFiles, type Files } from '../host/files.ts'
 import { pathStatesBelow } from '../host/path-state.ts'
@@ -75,7 +76,8 @@ export function settle(
     },
     shell: { files, commandTimeoutMs: limits.commandTimeoutMs },
     skills: { files, diffs, programs: machine.programs, python: machine.python, environment: machine.environment },
-    runs,
+    // A run's steps go through the project's own gate, which may let more through than a profile does.
+    runs: settings.profiled ? notUnderProfile : runs,
   })
   const ports: Ports = {
     audit,
@@ -100,6 +102,12 @@ export function settle(
   }
   const kernel = openKernel(tools, config, ports, machine.traffic)
   return { settings, reach, files, search, kernel, listed }
+}
+
+const notUnderProfile: Pick<Runs, 'desk'> = {
+  async desk() {
+    throw new Fault('unsupported', 'Runs cannot be handed in over this surface', { hint: 'Make the calls one by one.' })
+  },
 }
 
 function factsFrom({ config, project }: LoadedSettings, root: string): Uses['session']['facts'] {

@@ -60,7 +60,9 @@ test('a hundred at once: accepted, carried out in order, none lost although the 
   expect(all.map(({ status }) => status).filter((status) => status !== 'succeeded')).toEqual([])
   expect(total).toBeGreaterThanOrEqual(accepted.length)
   const began = world.runtime.audit.last(10_000, ({ event }) => event === 'run.queued' || event === 'run.started')
-  const order = (event: string): string[] => [...new Set(began.filter((line) => line.event === event).map(({ run }) => String(run)))]
+  const order = (event: string): string[] => [
+    ...new Set(began.filter((line) => line.event === event).map(({ run }) => String(run))),
+  ]
   const queued = order('run.queued')
   const started = order('run.started').filter((run) => queued.includes(run))
   // Five are begun together; beyond that nobody overtakes.

@@ -88,4 +88,8 @@ export const handIn = (
 ): Promise<Handed & Partial<RunView>> => world.call('run_task_template', { templateId, inputs, options })
 
 /** The run at its end. */
-export const ended = async (world: World, runId: string): Promise<RunView> => (await world.runtime.runs()).wait(runId)
+export async function ended(world: World, runId: string): Promise<RunView> {
+  const desk = await world.runtime.runs()
+  desk.work()
+  return desk.wait(runId)
+}
