@@ -3,8 +3,8 @@ import { asFault, Fault } from '../contracts/faults/fault.ts'
 import type { JournalledStep, NewStep, RunBody } from '../contracts/run-ports.ts'
 import type { RunError } from '../contracts/run.ts'
 import type { TemplateStep } from '../contracts/template.ts'
-import { validatorOf } from '../text/validator.ts'
 import { at, fillIn, isLarger, type Scope } from './expressions.ts'
+import { validatorFor } from './schemas.ts'
 
 /** What one step may answer, and all of them together: it is kept with the run, and in memory while that runs. */
 const mostOfStep = 8_388_608
@@ -14,8 +14,16 @@ const mostOfRun = 67_108_864
 export type Begun = 'never' | 'unknown'
 
 export interface StepPorts {
-  /** Makes the call; throws `needs-approval` at once where a person must be asked. */
-  call(step: TemplateStep, input: unknown, as: { id: string; place: string }, signal: AbortSignal): Promise<unknown>
+  /**
+   * Makes the call; throws `needs-approval` at once where a person must be asked. Its id is another one where it went on with a call that
+   * waited for a person.
+   */
+  call(
+    step: TemplateStep,
+    input: unknown,
+    as: { id: string; place: string },
+    signal: AbortSignal,
+  ): Promise<{ output: unknown; callId: string }>
   /** Whether the call may be made again where nobody knows if it was carried out. */
   mayRepeat(step: TemplateStep, input: unknown): boolean
   begun(call: string): Begun
@@ -58,27 +66,27 @@ export async function carryOut(
     if (!before && !ports.mayRepeat(step, input)) await ports.journal({ ...place, state: 'begun', call }, done, total)
     const end = await settle(step, input, { id: call, place: keyOf(step.id, item) })
     done++
-    await ports.journal({ ...place, call, ...end }, done, total)
-    return { ...place, call, ...end, at: Date.now() }
+    await ports.journal({ ...place, ...end }, done, total)
+    return { ...place, ...end, at: Date.now() }
   }
   /** The answer, or why there is none; what ends the whole run is thrown. */
   const settle = async (
     step: TemplateStep,
     input: unknown,
     call: { id: string; place: string },
-  ): Promise<Pick<NewStep, 'state' | 'output' | 'error'>> => {
+  ): Promise<Omit<NewStep, 'step' | 'item'>> => {
     const limit = AbortSignal.any([signal, ...(step.timeoutMs === undefined ? [] : [AbortSignal.timeout(step.timeoutMs)])])
     try {
-      const output = await ports.call(step, input, call, limit)
+      const { output, callId } = await ports.call(step, input, call, limit)
       if (isLarger(output, Math.min(mostOfStep, room))) throw tooMuch()
       room -= JSON.stringify(output)?.length ?? 0
       if (step.check !== undefined && at(output as Scope, step.check) !== true) throw notPassed(step.check)
-      return { state: 'done', output }
+      return { state: 'done', output, call: callId }
     } catch (thrown) {
       if (signal.aborted) throw signal.reason
       const fault = limit.aborted ? tooLong(step) : asFault(thrown)
       if (endsRun.has(fault.reason)) throw fault
-      return { state: 'failed', error: errorOf(fault) }
+      return { state: 'failed', error: errorOf(fault), call: call.id }
     }
   }
 
@@ -200,7 +208,7 @@ function notPassed(check: string): Fault {
 }
 
 function checkResult(schema: object, result: unknown): void {
-  const validate = validatorOf(schema)
+  const validate = validatorFor(schema)
   if (validate(result)) return
   const fields = (validate.errors ?? [])
     .slice(0, 10)

@@ -1,6 +1,7 @@
 import { Template, type TemplateStep } from '../contracts/template.ts'
 import { validatorOf } from '../text/validator.ts'
 import { isPath, pathsIn } from './expressions.ts'
+import { validatorFor } from './schemas.ts'
 
 /**
  * Everything that is wrong with a template, each in one sentence; nothing where it can be used. `offers` says which tools there are, where
@@ -20,7 +21,7 @@ export function wrongWith(given: unknown, offers?: (tool: string) => boolean): s
 function wrongSchemas(template: Template): string[] {
   return (['inputs', 'results'] as const).flatMap((which) => {
     try {
-      validatorOf(template[which])
+      validatorFor(template[which])
       return []
     } catch (cause) {
       return [`${which} is no JSON Schema that can be used: ${(cause as Error).message.slice(0, 200)}`]

@@ -13,7 +13,6 @@ import {
   type Submitted,
 } from '../contracts/run.ts'
 import type { Template } from '../contracts/template.ts'
-import { validatorOf } from '../text/validator.ts'
 import { chunkOf } from './artifact-chunk.ts'
 import { totalSteps } from './carry-out.ts'
 import type { Engine } from './engine.ts'
@@ -21,6 +20,7 @@ import { openEvents } from './events.ts'
 import { at, isLarger } from './expressions.ts'
 import { tellLog, type RunPorts } from './ports.ts'
 import { behindOf } from './retry.ts'
+import { validatorFor } from './schemas.ts'
 import type { Shelf } from './shelf.ts'
 import { levelOf, trustOf } from './trust.ts'
 
@@ -230,7 +230,7 @@ function timeoutFor({ timeoutMs, mode }: Submission, { limits }: Template): numb
 }
 
 function inputsFor(template: Template, { inputs = {} }: Submission): Record<string, unknown> {
-  const validate = validatorOf(template.inputs)
+  const validate = validatorFor(template.inputs)
   const wrong = (fields: { field: string; problem: string }[]): Fault =>
     new Fault(
       'bad-input',

@@ -131,7 +131,10 @@ export function openEngine(ports: RunPorts): Engine {
       clearInterval(tidying)
       stopListening?.()
       const all = [...live.values()]
-      for (const one of all) if (one.mayStop !== false) one.stop.abort(closing())
+      for (const one of all) {
+        one.closing = true
+        if (one.mayStop !== false) one.stop.abort(closing())
+      }
       // What may not be done twice is let finish, so that nobody has to ask whether it was.
       const late = setTimeout(() => all.forEach((one) => one.stop.abort(closing())), graceMs)
       await Promise.all([turning, ...all.map((one) => one.done)])

@@ -22,6 +22,8 @@ export interface LiveRun {
   parked: boolean
   /** Set while a step is under way that may not be done twice. */
   mayStop?: boolean
+  /** It is put down after the step that is under way. */
+  closing?: true
   slotFreed?: () => void
   done: Promise<void>
 }
@@ -135,9 +137,10 @@ export function openRunner(ports: RunPorts): Runner {
         live.mayStop = mayRepeat(step, input)
         try {
           const given = withKey(step, input, `${id}:${place}`)
-          return (await ports.gate.call(step.tool, given, caller, { id: call, signal, patience })).output
+          return await ports.gate.call(step.tool, given, caller, { id: call, signal, patience })
         } finally {
           live.mayStop = true
+          if (live.closing) live.stop.abort(new Closing('closed'))
         }
       },
       mayRepeat,

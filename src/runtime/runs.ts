@@ -39,7 +39,8 @@ export function openRuns(parts: {
     artifacts: stores.artifacts,
     gate: parts.gate(),
     worker: { name: `${ownName()} ${randomBytes(4).toString('hex')}`, authority: authorityOf(settings(), parts.untightened) },
-    newId: (prefix) => `${prefix}_${randomBytes(16).toString('hex')}`,
+    // Runs and artifacts are found by whoever knows their id; a call's id guards nothing.
+    newId: (prefix) => `${prefix}_${randomBytes(prefix === 'call' ? 12 : 16).toString('hex')}`,
     questions: {
       settled: (id, signal) => awaitDecision(audit, () => approvals.head(id)?.state, { id }, signal),
       look: (id) => approvals.head(id),

@@ -6,6 +6,7 @@ import type { Template } from '../contracts/template.ts'
 import type { Database, SqlValue } from '../host/database.ts'
 import { isRunning } from '../host/running.ts'
 import { openArtifactRows } from './artifact-rows.ts'
+import { openGroupCommit } from './group-commit.ts'
 import { openRunSteps } from './run-steps.ts'
 
 interface Row {
@@ -40,6 +41,7 @@ const within = '(submitter = ? OR authority = ?)'
 
 /** Runs on the project's own database, shared by its processes. Every change of a run's state is one transaction that names the state before. */
 export function openRuns(db: Database): RunStore {
+  const durably = openGroupCommit(db)
   const steps = openRunSteps(db)
   const artifacts = openArtifactRows(db)
   const row = (id: string): Row | undefined =>
@@ -83,15 +85,21 @@ export function openRuns(db: Database): RunStore {
   const mine = (id: string, worker: Worker): Row | undefined =>
     db.get<Row>(`SELECT * FROM runs WHERE id = ? AND owner = ? AND status = 'running'`, id, worker.name)
   /** Those that take a slot: in the hands of a process that runs, and not waiting for a person. */
-  const busy = (): number => {
+  const busy = ({ name }: Worker): number => {
     const rows = db.all<Pick<Row, 'owner'>>(`SELECT owner FROM runs WHERE status = 'running' AND waiting IS NULL`)
-    return rows.filter(({ owner }) => isAlive(owner)).length
+    return rows.filter(({ owner }) => owner === name || isAlive(owner)).length
   }
+  const leftBy = (worker: Worker): Row | undefined =>
+    db
+      .all<Row>(`SELECT * FROM runs WHERE status = 'running' AND owner != ? AND ${within} ORDER BY seq`, ...as(worker))
+      .find(({ owner }) => !isAlive(owner))
+  const nextFor = (worker: Worker): Row | undefined =>
+    db.get<Row>(`SELECT * FROM runs WHERE status = 'queued' AND ${within} ORDER BY seq LIMIT 1`, ...as(worker).slice(1))
 
   return {
     async accept(run, { mostQueued }) {
       forgetOld()
-      return db.transaction(() => {
+      return durably(() => {
         const known = run.key === undefined ? undefined : keyed(run)
         if (known) return { run: fromRow(known), deduplicated: true }
         const waiting = count(`status = 'queued'`)
@@ -100,7 +108,7 @@ export function openRuns(db: Database): RunStore {
         if (beyond >= 0) forget(`status NOT IN ('queued', 'running') ORDER BY seq`)
         insert(run)
         return { run: record(run.id) as RunRecord, deduplicated: false }
-      }, true)
+      })
     },
     get: async (id) => record(id),
     async body(id) {
@@ -129,24 +137,18 @@ export function openRuns(db: Database): RunStore {
       )
       return { runs: rows.map(fromRow), total: count(where, ...values) }
     },
-    claim: async (worker, slots) =>
-      db.transaction(() => {
-        const left = db
-          .all<Row>(`SELECT * FROM runs WHERE status = 'running' AND owner != ? AND ${within} ORDER BY seq`, ...as(worker))
-          .find(({ owner }) => !isAlive(owner))
+    async claim(worker, slots) {
+      // Most often there is nothing to take: that is found out without keeping anybody from writing.
+      if (!leftBy(worker) && (!nextFor(worker) || busy(worker) >= slots)) return undefined
+      return db.transaction(() => {
+        const left = leftBy(worker)
         if (left) return take(left, worker, 1)
-        const next = db.get<Row>(
-          `SELECT * FROM runs WHERE status = 'queued' AND ${within} ORDER BY seq LIMIT 1`,
-          ...as(worker).slice(1),
-        )
-        return next && busy() < slots ? take(next, worker, 0) : undefined
-      }),
+        const next = nextFor(worker)
+        return next && busy(worker) < slots ? take(next, worker, 0) : undefined
+      })
+    },
     hasForeign: async ({ name }) =>
-      db.get(
-        `SELECT 1 FROM runs WHERE (status = 'running' AND owner != ?) OR (status = 'queued' AND submitter != ?) LIMIT 1`,
-        name,
-        name,
-      ) !== undefined,
+      db.get(`SELECT 1 FROM runs WHERE status = 'running' AND owner != ? LIMIT 1`, name) !== undefined,
     park: async (id, worker, waiting, activeMs) =>
       db.run(
         `UPDATE runs SET waiting = ?, active_ms = ?, updated_at = max(?, created_at) WHERE id = ? AND owner = ? AND status = 'running'`,
@@ -161,7 +163,7 @@ export function openRuns(db: Database): RunStore {
         const found = mine(id, worker)
         if (!found) return 'lost'
         if (found.waiting === null) return 'running'
-        if (busy() >= slots) return 'full'
+        if (busy(worker) >= slots) return 'full'
         db.run('UPDATE runs SET waiting = NULL, updated_at = max(?, created_at) WHERE id = ?', Date.now(), id)
         return 'running'
       }),
@@ -185,24 +187,24 @@ export function openRuns(db: Database): RunStore {
         return true
         // What may not be done twice is known to have begun, whatever happens to the machine.
       }, step.state === 'begun'),
-    finish: async (id, worker, how) =>
-      db.transaction(() => {
+    finish: (id, worker, how) =>
+      durably(() => {
         const found = mine(id, worker)
         if (!found) return false
         end(found, how.status, how.error, how)
         for (const artifact of how.artifacts) artifacts.put(id, artifact, how.artifactTtlMs)
         if (how.result !== undefined) db.run('UPDATE run_bodies SET result = ? WHERE run = ?', JSON.stringify(how.result), id)
         return true
-      }, true),
-    cancel: async (id, error) =>
-      db.transaction(() => {
+      }),
+    cancel: (id, error) =>
+      durably(() => {
         const found = row(id)
         if (!found) return undefined
         const done = !isTerminal(found.status)
         const since = found.status === 'running' && found.waiting === null ? Math.max(0, Date.now() - found.updated_at) : 0
         if (done) end(found, 'canceled', error, { activeMs: found.active_ms + since })
         return { run: record(id) as RunRecord, done }
-      }, true),
+      }),
     abandon: async ({ name, authority }, olderThanMs, error) =>
       db.transaction(() => {
         const old = db.all<Row>(
