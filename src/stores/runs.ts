@@ -35,6 +35,7 @@ interface Row {
 /** Of what is past its time, so many rows go at once: whoever comes by next takes more of them. */
 const few = 500
 
+/** In every query for one of the two as well: SQLite uses the index of those that are under way only where it reads these very words. */
 const underWay = `status IN ('queued', 'running')`
 /** Whose it is, or whoever may do as much as they. */
 const within = '(submitter = ? OR authority = ?)'
@@ -86,15 +87,21 @@ export function openRuns(db: Database): RunStore {
     db.get<Row>(`SELECT * FROM runs WHERE id = ? AND owner = ? AND status = 'running'`, id, worker.name)
   /** Those that take a slot: in the hands of a process that runs, and not waiting for a person. */
   const busy = ({ name }: Worker): number => {
-    const rows = db.all<Pick<Row, 'owner'>>(`SELECT owner FROM runs WHERE status = 'running' AND waiting IS NULL`)
+    const rows = db.all<Pick<Row, 'owner'>>(`SELECT owner FROM runs WHERE ${underWay} AND status = 'running' AND waiting IS NULL`)
     return rows.filter(({ owner }) => owner === name || isAlive(owner)).length
   }
   const leftBy = (worker: Worker): Row | undefined =>
     db
-      .all<Row>(`SELECT * FROM runs WHERE status = 'running' AND owner != ? AND ${within} ORDER BY seq`, ...as(worker))
+      .all<Row>(
+        `SELECT * FROM runs WHERE ${underWay} AND status = 'running' AND owner != ? AND ${within} ORDER BY seq`,
+        ...as(worker),
+      )
       .find(({ owner }) => !isAlive(owner))
   const nextFor = (worker: Worker): Row | undefined =>
-    db.get<Row>(`SELECT * FROM runs WHERE status = 'queued' AND ${within} ORDER BY seq LIMIT 1`, ...as(worker).slice(1))
+    db.get<Row>(
+      `SELECT * FROM runs WHERE ${underWay} AND status = 'queued' AND ${within} ORDER BY seq LIMIT 1`,
+      ...as(worker).slice(1),
+    )
 
   return {
     async accept(run, { mostQueued }) {
@@ -148,7 +155,7 @@ export function openRuns(db: Database): RunStore {
       })
     },
     hasForeign: async ({ name }) =>
-      db.get(`SELECT 1 FROM runs WHERE status = 'running' AND owner != ? LIMIT 1`, name) !== undefined,
+      db.get(`SELECT 1 FROM runs WHERE ${underWay} AND status = 'running' AND owner != ? LIMIT 1`, name) !== undefined,
     park: async (id, worker, waiting, activeMs) =>
       db.run(
         `UPDATE runs SET waiting = ?, active_ms = ?, updated_at = max(?, created_at) WHERE id = ? AND owner = ? AND status = 'running'`,
