@@ -16,10 +16,12 @@ export const bounds = {
   rehearsals: { most: 20_000, days: 7 },
   repairs: 20_000,
   notes: { session: 200, all: 2_000, characters: 16_384 },
+  runs: { queued: 10_000, most: 200_000 },
+  artifacts: { bytes: 1_073_741_824, tombstones: 100_000, tombstoneDays: 7 },
 } as const
 
 /** What `handrail state` counts together. */
-export const kinds = ['database', 'audit', 'snapshots', 'evidence', 'other'] as const
+export const kinds = ['database', 'audit', 'snapshots', 'evidence', 'artifacts', 'other'] as const
 export type Kind = (typeof kinds)[number]
 
 export interface KeptRow {
@@ -162,6 +164,21 @@ export const kept: readonly KeptRow[] = [
     kind: 'database',
     bound: whole(bounds.repairs),
     after: 'The oldest are forgotten.',
+  },
+  {
+    what: 'Runs, how far they are and what came of them',
+    tables: ['runs', 'run_bodies', 'run_steps', 'run_counts'],
+    kind: 'database',
+    bound: `under way: ${whole(bounds.runs.queued)} that wait for their turn; ended: \`limits.runTtlMs\`, ${whole(bounds.runs.most)}`,
+    after: 'No more are accepted. Of the ended the oldest go, with their keys.',
+  },
+  {
+    what: 'Artifacts of runs',
+    files: ['artifacts/*'],
+    tables: ['artifacts'],
+    kind: 'artifacts',
+    bound: `\`limits.artifactTtlMs\`; ${mebibytes(bounds.artifacts.bytes)} together; that one was there: ${bounds.artifacts.tombstoneDays} days, ${whole(bounds.artifacts.tombstones)}`,
+    after: 'The oldest content goes, and its id still says that it has expired.',
   },
   {
     what: 'The database',

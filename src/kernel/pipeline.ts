@@ -152,14 +152,15 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
   }
   // 5. audit: the start line, on disk before anything is done; nothing a confined program does is real before its commit
   callAudit.start(!program?.confined || program.program.network === true)
-  const act = (): Promise<unknown> => (changes ? change(context) : run(context, {}, { within: config.limits.callTimeoutMs }))
+  const within = tool.unhurried ? Number.POSITIVE_INFINITY : config.limits.callTimeoutMs
+  const act = (): Promise<unknown> => (changes ? change(context) : run(context, {}, { within }))
   const scheduled = {
     caller: call.caller,
     lane: tool.waits(input) ? ('waits' as const) : ('files' as const),
     touches,
     signal: call.options.signal,
   }
-  const output = program ? await stage(context, program) : await kernel.scheduler.run(scheduled, act)
+  const output = program ? await stage(context, program) : await (tool.unhurried ? act() : kernel.scheduler.run(scheduled, act))
   if (dryRun && dryRunState !== undefined)
     ports.sessions.rememberDryRun(call.caller.session, tool.name, dryRunDigest(context, dryRun.same), dryRunState)
   const verdict = tool.verdict?.(input, output)

@@ -28,6 +28,7 @@ export interface Behind {
   grants: Operator['grants']
   forms: ClientForms
   recover: () => Promise<void>
+  runs: Operator['runs']
   /** What the callers of a profile go by, and how they call. */
   under: (profile: Profile) => Pick<Behind, 'inForce' | 'call'>
 }
@@ -68,11 +69,12 @@ export function gateTo({ stores: { audit, sessions, snapshots }, inForce: { now 
       ),
     onNews: (listener) =>
       audit.subscribe(
-        { events: (event) => event !== 'call.read', onLost: () => listener({ log: true, snapshots: true }) },
+        { events: (event) => event !== 'call.read', onLost: () => listener({ log: true, snapshots: true, runs: [] }) },
         (lines) =>
           listener({
             log: lines.length > 0,
             snapshots: lines.some(({ snapshots: made, event }) => made?.length || event === 'state.imported'),
+            runs: lines.flatMap(({ run }) => run ?? []),
           }),
       ),
     lastLine: () => audit.head().seq,
@@ -135,6 +137,7 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
     notes: sessions.notes,
     approvals,
     grants,
+    runs: behind.runs,
     pruning: openPruning({
       state,
       contents,

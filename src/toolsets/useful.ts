@@ -25,6 +25,8 @@ export function usefulIn(files: Files, config: Config): (tools: readonly Tool[])
     webgal: isGame,
     python_run: hasScripts,
     script_run: hasScripts,
+    // Runs use it; a model is better off with one file at a time and its diff.
+    replace_in_files: () => false,
     agent_run: () => there('sandbox/workspaces'),
   }
   return (tools) => {
