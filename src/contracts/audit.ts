@@ -46,8 +46,16 @@ export interface AuditEntry {
     | 'audit.pruned'
     /** A person had dropped what was no longer needed. */
     | 'state.pruned'
+    /** A run was accepted, taken in hand, came so far, waits for a person, goes on, or has ended. Its steps are calls of their own. */
+    | 'run.queued'
+    | 'run.started'
+    | 'run.progress'
+    | 'run.waiting'
+    | 'run.resumed'
+    | 'run.ended'
     | ToolEvent
   call?: string
+  run?: string
   session?: string
   surface?: string
   client?: string

@@ -1,6 +1,8 @@
 /** How much is kept, as the stores obey it and `docs/reference/kept.md` prints it. */
 export const bounds = {
   approvals: { most: 5_000, days: 90 },
+  /** Paths that one no keeps; where all of them together are many, one more keeps a few. */
+  declined: { each: 1_000, many: 20_000, few: 16 },
   cards: { most: 500, bytes: 134_217_728 },
   evidence: { most: 2_000, days: 90, bytes: 1_073_741_824 },
   /** Places of dropped states in a file's timeline: those in the middle of one session's writes first, then any. */
@@ -14,10 +16,12 @@ export const bounds = {
   rehearsals: { most: 20_000, days: 7 },
   repairs: 20_000,
   notes: { session: 200, all: 2_000, characters: 16_384 },
+  runs: { queued: 10_000, most: 200_000 },
+  artifacts: { bytes: 1_073_741_824, tombstones: 100_000, tombstoneDays: 7 },
 } as const
 
 /** What `handrail state` counts together. */
-export const kinds = ['database', 'audit', 'snapshots', 'evidence', 'other'] as const
+export const kinds = ['database', 'audit', 'snapshots', 'evidence', 'artifacts', 'other'] as const
 export type Kind = (typeof kinds)[number]
 
 export interface KeptRow {
@@ -83,6 +87,13 @@ export const kept: readonly KeptRow[] = [
     kind: 'database',
     bound: `waiting: 500, of one session 100; answered or lapsed: ${whole(bounds.approvals.most)}, ${bounds.approvals.days} days`,
     after: 'No more are asked, or one of whoever has most waiting lapses. Of the answered the oldest go.',
+  },
+  {
+    what: 'Files that a no keeps',
+    tables: ['declined'],
+    kind: 'database',
+    bound: `${whole(bounds.declined.each)} of one no, ${bounds.declined.few} once there are ${whole(bounds.declined.many)} in all`,
+    after: 'Of more files their folders are kept. Gone when the no is over or taken back.',
   },
   {
     what: 'Calls that wait for a person',
@@ -155,6 +166,21 @@ export const kept: readonly KeptRow[] = [
     after: 'The oldest are forgotten.',
   },
   {
+    what: 'Runs, how far they are and what came of them',
+    tables: ['runs', 'run_bodies', 'run_steps', 'run_counts'],
+    kind: 'database',
+    bound: `under way: ${whole(bounds.runs.queued)} that wait for their turn; ended: \`limits.runTtlMs\`, ${whole(bounds.runs.most)}`,
+    after: 'No more are accepted. Of the ended the oldest go, with their keys.',
+  },
+  {
+    what: 'Artifacts of runs',
+    files: ['artifacts/*'],
+    tables: ['artifacts'],
+    kind: 'artifacts',
+    bound: `\`limits.artifactTtlMs\`; ${mebibytes(bounds.artifacts.bytes)} together; that one was there: ${bounds.artifacts.tombstoneDays} days, ${whole(bounds.artifacts.tombstones)}`,
+    after: 'The oldest content goes, and its id still says that it has expired.',
+  },
+  {
     what: 'The database',
     files: ['handrail.db', 'handrail.db-wal', 'handrail.db-shm', 'handrail.db-journal'],
     kind: 'database',
@@ -188,6 +214,13 @@ export const kept: readonly KeptRow[] = [
     kind: 'other',
     bound: 'their time',
     after: 'Gone at the next sign-in after it.',
+  },
+  {
+    what: 'Where its page is served',
+    files: ['serving/*'],
+    kind: 'other',
+    bound: 'the servers that run',
+    after: 'Gone with the server; what a killed one left goes when the next one starts, or is looked for.',
   },
   {
     what: 'Locks',

@@ -36,6 +36,8 @@ export interface Question extends Call {
   stateNow?: () => Promise<string>
   /** Paths among the changes that make other programs run something. */
   sensitive: readonly string[]
+  /** Files that a no keeps: whoever changes one of them asks, for as long as it holds. */
+  keeps: readonly string[]
   /** It is asked before a program runs: the yes lives minutes, and a no holds whatever changes meanwhile. */
   beforeRun: boolean
   /** Asked before a yes is used up: what it throws leaves the yes as it is. */
@@ -148,6 +150,7 @@ async function openQuestion(ports: Ports, limits: Config['limits'], question: Qu
       ttlMs: question.beforeRun ? limits.runApprovalTtlMs : limits.approvalTtlMs,
       noMs: Math.max(limits.approvalTtlMs, leastNoMs),
       texts,
+      keeps: question.keeps,
       together: (id) => question.callAudit.asked(id),
     },
   )

@@ -72,7 +72,7 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
       hint: `Toolsets: ${[...new Set(tools.map((tool) => tool.toolset))].join(', ')}. \`handrail tools\` lists the tools.`,
     })
   const offered = tools.filter((tool) => tool.audience === 'agent' && policy.offers(tool))
-  const marksNow = openMarks(config, ports.world)
+  const marksNow = openMarks(config, ports.world, ports.approvals.declined)
   const marks = marksInOrder(marksNow, traffic.judged)
   const kernel: KernelContext = {
     ports,
@@ -113,7 +113,7 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
         })
       // What a client calls itself is its own words, and is written down with everything it does.
       const known = { ...caller, client: scrub(caller.client) }
-      const id = traffic.nextId()
+      const id = options.id ?? traffic.nextId()
       const act = (): Promise<CallResult> => perform(kernel, tool, input, { id, caller: known, options })
       const path = (input as { path?: unknown } | null)?.path
       // What is longer is no path, and is refused further on: nothing looks through it before.

@@ -9,7 +9,7 @@ import { consent, JustDone } from './consent.ts'
 import { deadline } from './deadline.ts'
 import { digest } from './digest.ts'
 import { RiskChanged } from './recheck-at-commit.ts'
-import { askedAbout, askedOnce, marksAsk, reasons, tellMarks } from './marks.ts'
+import { askedAbout, askedOnce, boundTo, marksAsk, tellMarks } from './marks.ts'
 import { commitNow, openToolContext, type CommitGuard } from './tool-context.ts'
 import { scrub, redactInput } from './redacted-input.ts'
 import type { CallContext, ProgramContext, KernelContext } from './call-context.ts'
@@ -118,7 +118,7 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
     if (program) program.seen = await ports.world.fingerprint(scopeOf(program), call.options.signal)
     const state = await stateOf()
     // A yes to a change is none to what else the change has come to be by the time it is made.
-    const bound = (on: string): string => digest(on, program?.seen ?? null, reasons(marks))
+    const bound = (on: string): string => digest(on, program?.seen ?? null, boundTo(marks))
     const stateDigest = bound(state)
     const card = async (): Promise<Card> => {
       const made = await tool.card(input)
@@ -140,6 +140,7 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
       callAudit,
       closing: kernel.closing,
       sensitive,
+      keeps: sensitive,
       beforeRun: program !== undefined,
       ...(!program && { stateNow: async () => bound(await stateOf()) }),
     }
@@ -151,14 +152,15 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
   }
   // 5. audit: the start line, on disk before anything is done; nothing a confined program does is real before its commit
   callAudit.start(!program?.confined || program.program.network === true)
-  const act = (): Promise<unknown> => (changes ? change(context) : run(context, {}, { within: config.limits.callTimeoutMs }))
+  const within = tool.unhurried ? Number.POSITIVE_INFINITY : config.limits.callTimeoutMs
+  const act = (): Promise<unknown> => (changes ? change(context) : run(context, {}, { within }))
   const scheduled = {
     caller: call.caller,
     lane: tool.waits(input) ? ('waits' as const) : ('files' as const),
     touches,
     signal: call.options.signal,
   }
-  const output = program ? await stage(context, program) : await kernel.scheduler.run(scheduled, act)
+  const output = program ? await stage(context, program) : await (tool.unhurried ? act() : kernel.scheduler.run(scheduled, act))
   if (dryRun && dryRunState !== undefined)
     ports.sessions.rememberDryRun(call.caller.session, tool.name, dryRunDigest(context, dryRun.same), dryRunState)
   const verdict = tool.verdict?.(input, output)

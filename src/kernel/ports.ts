@@ -89,7 +89,7 @@ export interface StagePort {
   confinement(): Promise<Confinement>
   run(
     program: Program,
-    origin: { call: string; session: string; tool: string; inputDigest: string },
+    origin: { call: string; session: string; tool: string; inputDigest: string; asker: string },
     signal?: AbortSignal,
   ): Promise<Staged>
   /** The stage that waits for an answer to exactly this call. */
@@ -116,6 +116,8 @@ export interface ApprovalPort {
       ttlMs: number
       noMs: number
       texts?: ReadonlyMap<string, string>
+      /** Files that a no to it keeps. */
+      keeps?: readonly string[]
       /** Called with the question's id, inside the same transaction. */
       together?: (id: string) => void
     },
@@ -127,6 +129,10 @@ export interface ApprovalPort {
   about(inputDigest: string, session: string): ApprovalHead | undefined
   /** A no that still holds for this client. */
   refusal(inputDigest: string, asker: { session: string; surface: string; client: string }): ApprovalHead | undefined
+  /** This question lapses, so that others have room; false where it does not wait any more. */
+  makeWay(id: string): boolean
+  /** The newest no that keeps this file, whoever asked; one that keeps whole folders keeps what stands in them. */
+  declined(path: string, stands: boolean): { approval: string; at: number; by: string; note?: string } | undefined
   move(id: string, from: ApprovalState, to: ApprovalState): boolean
 }
 

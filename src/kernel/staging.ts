@@ -1,3 +1,4 @@
+import type { Caller } from '../contracts/call.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import { redactLong } from '../text/redact/long.ts'
 import type { Program, ProgramResult } from '../contracts/stage.ts'
@@ -11,7 +12,8 @@ import { deadline } from './deadline.ts'
 import { digest, digestLong } from './digest.ts'
 import { behindLinks, type BehindLinks } from './behind-links.ts'
 import { judgeEffects } from './judge-effects.ts'
-import { askedAbout, askedOnce, newAmong, reasons, tellMarks, type Mark } from './marks.ts'
+import { keptByNo } from './kept-by-no.ts'
+import { askedAbout, askedOnce, boundTo, newAmong, reasons, tellMarks, type Mark } from './marks.ts'
 import { highest } from './policy.ts'
 import { cardAfter } from './program-card.ts'
 import { Unanswered } from './question-faults.ts'
@@ -114,7 +116,11 @@ export async function stage(context: CallContext, programContext: ProgramContext
   let written: readonly Written[] = []
   const evidence: string[] = []
   const run = async (): Promise<Staged> => {
-    staged = await ports.stages.run(program, { ...origin, tool: tool.name, inputDigest: context.inputDigest() }, signal)
+    staged = await ports.stages.run(
+      program,
+      { ...origin, tool: tool.name, inputDigest: context.inputDigest(), asker: askerOf(call.caller) },
+      signal,
+    )
     // Not confined, so it has happened: what it takes to undo it is kept, however it ended.
     if (!staged.ran.confined) written = await ports.world.record(staged.made(), origin)
     return staged
@@ -142,6 +148,11 @@ export async function stage(context: CallContext, programContext: ProgramContext
     progress.stop()
   }
   return answer(context, { ran: staged.ran, committed: written, evidence })
+}
+
+/** Whose the places are that waiting programs take: a process, where it is known, else a name. */
+function askerOf({ surface, client, peer }: Caller): string {
+  return peer ?? `${surface} ${client.replace(/\/[^/]*$/, '')}`
 }
 
 /** What the tool makes of its program, as its contract says. */
@@ -204,7 +215,7 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
   const links = asks ? await behind() : undefined
   const led = links ? digest(links.states) : ''
   if (asks) {
-    const bound = (on: string, behind: string): Promise<string> => digestLong(on, behind, reasons(marks))
+    const bound = (on: string, behind: string): Promise<string> => digestLong(on, behind, boundTo(marks))
     const stateDigest = await bound(state, led)
     const sensitive = askedAbout(marks)
     const card = async (): Promise<Card> =>
@@ -215,6 +226,7 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
       callAudit,
       closing: kernel.closing,
       sensitive,
+      keeps: await runInSlices(keptByNo(staged.ran.effects, sensitive)),
       beforeRun: false,
       stateNow: async () => bound(await stateNow(), digest((await behind()).states)),
       tool,
@@ -235,7 +247,7 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
           })
       },
     }
-    await staged.mayWait()
+    await staged.mayWait(ports.approvals.makeWay)
     const approval = await consent(ports, config.limits, question)
     callAudit.approved(approval, stateDigest)
     if (risk !== 'R3') ports.grants.letChange(session, askedOnce(marks), approval)

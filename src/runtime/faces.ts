@@ -28,6 +28,7 @@ export interface Behind {
   grants: Operator['grants']
   forms: ClientForms
   recover: () => Promise<void>
+  runs: Operator['runs']
   /** What the callers of a profile go by, and how they call. */
   under: (profile: Profile) => Pick<Behind, 'inForce' | 'call'>
 }
@@ -68,11 +69,12 @@ export function gateTo({ stores: { audit, sessions, snapshots }, inForce: { now 
       ),
     onNews: (listener) =>
       audit.subscribe(
-        { events: (event) => event !== 'call.read', onLost: () => listener({ log: true, snapshots: true }) },
+        { events: (event) => event !== 'call.read', onLost: () => listener({ log: true, snapshots: true, runs: [] }) },
         (lines) =>
           listener({
             log: lines.length > 0,
             snapshots: lines.some(({ snapshots: made, event }) => made?.length || event === 'state.imported'),
+            runs: lines.flatMap(({ run }) => run ?? []),
           }),
       ),
     lastLine: () => audit.head().seq,
@@ -88,7 +90,7 @@ function asAgent(caller: Caller): AgentCaller {
 /** What the person holds. */
 export function operatorOf(behind: Behind, close: () => Promise<void>): Operator {
   const { place, stores, machine, inForce, call, approvals, grants, forms, recover } = behind
-  const { state, projectLock, db, audit, contents, snapshots, sessions, credentials } = stores
+  const { state, projectLock, db, audit, contents, snapshots, sessions, credentials, servedPages } = stores
   const { now } = inForce
   const gate = gateTo(behind)
   const gates = new Map<Profile, AgentGate>()
@@ -135,6 +137,7 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
     notes: sessions.notes,
     approvals,
     grants,
+    runs: behind.runs,
     pruning: openPruning({
       state,
       contents,
@@ -158,6 +161,7 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
     },
     snapshots: (limit, prefix) => snapshots.list(limit, prefix),
     ...credentials,
+    servedPages,
     close,
   }
 }

@@ -24,6 +24,7 @@ import { openPlace, type Place } from './place.ts'
 import { underProfile } from './profile.ts'
 import { openReach } from './reach.ts'
 import { openRoots } from './roots.ts'
+import { openRuns } from './runs.ts'
 import { loadSettings, type LoadedSettings } from './settings.ts'
 import { settle } from './settled.ts'
 import { openStores } from './stores.ts'
@@ -94,7 +95,14 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     },
     marksOn: (path) => personally().now().kernel.marksOn(path),
   })
-  const lasting = { stores, machine, grants: grants.kernel, recover: recovery.again, toolsets }
+  const runs = openRuns({
+    stores,
+    gate: () => operator.gate,
+    settings: () => inForce.now().settings,
+    untightened: options.untightened === true,
+    environment: place.environment,
+  })
+  const lasting = { stores, machine, grants: grants.kernel, recover: recovery.again, runs, toolsets }
   const openIt = (): InForce =>
     openInForce({
       openReach: (given) => openReach(place, given, machine, roots),
@@ -150,7 +158,10 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       .now()
       .listed()
       .some((tool) => tool.program)
-  const probing = setTimeout(() => void (runsPrograms() && stages().confinement()), probeAfterMs).unref()
+  const probing = setTimeout(() => {
+    if (runsPrograms()) void stages().confinement()
+    if (options.live) runs.watch()
+  }, probeAfterMs).unref()
   keep({ close: () => clearTimeout(probing) })
   // A lapse is found by looking, and its stage takes room until then.
   const lapsing = setInterval(() => {
@@ -159,6 +170,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
   }, lapseEveryMs).unref()
   keep({ close: () => clearInterval(lapsing) })
   keep(machine.traffic)
+  keep(runs)
 
   const approvals = decisions({
     approvals: stores.approvals,
@@ -171,7 +183,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       live.lookAgain()
       return one(caller).during(({ kernel }) => kernel.call(name, input, caller, how))
     }, sessions)
-  return operatorOf(
+  const operator: Operator = operatorOf(
     {
       place,
       stores,
@@ -184,6 +196,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       grants: grants.person,
       forms: openClientForms({ policies: () => config().policies, approvals, audit }),
       recover: recovery.again,
+      runs: runs.desk,
       under(profile) {
         const one = under(profile)
         return { inForce: one, call: callUnder(() => one) }
@@ -191,4 +204,5 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     },
     close,
   )
+  return operator
 }

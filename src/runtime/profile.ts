@@ -8,6 +8,7 @@ export function underProfile(settings: LoadedSettings, profile: Profile): Loaded
   const { callMs = Number.POSITIVE_INFINITY, answerMs = Number.POSITIVE_INFINITY } = profile.deadlines ?? {}
   return {
     ...settings,
+    profiled: true,
     absolutePaths: profile.paths === 'absolute',
     roots: profile.roots ?? [],
     config: {

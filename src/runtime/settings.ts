@@ -30,6 +30,8 @@ export interface LoadedSettings {
   absolutePaths?: boolean
   /** The further roots that are within reach, by name; none without. */
   roots?: readonly string[] | 'all'
+  /** They are those of a profile, narrower than what the project's own runs are carried out under. */
+  profiled?: true
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { AuditLine } from '../contracts/audit.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import type { Tool } from '../contracts/tool.ts'
 import { openFiles, type Files } from '../host/files.ts'
 import { pathStatesBelow } from '../host/path-state.ts'
@@ -11,6 +12,7 @@ import { rootMark } from '../text/root-path.ts'
 import type { Uses } from '../toolsets/index.ts'
 import { usefulIn } from '../toolsets/useful.ts'
 import type { Machine } from './machine.ts'
+import type { Runs } from './runs.ts'
 import type { Reach } from './reach.ts'
 import type { LoadedSettings } from './settings.ts'
 import type { Stores } from './stores.ts'
@@ -23,6 +25,7 @@ export interface Lasting {
   machine: Machine
   grants: GrantPort
   recover: () => Promise<void>
+  runs: Pick<Runs, 'desk'>
   toolsets: (use: Uses) => Tool[]
 }
 
@@ -36,7 +39,11 @@ export interface Settled {
   listed(): readonly Tool[]
 }
 
-export function settle({ stores, machine, grants, recover, toolsets }: Lasting, reach: Reach, settings: LoadedSettings): Settled {
+export function settle(
+  { stores, machine, grants, recover, runs, toolsets }: Lasting,
+  reach: Reach,
+  settings: LoadedSettings,
+): Settled {
   const { config } = settings
   const { limits } = config
   const { root, rules, stages } = reach
@@ -52,14 +59,17 @@ export function settle({ stores, machine, grants, recover, toolsets }: Lasting, 
     timeoutMs: limits.searchTimeoutMs,
     ripgrep: machine.ripgrep,
   })
-  const isUseful = usefulIn(files, config)
-  const listed = (): Tool[] => kernel.tools.filter(isUseful)
+  const useful = usefulIn(files, config)
+  const listed = (): Tool[] => useful(kernel.tools)
   const tools = toolsets({
     files: { files, diffs, search, regex, regexTimeoutMs: limits.regexTimeoutMs, states: pathStatesBelow(root), kept: snapshots },
     session: {
       facts: factsFrom(settings, root.path),
       confinement: stages.confinement,
-      unlisted: () => kernel.tools.filter((tool) => !isUseful(tool)).map((tool) => tool.name),
+      unlisted: () => {
+        const shown = new Set(listed())
+        return kernel.tools.filter((tool) => !shown.has(tool)).map((tool) => tool.name)
+      },
       note: (note) => sessions.note({ ...note, text: redact(note.text) }),
     },
     records: { audit: auditWithin(audit, stores.rootNames, files) },
@@ -72,6 +82,8 @@ export function settle({ stores, machine, grants, recover, toolsets }: Lasting, 
     },
     shell: { files, commandTimeoutMs: limits.commandTimeoutMs },
     skills: { files, diffs, programs: machine.programs, python: machine.python, environment: machine.environment },
+    // A run's steps go through the project's own gate, which may let more through than a profile does.
+    runs: settings.profiled ? notUnderProfile : runs,
   })
   const ports: Ports = {
     audit,
@@ -120,6 +132,12 @@ function auditWithin(audit: Stores['audit'], roots: RootNames, files: Files): Us
       return line && visible()(line) ? line : undefined
     },
   }
+}
+
+const notUnderProfile: Pick<Runs, 'desk'> = {
+  async desk() {
+    throw new Fault('unsupported', 'Runs cannot be handed in over this surface', { hint: 'Make the calls one by one.' })
+  },
 }
 
 function factsFrom({ config, project }: LoadedSettings, root: string): Uses['session']['facts'] {

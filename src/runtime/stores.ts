@@ -8,6 +8,7 @@ import { openRootLocks } from '../host/root-locks.ts'
 import type { Root } from '../host/walk.ts'
 import { endSuspended } from '../kernel/suspended-calls.ts'
 import { openApprovals } from '../stores/approvals.ts'
+import { openArtifacts } from '../stores/artifacts.ts'
 import { openAudit } from '../stores/audit.ts'
 import { openCredentials } from '../stores/credentials.ts'
 import { openEvidence } from '../stores/evidence.ts'
@@ -16,8 +17,10 @@ import { openIdempotency } from '../stores/idempotency.ts'
 import { openJournal } from '../stores/journal.ts'
 import { openPins } from '../stores/pins.ts'
 import { tellHalfAnswer } from '../stores/recovery.ts'
+import { openRuns } from '../stores/runs.ts'
 import { schema, schemaVersion } from '../stores/schema.ts'
 import { openRootNames } from '../stores/roots.ts'
+import { openServedPages } from '../stores/served-pages.ts'
 import { openSessions } from '../stores/sessions.ts'
 import { openSnapshots } from '../stores/snapshots.ts'
 import { openSuspended } from '../stores/suspended.ts'
@@ -112,7 +115,10 @@ export function openStores(
       onDropped: (call) => idempotency.forget(call),
     }),
     evidence: keep(openEvidence(state)),
+    runs: openRuns(db),
+    artifacts: openArtifacts(state),
     pins: openPins(db, projectLock),
     credentials: openCredentials(state),
+    servedPages: openServedPages(state),
   }
 }

@@ -378,3 +378,32 @@ test('stages that wait are bounded, in number and in bytes', async () => {
   expect(await world.call('shell', { command: 'echo fine' })).toMatchObject({ stdout: 'fine\n' })
   expect(stagesLeft(world.base)).toHaveLength(32)
 }, 60_000)
+
+test('one asker who holds all places for stages that wait gives way to another, in number and in bytes', async () => {
+  await using world = await openWorld({ flags: { ...shownFirst, 'stage-disk-bytes': '1048576' } })
+  const greedy = { peer: 'process 1', approvalWaitMs: 0 }
+  const other = { peer: 'process 2', session: 'sess_other', approvalWaitMs: 0 }
+  const big = (name: string) => ({ command: `head -c 1000000 /dev/zero > ${name}` })
+  const first = await ask(world, big('b0'), 'shell', greedy)
+  const yes = first.id
+  approve(world, first)
+  for (let index = 1; index < 4; index++) await ask(world, big(`b${index}`), 'shell', greedy)
+  const mine = await ask(world, big('mine'), 'shell', other)
+  // The oldest that was not answered; what was agreed to is kept.
+  const states = world.runtime.approvals
+    .list()
+    .map(({ id, state }) => [id === yes ? 'yes' : id === mine.id ? 'mine' : 'greedy', state])
+  expect(states.toSorted()).toEqual([
+    ['greedy', 'expired'],
+    ['greedy', 'pending'],
+    ['greedy', 'pending'],
+    ['mine', 'pending'],
+    ['yes', 'approved'],
+  ])
+  expect((await world.fault('shell', big('b4'), greedy)).message).toMatch(/^The changes of 4 programs wait/)
+  for (let index = 4; index < 32; index++) await ask(world, { command: `: > small${index}` }, 'shell', greedy)
+  expect((await world.fault('shell', { command: ': > more' }, greedy)).message).toMatch(/^The changes of 32 programs wait/)
+  await ask(world, { command: ': > two' }, 'shell', other)
+  expect(stagesLeft(world.base)).toHaveLength(32)
+  expect(world.runtime.approvals.get(mine.id)?.state).toBe('pending')
+}, 60_000)

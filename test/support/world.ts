@@ -74,8 +74,9 @@ export async function openWorld(
     })
   let runtime = open()
   const call = async (tool: string, input: unknown, given: CallOptions & Partial<Caller> = {}): Promise<unknown> => {
-    const { surface = 'mcp-stdio', client = 'test/1', session = 'sess_test', role = 'agent', ...rest } = given
-    return (await runtime.call(tool, input, { surface, client, session, role }, rest)).output
+    const { surface = 'mcp-stdio', client = 'test/1', session = 'sess_test', role = 'agent', peer, ...rest } = given
+    const caller: Caller = { surface, client, session, role, ...(peer !== undefined && { peer }) }
+    return (await runtime.call(tool, input, caller, rest)).output
   }
   return {
     base,

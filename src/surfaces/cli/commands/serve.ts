@@ -45,7 +45,7 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
       say()
       say(`  MCP        ${listening.url}/mcp   ${dim('(Authorization: Bearer <token>; older clients: /sse)')}`)
       say(`  token      ${file}`)
-      say(`  approvals  ${dependencies.signInLink(runtime, listening.url)}   ${dim('(for you; works once, for ten minutes)')}`)
+      say(`  approvals  ${listening.signInLink}   ${dim('(for you; works once, for ten minutes)')}`)
       say(`  health     ${listening.url}/healthz`)
       if (runtime.projectSettings?.says !== undefined) say(`\n${yellow(printable(runtime.projectSettings.says))}`)
       say()
