@@ -29,10 +29,10 @@ interface Squatter {
 /** Another program's server, which answers as it likes and writes down what it is sent. */
 async function squat(port = 0, answer: (path: string) => Promise<string> = () => Promise.resolve('')): Promise<Squatter> {
   const heard: string[] = []
-  const server: Server = createServer({ maxHeaderSize: 65_536 }, async (asked, response) => {
+  const server: Server = createServer({ maxHeaderSize: 65_536 }, (asked, response) => {
     heard.push(asked.url ?? '')
     response.setHeader('Content-Type', asked.url === '/sw.js' ? 'text/javascript' : 'text/html')
-    response.end(await answer(asked.url ?? ''))
+    void answer(asked.url ?? '').then((text) => response.end(text))
   })
   server.listen(port, '127.0.0.1')
   await once(server, 'listening')
