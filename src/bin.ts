@@ -26,6 +26,8 @@ export function main(argv: string[], version: string): Promise<number> {
           home: process.env['HOME'] || homedir(),
           environment: process.env,
         }),
+      checkTemplates: async (files, offers) =>
+        (await import('./runtime/check-templates.ts')).checkTemplates(files, offers, process.env),
       checkSettings: (given) => void loadConfig({ flags: given }),
       async installation() {
         const program = fileURLToPath(new URL('../bin/handrail.js', import.meta.url))

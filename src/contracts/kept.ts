@@ -1,6 +1,8 @@
 /** How much is kept, as the stores obey it and `docs/reference/kept.md` prints it. */
 export const bounds = {
   approvals: { most: 5_000, days: 90 },
+  /** Paths that one no keeps; where all of them together are many, one more keeps a few. */
+  declined: { each: 1_000, many: 20_000, few: 16 },
   cards: { most: 500, bytes: 134_217_728 },
   evidence: { most: 2_000, days: 90, bytes: 1_073_741_824 },
   /** Places of dropped states in a file's timeline: those in the middle of one session's writes first, then any. */
@@ -14,10 +16,12 @@ export const bounds = {
   rehearsals: { most: 20_000, days: 7 },
   repairs: 20_000,
   notes: { session: 200, all: 2_000, characters: 16_384 },
+  runs: { queued: 10_000, most: 200_000 },
+  artifacts: { bytes: 1_073_741_824, tombstones: 100_000, tombstoneDays: 7 },
 } as const
 
 /** What `handrail state` counts together. */
-export const kinds = ['database', 'audit', 'snapshots', 'evidence', 'other'] as const
+export const kinds = ['database', 'audit', 'snapshots', 'evidence', 'artifacts', 'other'] as const
 export type Kind = (typeof kinds)[number]
 
 export interface KeptRow {
@@ -85,6 +89,13 @@ export const kept: readonly KeptRow[] = [
     after: 'No more are asked, or one of whoever has most waiting lapses. Of the answered the oldest go.',
   },
   {
+    what: 'Files that a no keeps',
+    tables: ['declined'],
+    kind: 'database',
+    bound: `${whole(bounds.declined.each)} of one no, ${bounds.declined.few} once there are ${whole(bounds.declined.many)} in all`,
+    after: 'Of more files their folders are kept. Gone when the no is over or taken back.',
+  },
+  {
     what: 'Calls that wait for a person',
     tables: ['suspended'],
     kind: 'database',
@@ -141,11 +152,33 @@ export const kept: readonly KeptRow[] = [
     after: 'They lapse, are used up or are revoked; beyond that number the oldest of their kind goes.',
   },
   {
+    what: 'How much programs changed unasked',
+    tables: ['unasked'],
+    kind: 'database',
+    bound: 'two sums, of half an hour each',
+    after: 'Forgotten after an hour, and when a person agrees to a change of a program.',
+  },
+  {
     what: 'Failed checks of files',
     tables: ['repairs'],
     kind: 'database',
     bound: whole(bounds.repairs),
     after: 'The oldest are forgotten.',
+  },
+  {
+    what: 'Runs, how far they are and what came of them',
+    tables: ['runs', 'run_bodies', 'run_steps', 'run_counts'],
+    kind: 'database',
+    bound: `under way: ${whole(bounds.runs.queued)} that wait for their turn; ended: \`limits.runTtlMs\`, ${whole(bounds.runs.most)}`,
+    after: 'No more are accepted. Of the ended the oldest go, with their keys.',
+  },
+  {
+    what: 'Artifacts of runs',
+    files: ['artifacts/*'],
+    tables: ['artifacts'],
+    kind: 'artifacts',
+    bound: `\`limits.artifactTtlMs\`; ${mebibytes(bounds.artifacts.bytes)} together; that one was there: ${bounds.artifacts.tombstoneDays} days, ${whole(bounds.artifacts.tombstones)}`,
+    after: 'The oldest content goes, and its id still says that it has expired.',
   },
   {
     what: 'The database',
@@ -194,6 +227,20 @@ export const kept: readonly KeptRow[] = [
     files: ['locks/project.db', 'locks/audit.db', 'locks/opening.db'],
     kind: 'other',
     bound: 'one of each, empty',
+    after: 'Nothing is ever written to them.',
+  },
+  {
+    what: 'Which folder the name of a root stands for',
+    tables: ['roots'],
+    kind: 'database',
+    bound: 'one for each name that the setting `roots` ever had',
+    after: 'Another folder takes a name over once nothing is kept of the former.',
+  },
+  {
+    what: 'Locks of roots that projects share',
+    shared: ['root-locks/*'],
+    kind: 'other',
+    bound: 'one for each folder that was changed as a root, empty',
     after: 'Nothing is ever written to them.',
   },
   {

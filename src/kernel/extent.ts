@@ -1,17 +1,7 @@
 import type { Config } from '../contracts/config.ts'
-import type { Effect, Sides } from '../contracts/stage.ts'
+import type { Effect, Extent, Sides } from '../contracts/stage.ts'
 import type { Draft } from '../contracts/tool.ts'
 import { openPace, type Steps } from '../text/steps.ts'
-
-/** How much a program did to the project, in numbers. */
-export interface Extent {
-  /** Files and links that stood in the project and were removed, emptied or moved away, or that another was moved in the place of. */
-  removals: number
-  /** Files and folders, each change one. */
-  files: number
-  /** Of everything it changed the larger side, before or after. */
-  bytes: number
-}
 
 type Limits = Pick<Config['policies'], 'unaskedRemovals' | 'unaskedFiles' | 'unaskedBytes' | 'batchMaxLines'>
 

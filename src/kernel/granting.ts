@@ -2,6 +2,7 @@ import { Fault } from '../contracts/faults/fault.ts'
 import { scopesOf, type Grant } from '../contracts/grant.ts'
 import type { Operator } from '../contracts/operator.ts'
 import type { Session } from '../contracts/session.ts'
+import { namesOn } from '../text/root-path.ts'
 import { secretOn } from '../text/secret-files.ts'
 import { askedOnce, type Mark } from './marks.ts'
 import type { AskedFor, AuditPort, GrantPort } from './ports.ts'
@@ -17,7 +18,7 @@ type Offered = Session & { refused: boolean }
 /** What is kept of it, and what the machine does for it. */
 export interface GrantingPorts {
   grants: {
-    give(given: Omit<Grant, 'id' | 'givenAt'>, record: (grant: Grant) => void): Grant
+    give(given: readonly Omit<Grant, 'id' | 'givenAt'>[], record: (grants: readonly Grant[]) => void): Grant[]
     list(): Grant[]
     revoke(id: string, record: (grant: Grant) => void): Grant | undefined
     mayChange(session: string, subject: string, reason: string): boolean
@@ -33,8 +34,9 @@ export interface GrantingPorts {
     /** Does it with these secrets at hand. */
     letThrough<T>(paths: ReadonlySet<string>, act: () => T): T
     isLetThrough(path: string): boolean
-    /** The path in its written-down form; throws where it may not be used. */
+    /** The path in its written-down form; throws where it may not be used, which `asWritten` does not ask. */
     normal(path: string): string
+    asWritten(path: string): string
     /** Whether the file there is kept from agents for what it holds. */
     isSecretByContent(path: string): boolean
   }
@@ -49,12 +51,17 @@ export function granting({ grants, audit, sessions, secrets, marksOn }: Granting
 } {
   const line =
     (event: 'grant.given' | 'grant.revoked', by: string) =>
-    ({ id, kind, scope, subject, reasons, session, expiresAt }: Grant) => {
+    ({ id, kind, scope, subject, reasons, session, expiresAt }: Grant, durable = true) => {
       const until = expiresAt === null ? null : new Date(expiresAt).toISOString()
       const why = reasons.length > 0 && { reasons: reasons.map(scrub) }
       const details = { grant: id, kind, scope, path: scrub(subject), ...why, until }
-      audit.write({ event, ...(session !== null && { session }), by, details }, true)
+      audit.write({ event, ...(session !== null && { session }), by, details }, durable)
     }
+  /** With one flush for all of them. */
+  const lines =
+    (by: string) =>
+    (given: readonly Grant[]): void =>
+      given.forEach((grant, at) => line('grant.given', by)(grant, at === given.length - 1))
   const person: Operator['grants'] = {
     list: grants.list,
     async give({ kind, subject, scope = 'session', session, by, ttlMs = grantTtlMs }) {
@@ -65,13 +72,14 @@ export function granting({ grants, audit, sessions, secrets, marksOn }: Granting
       const plain = grantable(kind, subject, secrets)
       const reasons = kind === 'runs' ? everyday(plain, await marksOn(plain)) : []
       const given = { kind, scope, subject: plain, reasons, by }
-      if (scope === 'always') return grants.give({ ...given, session: null, expiresAt: null }, line('grant.given', by))
+      const one = (grant: Omit<Grant, 'id' | 'givenAt'>): Grant => grants.give([grant], lines(by))[0] as Grant
+      if (scope === 'always') return one({ ...given, session: null, expiresAt: null })
       const whose = session === undefined ? theOnly(whoMayMean(plain, sessions), kind, plain) : sessions.get(session)
       if (whose === undefined)
         throw new Fault('not-found', session === undefined ? 'No session to grant it to' : `No such session: ${session}`, {
           hint: '`handrail sessions` lists them.',
         })
-      const grant = grants.give({ ...given, session: whose.id, expiresAt: Date.now() + ttlMs }, line('grant.given', by))
+      const grant = one({ ...given, session: whose.id, expiresAt: Date.now() + ttlMs })
       return { ...grant, client: whose.client, surface: whose.surface }
     },
     revoke(id, by) {
@@ -84,7 +92,8 @@ export function granting({ grants, audit, sessions, secrets, marksOn }: Granting
     mayChange: (session, { path, says }) => grants.mayChange(session, path, says),
     letChange(session, marks, approval) {
       const given = { kind: 'runs', scope: 'session', session, by: approval, expiresAt: Date.now() + grantTtlMs } as const
-      for (const [subject, reasons] of byPath(marks)) grants.give({ ...given, subject, reasons }, line('grant.given', approval))
+      const all = [...byPath(marks)].map(([subject, reasons]) => ({ ...given, subject, reasons }))
+      if (all.length > 0) grants.give(all, lines(approval))
     },
     reading(path, { id, session }, act) {
       const plain = plainly(path)
@@ -122,7 +131,9 @@ function theOnly(offered: Offered[], kind: Grant['kind'], path: string): Offered
 /** The path of a grant in its written-down form; throws where there is nothing to let through, or nobody may. */
 function grantable(kind: Grant['kind'], path: string, secrets: GrantingPorts['secrets']): string {
   const normal =
-    kind === 'secret' ? secrets.letThrough(new Set([plainly(path)]), () => secrets.normal(path)) : secrets.normal(path)
+    kind === 'secret'
+      ? secrets.letThrough(new Set([plainly(secrets.asWritten(path))]), () => secrets.normal(path))
+      : secrets.normal(path)
   if (kind === 'secret' && secretOn(normal.split('/')) === undefined && !secrets.isSecretByContent(normal))
     throw new Fault('bad-input', `${normal} is not kept from anybody`, { hint: 'Agents can read it as it is.' })
   return normal
@@ -146,8 +157,7 @@ function byPath(marks: readonly AskedFor[]): Map<string, string[]> {
 
 /** A path without what means nothing in it. */
 export function plainly(path: string): string {
-  return path
-    .split('/')
+  return namesOn(path)
     .filter((name) => name !== '' && name !== '.')
     .join('/')
 }

@@ -14,7 +14,6 @@ import type { Ports } from './ports.ts'
 import type { KernelContext } from './call-context.ts'
 import { scrub } from './redacted-input.ts'
 import { openSameCalls, type SameCalls } from './same-calls.ts'
-import { openUnasked, type Unasked } from './unasked.ts'
 
 const longestPath = 4_096
 
@@ -22,8 +21,6 @@ const longestPath = 4_096
 export interface Traffic {
   scheduler: PathScheduler
   same: SameCalls
-  /** What programs did lately that nobody was asked about. */
-  unasked: Unasked
   /** Writes that are being judged, by session and path. */
   judged: Map<string, Promise<void>>
   nextId(): string
@@ -41,7 +38,6 @@ export function openTraffic(limits: SchedulerLimits): Traffic {
   return {
     scheduler: openPathScheduler(limits),
     same: openSameCalls(),
-    unasked: openUnasked(),
     judged: new Map(),
     nextId: () => `call_${start}${(++count).toString(16).padStart(8, '0')}`,
     closing: closing.signal,
@@ -76,7 +72,7 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
       hint: `Toolsets: ${[...new Set(tools.map((tool) => tool.toolset))].join(', ')}. \`handrail tools\` lists the tools.`,
     })
   const offered = tools.filter((tool) => tool.audience === 'agent' && policy.offers(tool))
-  const marksNow = openMarks(config, ports.world)
+  const marksNow = openMarks(config, ports.world, ports.approvals.declined)
   const marks = marksInOrder(marksNow, traffic.judged)
   const kernel: KernelContext = {
     ports,
@@ -86,7 +82,6 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
     scheduler: traffic.scheduler,
     same: traffic.same,
     closing: traffic.closing,
-    unasked: traffic.unasked,
     config,
     offered: offered.map((tool) => tool.name),
   }
@@ -118,12 +113,12 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
         })
       // What a client calls itself is its own words, and is written down with everything it does.
       const known = { ...caller, client: scrub(caller.client) }
-      const id = traffic.nextId()
+      const id = options.id ?? traffic.nextId()
       const act = (): Promise<CallResult> => perform(kernel, tool, input, { id, caller: known, options })
       const path = (input as { path?: unknown } | null)?.path
       // What is longer is no path, and is refused further on: nothing looks through it before.
       if (typeof path !== 'string' || path.length > longestPath) return act()
-      return ports.grants.reading(path, { id, session: caller.session }, act)
+      return ports.grants.reading(ports.world.asWritten(path), { id, session: caller.session }, act)
     },
   }
 }

@@ -6,19 +6,23 @@ import { hiddenTextNotes } from '../text/hidden-text.ts'
 import type { KnownLinks, MadeLink } from '../contracts/links.ts'
 import { foldPath } from '../text/fold-name.ts'
 import { quotedName } from '../text/printable.ts'
+import { belowRoot } from '../text/root-path.ts'
 import { mayBeSecret } from '../text/secret-files.ts'
 import type { Effect } from '../contracts/stage.ts'
 import { runToEnd, each, runInSlices, type Steps } from '../text/steps.ts'
 import type { Card, Draft, Touch } from '../contracts/tool.ts'
 import { posix } from 'node:path'
 import { takenAway } from './extent.ts'
-import type { AskedFor, WorldPort } from './ports.ts'
+import { saysNo } from './kept-by-no.ts'
+import type { ApprovalPort, AskedFor, WorldPort } from './ports.ts'
 import { wouldBeRepository } from './runs-indirectly.ts'
 
 /** Why a file that is written is not like any other, and whether the person is asked about it. */
 export interface Mark extends AskedFor {
   /** `once`: the first yes counts for the session. `never`: said on a card that there is anyway, and in the log. */
   asks: 'always' | 'once' | 'never'
+  /** It is for a no of the person that came before. */
+  no?: true
 }
 
 /** What is known of a call when its files are judged. */
@@ -44,8 +48,16 @@ const shortName = /(^|\/)[^/.~]{1,6}~\d+(\.[^/.]{0,3})?(\/|$)/
 
 const isScript = (text: string): boolean => text.startsWith('#!') || text.startsWith('\x7fELF')
 
+function orElse<T>(otherwise: T, look: () => T): T {
+  try {
+    return look()
+  } catch {
+    return otherwise
+  }
+}
+
 /** Judges files that are written by their names, by what they are next to, and by what they hold. */
-export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
+export function openMarks({ policies }: Config, world: WorldPort, declined: ApprovalPort['declined']): MarksNow {
   const sensitive = policies.sensitiveFiles.map((glob) => compileGlobs([glob, `**/${glob}`], { nocase: true }))
 
   const byName = (path: string): Mark[] => {
@@ -54,7 +66,7 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
     const asks = row?.class === '2' ? 'once' : row?.class === '3' ? 'never' : 'always'
     return [
       ...(row ? [{ path, says: row.when, asks } as const] : []),
-      ...(sensitive.some((fits) => fits(foldPath(path)))
+      ...(sensitive.some((fits) => fits(foldPath(belowRoot(path))))
         ? [{ path, says: 'is on your list of sensitive files', asks: 'always' } as const]
         : []),
       ...(shortName.test(path)
@@ -69,17 +81,17 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
    * be written: the call itself says why.
    */
   const byContent = async (paths: readonly string[], drafts: PlannedWrite['drafts']): Promise<Mark[]> => [
-    ...paths
-      .filter(mayExecute)
-      .map((path): Mark => ({ path, says: 'can be executed, and is another from now on', asks: 'never' })),
+    ...(await runInSlices(each(paths, byRight))).flat(),
     ...(drafts ? await scriptsIn(drafts) : []),
   ]
-  const mayExecute = (path: string): boolean => {
-    try {
-      return world.mayExecute(path)
-    } catch {
-      return false
-    }
+  const byRight = (path: string): Mark[] =>
+    orElse(false, () => world.mayExecute(path))
+      ? [{ path, says: 'can be executed, and is another from now on', asks: 'never' }]
+      : []
+  const keptByNo = (path: string): Mark[] => {
+    const stands = orElse(true, () => world.exists(path))
+    const no = declined(path, stands)
+    return no ? [{ path, says: saysNo(no), asks: 'once', no: true }] : []
   }
   const scriptsIn = async (drafts: NonNullable<PlannedWrite['drafts']>): Promise<Mark[]> => {
     try {
@@ -143,6 +155,7 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
       mark.asks === 'once' && gone.has(mark.path) ? { ...mark, says: `${mark.says}, and is removed or emptied` } : mark
     const marks = [
       ...(await runInSlices(each(paths, byWord))).flat(),
+      ...(await runInSlices(each(paths, keptByNo))).flat(),
       ...repositories(await runInSlices(wouldBeRepository(world, paths))),
       ...(await runInSlices(byLinks(paths, links, otherwise))),
       ...(await runInSlices(each(effects, byEffect))).flat(),
@@ -240,7 +253,12 @@ export function newAmong(marks: readonly Mark[], agreed: readonly Mark[], mayCha
   return marks.filter((mark) => marksAsk([mark], mayChange) && !known.has(sentence(mark)))
 }
 
-/** What a yes is bound to besides the files themselves: why it was asked for. */
+/** What a yes is bound to besides the files themselves: why it was asked for. A no that came before is not among it, or the same call would not find its own. */
+export function boundTo(marks: readonly Mark[]): string[] {
+  return reasons(marks.filter(({ no }) => !no))
+}
+
+/** Why a person is asked. */
 export function reasons(marks: readonly Mark[]): string[] {
   return marks.filter(({ asks }) => asks !== 'never').map(sentence)
 }
@@ -252,10 +270,12 @@ export function askedAbout(marks: readonly Mark[]): string[] {
   return [...new Set(marks.flatMap(({ path, asks }) => (asks === 'never' ? [] : [path])))]
 }
 
-/** Those whose first yes counts for the session: no file among them that is asked about each time. */
+/** Those whose first yes counts for the session: no file among them that is asked about each time, and none that the card has no room to name. */
 export function askedOnce(marks: readonly Mark[]): Mark[] {
   const always = new Set(marks.flatMap(({ path, asks }) => (asks === 'always' ? [path] : [])))
-  return marks.filter(({ path, asks }) => asks === 'once' && !always.has(path))
+  const once = marks.filter(({ path, asks }) => asks === 'once' && !always.has(path))
+  const named = new Set([...new Set(once.map(({ path }) => path))].slice(0, mostNamed))
+  return once.filter(({ path }) => named.has(path))
 }
 
 /** More names than this in one sentence nobody reads; every change stands in the card itself, and what is marked comes first there. */

@@ -9,7 +9,7 @@ type Given = Partial<Grant> & { subject: string }
 
 const giver = (store: GrantStore) => (given: Given) =>
   store.give(
-    { kind: 'runs', scope: 'session', session: 'one', reasons: ['runs'], by: 'test', expiresAt: Date.now() + 60_000, ...given },
+    [{ kind: 'runs', scope: 'session', session: 'one', reasons: ['runs'], by: 'test', expiresAt: Date.now() + 60_000, ...given }],
     () => undefined,
   )
 

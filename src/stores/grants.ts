@@ -4,8 +4,8 @@ import { bounds } from '../contracts/kept.ts'
 import type { Database } from '../host/database.ts'
 
 export interface GrantStore {
-  /** It counts only if it could be recorded. The same given again counts anew from now, for the reasons it had besides. */
-  give(given: Omit<Grant, 'id' | 'givenAt'>, record: (grant: Grant) => void): Grant
+  /** All at once; they count only if they could be recorded. The same given again counts anew from now, for the reasons it had besides. */
+  give(given: readonly Given[], record: (grants: readonly Grant[]) => void): Grant[]
   /** Those in force, the newest first. */
   list(): Grant[]
   revoke(id: string, record: (grant: Grant) => void): Grant | undefined
@@ -14,6 +14,8 @@ export interface GrantStore {
   /** The same where it is made use of now: one that is good for one use is gone. */
   use(kind: Grant['kind'], session: string, subject: string): boolean
 }
+
+type Given = Omit<Grant, 'id' | 'givenAt'>
 
 /** One that never lapses. */
 const never = Number.MAX_SAFE_INTEGER
@@ -43,36 +45,43 @@ export function openGrants(db: Database): GrantStore {
   db.run('DELETE FROM grants WHERE expires_at <= ?', Date.now())
   const inForce = (kind: Grant['kind'], session: string, subject: string): Row[] =>
     db.all<Row>(`SELECT ${fields} FROM grants WHERE ${ofKind}`, kind, subject, session, everybody, Date.now())
+  const put = ({ id, kind, scope, subject, by, reasons, givenAt, ...grant }: Grant): void => {
+    const session = grant.session ?? everybody
+    db.run('DELETE FROM grants WHERE kind = ? AND session = ? AND path = ?', kind, session, subject)
+    db.run(
+      'INSERT INTO grants (id, kind, scope, session, path, given_by, given_at, expires_at, reasons) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      id,
+      kind,
+      scope,
+      session,
+      subject,
+      by,
+      givenAt,
+      grant.expiresAt ?? never,
+      JSON.stringify(reasons),
+    )
+  }
   return {
     give(given, record) {
       const now = Date.now()
-      const { kind, scope, subject, by } = given
-      const session = given.session ?? everybody
       noneUntil = 0
       return db.transaction(() => {
-        const before = inForce(kind, session, subject).filter((row) => row.session === session)
-        const reasons = [...new Set([...given.reasons, ...before.flatMap(reasonsOf)])].slice(0, mostReasons)
-        const grant: Grant = { id: `grant_${randomBytes(8).toString('hex')}`, ...given, reasons, givenAt: now }
-        record(grant)
         db.run('DELETE FROM grants WHERE expires_at <= ?', now)
-        db.run('DELETE FROM grants WHERE kind = ? AND session = ? AND path = ?', kind, session, subject)
-        db.run(
-          'INSERT INTO grants (id, kind, scope, session, path, given_by, given_at, expires_at, reasons) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
-          grant.id,
-          kind,
-          scope,
-          session,
-          subject,
-          by,
-          now,
-          grant.expiresAt ?? never,
-          JSON.stringify(reasons),
-        )
+        const grants = given.map((one): Grant => {
+          const before = inForce(one.kind, one.session ?? everybody, one.subject).filter(
+            (row) => row.session === (one.session ?? everybody),
+          )
+          const reasons = [...new Set([...one.reasons, ...before.flatMap(reasonsOf)])].slice(0, mostReasons)
+          return { id: `grant_${randomBytes(8).toString('hex')}`, ...one, reasons, givenAt: now }
+        })
+        record(grants)
+        for (const grant of grants) put(grant)
         // Those for good are the person's own work: none that came with an answer pushes one out.
-        const alike = scope === 'always' ? '=' : '<>'
-        const beyond = `SELECT rowid FROM grants WHERE COALESCE(scope, 'session') ${alike} 'always' ORDER BY given_at DESC, rowid DESC LIMIT -1 OFFSET ${bounds.grants}`
-        db.run(`DELETE FROM grants WHERE rowid IN (${beyond})`)
-        return grant
+        for (const alike of ['=', '<>']) {
+          const beyond = `SELECT rowid FROM grants WHERE COALESCE(scope, 'session') ${alike} 'always' ORDER BY given_at DESC, rowid DESC LIMIT -1 OFFSET ${bounds.grants}`
+          db.run(`DELETE FROM grants WHERE rowid IN (${beyond})`)
+        }
+        return grants
       }, true)
     },
     list: () =>

@@ -152,8 +152,8 @@ export function openPruning({ state, contents, db, audit, snapshots, exclusive }
       }
       gone.push({ what, count: all, bytes: 0 })
     }
-    // Cards go with their questions.
-    for (const table of ['cards', 'card_texts'])
+    // Cards, and what a no keeps, go with their questions.
+    for (const table of ['cards', 'card_texts', 'declined'])
       for (let one = few; one === few;) {
         const orphans = `SELECT rowid FROM ${table} WHERE approval NOT IN (SELECT id FROM approvals) LIMIT ${few}`
         one = db.run(`DELETE FROM ${table} WHERE rowid IN (${orphans})`)
@@ -169,7 +169,7 @@ export function openPruning({ state, contents, db, audit, snapshots, exclusive }
         const now = db.get<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)?.n ?? 0
         return now >= nearly * most ? [{ what, count: now, most }] : []
       })
-      return { bytes: { database: 0, audit: 0, snapshots: 0, evidence: 0, other: 0, ...bytes }, atLeast, near }
+      return { bytes: { database: 0, audit: 0, snapshots: 0, evidence: 0, artifacts: 0, other: 0, ...bytes }, atLeast, near }
     },
     async plan(days) {
       const verdict = await audit.check()

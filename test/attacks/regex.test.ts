@@ -100,7 +100,7 @@ async function codesOf(calls: [tool: string, input: Record<string, unknown>][]):
   const codes: string[] = []
   for (const [tool, input] of calls) {
     let late: NodeJS.Timeout | undefined
-    const hung = new Promise<string>((resolve) => (late = setTimeout(resolve, 8_000, 'hangs')))
+    const hung = new Promise<string>((resolve) => (late = setTimeout(resolve, 40_000, 'hangs')))
     codes.push(await Promise.race([peer.call(tool, input).then((reply) => reply.error?.code ?? 'ok'), hung]))
     clearTimeout(late)
     if (codes.at(-1) !== 'hangs') continue

@@ -76,6 +76,23 @@ describe('what a program does unasked is bounded', () => {
   })
 })
 
+test('little by little adds up over restarts and over processes on the same project', async () => {
+  await using world = await openWorld({ files: several(40), flags: withShell })
+  const remove = (from: number): string => `rm f${from}.txt f${from + 1}.txt f${from + 2}.txt`
+  const elsewhere = (command: string) =>
+    runCli(world.project, ['call', 'shell', JSON.stringify({ command }), '--enable-shell', '--wait', '0'])
+  for (let round = 0; round < 4; round++) await unasked(world, remove(round * 3))
+  await world.reopen()
+  for (let round = 4; round < 8; round++) await unasked(world, remove(round * 3))
+  for (let round = 8; round < 10; round++) expect(await elsewhere(remove(round * 3))).toMatchObject({ code: 0 })
+  const asked = await ask(world, { command: remove(30) })
+  expect(asked.card.notes?.join('\n')).toMatch(/33 files.*together with what programs did unasked within the hour/)
+  expect((await elsewhere(remove(33))).code, 'every process asks').toBe(1)
+  approve(world, asked)
+  await world.call('shell', { command: remove(30) }, { approvalWaitMs: 0 })
+  expect(await elsewhere(remove(36)), 'a person has looked, for all of them').toMatchObject({ code: 0 })
+})
+
 describe('what is no plain content asks, be it ever so little', () => {
   test('links, permissions, executables, scripts and files that run', async () => {
     const files = { 'a.txt': 'a\n', 'run.sh': '#!/bin/sh\n', 'vite.config.ts': '\n', 'src/a.ts': '\n' }

@@ -97,7 +97,7 @@ function stageFolders(base: string): string[] {
 }
 
 async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  for (let round = 0; round < 200; round++) {
+  for (let round = 0; round < 900; round++) {
     if (await holds()) return
     await pause(50)
   }
@@ -356,7 +356,7 @@ describe('a dev server', () => {
     )
     const started = await dev(world)
     expect(await get(first(started))).toBe('up')
-    await until(() => left(world, 'stubborn.js').length > 0, 'the stray runs')
+    await until(async () => (await dev(world)).logs.join().includes('still here'), 'the stray runs')
     const stopped = await dev(world, { stop: true })
     expect(stopped.running).toBe(false)
     expect(stopped.logs.join('\n')).toContain('still here')
@@ -444,7 +444,7 @@ describe('the built program', () => {
     const peer = await openStdio(world.project, { args: ['--mode', 'developer'] })
     const started = (await peer.call('execute_command', { scriptName: 'dev' })) as unknown as Answer
     expect(await get(first(started))).toBe('up')
-    expect(left(world, 'sleep 4321')).toHaveLength(1)
+    await until(() => left(world, 'sleep 4321').length === 1, 'what it started runs')
     process.kill(peer.pid, 'SIGKILL')
     await until(() => left(world, 'sleep 4321').length === 0 && left(world, 'dev.js').length === 0, 'all of it is gone')
     await expect(get(first(started))).rejects.toThrow()
@@ -502,8 +502,12 @@ test('vite: a page, and an edit of it pushed through a websocket', async () => {
   let heard = ''
   socket.on('data', (chunk) => (heard += chunk.toString('latin1')))
   await until(() => heard.includes('"type":"connected"'), 'the websocket is open')
-  world.write('index.html', '<h1>second</h1>')
-  await until(() => heard.includes('full-reload'), 'the edit is pushed')
+  // It says that it is there before it has begun to watch: what was edited before that it is never told of.
+  let edits = 0
+  await until(() => {
+    if (!heard.includes('full-reload')) world.write('index.html', `<h1>second</h1>${' '.repeat(edits++)}`)
+    return heard.includes('full-reload')
+  }, 'the edit is pushed')
   expect(await get(url)).toContain('<h1>second</h1>')
   socket.destroy()
 })

@@ -162,6 +162,7 @@ describe('a smaller list', () => {
       'read_file',
       'write_to_file',
       'replace_in_file',
+      'replace_in_files',
       'search_files',
       'list_snapshots',
       'restore_snapshot',

@@ -306,6 +306,7 @@ describe('on one project, over every way', () => {
   test('a folder with a few texts is offered nothing for games, skills and agents, and can call all of it', async () => {
     const { world } = all
     const hidden = [
+      'replace_in_files',
       'list_project_resources',
       'validate_script',
       'preview_scene',

@@ -200,7 +200,12 @@ describe('each end of a call that a person is asked about', () => {
       await using world = await openWorld(old)
       const patience = new AbortController()
       const asked = signal()
-      const doing = world.call('write_to_file', input(), { patience: patience.signal, onApproval: asked.resolve })
+      const doing = world.call('write_to_file', input(), {
+        onApproval(id) {
+          asked.resolve(id)
+          return patience.signal
+        },
+      })
       const ended = doing.catch((fault: unknown) => fault)
       const id = await asked.promise
       patience.abort()

@@ -24,7 +24,7 @@ import { makePlace, openUp, placeFor, removeIfEmpty, removeStage, roomForStage, 
 import { probe, type Confined, type Probe } from './probe.ts'
 import {
   forgetStage,
-  mustHaveRoom,
+  makeRoom,
   nameStage,
   readStory,
   stagesBelow,
@@ -232,7 +232,8 @@ export function openStages(parts: StageParts): Stages {
         confined: true,
         network: program.network ?? false,
       }
-      const room = (): void => mustHaveRoom(places, usage.bytes, limits.diskBytes)
+      const newcomer = { asker: origin.asker ?? '', bytes: usage.bytes }
+      const room = (lapse: (approval: string) => boolean): void => makeRoom(places, newcomer, limits.diskBytes, lapse)
       return await runInSlices(onStage(project, folder, { ...record, bytes: usage.bytes }, { ran, changed }, parts, room))
     } catch (fault) {
       await ready.drop()

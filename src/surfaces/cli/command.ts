@@ -41,6 +41,8 @@ export interface CliDependencies {
   toolListBytes(tools: readonly Tool[]): Promise<number>
   /** The settings files of other programs on this machine, for `init`. */
   openClientConfigs(): Promise<ClientConfigs>
+  /** What is wrong with files that shall be templates of runs; without files, with those in the person's folder. */
+  checkTemplates(files: readonly string[], offers: (tool: string) => boolean): Promise<{ name: string; wrong: string[] }[]>
   /** Throws where a setting's flag has a value it cannot have. */
   checkSettings(flags: Record<string, string | boolean | undefined>): void
   /** This very copy of Handrail, and its version whether or not it was published. */

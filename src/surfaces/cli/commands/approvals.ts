@@ -29,9 +29,10 @@ export const approvals: Command = {
 answer holds for exactly that call of that session on exactly the state of the files you saw; if a file changes in between, the
 call is refused. A yes to a run with the network, or to another agent, is one to the whole project as it was, for ten minutes. What a
 card has no room for is printed by \`show --file\` and \`show --full\`; to agree without that takes \`--unread\`. A note given with
-approve or deny goes to the agent word for word. A no holds for every session of that client until \`lift\`, for a day or as long as limits.approvalTtlMs. Silence
-turns into no. \`approvals page\` finds the \`handrail serve\` that runs on the project, has it prove that it is the one, and prints a
-link that signs you in there, once and nowhere else, until it stops or twelve hours have passed.`,
+approve or deny goes to the agent word for word. A no holds for every session of that client until \`lift\`, for a day or as long as
+limits.approvalTtlMs; the files it would have removed or replaced ask as long, whoever changes them. Silence turns into no. \`approvals page\` finds
+the \`handrail serve\` that runs on the project, has it prove that it is the one, and prints a link that signs you in there, once and
+nowhere else, until it stops or twelve hours have passed.`,
   options: [
     { name: 'note', value: 'TEXT', says: 'Words for the agent.' },
     { name: 'all', says: 'List answered ones too.' },

@@ -35,6 +35,8 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
     })
     if (json) {
       if (runtime.projectSettings?.says !== undefined) warnFolded(`handrail: ${printable(runtime.projectSettings.says)}`)
+      for (const { name, path, why } of runtime.roots)
+        if (why !== undefined) warnFolded(`handrail: the root ${name} (${printable(path)}) is out of reach: ${printable(why)}`)
       say(JSON.stringify({ url: listening.url, tokenFile: file, pid: process.pid }))
     } else {
       say(
