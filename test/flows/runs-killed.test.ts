@@ -11,10 +11,16 @@ const flags = ['--write-requires-diff', 'false']
 
 async function open(): Promise<World> {
   const world = await openWorld({
-    files: { 'x.txt': 'x\n', 'log.txt': '' },
+    files: { 'x.txt': 'x\n', 'log.txt': '', 'package.json': '{}\n' },
     flags: { 'write-requires-diff': 'false' },
   })
   putTemplates(world.base)
+  // A person who agrees to whatever is asked, in a process that lives on. A process killed between the question and its line leaves only the question.
+  const { audit, approvals } = world.runtime
+  audit.subscribe({ events: (event) => event === 'approval.requested' || event === 'run.waiting' }, (lines) => {
+    for (const { id } of lines.length > 0 ? approvals.list('pending') : [])
+      approvals.decide(id, { approve: true, by: 'the person' })
+  })
   return world
 }
 
@@ -93,3 +99,29 @@ test('a step that may not be done twice: done once, or nobody knows and the run 
     },
   })
 })
+
+test(
+  'a step that a person agrees to: their yes is used once, and what it lets through is done once',
+  { timeout: 1_200_000 },
+  async () => {
+    await sweepOver({
+      submission: {
+        templateId: 'replace_once',
+        inputs: { path: 'package.json', find: '{}', replace: '{{}}' },
+        options: { mode: 'sync' },
+      },
+      sample: 4,
+      holds(world, runs, moment) {
+        const text = world.read('package.json')
+        if (runs.length === 0) return expect(text).toBe('{}\n')
+        const [run] = runs as [RunView]
+        if (run.status === 'succeeded') return expect(text, `moment ${moment}`).toBe('{{}}\n')
+        expect(run, `moment ${moment}`).toMatchObject({
+          status: 'failed',
+          error: { errorCode: 'STEP_EXECUTION_FAILED', details: { failedStep: 'replace', outcome: 'unknown' } },
+        })
+        expect(['{}\n', '{{}}\n']).toContain(text)
+      },
+    })
+  },
+)
