@@ -75,14 +75,15 @@ async function given({ grants: { give } }: Operator, wish: Parameters<Give>[0], 
   } catch (fault) {
     const offered = fault instanceof Fault ? fault.details?.['sessions'] : undefined
     if (json || !Array.isArray(offered)) throw fault
-    const rows = (offered as (Session & { refused: boolean })[]).map((one) => [
+    const rows = (offered as (Session & { refused: boolean; program?: string })[]).map((one) => [
       one.id,
       oneLine(one.client, 40),
       one.surface,
+      one.program === undefined ? '' : oneLine(one.program, 40),
       ago(one.lastAt),
       one.refused ? 'was refused it' : '',
     ])
-    warn(table(['session', 'client', 'over', 'last call', ''], rows))
+    warn(table(['session', 'client', 'over', 'process', 'last call', ''], rows))
     const { message, hint } = fault as Fault
     throw new Fault('bad-input', message, hint === undefined ? {} : { hint })
   }
