@@ -2,6 +2,7 @@ import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Command } from '../command.ts'
 import { commandHere } from '../program-name.ts'
 import { bold, dim, printable, say, warnFolded, yellow } from '../print.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 
 export const serve: Command = {
   name: 'serve',
@@ -35,7 +36,7 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
     })
     if (json) {
       if (runtime.projectSettings?.says !== undefined) warnFolded(`handrail: ${printable(runtime.projectSettings.says)}`)
-      say(JSON.stringify({ url: listening.url, tokenFile: file, pid: process.pid }))
+      say(terminalJson({ url: listening.url, tokenFile: file, pid: process.pid }))
     } else {
       say(
         `${bold('Handrail')} ${runtime.version} on ${bold(runtime.project)} (${runtime.config.mode} mode, ${runtime.tools.length} tools)`,
