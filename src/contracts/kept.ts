@@ -156,7 +156,7 @@ export const kept: readonly KeptRow[] = [
     tables: ['unasked'],
     kind: 'database',
     bound: 'two sums, of half an hour each',
-    after: 'Forgotten after an hour, and when a person agrees to a change of a program.',
+    after: 'Forgotten after an hour, and when a person agrees to a change whose card names the sum.',
   },
   {
     what: 'Failed checks of files',

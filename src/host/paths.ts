@@ -222,7 +222,7 @@ function inItsRoot(path: string, { further, absolute }: PathRoots): { root?: str
 
 /** How a person lets one be read, for those who may tell them. */
 export function letThroughHint(names: readonly string[]): string {
-  return `Do without it: ask the person for what you need to know of it. They can let this session read it: handrail grants allow secret ${names.join('/').slice(0, 300)}`
+  return `Do without it: ask the person for what you need to know of it. They can let this session read it, if you tell them its id (details.session): handrail grants allow secret ${names.join('/').slice(0, 300)} --session ID`
 }
 
 /** Whether a name is dots or holds a separator after the decodings that other programs apply: `%2e%2e`, full-width dots. */

@@ -1,6 +1,7 @@
 import type { Config } from '../contracts/config.ts'
 import type { Effect, Extent, Sides } from '../contracts/stage.ts'
 import type { Draft } from '../contracts/tool.ts'
+import { isIgnoreFile } from '../text/ignore-files.ts'
 import { openPace, type Steps } from '../text/steps.ts'
 
 type Limits = Pick<Config['policies'], 'unaskedRemovals' | 'unaskedFiles' | 'unaskedBytes' | 'batchMaxLines'>
@@ -95,11 +96,17 @@ export async function readContents(
   for (const effect of effects) {
     if (effect.form !== 'file' || (effect.kind !== 'created' && effect.kind !== 'modified')) continue
     const [before, after] = sides(effect)
-    if (after) contents.begins.push({ path: effect.path, text: Buffer.from(after.subarray(0, 4)).toString('latin1') })
+    if (after) contents.begins.push({ path: effect.path, text: judgedPart(effect.path, after) })
     if (contents.lines <= most) contents.lines += await linesBetween(before, after, compare)
     if (pace.due()) await pace.turn()
   }
   return contents
+}
+
+/** As much of a file as it is judged by: how it begins, or all that it keeps back. */
+export function judgedPart(path: string, bytes: Uint8Array): string {
+  const [part, form] = isIgnoreFile(path) ? ([bytes, 'utf8'] as const) : ([bytes.subarray(0, 4), 'latin1'] as const)
+  return Buffer.from(part).toString(form)
 }
 
 /** What is no text is one thing to look at; the lines that it takes the place of count. */

@@ -3,6 +3,7 @@ import { scopesOf, type Grant } from '../contracts/grant.ts'
 import type { Operator } from '../contracts/operator.ts'
 import type { Session } from '../contracts/session.ts'
 import { namesOn } from '../text/root-path.ts'
+import { foldName } from '../text/fold-name.ts'
 import { secretOn } from '../text/secret-files.ts'
 import { askedOnce, type Mark } from './marks.ts'
 import type { AskedFor, AuditPort, GrantPort } from './ports.ts'
@@ -13,7 +14,7 @@ const grantTtlMs = 12 * 3_600_000
 
 const scopeWords: Record<Grant['scope'], string> = { once: 'once', session: 'for a session', always: 'for good' }
 
-type Offered = Session & { refused: boolean }
+type Offered = Session & { refused: boolean; program?: string }
 
 /** What is kept of it, and what the machine does for it. */
 export interface GrantingPorts {
@@ -40,12 +41,14 @@ export interface GrantingPorts {
     /** Whether the file there is kept from agents for what it holds. */
     isSecretByContent(path: string): boolean
   }
+  /** The program behind a process, while it runs. */
+  programOf(peer: string): string | undefined
   /** Why a change of this file would be asked about as it is now. */
   marksOn(path: string): Promise<Mark[]>
 }
 
 /** What the person lets sessions do: given and taken back by them, used by the kernel. */
-export function granting({ grants, audit, sessions, secrets, marksOn }: GrantingPorts): {
+export function granting({ grants, audit, sessions, secrets, programOf, marksOn }: GrantingPorts): {
   person: Operator['grants']
   kernel: GrantPort
 } {
@@ -74,7 +77,7 @@ export function granting({ grants, audit, sessions, secrets, marksOn }: Granting
       const given = { kind, scope, subject: plain, reasons, by }
       const one = (grant: Omit<Grant, 'id' | 'givenAt'>): Grant => grants.give([grant], lines(by))[0] as Grant
       if (scope === 'always') return one({ ...given, session: null, expiresAt: null })
-      const whose = session === undefined ? theOnly(whoMayMean(plain, sessions), kind, plain) : sessions.get(session)
+      const whose = session === undefined ? theOnly(whoMayMean(plain, sessions), kind, plain, programOf) : sessions.get(session)
       if (whose === undefined)
         throw new Fault('not-found', session === undefined ? 'No session to grant it to' : `No such session: ${session}`, {
           hint: '`handrail sessions` lists them.',
@@ -106,26 +109,47 @@ export function granting({ grants, audit, sessions, secrets, marksOn }: Granting
   return { person, kernel }
 }
 
-/** How many sessions a person is shown to choose from. */
+/** How many sessions a person is shown to choose from, and of how many: a process that opens many pushes nobody out. */
 const mostOffered = 10
+const mostLookedAt = 500
 
 /** Whom a person may mean: who was refused the file comes first, then whoever was at work last. */
 function whoMayMean(path: string, sessions: GrantingPorts['sessions']): Offered[] {
-  const live = sessions.since(Date.now() - grantTtlMs, mostOffered)
-  const refused = sessions.refusedAt(path, mostOffered)
-  const others = (live.length ? live : sessions.since(0, mostOffered)).filter(({ id }) => !refused.some((one) => one.id === id))
+  const live = sessions.since(Date.now() - grantTtlMs, mostLookedAt)
+  const refused = sessions.refusedAt(path, mostLookedAt)
+  const others = (live.length ? live : sessions.since(0, mostLookedAt)).filter(({ id }) => !refused.some((one) => one.id === id))
   return [...refused.map((one) => ({ ...one, refused: true })), ...others.map((one) => ({ ...one, refused: false }))]
 }
 
-/** Nobody guesses whose a grant is: a client that opens a session at the right moment would get it. */
-function theOnly(offered: Offered[], kind: Grant['kind'], path: string): Offered | undefined {
+/** Nobody guesses whose a grant is: a client that opens a session at the right moment, or borrows a name, would get it. */
+function theOnly(
+  offered: Offered[],
+  kind: Grant['kind'],
+  path: string,
+  programOf: GrantingPorts['programOf'],
+): Offered | undefined {
   const [first, ...more] = offered
   if (!first || more.length === 0) return first
+  const program = ({ peer }: Offered): string | undefined => (peer ? programOf(peer) : undefined)
+  const rows = onePerProcess(offered).map((one) => ({ ...one, ...(program(one) !== undefined && { program: program(one) }) }))
+  const sure = !more.some((one) => sameName(one, first) || (first.refused && one.refused))
   const why = first.refused ? 'was refused it last' : 'called last'
+  const words = `handrail grants allow ${kind} ${path} --session`
   throw new Fault('bad-input', 'Several sessions are there; say whose the grant shall be', {
-    details: { sessions: offered.slice(0, mostOffered) },
-    hint: `${first.client} over ${first.surface} ${why}: handrail grants allow ${kind} ${path} --session ${first.id}`,
+    details: { sessions: rows.slice(0, mostOffered) },
+    hint: sure
+      ? `${first.client} over ${first.surface} ${why}: ${words} ${first.id}`
+      : `Names are what clients call themselves. An agent that was refused was told the id of its session: ask yours for it, then ${words} ID`,
   })
+}
+
+const nameOf = ({ client }: Session): string => foldName(client.replace(/\/[^/]*$/, ''))
+const sameName = (one: Session, other: Session): boolean => nameOf(one) === nameOf(other)
+
+/** However many sessions a process opens, it is one row; its last comes first. */
+function onePerProcess(offered: Offered[]): Offered[] {
+  const seen = new Set<string>()
+  return offered.filter(({ peer }) => !peer || (!seen.has(peer) && seen.add(peer)))
 }
 
 /** The path of a grant in its written-down form; throws where there is nothing to let through, or nobody may. */

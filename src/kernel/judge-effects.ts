@@ -17,6 +17,8 @@ export interface Judged {
   begins: readonly Draft[]
   /** Why it is more than an ordinary change; each ends a sentence about the program. */
   why: string[]
+  /** It is asked about for what adds up within the hour, and the card says so. */
+  namesSum: boolean
 }
 
 /**
@@ -47,12 +49,13 @@ export async function judgeEffects(context: CallContext, staged: Staged, touches
     ...(await runInSlices(notPlain(effects), signal)),
     ...tooManyLines(lines, config.policies),
   ]
-  if (why.length === 0) why.push(...tooMuchTogether(ports.unasked.sum(), extent, config.policies))
+  const sums = why.length === 0 ? tooMuchTogether(ports.unasked.sum(), extent, config.policies) : []
+  why.push(...sums)
   const marked = marksAsk(marks, (mark) => ports.grants.mayChange(session, mark))
   const failing = why.length === 0 && ports.sessions.failing(session) ? touches : []
   const failures = (path: string): number => ports.sessions.failures(session, path)
   const risk = policy.risk(floor, failing, failures, call.options.raisedRisk, marked || why.length > 0)
-  return { risk, marks, extent, begins, why }
+  return { risk, marks, extent, begins, why, namesSum: sums.length > 0 }
 }
 
 const never = new AbortController().signal

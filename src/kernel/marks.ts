@@ -4,6 +4,7 @@ import { Fault } from '../contracts/faults/fault.ts'
 import { compileGlobs } from '../text/glob.ts'
 import { hiddenTextNotes } from '../text/hidden-text.ts'
 import type { KnownLinks, MadeLink } from '../contracts/links.ts'
+import { isIgnoreFile, letsOut } from '../text/ignore-files.ts'
 import { foldPath } from '../text/fold-name.ts'
 import { quotedName } from '../text/printable.ts'
 import { belowRoot } from '../text/root-path.ts'
@@ -96,8 +97,9 @@ export function openMarks({ policies }: Config, world: WorldPort, declined: Appr
   const scriptsIn = async (drafts: NonNullable<PlannedWrite['drafts']>): Promise<Mark[]> => {
     try {
       return (await drafts()).flatMap(({ path: given, text }): Mark[] => {
-        if (!isScript(text)) return []
         const path = world.normal(given)
+        if (isIgnoreFile(path)) return lessIgnored(path, text)
+        if (!isScript(text)) return []
         if (!world.exists(path)) return [{ path, says: 'is new, and can be executed by its first bytes', asks: 'once' }]
         const before = world.read(path)?.subarray(0, 4).toString('latin1') ?? ''
         return isScript(before) ? [] : [{ path, says: 'can be executed by its first bytes from now on', asks: 'once' }]
@@ -107,6 +109,13 @@ export function openMarks({ policies }: Config, world: WorldPort, declined: Appr
       if (fault instanceof Fault && unwritable.has(fault.reason)) return []
       throw fault
     }
+  }
+
+  /** What an ignore file kept back, and keeps back no more. */
+  const lessIgnored = (path: string, after: string | undefined): Mark[] => {
+    const before = orElse('', () => (world.exists(path) ? world.read(path)?.toString('utf8') : undefined))
+    const says = letsOut(path, before, after)
+    return says === undefined ? [] : [{ path, says, asks: 'once' }]
   }
 
   return async (written) => {
@@ -160,6 +169,7 @@ export function openMarks({ policies }: Config, world: WorldPort, declined: Appr
       ...(await runInSlices(byLinks(paths, links, otherwise))),
       ...(await runInSlices(each(effects, byEffect))).flat(),
       ...(await byContent(written.effects ? [] : paths, written.drafts)),
+      ...[...gone].filter(isIgnoreFile).flatMap((path) => lessIgnored(path, undefined)),
     ]
     return gone.size > 0 ? runInSlices(each(marks, orGone)) : marks
   }

@@ -167,7 +167,7 @@ export interface GrantPort {
 export interface UnaskedPort {
   sum(): Extent
   add(extent: Extent): void
-  /** A person has looked. */
+  /** A person has looked at the sum. */
   clear(): void
 }
 

@@ -1,6 +1,7 @@
 import type { Change } from '../contracts/change.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import type { Draft } from '../contracts/tool.ts'
+import { judgedPart } from './extent.ts'
 import { newAmong, type Mark } from './marks.ts'
 import type { CallContext } from './call-context.ts'
 
@@ -30,5 +31,5 @@ export async function recheckAtCommit(
 
 /** What tells a script from other files. */
 function firstBytes({ path, after }: Change): Draft[] {
-  return Buffer.isBuffer(after) ? [{ path, text: after.toString('latin1', 0, 4) }] : []
+  return Buffer.isBuffer(after) ? [{ path, text: judgedPart(path, after) }] : []
 }

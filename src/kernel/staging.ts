@@ -206,7 +206,7 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
   const judging = judgeEffects(context, staged, touches)
   // A stage that cannot be read as it was shown is none that anybody agreed to.
   judging.catch((fault: unknown) => fault instanceof Fault && withdraw(ports, inputDigest, session))
-  const { risk, marks, extent, begins, why } = await judging
+  const { risk, marks, extent, begins, why, namesSum } = await judging
   callAudit.setFacts({ input, redactedInput, touches, marks, risk, changes: true })
   callAudit.measured([...why, ...reasons(marks)])
   // What a person has said no to is not applied unasked, whatever it has come to count as since.
@@ -251,7 +251,8 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
     const approval = await consent(ports, config.limits, question)
     callAudit.approved(approval, stateDigest)
     if (risk !== 'R3') ports.grants.letChange(session, askedOnce(marks), approval)
-    ports.unasked.clear()
+    // Who agreed to something else has not seen what adds up.
+    if (namesSum) ports.unasked.clear()
     staged.take(call.id)
   } else if (role !== 'person') {
     // A question that stands about it has come to nothing, since what it was asked for is granted by now; the stage goes with it, unless it is taken.

@@ -6,6 +6,7 @@ import type { Tool } from '../contracts/tool.ts'
 import { isSecretByContent } from '../host/files.ts'
 import { asWritten } from '../host/paths.ts'
 import { isSecretGranted, withSecretGrants } from '../host/secret-grants.ts'
+import { programOf } from '../host/peer.ts'
 import type { Stages } from '../host/stage/stages.ts'
 import { attended } from '../kernel/attended.ts'
 import { openClientForms } from '../kernel/client-forms.ts'
@@ -86,6 +87,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     grants: stores.grants,
     audit,
     sessions,
+    programOf,
     secrets: {
       letThrough: withSecretGrants,
       isLetThrough: isSecretGranted,

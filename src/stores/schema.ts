@@ -138,7 +138,8 @@ CREATE TABLE IF NOT EXISTS sessions (
   surface TEXT NOT NULL,
   client TEXT NOT NULL,
   started_at INTEGER NOT NULL,
-  last_at INTEGER NOT NULL
+  last_at INTEGER NOT NULL,
+  peer TEXT
 ) STRICT;
 
 -- Who was refused a path, so that a person who lets one session through is shown the right one first.

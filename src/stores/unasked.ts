@@ -5,7 +5,7 @@ import type { Database } from '../host/database.ts'
 export interface UnaskedStore {
   sum(): Extent
   add(extent: Extent): void
-  /** A person has looked. */
+  /** A person has looked at the sum. */
   clear(): void
 }
 

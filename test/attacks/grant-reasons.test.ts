@@ -52,7 +52,11 @@ test('a file that another starts from now on is asked about again, and one yes a
   expect(world.runtime.grants.list()).toMatchObject([
     {
       subject: 'vite.config.ts',
-      reasons: ['runs when you build, test or lint', expect.stringContaining('is started by package.json') as string],
+      reasons: [
+        'runs when you build, test or lint',
+        expect.stringContaining('is started by package.json') as string,
+        expect.stringContaining('you declined a change of it') as string,
+      ],
     },
   ])
 })

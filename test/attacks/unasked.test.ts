@@ -1,7 +1,7 @@
 // @stage
 import { chmodSync, existsSync, readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { approve, ask, stagesLeft, withShell } from '../support/stage.ts'
+import { agreed, approve, ask, stagesLeft, withShell } from '../support/stage.ts'
 import { openWorld, runCli, type World } from '../support/world.ts'
 
 /** Runs a command that nobody may be asked about. */
@@ -67,12 +67,14 @@ describe('what a program does unasked is bounded', () => {
       world.call('shell', { command: `rm f${from}.txt f${from + 1}.txt f${from + 2}.txt` }, { approvalWaitMs: 0, session })
     for (let round = 0; round < 10; round++) await remove(round * 3, `sess_${round}`)
     const input = { command: 'rm f30.txt f31.txt f32.txt' }
+    // A yes to something else, to whomever, is none to what adds up.
+    await agreed(world, { command: 'ln -s f39.txt link' })
     const asked = await ask(world, input)
     expect(asked.card.notes?.join('\n')).toMatch(/33 files.*together with what programs did unasked within the hour/)
     approve(world, asked)
     await world.call('shell', input, { approvalWaitMs: 0 })
     await remove(33, 'sess_more')
-    expect(readdirSync(world.project).length).toBe(4)
+    expect(readdirSync(world.project).length).toBe(5)
   })
 })
 

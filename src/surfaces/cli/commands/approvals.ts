@@ -20,6 +20,7 @@ import {
   yellow,
 } from '../print.ts'
 import { columns, folded, quotedBlock } from '../screen-rows.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 
 export const approvals: Command = {
   name: 'approvals',
@@ -62,7 +63,7 @@ nowhere else, until it stops or twelve hours have passed.`,
         const byAddress = options['by-address'] === true
         const port = options['port'] === undefined ? undefined : Number(options['port'])
         const link = await dependencies.findSignInLink(runtime, { byAddress, ...(port !== undefined && { port }) })
-        say(json ? JSON.stringify({ url: link }) : link)
+        say(json ? terminalJson({ url: link }) : link)
         if (!json && !byAddress) warn('Where your browser does not find that name (Safari may not), add --by-address.')
         return 0
       }
@@ -79,10 +80,10 @@ nowhere else, until it stops or twelve hours have passed.`,
         })
       if (what === 'lift') {
         const lifted = runtime.approvals.lift(given, `${userInfo().username}@cli`)
-        say(json ? JSON.stringify(lifted) : `The no is taken back: ${oneLine(lifted.card.title, 80)}. The agent may ask again.`)
+        say(json ? terminalJson(lifted) : `The no is taken back: ${oneLine(lifted.card.title, 80)}. The agent may ask again.`)
       } else if (typeof options['file'] === 'string') await printText(runtime, given, options['file'])
       else if (what === 'show') {
-        say(json ? JSON.stringify(found) : describe(found))
+        say(json ? terminalJson(found) : describe(found))
         if (options['full'] === true) await printRest(runtime, found)
       } else {
         const note = typeof options['note'] === 'string' ? options['note'] : undefined
@@ -92,7 +93,7 @@ nowhere else, until it stops or twelve hours have passed.`,
           ...(options['unread'] === true && { unread: true }),
           ...(note !== undefined && { note }),
         })
-        if (json) say(JSON.stringify(decided))
+        if (json) say(terminalJson(decided))
         else say(folded(`${what === 'approve' ? green('Approved') : red('Denied')}: ${oneLine(decided.card.title, 80)}`))
       }
       return 0
@@ -111,7 +112,7 @@ function list(runtime: Operator, options: Record<string, string | boolean | unde
     throw new Fault('bad-input', `--limit ${String(given)} is no number of approvals`, { hint: 'Give 1 to 500.' })
   const state = all === true ? undefined : 'pending'
   const found = runtime.approvals.list(state, { limit, ...(typeof before === 'string' && { before }) })
-  if (json) return found.forEach((approval) => say(JSON.stringify(approval)))
+  if (json) return found.forEach((approval) => say(terminalJson(approval)))
   if (found.length === 0) return say(before === undefined ? 'Nothing waits for you.' : 'No more.')
   say(table(['id', 'state', 'risk', 'tool', 'asked', 'what'], found.map(row)))
   if (found.length === limit) warn(`There may be more: handrail approvals list --before ${found.at(-1)?.id}`)

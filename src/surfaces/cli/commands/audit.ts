@@ -6,6 +6,7 @@ import { confirm } from '../confirm.ts'
 import { dim, green, oneLine, printable, progressBar, red, say, table, yellow } from '../print.ts'
 import { sayRoots } from '../root-lines.ts'
 import { folded } from '../screen-rows.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 
 export const audit: Command = {
   name: 'audit',
@@ -81,7 +82,7 @@ async function verify({ json, options }: Invocation, runtime: Operator): Promise
   const bar = progressBar('Checking')
   const verdict = await runtime.audit.check({ full: options['full'] === true, anchors, onProgress: bar.show })
   bar.end()
-  if (json) say(JSON.stringify(verdict))
+  if (json) say(terminalJson(verdict))
   else if (verdict.whole)
     say(
       `${green('Log intact')}: ${verdict.lines} entries, head ${verdict.head}` +
@@ -98,7 +99,7 @@ async function verify({ json, options }: Invocation, runtime: Operator): Promise
 function anchor({ json, options }: Invocation, runtime: Operator): number {
   const to = options['to']
   const anchored = typeof to === 'string' ? runtime.audit.keepAnchor(to) : { project: runtime.project, ...runtime.audit.head() }
-  if (json) say(JSON.stringify(anchored))
+  if (json) say(terminalJson(anchored))
   else {
     say(`entry ${anchored.seq}, ${anchored.at || 'nothing written yet'}\n${anchored.hash}\n${printable(anchored.project)}`)
     if (typeof to === 'string') say(dim(`Added to ${printable(to)}. Check with: handrail audit verify --anchor ${printable(to)}`))
@@ -120,7 +121,7 @@ async function renew({ json, options }: Invocation, runtime: Operator): Promise<
   const kept = runtime.audit.renew()
   say(
     json
-      ? JSON.stringify({ kept })
+      ? terminalJson({ kept })
       : `A new log was started; its first line records the break. Kept: ${kept.join(', ') || 'nothing was left'}`,
   )
   return 0
@@ -140,7 +141,7 @@ function wantedBy({ options }: Invocation): Wanted {
       (session === undefined || line.session === session) &&
       (tool === undefined || line.tool === tool),
     holding: Object.entries({ call, session, tool }).flatMap(([name, value]) =>
-      value === undefined ? [] : [`"${name}":${JSON.stringify(value)}`],
+      value === undefined ? [] : [`"${name}":${terminalJson(value)}`],
     ),
   }
 }
@@ -150,7 +151,7 @@ function show(invocation: Invocation, runtime: Operator): number {
   if (!Number.isInteger(limit) || limit < 1) throw new Fault('bad-input', '--limit must be a whole number above 0', {})
   const { fits, holding } = wantedBy(invocation)
   const lines = runtime.audit.last(limit, fits, holding)
-  if (invocation.json) for (const line of lines) say(JSON.stringify(line))
+  if (invocation.json) for (const line of lines) say(terminalJson(line))
   else if (lines.length === 0) say('Nothing yet.')
   else {
     say(table(['line', 'time', 'event', 'what', 'outcome', 'by', 'id'], lines.map(row)))
@@ -184,7 +185,7 @@ async function tail(invocation: Invocation, runtime: Operator): Promise<number> 
   const from = Math.max(1, runtime.audit.head().seq - 9)
   const show = async (lines: AuditLine[]): Promise<void> => {
     for (const line of lines.filter(fits))
-      await print(invocation.json ? JSON.stringify(line) : folded(row(line).map(printable).join('  ')))
+      await print(invocation.json ? terminalJson(line) : folded(row(line).map(printable).join('  ')))
   }
   const stop = runtime.audit.subscribe({ from, onLost: (why) => process.stderr.write(`${yellow(why)}\n`) }, show)
   // Following alone keeps no process alive.
@@ -200,7 +201,7 @@ async function print(text: string): Promise<void> {
 }
 
 async function exportAll(runtime: Operator): Promise<number> {
-  for (const line of runtime.audit.lines()) await print(JSON.stringify(line))
+  for (const line of runtime.audit.lines()) await print(terminalJson(line))
   const head = runtime.audit.head()
   process.stderr.write(`${dim(`head: line ${head.seq}, ${head.hash}`)}\n`)
   return 0

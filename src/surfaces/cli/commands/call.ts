@@ -7,6 +7,7 @@ import { printableBlock, bold, oneLine, progressBar, renderChange, say, warn, wa
 import { commandHere } from '../program-name.ts'
 import { columns } from '../screen-rows.ts'
 import { confirm } from '../confirm.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 
 export const call: Command = {
   name: 'call',
@@ -45,7 +46,7 @@ the session is "cli" unless you name another. \`handrail tools\` lists the tools
         },
       )
       bar.end()
-      const answer = JSON.stringify(output, null, 2)
+      const answer = terminalJson(output, 2)
       say(process.stdout.isTTY ? printableBlock(answer) : answer)
       return 0
     } finally {

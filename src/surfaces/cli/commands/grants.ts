@@ -5,6 +5,7 @@ import type { Operator } from '../../../contracts/operator.ts'
 import type { Session } from '../../../contracts/session.ts'
 import type { Command, Invocation } from '../command.ts'
 import { ago, green, oneLine, printable, say, table, warn } from '../print.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 
 export const grants: Command = {
   name: 'grants',
@@ -35,7 +36,7 @@ good lapses by itself. Secrets are never granted for good. All of it is in the l
     try {
       if (what === 'list') {
         const found = runtime.grants.list()
-        if (json) for (const grant of found) say(JSON.stringify(grant))
+        if (json) for (const grant of found) say(terminalJson(grant))
         else
           say(
             found.length
@@ -47,7 +48,7 @@ good lapses by itself. Secrets are never granted for good. All of it is in the l
       const by = `${userInfo().username}@cli`
       if (what === 'allow') {
         const grant = await given(runtime, { ...wanted(invocation, rest), by }, json)
-        if (json) say(JSON.stringify(grant))
+        if (json) say(terminalJson(grant))
         else say(`${green('Granted')}: ${described(grant)}  (to take it back: handrail grants revoke ${grant.id})`)
         return 0
       }
@@ -57,7 +58,7 @@ good lapses by itself. Secrets are never granted for good. All of it is in the l
           hint: 'grants list, allow secret PATH, allow runs PATH or revoke ID.',
         })
       const revoked = runtime.grants.revoke(id, by)
-      say(json ? JSON.stringify(revoked) : `Revoked: ${printable(revoked.subject)}`)
+      say(json ? terminalJson(revoked) : `Revoked: ${printable(revoked.subject)}`)
       return 0
     } finally {
       await runtime.close()
@@ -75,14 +76,15 @@ async function given({ grants: { give } }: Operator, wish: Parameters<Give>[0], 
   } catch (fault) {
     const offered = fault instanceof Fault ? fault.details?.['sessions'] : undefined
     if (json || !Array.isArray(offered)) throw fault
-    const rows = (offered as (Session & { refused: boolean })[]).map((one) => [
+    const rows = (offered as (Session & { refused: boolean; program?: string })[]).map((one) => [
       one.id,
       oneLine(one.client, 40),
       one.surface,
+      one.program === undefined ? '' : oneLine(one.program, 40),
       ago(one.lastAt),
       one.refused ? 'was refused it' : '',
     ])
-    warn(table(['session', 'client', 'over', 'last call', ''], rows))
+    warn(table(['session', 'client', 'over', 'process', 'last call', ''], rows))
     const { message, hint } = fault as Fault
     throw new Fault('bad-input', message, hint === undefined ? {} : { hint })
   }

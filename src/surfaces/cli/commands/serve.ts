@@ -2,6 +2,7 @@ import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Command } from '../command.ts'
 import { commandHere } from '../program-name.ts'
 import { bold, dim, printable, say, warnFolded, yellow } from '../print.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 
 export const serve: Command = {
   name: 'serve',
@@ -37,7 +38,7 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
       if (runtime.projectSettings?.says !== undefined) warnFolded(`handrail: ${printable(runtime.projectSettings.says)}`)
       for (const { name, path, why } of runtime.roots)
         if (why !== undefined) warnFolded(`handrail: the root ${name} (${printable(path)}) is out of reach: ${printable(why)}`)
-      say(JSON.stringify({ url: listening.url, tokenFile: file, pid: process.pid }))
+      say(terminalJson({ url: listening.url, tokenFile: file, pid: process.pid }))
     } else {
       say(
         `${bold('Handrail')} ${runtime.version} on ${bold(runtime.project)} (${runtime.config.mode} mode, ${runtime.tools.length} tools)`,

@@ -2,6 +2,7 @@ import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Command } from '../command.ts'
 import { ago, say, table } from '../print.ts'
 import { sayRoots } from '../root-lines.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 
 export const snapshots: Command = {
   name: 'snapshots',
@@ -18,7 +19,7 @@ wrote. To go back: handrail undo ID takes back the write that made this state.`,
     const runtime = open()
     try {
       const found = runtime.snapshots(limit, words[0] ?? '')
-      if (json) for (const snapshot of found) say(JSON.stringify(snapshot))
+      if (json) for (const snapshot of found) say(terminalJson(snapshot))
       else if (found.length === 0) say('Nothing kept yet.')
       else {
         say(

@@ -5,6 +5,7 @@ import { confirm, onStdout } from '../confirm.ts'
 import { green, printable, renderChange, say, warn } from '../print.ts'
 import { sayRoots } from '../root-lines.ts'
 import { folded } from '../screen-rows.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 
 interface Undone {
   applied: boolean
@@ -70,7 +71,7 @@ An undo is a write like any other: it is kept, and can be undone by its own call
       }
       // What was shown is what is done: agents go on writing while somebody reads.
       const { output, callId } = await runtime.call('undo', { ...input, shown: preview.shown, dryRun: false }, caller)
-      if (json) say(JSON.stringify({ ...(output as Undone), call: callId }))
+      if (json) say(terminalJson({ ...(output as Undone), call: callId }))
       else say(folded(`${green('Undone')}: ${named((output as Undone).changes)}  (to take this back: handrail undo ${callId})`))
       return 0
     } finally {
