@@ -22,6 +22,7 @@ const names = [
   'parallel',
   'beside',
   'events',
+  'runs',
 ]
 const words = process.argv.slice(2)
 const against = words.includes('--against') ? words.splice(words.indexOf('--against'), 2)[1] : undefined

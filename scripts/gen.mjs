@@ -180,7 +180,7 @@ function filesPage(filesThatRun, plainDotFiles, includers, denied, marked) {
     `${head}# Files that run, and files that hold secrets\n`,
     'A change of one of these by an agent, or by a program it runs, is not like any other. Letter case and other spellings do not matter.\n',
     '- Class **1** runs something with no further act of yours, **1\\*** once you trusted the folder or switched it on, **I** instructs agents: you are asked each time.',
-    '- Class **2** runs on an everyday command: you are asked once for each session and file (`handrail grants list`).',
+    '- Class **2** runs on an everyday command: you are asked once for each session, file and reason (`handrail grants list`).',
     '- Class **3** runs when it is used on purpose: it is said on the card, where there is one, and in the log.',
     '- Where: **R** at the top of the project, **U** the tool walks up to it, **A** anywhere. Names with a dot in front count anywhere.\n',
     'Asked about whatever their names are: a folder that becomes a bare git repository, a new script (`#!`), what a program makes executable or links to one of these, what a listed file of an editor or agent starts, an ignore file that loses a line or gets one with `!`, and a dot-file at the top, or what lies in such a folder, that is neither here nor [plain](#plain-dot-files). `policies.sensitiveFiles` adds names of your own.\n',

@@ -3,7 +3,6 @@ import { fileURLToPath } from 'node:url'
 import { leaves, loadConfig } from './config/load.ts'
 import { openRuntime } from './runtime/open.ts'
 import { runCli, type SettingFlag } from './surfaces/cli/run.ts'
-import { signInKey } from './surfaces/person-auth.ts'
 
 /** The program: hands the command line what it needs from the other rooms. Heavy modules are loaded only when used. */
 export function main(argv: string[], version: string): Promise<number> {
@@ -19,7 +18,7 @@ export function main(argv: string[], version: string): Promise<number> {
       serveMcpStdio: async (gate, forms) => (await import('./surfaces/mcp/stdio.ts')).serveMcpStdio(gate, forms),
       serveHttp: async (operator, options) => (await import('./runtime/serve.ts')).serveHttp(operator, options),
       openStateAdmin: async (options) => (await import('./runtime/state-admin.ts')).openStateAdmin(options),
-      signInLink: (operator, url) => `${url}/sign-in?key=${signInKey(operator.token('person').token)}`,
+      findSignInLink: async (operator, wanted) => (await import('./surfaces/page/link.ts')).findSignInLink(operator, wanted),
       toolListBytes: async (tools) => (await import('./surfaces/mcp/dialect.ts')).listBytes(tools),
       openClientConfigs: async () =>
         (await import('./host/client-config.ts')).openClientConfigs({
@@ -27,6 +26,8 @@ export function main(argv: string[], version: string): Promise<number> {
           home: process.env['HOME'] || homedir(),
           environment: process.env,
         }),
+      checkTemplates: async (files, offers) =>
+        (await import('./runtime/check-templates.ts')).checkTemplates(files, offers, process.env),
       checkSettings: (given) => void loadConfig({ flags: given }),
       async installation() {
         const program = fileURLToPath(new URL('../bin/handrail.js', import.meta.url))

@@ -12,11 +12,15 @@ export const rooms = {
   kernel: { may: ['contracts', 'text'], says: 'the one road every act takes' },
   host: { may: ['contracts', 'text'], says: 'the machine: files, processes, time; the only room with node:fs' },
   stores: { may: ['contracts', 'text', 'host'], says: 'what is kept: audit, snapshots, approvals, keys, sessions' },
+  runs: {
+    may: ['contracts', 'text'],
+    says: 'work that outlives a request: queue, steps, cancel, time to live; it calls tools through a gate',
+  },
   toolsets: { may: ['contracts', 'text', 'host'], says: 'what an agent can do, one file per tool' },
   surfaces: { may: ['contracts', 'text', 'kernel'], says: 'how a caller gets in: a transport and a dialect' },
   agent: { may: ['contracts', 'text'], says: 'models that act: they hold an `AgentGate`, as any stranger does (not built yet)' },
   runtime: {
-    may: ['contracts', 'text', 'config', 'kernel', 'host', 'stores', 'toolsets', 'surfaces'],
+    may: ['contracts', 'text', 'config', 'kernel', 'host', 'stores', 'runs', 'toolsets', 'surfaces'],
     says: 'the composition: opens the rooms and wires them, once; small files that a test can compose',
   },
 } as const satisfies Record<string, { may: readonly string[]; says: string }>

@@ -152,9 +152,35 @@ export const requirements = {
     later: 'the gateway',
   },
   'gateway.errors': { source: '001 §4–§5', says: 'six error codes', later: 'the gateway' },
-  'runs.tools': { source: '002 §2', says: 'seven task-run tools', later: 'browser runs' },
-  'runs.status': { source: '002 §3', says: 'run status, artifacts and profile as frozen', later: 'browser runs' },
-  'runs.errors': { source: '002 §7–§8', says: 'sixteen error codes, each raised by a test', later: 'browser runs' },
+  'runs.tools': { source: '002 §2', says: 'seven task-run tools, and events of a run beside them' },
+  'runs.status': { source: '002 §3.1', says: 'six states of a run, and legal transitions only' },
+  'runs.object': {
+    source: '002 §3.2',
+    says: 'the Run: times in milliseconds; result and error null before the end, an explainable error on every failed end',
+  },
+  'runs.chunk': { source: '002 §3.3', says: 'the chunk of an artifact: seven fields, no encoding, nextOffset or truncated' },
+  'runs.modes': {
+    source: '002 §4.1',
+    says: 'sync answers the terminal run, async its id and state, auto says which of the two it chose',
+  },
+  'runs.timeout': { source: '002 §4.1', says: 'timeoutMs is 1 to 600000' },
+  'runs.keys': {
+    source: '002 §4.1.1',
+    says: 'one run for each (templateId, idempotencyKey) while its record lives, deduplicated: true',
+  },
+  'runs.get': { source: '002 §4.2', says: 'get_task_run answers the Run' },
+  'runs.list': {
+    source: '002 §4.3',
+    says: 'list_task_runs: newest first, total after filtering, limit 1 to 1000, offset from 0',
+  },
+  'runs.cancel': {
+    source: '002 §4.4',
+    says: 'cancel_task_run: RUN_CANCELED; success: false with a reason at the end; RUN_NOT_FOUND',
+  },
+  'runs.profile': { source: '002 §4.5', says: 'get_runtime_profile: every field, the numbers of the contract by default' },
+  'runs.queue': { source: '002 §8', says: 'beyond the limit a run is queued, and is carried out when its turn comes' },
+  'runs.errors': { source: '002 §5, §8', says: 'the codes of runs, templates, artifacts and parameters, each raised by a test' },
+  'runs.errors.pages': { source: '002 §5, §8', says: 'the codes of pages, each raised by a test', later: 'browser runs' },
   'bridge.envelope': {
     source: '003 §1',
     says: 'intent-flow.devserver.v1 envelopes over a local WebSocket',

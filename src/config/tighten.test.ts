@@ -22,6 +22,7 @@ test('every setting says which way it is tighter, and in words what a looser val
       "limits.answerWithinMs": "trust",
       "limits.approvalTtlMs": "lower",
       "limits.approvalWaitMs": "lower",
+      "limits.artifactTtlMs": "trust",
       "limits.auditFileBytes": "person",
       "limits.auditKeptDays": "person",
       "limits.browserTimeoutMs": "lower",
@@ -29,12 +30,14 @@ test('every setting says which way it is tighter, and in words what a looser val
       "limits.commandTimeoutMs": "lower",
       "limits.idempotencyTtlMs": "trust",
       "limits.maxConcurrent": "lower",
+      "limits.maxConcurrentRuns": "lower",
       "limits.maxPrograms": "lower",
       "limits.maxQueued": "lower",
       "limits.maxReadBytes": "lower",
       "limits.regexTimeoutMs": "lower",
       "limits.requestsPerSecond": "lower",
       "limits.runApprovalTtlMs": "lower",
+      "limits.runTtlMs": "trust",
       "limits.searchTimeoutMs": "lower",
       "limits.snapshotRetention": "trust",
       "limits.stageDiskBytes": "lower",
@@ -61,6 +64,7 @@ test('every setting says which way it is tighter, and in words what a looser val
       "preview.terre": "never auto always",
       "preview.terrePort": "person",
       "readOnly": "on",
+      "roots": "fewer",
       "stage.bubblewrap": "person",
       "stage.stagePlace": "person",
       "stage.stageReads": "person",
@@ -107,6 +111,7 @@ function valueOf({ schema }: Leaf): fc.Arbitrary<unknown> {
       fc.constant(usual),
     )
   }
+  if (schema.items?.pattern !== undefined) return fc.subarray(['docs=/srv/docs', 'docs=/srv/other', 'notes=/n'])
   if (schema.type === 'array') return fc.array(fc.constantFrom(...names), { maxLength: 4 })
   return fc.constantFrom(
     ...(schema.minLength ? [] : ['']),

@@ -27,6 +27,8 @@ export interface AuditEntry {
     | 'session.note'
     | 'snapshot.pruned'
     | 'settings.changed'
+    /** Which folder paths that begin with `//` and this name are in, from now on. */
+    | 'root.named'
     /** The project lies on another device than before. */
     | 'state.remounted'
     /** A person took over or set aside what was kept of the project. */
@@ -44,8 +46,16 @@ export interface AuditEntry {
     | 'audit.pruned'
     /** A person had dropped what was no longer needed. */
     | 'state.pruned'
+    /** A run was accepted, taken in hand, came so far, waits for a person, goes on, or has ended. Its steps are calls of their own. */
+    | 'run.queued'
+    | 'run.started'
+    | 'run.progress'
+    | 'run.waiting'
+    | 'run.resumed'
+    | 'run.ended'
     | ToolEvent
   call?: string
+  run?: string
   session?: string
   surface?: string
   client?: string

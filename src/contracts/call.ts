@@ -16,6 +16,8 @@ export interface Caller {
 }
 
 export interface CallOptions {
+  /** The id it goes by, for whoever must know it before the call is made; nobody else's. */
+  id?: string
   signal?: AbortSignal
   onProgress?: (done: number, total: number | undefined, message: string | undefined) => void
   /** Called with what the call shows beside its answer, before it answers. */

@@ -67,6 +67,14 @@ export const Config = Type.Object(
       default: [],
       description: 'Tools switched off by name.',
     }),
+    roots: Type.Array(Type.String({ pattern: '^[a-z][a-z0-9_-]{0,31}=/', ...entry }), {
+      maxItems: 32,
+      tighter: 'fewer',
+      loosens: 'lets agents of some surfaces into folders outside the project: {}',
+      default: [],
+      description:
+        'Folders besides the project, as NAME=/FOLDER, for surfaces whose callers may reach more than the project; those of MCP never do. Records write a path in one as //NAME/PATH.',
+    }),
     policies: Type.Object(
       {
         sandboxRoot: Type.String({
@@ -283,6 +291,31 @@ export const Config = Type.Object(
           loosens: 'remembers for {} ms which calls were made already',
           default: 2_592_000_000,
           description: 'How long an idempotency key is remembered.',
+        }),
+        maxConcurrentRuns: Type.Integer({
+          ...whole,
+          minimum: 1,
+          maximum: 100,
+          tighter: 'lower',
+          loosens: 'carries out {} runs at once',
+          default: 5,
+          description: 'Runs carried out at once, by all processes of the project together; others wait for their turn.',
+        }),
+        runTtlMs: Type.Integer({
+          ...lifetime,
+          minimum: 1_000,
+          tighter: 'trust',
+          loosens: 'keeps a run for {} ms after its end',
+          default: 1_800_000,
+          description: 'How long a run, and its idempotency key, is kept after its end.',
+        }),
+        artifactTtlMs: Type.Integer({
+          ...lifetime,
+          minimum: 1_000,
+          tighter: 'trust',
+          loosens: 'keeps what a run leaves for {} ms',
+          default: 86_400_000,
+          description: 'How long an artifact of a run is kept.',
         }),
         auditFileBytes: Type.Integer({
           ...whole,

@@ -16,6 +16,8 @@ export interface CallResult {
 export interface News {
   log: boolean
   snapshots: boolean
+  /** Runs to which something happened, by their ids. */
+  runs: readonly string[]
 }
 
 /**

@@ -16,10 +16,12 @@ export const bounds = {
   rehearsals: { most: 20_000, days: 7 },
   repairs: 20_000,
   notes: { session: 200, all: 2_000, characters: 16_384 },
+  runs: { queued: 10_000, most: 200_000 },
+  artifacts: { bytes: 1_073_741_824, tombstones: 100_000, tombstoneDays: 7 },
 } as const
 
 /** What `handrail state` counts together. */
-export const kinds = ['database', 'audit', 'snapshots', 'evidence', 'other'] as const
+export const kinds = ['database', 'audit', 'snapshots', 'evidence', 'artifacts', 'other'] as const
 export type Kind = (typeof kinds)[number]
 
 export interface KeptRow {
@@ -164,6 +166,21 @@ export const kept: readonly KeptRow[] = [
     after: 'The oldest are forgotten.',
   },
   {
+    what: 'Runs, how far they are and what came of them',
+    tables: ['runs', 'run_bodies', 'run_steps', 'run_counts'],
+    kind: 'database',
+    bound: `under way: ${whole(bounds.runs.queued)} that wait for their turn; ended: \`limits.runTtlMs\`, ${whole(bounds.runs.most)}`,
+    after: 'No more are accepted. Of the ended the oldest go, with their keys.',
+  },
+  {
+    what: 'Artifacts of runs',
+    files: ['artifacts/*'],
+    tables: ['artifacts'],
+    kind: 'artifacts',
+    bound: `\`limits.artifactTtlMs\`; ${mebibytes(bounds.artifacts.bytes)} together; that one was there: ${bounds.artifacts.tombstoneDays} days, ${whole(bounds.artifacts.tombstones)}`,
+    after: 'The oldest content goes, and its id still says that it has expired.',
+  },
+  {
     what: 'The database',
     files: ['handrail.db', 'handrail.db-wal', 'handrail.db-shm', 'handrail.db-journal'],
     kind: 'database',
@@ -199,10 +216,31 @@ export const kept: readonly KeptRow[] = [
     after: 'Gone at the next sign-in after it.',
   },
   {
+    what: 'Where its page is served',
+    files: ['serving/*'],
+    kind: 'other',
+    bound: 'the servers that run',
+    after: 'Gone with the server; what a killed one left goes when the next one starts, or is looked for.',
+  },
+  {
     what: 'Locks',
     files: ['locks/project.db', 'locks/audit.db', 'locks/opening.db'],
     kind: 'other',
     bound: 'one of each, empty',
+    after: 'Nothing is ever written to them.',
+  },
+  {
+    what: 'Which folder the name of a root stands for',
+    tables: ['roots'],
+    kind: 'database',
+    bound: 'one for each name that the setting `roots` ever had',
+    after: 'Another folder takes a name over once nothing is kept of the former.',
+  },
+  {
+    what: 'Locks of roots that projects share',
+    shared: ['root-locks/*'],
+    kind: 'other',
+    bound: 'one for each folder that was changed as a root, empty',
     after: 'Nothing is ever written to them.',
   },
   {

@@ -150,6 +150,8 @@ export interface ToolForm<I extends object, O extends object, Use, In, Out> {
   verdict?: (input: In, output: Out) => { path: string; passed: boolean } | undefined
   /** Waits for something other than the disk, such as a page, a search or a pattern, and so for longer than a moment. */
   waits?: true | ((input: In) => boolean)
+  /** Waits for work that goes the same road itself: it holds no slot, and has no deadline but its caller's. */
+  unhurried?: true
   /** Only in developer mode. */
   developer?: boolean
   /** Only where this setting is on. */
@@ -197,6 +199,7 @@ export interface Tool {
   normalizeInput(raw: Record<string, unknown>): Record<string, unknown>
   risk(input: unknown): Risk
   waits(input: unknown): boolean
+  readonly unhurried: boolean
   touches(input: unknown): Touch[] | Promise<Touch[]>
   card(input: unknown): Card | Promise<Card>
   readonly drafts: ((input: unknown, asker: Asker) => Draft[] | Promise<Draft[]>) | undefined
@@ -258,6 +261,7 @@ function bindForm<Use>(toolset: string, form: ToolForm<object, object, Use, unkn
     normalizeInput: form.normalizeInput ?? ((raw) => raw),
     risk: typeof floor === 'function' ? floor : () => floor,
     waits: typeof waits === 'function' ? waits : () => waits,
+    unhurried: form.unhurried ?? false,
     touches: (input) => form.touches?.(input, use) ?? [],
     card: (input) => form.card?.(input, use) ?? { title: form.title, changes: [] },
     drafts: drafts && ((input, asker) => drafts(input, use, asker)),

@@ -119,6 +119,7 @@ export class CallAudit {
   asked(id: string): void {
     this.before = this.question
     this.question = id
+    this.follows = false
     this.put(id)
   }
 

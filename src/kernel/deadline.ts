@@ -24,7 +24,7 @@ export function deadline(ms: number, outer: AbortSignal | undefined, late = tooL
   const signal = (): AbortSignal => {
     if (controller) return controller.signal
     const made = (controller = new AbortController())
-    timer = setTimeout(() => made.abort(late(ms)), ms)
+    if (Number.isFinite(ms)) timer = setTimeout(() => made.abort(late(ms)), ms)
     stopListening = onAbort(outer, pass)
     return made.signal
   }

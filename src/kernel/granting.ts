@@ -2,6 +2,7 @@ import { Fault } from '../contracts/faults/fault.ts'
 import { scopesOf, type Grant } from '../contracts/grant.ts'
 import type { Operator } from '../contracts/operator.ts'
 import type { Session } from '../contracts/session.ts'
+import { namesOn } from '../text/root-path.ts'
 import { foldName } from '../text/fold-name.ts'
 import { secretOn } from '../text/secret-files.ts'
 import { askedOnce, type Mark } from './marks.ts'
@@ -34,8 +35,9 @@ export interface GrantingPorts {
     /** Does it with these secrets at hand. */
     letThrough<T>(paths: ReadonlySet<string>, act: () => T): T
     isLetThrough(path: string): boolean
-    /** The path in its written-down form; throws where it may not be used. */
+    /** The path in its written-down form; throws where it may not be used, which `asWritten` does not ask. */
     normal(path: string): string
+    asWritten(path: string): string
     /** Whether the file there is kept from agents for what it holds. */
     isSecretByContent(path: string): boolean
   }
@@ -153,7 +155,9 @@ function onePerProcess(offered: Offered[]): Offered[] {
 /** The path of a grant in its written-down form; throws where there is nothing to let through, or nobody may. */
 function grantable(kind: Grant['kind'], path: string, secrets: GrantingPorts['secrets']): string {
   const normal =
-    kind === 'secret' ? secrets.letThrough(new Set([plainly(path)]), () => secrets.normal(path)) : secrets.normal(path)
+    kind === 'secret'
+      ? secrets.letThrough(new Set([plainly(secrets.asWritten(path))]), () => secrets.normal(path))
+      : secrets.normal(path)
   if (kind === 'secret' && secretOn(normal.split('/')) === undefined && !secrets.isSecretByContent(normal))
     throw new Fault('bad-input', `${normal} is not kept from anybody`, { hint: 'Agents can read it as it is.' })
   return normal
@@ -177,8 +181,7 @@ function byPath(marks: readonly AskedFor[]): Map<string, string[]> {
 
 /** A path without what means nothing in it. */
 export function plainly(path: string): string {
-  return path
-    .split('/')
+  return namesOn(path)
     .filter((name) => name !== '' && name !== '.')
     .join('/')
 }

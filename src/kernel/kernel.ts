@@ -113,12 +113,12 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
         })
       // What a client calls itself is its own words, and is written down with everything it does.
       const known = { ...caller, client: scrub(caller.client) }
-      const id = traffic.nextId()
+      const id = options.id ?? traffic.nextId()
       const act = (): Promise<CallResult> => perform(kernel, tool, input, { id, caller: known, options })
       const path = (input as { path?: unknown } | null)?.path
       // What is longer is no path, and is refused further on: nothing looks through it before.
       if (typeof path !== 'string' || path.length > longestPath) return act()
-      return ports.grants.reading(path, { id, session: caller.session }, act)
+      return ports.grants.reading(ports.world.asWritten(path), { id, session: caller.session }, act)
     },
   }
 }

@@ -7,6 +7,7 @@ import type { KnownLinks, MadeLink } from '../contracts/links.ts'
 import { isIgnoreFile, letsOut } from '../text/ignore-files.ts'
 import { foldPath } from '../text/fold-name.ts'
 import { quotedName } from '../text/printable.ts'
+import { belowRoot } from '../text/root-path.ts'
 import { mayBeSecret } from '../text/secret-files.ts'
 import type { Effect } from '../contracts/stage.ts'
 import { runToEnd, each, runInSlices, type Steps } from '../text/steps.ts'
@@ -66,7 +67,7 @@ export function openMarks({ policies }: Config, world: WorldPort, declined: Appr
     const asks = row?.class === '2' ? 'once' : row?.class === '3' ? 'never' : 'always'
     return [
       ...(row ? [{ path, says: row.when, asks } as const] : []),
-      ...(sensitive.some((fits) => fits(foldPath(path)))
+      ...(sensitive.some((fits) => fits(foldPath(belowRoot(path))))
         ? [{ path, says: 'is on your list of sensitive files', asks: 'always' } as const]
         : []),
       ...(shortName.test(path)

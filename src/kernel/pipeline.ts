@@ -128,7 +128,8 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
         made.changes.reduce((sum, { diff }) => sum + changedLines(diff), 0),
         call.caller,
       )
-      return tellMarks(made, marks)
+      const where = ports.world.whichRoots(pathsOf(context))
+      return tellMarks(where.length ? { ...made, notes: [...(made.notes ?? []), ...where] } : made, marks)
     }
     const asked = { tool, input, redactedInput, inputDigest: context.inputDigest(), stateDigest, risk, card }
     const sensitive = askedAbout(marks)
@@ -151,14 +152,15 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
   }
   // 5. audit: the start line, on disk before anything is done; nothing a confined program does is real before its commit
   callAudit.start(!program?.confined || program.program.network === true)
-  const act = (): Promise<unknown> => (changes ? change(context) : run(context, {}, { within: config.limits.callTimeoutMs }))
+  const within = tool.unhurried ? Number.POSITIVE_INFINITY : config.limits.callTimeoutMs
+  const act = (): Promise<unknown> => (changes ? change(context) : run(context, {}, { within }))
   const scheduled = {
     caller: call.caller,
     lane: tool.waits(input) ? ('waits' as const) : ('files' as const),
     touches,
     signal: call.options.signal,
   }
-  const output = program ? await stage(context, program) : await kernel.scheduler.run(scheduled, act)
+  const output = program ? await stage(context, program) : await (tool.unhurried ? act() : kernel.scheduler.run(scheduled, act))
   if (dryRun && dryRunState !== undefined)
     ports.sessions.rememberDryRun(call.caller.session, tool.name, dryRunDigest(context, dryRun.same), dryRunState)
   const verdict = tool.verdict?.(input, output)
@@ -196,8 +198,10 @@ async function change(context: CallContext): Promise<unknown> {
     if (!(fault instanceof ConcurrentChange)) throw fault
   }
   const moment = { within: Math.min(callTimeoutMs, lockedMs), late: keepsChanging }
-  return ports.world.exclusive(() => attemptChange(context, true, moment), context.call.options.signal)
+  return ports.world.exclusive(() => attemptChange(context, true, moment), context.call.options.signal, pathsOf(context))
 }
+
+const pathsOf = ({ touches }: CallContext): string[] => touches.flatMap((touch) => ('path' in touch ? [touch.path] : []))
 
 function keepsChanging(): Fault {
   return new Fault('conflict', 'Others changed the same file again and again while this change was being made', {
@@ -220,7 +224,7 @@ async function attemptChange(context: CallContext, alone: boolean, limits: Limit
   }
   const known = recall(context)
   if (known) return replayed(known)
-  const paths = touches.flatMap((touch) => ('path' in touch ? [touch.path] : []))
+  const paths = pathsOf(context)
   // Told at once: the program that runs there may go on for long, and where nothing confines it, it has the project's lock.
   const pinned = call.caller.role === 'person' ? undefined : world.pinConflict(paths, call.id)
   if (pinned) throw pinned
@@ -236,21 +240,25 @@ async function attemptChange(context: CallContext, alone: boolean, limits: Limit
     Object.entries(await statesOf(world, among)).some(([path, state]) => state !== states[path])
   const onlyRead = touches.filter((touch) => 'path' in touch && touch.access === 'read')
   const recheckedCommit: CommitGuard = (act, signal) =>
-    world.exclusive(async () => {
-      signal.throwIfAborted()
-      // What it has written itself is no news to it.
-      if (callAudit.snapshots.length > 0) return act()
-      const answered = recall(context)
-      if (answered) throw new AlreadyAnswered(answered.output)
-      // Also where it was changed and changed back: what the tool read in between was not what was judged.
-      if (world.changedSince(paths, newest) || (await moved(onlyRead))) throw new ConcurrentChange()
-      try {
-        return await act()
-      } catch (fault) {
-        if (fault instanceof Fault && fault.reason === 'conflict' && (await moved(touches))) throw new ConcurrentChange()
-        throw fault
-      }
-    }, signal)
+    world.exclusive(
+      async () => {
+        signal.throwIfAborted()
+        // What it has written itself is no news to it.
+        if (callAudit.snapshots.length > 0) return act()
+        const answered = recall(context)
+        if (answered) throw new AlreadyAnswered(answered.output)
+        // Also where it was changed and changed back: what the tool read in between was not what was judged.
+        if (world.changedSince(paths, newest) || (await moved(onlyRead))) throw new ConcurrentChange()
+        try {
+          return await act()
+        } catch (fault) {
+          if (fault instanceof Fault && fault.reason === 'conflict' && (await moved(touches))) throw new ConcurrentChange()
+          throw fault
+        }
+      },
+      signal,
+      paths,
+    )
   let output: unknown
   try {
     output = await run(context, states, limits, alone ? commitNow : recheckedCommit)

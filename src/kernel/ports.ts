@@ -34,11 +34,15 @@ export interface DiffPort {
 export interface WorldPort {
   /** The path in its written-down form; throws `path-denied` where it may not be used. */
   normal(path: string): string
+  /** The same without asking whether it may be used; only what is written absolute, or names a root, becomes another. */
+  asWritten(path: string): string
   /** Looks where links that are called like secrets lead by now; nothing to wait for where none has changed. */
   judgeLinks(): Promise<void> | undefined
   read(path: string): Buffer | undefined
-  /** One holder among all processes on the project; what a killed one left is put right first. */
-  exclusive<T>(act: () => T | Promise<T>, signal?: AbortSignal): Promise<T>
+  /** One holder among all processes on the project and on the further roots of these paths; what a killed one left is put right first. */
+  exclusive<T>(act: () => T | Promise<T>, signal?: AbortSignal, paths?: readonly string[]): Promise<T>
+  /** Says which folders of the machine the further roots of these paths are, a sentence for each. */
+  whichRoots(paths: readonly string[]): string[]
   /** Whether anything stands at a path, without reading it. */
   exists(path: string): boolean
   /** What stands at each path, as a fingerprint; null is nothing. The object has no prototype. A promise only where it takes long. */

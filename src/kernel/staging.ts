@@ -3,6 +3,7 @@ import { Fault } from '../contracts/faults/fault.ts'
 import { redactLong } from '../text/redact/long.ts'
 import type { Program, ProgramResult } from '../contracts/stage.ts'
 import type { Staged } from '../contracts/staged.ts'
+import { isInRoot } from '../text/root-path.ts'
 import { each, runInSlices } from '../text/steps.ts'
 import type { Card, Risk, ToolContext, Touch, Written } from '../contracts/tool.ts'
 import { checkOutput } from './check.ts'
@@ -26,6 +27,7 @@ export async function prepareProgram(context: CallContext): Promise<ProgramConte
   const program = await tool.program?.(input)
   if (!program) return undefined
   mustFit(program)
+  mustBeInProject(program)
   const { stages } = kernel.ports
   const asksAfter = kernel.policy.asks(highest(tool.risk(input), 'R1'))
   const confinement = await stages.confinement()
@@ -41,6 +43,16 @@ export async function prepareProgram(context: CallContext): Promise<ProgramConte
       hint: '`handrail doctor` says what is missing. stage.unconfined "ask" would run it after a person agreed.',
     })
   return { program, ...confinement, waiting, asksAfter }
+}
+
+/** Stages are of the project alone. */
+function mustBeInProject({ cwd, changes = '' }: Program): void {
+  const outside = [cwd, changes].find(isInRoot)
+  if (outside === undefined) return
+  throw new Fault('path-denied', `Path not allowed: ${outside}: programs run in the project alone`, {
+    details: { path: outside },
+    hint: 'Name a folder of the project.',
+  })
 }
 
 /** What Linux takes as one argument, and less than it takes of them together. */

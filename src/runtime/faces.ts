@@ -3,6 +3,7 @@ import type { Caller } from '../contracts/call.ts'
 import type { AgentCaller, AgentGate } from '../contracts/gate.ts'
 import type { Operator } from '../contracts/operator.ts'
 import type { Profile } from '../contracts/profile.ts'
+import type { NamedRoot } from '../contracts/roots.ts'
 import { anchorsIn, keepAnchor } from '../host/anchors.ts'
 import { bringsOldState } from '../host/state-project.ts'
 import { openPruning } from '../stores/prune.ts'
@@ -21,11 +22,13 @@ export interface Behind {
   machine: Machine
   inForce: InForce
   live: Live
+  roots: () => readonly NamedRoot[]
   call: Operator['call']
   approvals: Operator['approvals']
   grants: Operator['grants']
   forms: ClientForms
   recover: () => Promise<void>
+  runs: Operator['runs']
   /** What the callers of a profile go by, and how they call. */
   under: (profile: Profile) => Pick<Behind, 'inForce' | 'call'>
 }
@@ -66,15 +69,16 @@ export function gateTo({ stores: { audit, sessions, snapshots }, inForce: { now 
       ),
     onNews: (listener) =>
       audit.subscribe(
-        { events: (event) => event !== 'call.read', onLost: () => listener({ log: true, snapshots: true }) },
+        { events: (event) => event !== 'call.read', onLost: () => listener({ log: true, snapshots: true, runs: [] }) },
         (lines) =>
           listener({
             log: lines.length > 0,
             snapshots: lines.some(({ snapshots: made, event }) => made?.length || event === 'state.imported'),
+            runs: lines.flatMap(({ run }) => run ?? []),
           }),
       ),
     lastLine: () => audit.head().seq,
-    snapshotIds: () => snapshots.list(mostIds, '').map(({ id }) => id),
+    snapshotIds: () => snapshots.list(mostIds, '', now().files.reaches).map(({ id }) => id),
   }
 }
 
@@ -86,7 +90,7 @@ function asAgent(caller: Caller): AgentCaller {
 /** What the person holds. */
 export function operatorOf(behind: Behind, close: () => Promise<void>): Operator {
   const { place, stores, machine, inForce, call, approvals, grants, forms, recover } = behind
-  const { state, projectLock, db, audit, contents, snapshots, sessions, credentials } = stores
+  const { state, projectLock, db, audit, contents, snapshots, sessions, credentials, servedPages } = stores
   const { now } = inForce
   const gate = gateTo(behind)
   const gates = new Map<Profile, AgentGate>()
@@ -100,6 +104,9 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
     },
     forms,
     project,
+    get roots() {
+      return behind.roots()
+    },
     version,
     get config() {
       return now().settings.config
@@ -130,6 +137,7 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
     notes: sessions.notes,
     approvals,
     grants,
+    runs: behind.runs,
     pruning: openPruning({
       state,
       contents,
@@ -151,8 +159,9 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
       },
       anchorsIn: (file) => anchorsIn(file, project),
     },
-    snapshots: snapshots.list,
+    snapshots: (limit, prefix) => snapshots.list(limit, prefix),
     ...credentials,
+    servedPages,
     close,
   }
 }

@@ -8,7 +8,9 @@ export function underProfile(settings: LoadedSettings, profile: Profile): Loaded
   const { callMs = Number.POSITIVE_INFINITY, answerMs = Number.POSITIVE_INFINITY } = profile.deadlines ?? {}
   return {
     ...settings,
+    profiled: true,
     absolutePaths: profile.paths === 'absolute',
+    roots: profile.roots ?? [],
     config: {
       ...config,
       readOnly: config.readOnly || profile.readOnly === true,

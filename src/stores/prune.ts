@@ -169,7 +169,7 @@ export function openPruning({ state, contents, db, audit, snapshots, exclusive }
         const now = db.get<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)?.n ?? 0
         return now >= nearly * most ? [{ what, count: now, most }] : []
       })
-      return { bytes: { database: 0, audit: 0, snapshots: 0, evidence: 0, other: 0, ...bytes }, atLeast, near }
+      return { bytes: { database: 0, audit: 0, snapshots: 0, evidence: 0, artifacts: 0, other: 0, ...bytes }, atLeast, near }
     },
     async plan(days) {
       const verdict = await audit.check()

@@ -1,5 +1,6 @@
 import type { ApprovalHead } from '../contracts/approval.ts'
 import type { Lock } from '../host/lock.ts'
+import type { RootLocks } from '../host/root-locks.ts'
 import type { QuestionEnd } from '../host/stage/records.ts'
 import type { Stages } from '../host/stage/stages.ts'
 import { runToEnd } from '../text/steps.ts'
@@ -21,6 +22,9 @@ export interface RecoveryParts {
   approvals: Pick<ApprovalStore, 'head' | 'halfAnswered'>
   suspended: Pick<SuspendedStore, 'isHeld'>
   lock: Lock
+  rootLocks: Pick<RootLocks, 'hold' | 'holdNow'>
+  /** The folders of further roots that killed processes left a change in. */
+  pendingIn: () => string[]
 }
 
 /** Puts right what killed processes left, and writes down what became of it. */
@@ -31,7 +35,8 @@ export interface Recovery {
   again(): Promise<void>
 }
 
-export function openRecovery({ audit, snapshots, journal, approvals, suspended, lock }: RecoveryParts): Recovery {
+export function openRecovery(parts: RecoveryParts): Recovery {
+  const { audit, snapshots, journal, approvals, suspended, lock, rootLocks, pendingIn } = parts
   const tell = (recovered: readonly Recovered[]): void => {
     for (const { call, landed, changes, leftAsFound } of recovered)
       audit.write(
@@ -48,7 +53,7 @@ export function openRecovery({ audit, snapshots, journal, approvals, suspended, 
   }
   return {
     atStart(stages) {
-      if (snapshots.hasPending()) lock.holdNow(() => tell(journal.recoverNow()))
+      if (snapshots.hasPending()) lock.holdNow(() => rootLocks.holdNow(pendingIn(), () => tell(journal.recoverNow())))
       approvals.halfAnswered()
       const endOf = (id: string): QuestionEnd => {
         const state = approvals.head(id)?.state ?? ''
@@ -74,7 +79,7 @@ export function openRecovery({ audit, snapshots, journal, approvals, suspended, 
       })
     },
     async again() {
-      if (snapshots.hasPending()) tell(await journal.recover())
+      if (snapshots.hasPending()) await rootLocks.hold(pendingIn(), async () => tell(await journal.recover()))
     },
   }
 }

@@ -1,5 +1,5 @@
 /** Counts the changes of the schema below; each one is additive: new tables, new indexes, new columns that may be null. */
-export const schemaVersion = 9
+export const schemaVersion = 10
 
 /** The whole store in one place. */
 export const schema = `
@@ -37,6 +37,12 @@ CREATE INDEX IF NOT EXISTS snapshots_pending ON snapshots (ts) WHERE state = 'pe
 CREATE TABLE IF NOT EXISTS commits (
   call TEXT PRIMARY KEY,
   phase TEXT NOT NULL
+) STRICT;
+
+-- Which folder a root's name stands for in what is kept.
+CREATE TABLE IF NOT EXISTS roots (
+  name TEXT PRIMARY KEY,
+  path TEXT NOT NULL
 ) STRICT;
 
 CREATE TABLE IF NOT EXISTS approvals (
@@ -180,4 +186,91 @@ CREATE TABLE IF NOT EXISTS repairs (
   rounds INTEGER NOT NULL,
   PRIMARY KEY (session, path)
 ) STRICT;
+
+-- Runs: what lists read is one small row each. seq is the order in which they were accepted.
+CREATE TABLE IF NOT EXISTS runs (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  template TEXT NOT NULL,
+  version TEXT NOT NULL,
+  status TEXT NOT NULL,
+  idem_key TEXT,
+  origin TEXT NOT NULL,
+  session_id TEXT,
+  mode TEXT NOT NULL,
+  timeout_ms INTEGER NOT NULL,
+  submitter TEXT NOT NULL,
+  authority TEXT NOT NULL,
+  owner TEXT NOT NULL,
+  deaths INTEGER NOT NULL,
+  done_steps INTEGER NOT NULL,
+  total_steps INTEGER NOT NULL,
+  active_ms INTEGER NOT NULL,
+  waiting TEXT,
+  error TEXT,
+  artifacts TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  ttl_ms INTEGER NOT NULL,
+  expires_at INTEGER
+) STRICT;
+CREATE UNIQUE INDEX IF NOT EXISTS runs_by_key ON runs (template, idem_key) WHERE idem_key IS NOT NULL;
+CREATE INDEX IF NOT EXISTS runs_newest ON runs (created_at DESC, seq DESC);
+CREATE INDEX IF NOT EXISTS runs_by_status ON runs (status, created_at DESC, seq DESC);
+CREATE INDEX IF NOT EXISTS runs_by_template ON runs (template, created_at DESC, seq DESC);
+CREATE INDEX IF NOT EXISTS runs_by_both ON runs (template, status, created_at DESC, seq DESC);
+CREATE INDEX IF NOT EXISTS runs_under_way ON runs (status, seq) WHERE status IN ('queued', 'running');
+CREATE INDEX IF NOT EXISTS runs_expiring ON runs (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE IF NOT EXISTS run_bodies (
+  run TEXT PRIMARY KEY,
+  template TEXT NOT NULL,
+  inputs TEXT NOT NULL,
+  result TEXT
+) STRICT;
+
+-- How many runs of each kind there are, kept with every change: however many, a list says how many fit without counting them.
+CREATE TABLE IF NOT EXISTS run_counts (
+  template TEXT NOT NULL,
+  status TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  PRIMARY KEY (template, status)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER IF NOT EXISTS runs_counted AFTER INSERT ON runs BEGIN
+  INSERT INTO run_counts (template, status, n) VALUES (new.template, new.status, 1) ON CONFLICT DO UPDATE SET n = n + 1;
+END;
+CREATE TRIGGER IF NOT EXISTS runs_moved AFTER UPDATE OF status ON runs WHEN old.status != new.status BEGIN
+  UPDATE run_counts SET n = n - 1 WHERE template = old.template AND status = old.status;
+  INSERT INTO run_counts (template, status, n) VALUES (new.template, new.status, 1) ON CONFLICT DO UPDATE SET n = n + 1;
+END;
+CREATE TRIGGER IF NOT EXISTS runs_gone AFTER DELETE ON runs BEGIN
+  UPDATE run_counts SET n = n - 1 WHERE template = old.template AND status = old.status;
+  DELETE FROM run_counts WHERE template = old.template AND n = 0;
+END;
+
+-- The journal of a run's steps, and of the items of a batch; item is -1 for a step that is one call.
+CREATE TABLE IF NOT EXISTS run_steps (
+  run TEXT NOT NULL,
+  step TEXT NOT NULL,
+  item INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  call TEXT,
+  output TEXT,
+  error TEXT,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (run, step, item)
+) STRICT, WITHOUT ROWID;
+
+-- An artifact that is past its time stays as a row without content, so that it is known from one that never was.
+CREATE TABLE IF NOT EXISTS artifacts (
+  id TEXT PRIMARY KEY,
+  run TEXT NOT NULL,
+  mime_type TEXT NOT NULL,
+  bytes INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  state TEXT NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS artifacts_by_run ON artifacts (run);
+CREATE INDEX IF NOT EXISTS artifacts_expiring ON artifacts (state, expires_at);
 `

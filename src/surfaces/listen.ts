@@ -156,11 +156,11 @@ export function listen(options: ListenOptions): Promise<Listening> {
       for (const response of unread.on(socket)) if (!response.socket) response.destroy().emit('close')
     })
   })
-  server.on('clientError', (_, socket) => {
+  server.on('clientError', ({ code }: NodeJS.ErrnoException, socket) => {
     const answering = unread.on(socket).some((response) => response.socket === socket && response.headersSent)
     // Not into the middle of an answer that is under way.
     if (answering) socket.destroy()
-    else closeRaw(socket, '400 Bad Request')
+    else closeRaw(socket, code === 'ERR_HTTP_REQUEST_TIMEOUT' ? '408 Request Timeout' : '400 Bad Request')
   })
   const webSockets = openWebSockets({
     ...(options.heartbeatMs !== undefined && { heartbeatMs: options.heartbeatMs }),
@@ -223,12 +223,23 @@ export function answer(response: ServerResponse, status: number, body: unknown):
   response.end(`${JSON.stringify(body)}\n`)
 }
 
-/** The rest of a body that came too far is not read: the answer goes out, then the connection ends. */
+/** How long a connection stays after an answer to somebody who still sends. */
+const lingerMs = 1_000
+
+/**
+ * The rest of a body that came too far is not read: the answer goes out, then the connection ends. Not at once, as Node would end it: with
+ * bytes unread the system breaks it off, and whoever still sends finds that before the answer.
+ */
 export function leaveUnread(request: IncomingMessage, response: ServerResponse): void {
   if (request.complete) return
   response.setHeader('Connection', 'close')
   request.pause()
-  response.once('finish', () => setTimeout(() => request.destroy(), 250).unref())
+  const { socket } = response
+  if (!socket) return
+  socket.destroySoon = () => {
+    socket.end()
+    setTimeout(() => socket.destroy(), lingerMs).unref()
+  }
 }
 
 const tooMany = (): Refusal => new Refusal(429, 'Too many requests; wait a second.')

@@ -2,6 +2,7 @@ import type { Tool } from '../contracts/tool.ts'
 import { browser, type BrowserUse } from './browser/index.ts'
 import { files, type FileUse } from './files/index.ts'
 import { records, type RecordsUse } from './records/index.ts'
+import { runs, type RunsUse } from './runs/index.ts'
 import { session, type SessionUse } from './session/index.ts'
 import { shellTools, type ShellUse } from './shell/index.ts'
 import { skills, type SkillsUse } from './skills/index.ts'
@@ -16,6 +17,7 @@ export interface Uses {
   browser: BrowserUse
   shell: ShellUse
   skills: SkillsUse
+  runs: RunsUse
 }
 
 /** Every tool there is, bound to its slice. The list is written out, so that it can be read and searched. */
@@ -28,6 +30,7 @@ export function allTools(use: Uses): Tool[] {
     ...browser.map((tool) => tool.bind(use.browser)),
     ...shellTools.map((tool) => tool.bind(use.shell)),
     ...skills.map((tool) => tool.bind(use.skills)),
+    ...runs.map((tool) => tool.bind(use.runs)),
   ]
 }
 
@@ -41,5 +44,6 @@ export function catalogue(): Tool[] {
     browser: undefined as never,
     shell: undefined as never,
     skills: undefined as never,
+    runs: undefined as never,
   })
 }

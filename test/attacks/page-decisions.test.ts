@@ -8,9 +8,8 @@ import type { Readable, Writable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Approval } from '../../src/contracts/approval.ts'
-import { signInKey } from '../../src/surfaces/person-auth.ts'
 import { lapseNow } from '../support/approve.ts'
-import { typed } from '../support/person.ts'
+import { keyFor, typed } from '../support/person.ts'
 import { openServe, type Served } from '../support/serve.ts'
 import { openWorld } from '../support/world.ts'
 import {
@@ -25,7 +24,6 @@ import {
   formToken,
   propose,
   question,
-  secretOf,
   served,
   signIn,
   state,
@@ -454,7 +452,7 @@ test.skipIf(!chromium)(
   async () => {
     const approval = await poison()
     await using browser = await openBrowser(chromium as string, join(world.base, 'chromium'))
-    const tab = await browser.open(`${served.url}/sign-in?key=${signInKey(secretOf(world))}`)
+    const tab = await browser.open(`${served.url}/sign-in?key=${keyFor(served, world.runtime)}`)
     await tab.run(`document.querySelector('button').click()`)
     await until('the list', () => tab.run<boolean>(`location.pathname.endsWith('/approvals')`))
     const address = `${await tab.run<string>('location.href')}/${approval.id}`

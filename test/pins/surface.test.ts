@@ -38,6 +38,7 @@ test('the tools and who may use them', () => {
     'read_file R0 agent',
     'write_to_file by input agent',
     'replace_in_file by input agent',
+    'replace_in_files R1 agent',
     'search_files R0 agent',
     'list_snapshots R0 agent',
     'restore_snapshot R0 agent',
@@ -59,6 +60,14 @@ test('the tools and who may use them', () => {
     'python_run R2 agent',
     'script_run R2 agent',
     'agent_run R3 agent',
+    'list_task_templates R0 agent',
+    'run_task_template R1 agent',
+    'get_task_run R0 agent',
+    'list_task_runs R0 agent',
+    'cancel_task_run R1 agent',
+    'get_artifact R0 agent',
+    'get_runtime_profile R0 agent',
+    'subscribe_task_run_events R0 agent',
   ])
 })
 
@@ -109,6 +118,10 @@ test('the commands others rely on', () => {
     'serve',
     'call',
     'tools',
+    'run',
+    'runs',
+    'artifacts',
+    'templates',
     'approvals',
     'grants',
     'undo',

@@ -57,6 +57,15 @@ export const plays: Record<string, Play> = {
   'a WebGAL game': {
     config: {},
     calls: [
+      { name: 'the templates of runs', tool: 'list_task_templates', input: {}, gives: { templates: any } },
+      { name: 'the limits of runs', tool: 'get_runtime_profile', input: {}, gives: { maxConcurrentRuns: 5, isRemote: false } },
+      { name: 'no runs yet', tool: 'list_task_runs', input: {}, gives: { runs: [], total: 0 } },
+      {
+        name: 'a replacement in two files',
+        tool: 'replace_in_files',
+        input: { paths: ['a.txt', 'crlf.txt'], find: 'two', replace: 'two' },
+        gives: { count: 2 },
+      },
       {
         name: 'the resources of the game',
         tool: 'list_project_resources',

@@ -44,8 +44,10 @@ export async function openWorld(
   options: {
     files?: Record<string, string | Buffer>
     flags?: Record<string, string>
-    /** The person's own settings. */
+    /** The person's own settings; made once it is known where everything lies, where they name that. */
     config?: unknown
+    /** Files beside the project. */
+    beside?: Record<string, string | Buffer>
     /** The project's own settings file. */
     projectConfig?: unknown
     /** More of the environment Handrail is started with. */
@@ -60,7 +62,9 @@ export async function openWorld(
     writeFileSync(join(project, name), content)
   }
   for (const [name, content] of Object.entries(options.files ?? {})) write(name, content)
-  if (options.config !== undefined) writeSettings(base, options.config)
+  for (const [name, content] of Object.entries(options.beside ?? {})) write(join('..', name), content)
+  const config = typeof options.config === 'function' ? (options.config as (base: string) => unknown)(base) : options.config
+  if (config !== undefined) writeSettings(base, config)
   if (options.projectConfig !== undefined) write('handrail.config.json', JSON.stringify(options.projectConfig))
   const open = (flags: Record<string, string> = {}, environment: Record<string, string> = {}): Operator =>
     openRuntime({

@@ -14,7 +14,7 @@ import {
   writeFileSync,
   type Stats,
 } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { rm, rmdir, unlink } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import type { Steps } from '../../text/steps.ts'
@@ -144,7 +144,28 @@ export function removeStage(folder: string): void {
     if (existsSync(folder)) leaveBehind(removeMuch(folder))
     return
   }
-  leaveBehind(bare ? rm(left, { recursive: true, force: true, maxRetries: 3 }) : removeMuch(left))
+  leaveBehind(bare ? removeBare(left) : removeMuch(left))
+}
+
+/** What an overlay leaves in a stage on which nothing was changed, the innermost first. */
+const leftByOverlay = ['work/work/incompat/volatile', 'work/work/incompat', 'work/work', 'work', 'upper', '']
+
+/** By the few names it has: to look for them takes three times as many calls. Not on the spot, since a busy disk makes each of them wait. */
+async function removeBare(folder: string): Promise<void> {
+  try {
+    await orMissing(unlink(join(folder, 'work/work/incompat/volatile/dirty')))
+    for (const name of leftByOverlay) await orMissing(rmdir(join(folder, name)))
+  } catch {
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 })
+  }
+}
+
+async function orMissing(removing: Promise<void>): Promise<void> {
+  try {
+    await removing
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause
+  }
 }
 
 /** Whether there was one. */

@@ -5,6 +5,7 @@ import type { Operator } from '../../contracts/operator.ts'
 import { dangerFlags, type RuntimeOptions } from '../../contracts/runtime.ts'
 import type { Command, CliDependencies, Option } from './command.ts'
 import { approvals } from './commands/approvals.ts'
+import { artifacts } from './commands/artifacts.ts'
 import { audit } from './commands/audit.ts'
 import { call } from './commands/call.ts'
 import { doctor } from './commands/doctor.ts'
@@ -12,10 +13,13 @@ import { grants } from './commands/grants.ts'
 import { init } from './commands/init.ts'
 import { mcp } from './commands/mcp.ts'
 import { prune } from './commands/prune.ts'
+import { run } from './commands/run.ts'
+import { runs } from './commands/runs.ts'
 import { serve } from './commands/serve.ts'
 import { sessions } from './commands/sessions.ts'
 import { snapshots } from './commands/snapshots.ts'
 import { state } from './commands/state.ts'
+import { templates } from './commands/templates.ts'
 import { tools } from './commands/tools.ts'
 import { trust } from './commands/trust.ts'
 import { undo } from './commands/undo.ts'
@@ -29,6 +33,10 @@ export const commands: readonly Command[] = [
   serve,
   call,
   tools,
+  run,
+  runs,
+  artifacts,
+  templates,
   approvals,
   grants,
   undo,

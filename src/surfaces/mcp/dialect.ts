@@ -1,5 +1,6 @@
 import { errorTable, errorBodyOf } from '../../contracts/faults/contract-000.ts'
-import type { Fault } from '../../contracts/faults/fault.ts'
+import { toolErrorOf } from '../../contracts/faults/contract-002.ts'
+import type { Fault, ToolNames } from '../../contracts/faults/fault.ts'
 import type { Dialect } from '../../contracts/dialect.ts'
 import type { Attachment, Tool } from '../../contracts/tool.ts'
 
@@ -87,6 +88,12 @@ export function toResult(output: unknown, callId: string, attachments: readonly 
 /** The contract's error object, as text: clients reject it in `structuredContent` where an output schema exists. */
 export function toErrorResult(fault: Fault): Record<string, unknown> {
   return { content: [{ type: 'text', text: JSON.stringify(errorBodyOf(fault)) }], isError: true }
+}
+
+/** The tools of contract 002 tell their faults with its codes, the others with those of contract 000. */
+export function failureOf(tool: Pick<Tool, 'toolset'> | undefined, fault: Fault, names: ToolNames): Record<string, unknown> {
+  if (tool?.toolset !== 'runs') return mcp.failure(fault, names)
+  return { content: [{ type: 'text', text: JSON.stringify(toolErrorOf(fault, names)) }], isError: true }
 }
 
 /** Every tool under the kernel's name and in its shapes, in MCP's envelope; the codes are contract 000's. */

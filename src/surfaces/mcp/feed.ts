@@ -34,9 +34,10 @@ export function openFeed(gate: AgentGate): Feed {
     if (listed !== before) tell({ kind: 'tools' })
   }
   /** Reads are written down too, but are no news, or a reader who follows the log would never come to rest. */
-  const hear = ({ log, snapshots }: ProjectNews): void => {
+  const hear = ({ log, snapshots, runs }: ProjectNews): void => {
     if (log) updated.add('handrail://audit')
     if (snapshots) updated.add('handrail://snapshots')
+    for (const run of runs) updated.add(`handrail://runs/${run}`)
     due ??= setTimeout(tellAll, log ? burstMs : readsMs).unref()
   }
   gate.onToolsChanged(() => {

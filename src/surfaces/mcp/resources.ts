@@ -16,6 +16,9 @@ interface Kind {
   fill?(gate: AgentGate, typed: string): string[]
 }
 
+/** What was addressed is not there. */
+const nowhere = ['not-found', 'bad-input', 'run-not-found']
+
 const json = (value: unknown): string => JSON.stringify(value, null, 1)
 
 const kinds: readonly Kind[] = [
@@ -74,6 +77,19 @@ const kinds: readonly Kind[] = [
     fill: (gate, typed) => gate.snapshotIds().filter((id) => id.startsWith(typed)),
   },
   {
+    tool: 'get_task_run',
+    address: /^handrail:\/\/runs\/(run_[0-9a-f]{32})$/,
+    list: { uriTemplate: 'handrail://runs/{runId}' },
+    says: {
+      name: 'run',
+      title: 'One run',
+      description: 'How far a run is and what came of it. Subscribe to be told when something happens to it.',
+      mimeType: 'application/json',
+    },
+    input: (runId) => ({ runId }),
+    text: json,
+  },
+  {
     tool: 'webgal_reference',
     address: /^handrail:\/\/webgal\/commands$/,
     list: { uri: 'handrail://webgal/commands' },
@@ -119,7 +135,7 @@ export async function readResource(gate: AgentGate, uri: string, caller: AgentCa
       return { contents: [{ uri, mimeType: kind.says.mimeType, text: kind.text(output as Record<string, unknown>) }] }
     } catch (thrown) {
       const fault = asFault(thrown)
-      if (fault.reason === 'not-found' || fault.reason === 'bad-input') throw new ResourceNotFoundError(uri)
+      if (nowhere.includes(fault.reason)) throw new ResourceNotFoundError(uri)
       throw new ProtocolError(ProtocolErrorCode.InternalError, fault.message, errorBodyOf(fault).error)
     }
   }

@@ -21,7 +21,7 @@ import {
   type Elicitation,
   type ElicitationSupport,
 } from './elicitation.ts'
-import { mcp } from './dialect.ts'
+import { failureOf, mcp } from './dialect.ts'
 import type { Progress } from './progress.ts'
 
 /** Where a connection's calls come from. The session is opened with its first call. */
@@ -179,6 +179,8 @@ export function createToolCallHandler(
     return conversation
   }
 
+  const toolNamed = (name: string) => gate.tools.find((one) => one.name === name)
+
   const reply = async (call: ToolCall): Promise<Reply> => {
     const { name, input, elicitation: given, signal, progress, answered } = call
     const caller = open(call.client)
@@ -205,7 +207,7 @@ export function createToolCallHandler(
       return conversation.over.signal
     }
     try {
-      const tool = given.form && !answered ? gate.tools.find((one) => one.name === name) : undefined
+      const tool = given.form && !answered ? toolNamed(name) : undefined
       const asks = tool?.asks && gate.accepts(name, input) ? tool.asks(input) : undefined
       // A question nobody would read is not put; the tool says why.
       if (asks !== undefined && asks.length <= longestQuestion) return put(askQuestion(asks, about(), caller.client))
@@ -231,7 +233,7 @@ export function createToolCallHandler(
       if (isPending && question?.state.approval === id && !call.openForm) return put(question as Elicitation)
       if (fault.reason === 'internal') logFault('handrail:', fault.cause ?? fault)
       const wavedAway = conversation?.wavedAway || (answered?.state.approval !== undefined && answered.action !== 'none')
-      return { result: mcp.failure(isPending && wavedAway ? unansweredForm(fault) : fault, namesIn(mcp)) }
+      return { result: failureOf(toolNamed(name), isPending && wavedAway ? unansweredForm(fault) : fault, namesIn(mcp)) }
     } finally {
       rest?.()
       conversation?.leave()

@@ -1,4 +1,5 @@
 import { foldPath } from '../fold-name.ts'
+import { belowRoot } from '../root-path.ts'
 import { agents } from './agents.ts'
 import { builds } from './builds.ts'
 import { deliver } from './deliver.ts'
@@ -28,12 +29,13 @@ const unknown: RunRow = {
 
 /** What a path makes run; the first row that fits. */
 export function whatRuns(path: string): RunRow | undefined {
-  return (fits ??= firstFit(filesThatRun))(path) ?? (mayBeSettings(foldPath(path)) ? unknown : undefined)
+  const below = belowRoot(path)
+  return (fits ??= firstFit(filesThatRun))(below) ?? (mayBeSettings(foldPath(below)) ? unknown : undefined)
 }
 
 /** What files below this path make run, where some of them are named by where they lie: `.vscode` for `.vscode/tasks.json`. */
 export function whatRunsBelow(path: string): RunRow | undefined {
-  const folded = foldPath(path)
+  const folded = foldPath(belowRoot(path))
   return (heads ??= filesThatRun.flatMap(headsIn)).find((one) => one.fits.test(folded))?.row
 }
 

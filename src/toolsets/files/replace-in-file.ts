@@ -84,7 +84,7 @@ interface Wanted {
 /** Cards are made for whoever is asked, so all of them share one place in the line. */
 const forCards = { client: 'cards', signal: undefined }
 
-async function replaced(
+export async function replaced(
   input: Wanted,
   use: FileUse,
   { client, signal }: { client: string; signal: AbortSignal | undefined } = forCards,

@@ -30,9 +30,10 @@ export const approvals: Command = {
 answer holds for exactly that call of that session on exactly the state of the files you saw; if a file changes in between, the
 call is refused. A yes to a run with the network, or to another agent, is one to the whole project as it was, for ten minutes. What a
 card has no room for is printed by \`show --file\` and \`show --full\`; to agree without that takes \`--unread\`. A note given with
-approve or deny goes to the agent word for word. A no holds for every session of that client until \`lift\`, for a day or as long as limits.approvalTtlMs; the files it would
-have removed or replaced ask as long, whoever changes them. Silence turns into no. \`approvals page\` prints a link that signs you in, once, on the page of a running \`handrail serve\`, until that
-stops or twelve hours have passed.`,
+approve or deny goes to the agent word for word. A no holds for every session of that client until \`lift\`, for a day or as long as
+limits.approvalTtlMs; the files it would have removed or replaced ask as long, whoever changes them. Silence turns into no. \`approvals page\` finds
+the \`handrail serve\` that runs on the project, has it prove that it is the one, and prints a link that signs you in there, once and
+nowhere else, until it stops or twelve hours have passed.`,
   options: [
     { name: 'note', value: 'TEXT', says: 'Words for the agent.' },
     { name: 'all', says: 'List answered ones too.' },
@@ -41,7 +42,8 @@ stops or twelve hours have passed.`,
     { name: 'file', value: 'PATH', says: 'For show: all of one change.' },
     { name: 'full', says: 'For show: everything the card has no room for, too.' },
     { name: 'unread', says: 'For approve: agree to what the card does not show. The log says so.' },
-    { name: 'port', value: 'N', says: 'For page: the port of `handrail serve`. Default 4777.' },
+    { name: 'port', value: 'N', says: 'For page: which `handrail serve`, where several run on the project.' },
+    { name: 'by-address', says: 'For page: a link to the address, for a browser that does not find names below localhost.' },
   ],
   examples: [
     'handrail approvals list --project .',
@@ -58,8 +60,11 @@ stops or twelve hours have passed.`,
         return 0
       }
       if (what === 'page') {
-        const link = dependencies.signInLink(runtime, `http://127.0.0.1:${Number(options['port'] ?? 4777)}`)
+        const byAddress = options['by-address'] === true
+        const port = options['port'] === undefined ? undefined : Number(options['port'])
+        const link = await dependencies.findSignInLink(runtime, { byAddress, ...(port !== undefined && { port }) })
         say(json ? terminalJson({ url: link }) : link)
+        if (!json && !byAddress) warn('Where your browser does not find that name (Safari may not), add --by-address.')
         return 0
       }
       if (!['show', 'approve', 'deny', 'lift'].includes(what))

@@ -4,6 +4,7 @@ import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Command, Invocation } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { dim, green, oneLine, printable, progressBar, red, say, table, yellow } from '../print.ts'
+import { sayRoots } from '../root-lines.ts'
 import { folded } from '../screen-rows.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 
@@ -152,12 +153,15 @@ function show(invocation: Invocation, runtime: Operator): number {
   const lines = runtime.audit.last(limit, fits, holding)
   if (invocation.json) for (const line of lines) say(terminalJson(line))
   else if (lines.length === 0) say('Nothing yet.')
-  else say(table(['line', 'time', 'event', 'what', 'outcome', 'by', 'id'], lines.map(row)))
+  else {
+    say(table(['line', 'time', 'event', 'what', 'outcome', 'by', 'id'], lines.map(row)))
+    sayRoots(lines.flatMap(pathsIn), runtime.roots)
+  }
   return 0
 }
 
 function row(line: AuditLine): string[] {
-  const what = [line.tool, pathsOf(line), line.evidence?.join(', ')].filter(Boolean).join(' ')
+  const what = [line.tool, pathsIn(line).join(', '), line.evidence?.join(', ')].filter(Boolean).join(' ')
   const outcome = line.error ?? line.outcome ?? (line.approved === undefined ? '' : line.approved ? 'approved' : 'denied')
   return [
     String(line.seq),
@@ -170,12 +174,9 @@ function row(line: AuditLine): string[] {
   ]
 }
 
-function pathsOf(line: AuditLine): string {
+function pathsIn(line: AuditLine): string[] {
   const touches = Array.isArray(line.touches) ? (line.touches as { path?: string }[]) : []
-  return touches
-    .map((touch) => touch.path)
-    .filter(Boolean)
-    .join(', ')
+  return touches.flatMap(({ path }) => path || [])
 }
 
 /** Follows until it is told to stop. Whoever reads slowly is not written ahead of: the log is read on from where it stands. */

@@ -30,6 +30,12 @@ export const doctor: Command = {
       settings = [...runtime.settings]
       ignored = runtime.projectSettings?.ignored ?? []
       add('project', 'good', `${runtime.project}, ${runtime.config.mode} mode, ${runtime.tools.length} tools`)
+      for (const { name, path, why } of runtime.roots)
+        add(
+          'root',
+          why === undefined ? 'good' : 'bad',
+          why === undefined ? `//${name} is ${path}` : `//${name} (${path}) is out of reach: ${why}`,
+        )
       const listed = runtime.listed()
       const bytes = await dependencies.toolListBytes(listed)
       add(

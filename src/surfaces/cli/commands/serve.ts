@@ -36,6 +36,8 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
     })
     if (json) {
       if (runtime.projectSettings?.says !== undefined) warnFolded(`handrail: ${printable(runtime.projectSettings.says)}`)
+      for (const { name, path, why } of runtime.roots)
+        if (why !== undefined) warnFolded(`handrail: the root ${name} (${printable(path)}) is out of reach: ${printable(why)}`)
       say(terminalJson({ url: listening.url, tokenFile: file, pid: process.pid }))
     } else {
       say(
@@ -44,7 +46,7 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
       say()
       say(`  MCP        ${listening.url}/mcp   ${dim('(Authorization: Bearer <token>; older clients: /sse)')}`)
       say(`  token      ${file}`)
-      say(`  approvals  ${dependencies.signInLink(runtime, listening.url)}   ${dim('(for you; works once, for ten minutes)')}`)
+      say(`  approvals  ${listening.signInLink}   ${dim('(for you; works once, for ten minutes)')}`)
       say(`  health     ${listening.url}/healthz`)
       if (runtime.projectSettings?.says !== undefined) say(`\n${yellow(printable(runtime.projectSettings.says))}`)
       say()

@@ -1,6 +1,7 @@
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Command } from '../command.ts'
 import { ago, say, table } from '../print.ts'
+import { sayRoots } from '../root-lines.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 
 export const snapshots: Command = {
@@ -20,7 +21,7 @@ wrote. To go back: handrail undo ID takes back the write that made this state.`,
       const found = runtime.snapshots(limit, words[0] ?? '')
       if (json) for (const snapshot of found) say(terminalJson(snapshot))
       else if (found.length === 0) say('Nothing kept yet.')
-      else
+      else {
         say(
           table(
             ['id', 'when', 'kind', 'bytes', 'path', 'call'],
@@ -34,6 +35,11 @@ wrote. To go back: handrail undo ID takes back the write that made this state.`,
             ]),
           ),
         )
+        sayRoots(
+          found.map(({ path }) => path),
+          runtime.roots,
+        )
+      }
       return 0
     } finally {
       await runtime.close()

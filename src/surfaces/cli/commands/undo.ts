@@ -3,6 +3,7 @@ import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Command } from '../command.ts'
 import { confirm, onStdout } from '../confirm.ts'
 import { green, printable, renderChange, say, warn } from '../print.ts'
+import { sayRoots } from '../root-lines.ts'
 import { folded } from '../screen-rows.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 
@@ -49,9 +50,14 @@ An undo is a write like any other: it is kept, and can be undone by its own call
     try {
       const caller = { surface: 'cli', client: 'handrail-cli', session: 'cli-person', role: 'person' } as const
       const preview = (await runtime.call('undo', { ...input, dryRun: true }, caller)).output as Undone
-      if (!json)
+      if (!json) {
         for (const change of preview.changes)
           say(`${renderChange(change.diff.hunks.length ? change : { ...change, says: willBe[change.becomes] })}\n`)
+        sayRoots(
+          preview.changes.map(({ path }) => path),
+          runtime.roots,
+        )
+      }
       if (options['yes'] !== true) {
         const yes = await confirm(`Undo ${preview.changes.length} file(s)?`, onStdout(json))
         if (yes === undefined)

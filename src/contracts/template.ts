@@ -1,0 +1,74 @@
+import Type, { type Static } from 'typebox'
+import { closed } from './shapes.ts'
+
+/** Names in templates: of the template itself, its steps, its inputs. */
+const word = '^[a-z][a-z0-9_]{0,63}$'
+
+const schema = Type.Object({ type: Type.String({ const: 'object' }) }, { description: 'JSON Schema of an object' })
+
+/**
+ * One call of a tool, or one for each item of a list. What stands in `input` is sent as it is, except for `{"$": "…"}`, in whose place comes
+ * what the path leads to: `inputs.…`, `steps.<id>.…` of a step before, and `item` and `index` in a step for each item.
+ */
+const Step = Type.Object(
+  {
+    id: Type.String({ pattern: word }),
+    tool: Type.String({ pattern: word, description: 'The tool that is called' }),
+    input: Type.Record(Type.String(), Type.Unknown()),
+    each: Type.Optional(
+      Type.String({ maxLength: 200, description: 'A path to a list: the tool is called once for each of its items, in order' }),
+    ),
+    repeat: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether the call may be made again where nobody knows if it was carried out. Without: where it only reads, or takes an idempotency key.',
+      }),
+    ),
+    timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 600_000, description: 'Longest one call may take' })),
+    check: Type.Optional(
+      Type.String({ maxLength: 200, description: 'A path in the answer that must be true, else the item counts as failed' }),
+    ),
+  },
+  closed,
+)
+export type TemplateStep = Static<typeof Step>
+
+/** A kind of run as data (seed 002; docs/guide/runs.md has a worked example). */
+export const Template = Type.Object(
+  {
+    id: Type.String({ pattern: word }),
+    version: Type.String({ pattern: '^\\d{1,4}\\.\\d{1,4}\\.\\d{1,4}$' }),
+    title: Type.String({ minLength: 1, maxLength: 200 }),
+    description: Type.String({ minLength: 1, maxLength: 2_000 }),
+    trust: Type.Optional(
+      Type.Array(Type.Enum(['local', 'remote'], { type: 'string' }), {
+        minItems: 1,
+        uniqueItems: true,
+        description: 'Whose callers may use it; local only, unless said otherwise',
+      }),
+    ),
+    inputs: schema,
+    results: schema,
+    example: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    limits: Type.Optional(
+      Type.Object(
+        {
+          timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 600_000 })),
+          maxItems: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
+          partial: Type.Optional(Type.Number({ minimum: 0, maximum: 1, description: 'The share of items that must be done' })),
+        },
+        closed,
+      ),
+    ),
+    expects: Type.Optional(
+      Type.Object(
+        { ms: Type.Optional(Type.Integer({ minimum: 0 })), msPerItem: Type.Optional(Type.Integer({ minimum: 0 })) },
+        { ...closed, description: 'How long it takes, for `auto`' },
+      ),
+    ),
+    steps: Type.Array(Step, { minItems: 1, maxItems: 50 }),
+    result: Type.Record(Type.String(), Type.Unknown(), { description: 'What the run answers, with paths as in a step' }),
+  },
+  closed,
+)
+export type Template = Static<typeof Template>

@@ -1,0 +1,64 @@
+import { Fault } from '../../../contracts/faults/fault.ts'
+import { runBounds, type RunDesk } from '../../../contracts/run.ts'
+import type { Command } from '../command.ts'
+import { ago, printableBlock, say, size, table } from '../print.ts'
+
+export const artifacts: Command = {
+  name: 'artifacts',
+  summary: 'List what runs left, or print one of it',
+  usage: 'handrail artifacts list [RUN]|get ID --project DIR',
+  about: `The result of every run that succeeded is an artifact, kept for a day (limits.artifactTtlMs). \`get\` writes it to stdout as it is; on a
+terminal, signs that would control it are shown as text.`,
+  examples: [
+    'handrail artifacts list --project .',
+    'handrail artifacts get art_1f2e3d4c5b6a79881f2e3d4c5b6a7988 --project . > report.json',
+  ],
+  onlyReads: true,
+  async run({ words, json, open }) {
+    const [what = 'list', id] = words
+    if (what !== 'list' && (what !== 'get' || id === undefined))
+      throw new Fault('bad-input', what === 'get' ? 'Which artifact?' : `Unknown: artifacts ${what}`, {
+        hint: 'artifacts list [RUN] or get ID.',
+      })
+    const runtime = open()
+    try {
+      const desk = await runtime.runs()
+      if (what === 'get') {
+        await print(desk, id as string)
+        return 0
+      }
+      const found = await desk.artifacts(id)
+      if (json) for (const one of found) say(JSON.stringify(one))
+      else if (found.length === 0) say('No artifacts.')
+      else
+        say(
+          table(
+            ['id', 'run', 'type', 'size', 'made', ''],
+            found.map((one) => [
+              one.artifactId,
+              one.runId,
+              one.mimeType,
+              size(one.bytes),
+              ago(one.createdAt),
+              one.expired ? 'expired' : '',
+            ]),
+          ),
+        )
+      return 0
+    } finally {
+      await runtime.close()
+    }
+  },
+}
+
+/** Chunk by chunk, however large it is. */
+async function print(desk: RunDesk, id: string): Promise<void> {
+  for (let offset = 0; ;) {
+    const chunk = await desk.artifact(id, offset, runBounds.artifactMaxChunkSize)
+    const isText = /^(text\/|application\/json)/.test(chunk.mimeType)
+    const text = process.stdout.isTTY ? printableBlock(chunk.data) : chunk.data
+    process.stdout.write(isText ? text : Buffer.from(chunk.data, 'base64'))
+    offset += chunk.length
+    if (chunk.complete) return
+  }
+}

@@ -1,0 +1,307 @@
+import Type from 'typebox'
+import { afterEach, expect, test, vi } from 'vitest'
+import type { Operator } from '../../src/contracts/operator.ts'
+import type { RunHeadView, RunView } from '../../src/contracts/run.ts'
+import { toolsUsing, type Tool } from '../../src/contracts/tool.ts'
+import { wrongWith } from '../../src/runs/check-template.ts'
+import { openRuntime } from '../../src/runtime/open.ts'
+import { allTools } from '../../src/toolsets/index.ts'
+import { runInside } from '../support/inside.ts'
+import { putTemplates, standIns } from '../support/runs.ts'
+import { sweep } from '../support/soak.ts'
+import { cleanEnv, openWorld, type World } from '../support/world.ts'
+
+/** Group N of the attack list, and what hostile templates, inputs, clocks and processes try on runs. */
+afterEach(() => vi.useRealTimers())
+
+const open = { type: 'object' }
+const template = (id: string, steps: object[], more: object = {}): object => ({
+  id,
+  version: '1.0.0',
+  title: id,
+  description: id,
+  inputs: open,
+  results: open,
+  steps,
+  result: { steps: { $: `steps.${(steps[0] as { id: string }).id}` } },
+  ...more,
+})
+const caller = { surface: 'mcp-stdio', client: 'test/1', session: 'sess_test', role: 'agent' } as const
+
+/** Tools that do what a test tells them to. */
+function stage() {
+  const began: { input: { name: string }; signal: AbortSignal; end: () => void }[] = []
+  let heard: (() => void) | undefined
+  const define = toolsUsing<undefined>('stand-in')
+  const input = Type.Object({ name: Type.String() }, { additionalProperties: false })
+  const form = {
+    title: 'stand-in',
+    description: 'stand-in',
+    input,
+    output: Type.Object({ name: Type.Optional(Type.String()), much: Type.Optional(Type.Array(Type.String())) }),
+    faults: [],
+    examples: [],
+  } as const
+  const wait = (given: { name: string }, call: { signal: AbortSignal }): Promise<{ name: string }> =>
+    new Promise((resolve, reject) => {
+      began.push({ input: given, signal: call.signal, end: () => resolve({ name: given.name }) })
+      call.signal.addEventListener('abort', () => reject(call.signal.reason as Error), { once: true })
+      heard?.()
+    })
+  const tools = [
+    define({ ...form, name: 'wait_reading', risk: 'R0', waits: true, execute: (given, _, call) => wait(given, call) }),
+    define({ ...form, name: 'wait_once', risk: 'R1', waits: true, execute: (given, _, call) => wait(given, call) }),
+    define({ ...form, name: 'say_much', risk: 'R0', execute: () => ({ much: Array.from({ length: 21 }, () => much) }) }),
+  ].map((tool) => tool.bind(undefined))
+  return {
+    tools,
+    began,
+    /** Resolves once so many calls have begun. */
+    async begun(count: number): Promise<void> {
+      while (began.length < count) await new Promise<void>((resolve) => (heard = resolve))
+    },
+  }
+}
+const much = 'x'.repeat(50_000_000)
+
+const waiting = (tool: string, more: object = {}): object =>
+  template(tool, [
+    { id: 'first', tool, input: { name: { $: 'inputs.name' } }, ...more },
+    { id: 'then', tool: 'read_file', input: { path: 'a.txt' } },
+  ])
+
+const openOn = (world: World, tools: readonly Tool[], flags: Record<string, string> = {}): Operator =>
+  openRuntime({ project: world.project, environment: cleanEnv(world.base), flags }, (use) => [...allTools(use), ...tools])
+
+async function hand(runtime: Operator, templateId: string, inputs: object, options: object = {}): Promise<RunView> {
+  return (await runtime.call('run_task_template', { templateId, inputs, options: { mode: 'async', ...options } }, caller))
+    .output as RunView
+}
+const get = async (runtime: Operator, runId: string): Promise<RunView> =>
+  (await runtime.call('get_task_run', { runId }, caller)).output as RunView
+const wait = async (runtime: Operator, runId: string): Promise<RunView> => (await runtime.runs()).wait(runId)
+
+test('a template in a circle, with itself or with what comes later, or that hands in runs, is refused, and said why', async () => {
+  const circle = template('circle', [
+    { id: 'a', tool: 'read_file', input: { path: { $: 'steps.b.output.content' } } },
+    { id: 'b', tool: 'read_file', input: { path: { $: 'steps.a.output.content' } } },
+  ])
+  const itself = template('itself', [{ id: 'a', tool: 'read_file', each: 'steps.a.items', input: { path: 'x' } }])
+  const nested = template('nested', [{ id: 'a', tool: 'run_task_template', input: { templateId: 'nested' } }])
+  expect(wrongWith(circle)).toEqual([expect.stringContaining('cycle') as string])
+  expect(wrongWith(itself)).toEqual([expect.stringContaining('its own answer') as string])
+  expect(wrongWith(nested)).toEqual([expect.stringContaining('cannot call run_task_template') as string])
+  await using world = await openWorld({ files: { 'a.txt': 'x' } })
+  putTemplates(world.base, { circle, itself, nested })
+  for (const templateId of ['circle', 'itself', 'nested'])
+    expect(await world.fault('run_task_template', { templateId, inputs: {} })).toMatchObject({ reason: 'template-not-found' })
+  const checked = await runInside(world.project, ['templates', 'check', '--json'])
+  expect(checked.code).toBe(1)
+  expect(checked.out.trim().split('\n')).toHaveLength(3)
+})
+
+test('paths of a template reach own fields only, and what it makes has an end', async () => {
+  const odd = template('odd', [{ id: 'a', tool: 'read_file', input: { path: 'a.txt' } }], {
+    result: {
+      a: { $: 'inputs.constructor' },
+      b: { $: 'inputs.__proto__' },
+      c: { $: 'steps.a.output.content.length' },
+      d: [{ $: 'inputs.none' }],
+    },
+  })
+  await using world = await openWorld({ files: { 'a.txt': 'x' } })
+  putTemplates(world.base, { odd })
+  const run = await world.call<RunView>('run_task_template', { templateId: 'odd', inputs: {}, options: { mode: 'sync' } })
+  expect(run).toMatchObject({ status: 'succeeded', result: { d: [null] } })
+})
+
+test('a result of a gigabyte is not made: the run fails, and the process goes on', async () => {
+  const { tools } = stage()
+  await using world = await openWorld({ files: { 'a.txt': 'x' } })
+  putTemplates(world.base, { much: template('much', [{ id: 'a', tool: 'say_much', input: { name: 'x' } }]) })
+  const runtime = openOn(world, tools)
+  const { runId } = await hand(runtime, 'much', {})
+  expect(await wait(runtime, runId)).toMatchObject({
+    status: 'failed',
+    result: null,
+    error: { errorCode: 'STEP_EXECUTION_FAILED', details: { cause: { reason: 'over-limit' } } },
+  })
+  await runtime.close()
+})
+
+test('N08: ten thousand with one key are one run, and no more is kept of them than of one', async () => {
+  await using world = await openWorld({ files: { 'a.txt': 'x' } })
+  putTemplates(world.base)
+  const ids = new Set<string>()
+  for (let n = 0; n < sweep(10_000, 300); n++) {
+    const { runId } = await hand(world.runtime, 'read_all', { items: [`${n}.txt`] }, { idempotencyKey: 'one' })
+    ids.add(runId)
+  }
+  expect(ids.size).toBe(1)
+  expect((await (await world.runtime.runs()).list({})).total).toBe(1)
+})
+
+test('N07: a key answers after a restart, and is free again when the time of its run is over', async () => {
+  await using world = await openWorld({ files: { 'a.txt': 'x' }, config: { limits: { runTtlMs: 60_000 } } })
+  putTemplates(world.base)
+  const key = { idempotencyKey: 'k' }
+  const { runId } = await hand(world.runtime, 'read_all', { items: ['a.txt'] }, key)
+  await wait(world.runtime, runId)
+  await world.reopen()
+  expect(await hand(world.runtime, 'read_all', { items: [] }, key)).toMatchObject({ runId, deduplicated: true })
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 61_000 })
+  expect(await world.fault('get_task_run', { runId })).toMatchObject({ reason: 'run-not-found' })
+  const later = await hand(world.runtime, 'read_all', { items: ['a.txt'] }, key)
+  expect(later).toMatchObject({ deduplicated: false })
+  expect(later.runId).not.toBe(runId)
+  await wait(world.runtime, later.runId)
+})
+
+test('a clock set back an hour: no run is lost, none has ended before it began, and the newest by their dates stand first', async () => {
+  await using world = await openWorld({ files: { 'a.txt': 'x' } })
+  const { tools, began, begun } = stage()
+  putTemplates(world.base, { ...standIns, wait_reading: waiting('wait_reading') })
+  const runtime = openOn(world, tools)
+  const now = Date.now()
+  const across = await hand(runtime, 'wait_reading', { name: 'a' })
+  await begun(1)
+  vi.useFakeTimers({ toFake: ['Date'], now: now - 3_600_000 })
+  const second = await hand(runtime, 'read_all', { items: ['a.txt'] })
+  began[0]?.end()
+  for (const { runId } of [across, second]) {
+    const run = await wait(runtime, runId)
+    expect(run).toMatchObject({ status: 'succeeded' })
+    expect(run.updatedAt).toBeGreaterThanOrEqual(run.createdAt)
+    expect(run.metrics.elapsedMs).toBeGreaterThanOrEqual(0)
+    expect(run.metrics.elapsedMs).toBeLessThan(3_000_000)
+  }
+  const { runs } = (await runtime.call('list_task_runs', {}, caller)).output as { runs: RunHeadView[] }
+  expect(runs.map(({ runId }) => runId)).toEqual([across.runId, second.runId])
+  await runtime.close()
+})
+
+test('cancel stops the work itself, and so do the limits of a step and of a run', async () => {
+  await using world = await openWorld({ files: { 'a.txt': 'x' } })
+  const { tools, began, begun } = stage()
+  putTemplates(world.base, {
+    wait_reading: waiting('wait_reading'),
+    short: { ...waiting('wait_once', { timeoutMs: 50 }), id: 'short' },
+  })
+  const runtime = openOn(world, tools)
+  const { runId } = await hand(runtime, 'wait_reading', { name: 'a' })
+  await begun(1)
+  await runtime.call('cancel_task_run', { runId }, caller)
+  expect(began[0]?.signal.aborted).toBe(true)
+  expect(await get(runtime, runId)).toMatchObject({ status: 'canceled' })
+  const limited = await hand(runtime, 'wait_reading', { name: 'b' }, { timeoutMs: 50 })
+  expect(await wait(runtime, limited.runId)).toMatchObject({ status: 'failed', error: { errorCode: 'RUN_TIMEOUT' } })
+  expect(began[1]?.signal.aborted).toBe(true)
+  const short = await hand(runtime, 'short', { name: 'c' })
+  expect(await wait(runtime, short.runId)).toMatchObject({
+    status: 'failed',
+    error: { errorCode: 'STEP_EXECUTION_FAILED', details: { failedStep: 'first', stepErrorCode: 'RUN_TIMEOUT' } },
+  })
+  await runtime.close()
+})
+
+test('beyond the limit runs wait, however many are handed in, and one that is canceled gives its place to the next', async () => {
+  await using world = await openWorld({ files: { 'a.txt': 'x' } })
+  const { tools, began, begun } = stage()
+  putTemplates(world.base, { wait_reading: waiting('wait_reading') })
+  const runtime = openOn(world, tools, { 'max-concurrent-runs': '2' })
+  const all = []
+  for (const name of ['a', 'b', 'c', 'd']) all.push(await hand(runtime, 'wait_reading', { name }))
+  await begun(2)
+  expect(await Promise.all(all.map(async ({ runId }) => (await get(runtime, runId)).status))).toEqual([
+    'running',
+    'running',
+    'queued',
+    'queued',
+  ])
+  await runtime.call('cancel_task_run', { runId: all[0]?.runId }, caller)
+  await begun(3)
+  expect(began.map(({ input }) => input.name)).toEqual(['a', 'b', 'c'])
+  began[1]?.end()
+  await begun(4)
+  began.forEach(({ end }) => end())
+  const ends = await Promise.all(all.map(({ runId }) => wait(runtime, runId)))
+  expect(ends.map(({ status }) => status)).toEqual(['canceled', 'succeeded', 'succeeded', 'succeeded'])
+  await runtime.close()
+})
+
+test('closed in the middle of what may not be done twice: it is let finish, and the next process goes on after it', async () => {
+  await using world = await openWorld({ files: { 'a.txt': 'x' } })
+  const { tools, began, begun } = stage()
+  putTemplates(world.base, { wait_once: waiting('wait_once') })
+  const runtime = openOn(world, tools)
+  const { runId } = await hand(runtime, 'wait_once', { name: 'a' })
+  await begun(1)
+  const closing = runtime.close()
+  began[0]?.end()
+  await closing
+  const next = openOn(world, tools)
+  ;(await next.runs()).work()
+  expect(await wait(next, runId)).toMatchObject({ status: 'succeeded', progress: { doneSteps: 2 } })
+  expect(began).toHaveLength(1)
+  await next.close()
+})
+
+test('a run is not taken over by a process that may do more than the one it was handed in to', async () => {
+  await using world = await openWorld({ files: { 'a.txt': 'x\n' } })
+  putTemplates(world.base)
+  const tight = openOn(world, [], { 'ask-from': 'R1' })
+  const inputs = { path: 'a.txt', find: 'x', replace: 'y' }
+  // Handing in is asked about too, under this setting.
+  const handing = hand(tight, 'replace_once', inputs)
+  await expect.poll(() => tight.approvals.list('pending').length).toBe(1)
+  tight.approvals.decide(tight.approvals.list('pending')[0]?.id ?? '', { approve: true, by: 'the person' })
+  const { runId } = await handing
+  await expect.poll(async () => (await get(tight, runId)).waiting).toBeDefined()
+  await tight.close()
+  const loose = openOn(world, [])
+  ;(await loose.runs()).work()
+  const other = await hand(loose, 'read_all', { items: ['a.txt'] })
+  expect(await wait(loose, other.runId)).toMatchObject({ status: 'succeeded' })
+  expect(await get(loose, runId)).toMatchObject({ status: 'running', waiting: { approvalId: expect.any(String) as string } })
+  expect(world.read('a.txt')).toBe('x\n')
+  await loose.close()
+  const again = openOn(world, [], { 'ask-from': 'R1' })
+  ;(await again.runs()).work()
+  const { waiting: asked } = await get(again, runId)
+  again.approvals.decide(asked?.approvalId ?? '', { approve: true, by: 'the person' })
+  expect(await wait(again, runId)).toMatchObject({ status: 'succeeded' })
+  expect(world.read('a.txt')).toBe('y\n')
+  await again.close()
+})
+
+test('the callers of a profile hand in no runs: those would go through the wider gate', async () => {
+  await using world = await openWorld({ files: { 'a.txt': 'x\n' } })
+  putTemplates(world.base)
+  const gate = world.runtime.gateFor({ readOnly: true })
+  const asked = { templateId: 'batch_replace', inputs: { paths: ['a.txt'], find: 'x', replace: 'y' } }
+  await expect(gate.call('run_task_template', asked, caller)).rejects.toMatchObject({ reason: 'unsupported' })
+  expect(world.read('a.txt')).toBe('x\n')
+})
+
+test('one approval for the whole effect of a batch, all of it or none, and one undo', async () => {
+  await using world = await openWorld({ files: { 'a.txt': 'x\n', 'package.json': '{"x":1}\n', 'c.txt': 'x x\n' } })
+  const handed = await hand(world.runtime, 'batch_replace', {
+    paths: ['a.txt', 'package.json', 'c.txt'],
+    find: 'x',
+    replace: 'y',
+  })
+  await expect.poll(() => world.runtime.approvals.list('pending').length).toBe(1)
+  const [asked] = world.runtime.approvals.list('pending')
+  expect(world.runtime.approvals.get(asked?.id ?? '')?.card.changes.map(({ path }) => path)).toEqual([
+    'a.txt',
+    'package.json',
+    'c.txt',
+  ])
+  expect(world.read('a.txt')).toBe('x\n')
+  world.runtime.approvals.decide(asked?.id ?? '', { approve: true, by: 'the person' })
+  expect(await wait(world.runtime, handed.runId)).toMatchObject({ status: 'succeeded', result: { count: 4 } })
+  expect([world.read('a.txt'), world.read('package.json'), world.read('c.txt')]).toEqual(['y\n', '{"y":1}\n', 'y y\n'])
+  const { call } = (await (await world.runtime.runs()).steps(handed.runId))[0] ?? {}
+  await world.runtime.call('undo', { call, dryRun: false }, { ...caller, role: 'person' })
+  expect([world.read('a.txt'), world.read('package.json'), world.read('c.txt')]).toEqual(['x\n', '{"x":1}\n', 'x x\n'])
+})

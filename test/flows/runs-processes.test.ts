@@ -1,0 +1,108 @@
+import { expect, test } from 'vitest'
+import type { AuditLine } from '../../src/contracts/audit.ts'
+import type { RunView } from '../../src/contracts/run.ts'
+import { ended, putTemplates } from '../support/runs.ts'
+import { sweep } from '../support/soak.ts'
+import { openWorld, type World } from '../support/world.ts'
+import { startStdio, type Server } from '../support/writers.ts'
+
+/** Several processes on one project: one queue, one limit, and nobody's runs are lost with them. */
+const flags = ['--write-requires-diff', 'false']
+
+async function open(): Promise<World> {
+  const world = await openWorld({ files: { 'a.txt': 'one\n' }, flags: { 'write-requires-diff': 'false' } })
+  putTemplates(world.base)
+  return world
+}
+
+const submit = async (server: Server, input: Record<string, unknown>): Promise<string | undefined> => {
+  const answer = await server.call('run_task_template', input)
+  return answer.kind === 'done' ? String(answer.output['runId']) : undefined
+}
+
+/** Resolves with the first line of the log that fits, from now on. */
+function heard(world: World, fits: (line: AuditLine) => boolean): Promise<AuditLine> {
+  return new Promise((resolve) => {
+    const stop = world.runtime.audit.subscribe({ events: (event) => event.startsWith('run.') }, (lines) => {
+      const found = lines.find(fits)
+      if (!found) return
+      stop()
+      resolve(found)
+    })
+  })
+}
+
+const appends = (name: string, count: number): object => ({
+  templateId: 'append_all',
+  inputs: { items: Array.from({ length: count }, (_, n) => ({ path: `${name}.txt`, text: `${n}\n` })) },
+  options: { mode: 'async' },
+})
+const numbers = (count: number): string => Array.from({ length: count }, (_, n) => `${n}\n`).join('')
+
+test('a hundred at once: accepted, carried out in order, none lost although the process is killed in the middle', async () => {
+  await using world = await open()
+  const count = sweep(100, 40)
+  const server = await startStdio(world.project, flags)
+  const names = Array.from({ length: count }, (_, n) => `f${n}`)
+  const half = heard(world, (line) => line.event === 'run.ended')
+  const handed = Promise.all(names.map(async (name) => ({ name, id: await submit(server, appends(name, 3) as never) })))
+  await half
+  process.kill(server.pid, 'SIGKILL')
+  const accepted = (await handed).filter(({ id }) => id !== undefined) as { name: string; id: string }[]
+  expect(accepted.length, 'some were told that theirs is accepted').toBeGreaterThan(0)
+  for (const { name, id } of accepted) {
+    expect(await ended(world, id), name).toMatchObject({ status: 'succeeded' })
+    expect(world.read(`${name}.txt`), name).toBe(numbers(3))
+  }
+  const desk = await world.runtime.runs()
+  const { runs, total } = await desk.list({ limit: 1_000 })
+  const all = await Promise.all(runs.map(({ runId }) => desk.wait(runId)))
+  expect(all.map(({ status }) => status).filter((status) => status !== 'succeeded')).toEqual([])
+  expect(total).toBeGreaterThanOrEqual(accepted.length)
+  const began = world.runtime.audit.last(10_000, ({ event }) => event === 'run.queued' || event === 'run.started')
+  const order = (event: string): string[] => [
+    ...new Set(began.filter((line) => line.event === event).map(({ run }) => String(run))),
+  ]
+  const queued = order('run.queued')
+  const started = order('run.started').filter((run) => queued.includes(run))
+  // Five are begun together; beyond that nobody overtakes.
+  const late = started.map((run, at) => Math.abs(queued.indexOf(run) - at))
+  expect(Math.max(...late)).toBeLessThanOrEqual(5)
+  await server.gone
+})
+
+test('three processes, one killed with runs in its hands: they are taken over, and each result is stored once', async () => {
+  await using world = await open()
+  const servers = await Promise.all([1, 2, 3].map(() => startStdio(world.project, flags)))
+  const [victim] = servers as [Server, Server, Server]
+  const names = ['p', 'q', 'r', 's', 't', 'u']
+  const begun = heard(world, (line) => line.event === 'run.progress')
+  const handed = names.map(async (name, at) => submit(servers[at % 3] as Server, appends(name, 30) as never))
+  await begun
+  process.kill(victim.pid, 'SIGKILL')
+  const ids = await Promise.all(handed)
+  await victim.gone
+  const survivor = servers[1] as Server
+  for (const [at, id] of ids.entries()) {
+    // What the killed one had not answered was not promised.
+    if (id === undefined) continue
+    const run = await ended(world, id)
+    expect(run, names[at]).toMatchObject({ status: 'succeeded', progress: { doneSteps: 30, totalSteps: 30 } })
+    expect(world.read(`${names[at]}.txt`)).toBe(numbers(30))
+    const seen = await survivor.call('get_task_run', { runId: id })
+    expect(seen.kind === 'done' && (seen.output as RunView)).toEqual(run)
+    expect(await (await world.runtime.runs()).artifacts(id)).toHaveLength(1)
+  }
+  await Promise.all(servers.slice(1).map((server) => server.stop()))
+})
+
+test('sixty with one key from three processes are one run', async () => {
+  await using world = await open()
+  const servers = await Promise.all([1, 2, 3].map(() => startStdio(world.project, flags)))
+  const one = { ...appends('k', 1), options: { mode: 'async', idempotencyKey: 'the key' } }
+  const ids = await Promise.all(Array.from({ length: 60 }, (_, n) => submit(servers[n % 3] as Server, one)))
+  expect(new Set(ids).size).toBe(1)
+  expect(await ended(world, ids[0] as string)).toMatchObject({ status: 'succeeded' })
+  expect(world.read('k.txt')).toBe('0\n')
+  await Promise.all(servers.map((server) => server.stop()))
+})

@@ -1,0 +1,95 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { RunView } from '../../src/contracts/run.ts'
+import type { World } from './world.ts'
+
+const open = { type: 'object' }
+const list = (items: object): object => ({
+  type: 'object',
+  properties: { items: { type: 'array', items } },
+  required: ['items'],
+  additionalProperties: false,
+})
+const file = { type: 'object', properties: { path: { type: 'string' }, text: { type: 'string' } }, required: ['path', 'text'] }
+const base = {
+  version: '1.0.0',
+  title: 'stand-in',
+  description: 'A stand-in for tests.',
+  trust: ['local', 'remote'],
+  results: open,
+}
+
+/** Templates of a person, made of real tools. */
+export const standIns = {
+  /** Appends to files, one after the other: each text must stand there once, whatever is killed. */
+  append_all: {
+    ...base,
+    id: 'append_all',
+    inputs: list(file),
+    steps: [
+      {
+        id: 'append',
+        tool: 'write_to_file',
+        each: 'inputs.items',
+        input: { path: { $: 'item.path' }, content: { $: 'item.text' }, mode: 'append', dryRun: false },
+      },
+    ],
+    result: { summary: { $: 'steps.append.summary' } },
+  },
+  /** Reads files: as fast as a run can be. */
+  read_all: {
+    ...base,
+    id: 'read_all',
+    inputs: list({ type: 'string' }),
+    steps: [{ id: 'read', tool: 'read_file', each: 'inputs.items', input: { path: { $: 'item' } } }],
+    result: { summary: { $: 'steps.read.summary' }, items: { $: 'steps.read.items' } },
+  },
+  /** Replaces in one file: may not be done twice, and takes no key. */
+  replace_once: {
+    ...base,
+    id: 'replace_once',
+    inputs: open,
+    steps: [
+      { id: 'look', tool: 'read_file', input: { path: { $: 'inputs.path' } } },
+      {
+        id: 'replace',
+        tool: 'replace_in_file',
+        input: { path: { $: 'inputs.path' }, find: { $: 'inputs.find' }, replace: { $: 'inputs.replace' } },
+      },
+      { id: 'check', tool: 'read_file', input: { path: { $: 'inputs.path' } } },
+    ],
+    result: {
+      before: { $: 'steps.look.output.content' },
+      after: { $: 'steps.check.output.content' },
+      count: { $: 'steps.replace.output.count' },
+    },
+  },
+} as const
+
+/** Puts templates into the person's folder. */
+export function putTemplates(root: string, templates: Readonly<Record<string, object>> = standIns): void {
+  const folder = join(root, 'config', 'handrail', 'templates')
+  mkdirSync(folder, { recursive: true })
+  for (const [name, template] of Object.entries(templates)) writeFileSync(join(folder, `${name}.json`), JSON.stringify(template))
+}
+
+export interface Handed {
+  runId: string
+  status: string
+  mode: string
+  deduplicated: boolean
+}
+
+export const handIn = (
+  world: World,
+  templateId: string,
+  inputs: object,
+  options: object = {},
+): Promise<Handed & Partial<RunView>> => world.call('run_task_template', { templateId, inputs, options })
+
+/** The run at its end. */
+export async function ended(world: World, runId: string): Promise<RunView> {
+  const desk = await world.runtime.runs()
+  desk.work()
+  return desk.wait(runId)
+}
