@@ -275,9 +275,9 @@ export function reasons(marks: readonly Mark[]): string[] {
 
 const sentence = ({ path, says }: Mark): string => `${path}: ${says}`
 
-/** Those a person is to look at first. */
+/** Those a person is to look at first, for what they are: a no that came before makes nothing run. */
 export function askedAbout(marks: readonly Mark[]): string[] {
-  return [...new Set(marks.flatMap(({ path, asks }) => (asks === 'never' ? [] : [path])))]
+  return [...new Set(marks.flatMap(({ path, asks, no }) => (asks === 'never' || no ? [] : [path])))]
 }
 
 /** Those whose first yes counts for the session: no file among them that is asked about each time, and none that the card has no room to name. */
