@@ -30,6 +30,8 @@ const contents: Record<string, string> = {
   'write_to_file.content': 'the file itself; limits.maxReadBytes bounds it',
   'replace_in_file.find': 'a stretch of a file; a pattern is bounded by 16,384',
   'replace_in_file.replace': 'a stretch of a file; the result is bounded',
+  'replace_in_files.find': 'as in one file',
+  'replace_in_files.replace': 'as in one file',
   'ask_followup_question.question': 'the tool says itself what is too long for a person',
   'attempt_completion.result': 'the same',
   'validate_script.content': 'a scene; limits.maxReadBytes bounds it',

@@ -146,6 +146,14 @@ proves(
       'python_run',
       'script_run',
       'agent_run',
+      'list_task_templates',
+      'run_task_template',
+      'get_task_run',
+      'list_task_runs',
+      'cancel_task_run',
+      'get_artifact',
+      'get_runtime_profile',
+      'subscribe_task_run_events',
     ])
     for (const tool of tools)
       expect(tool).toMatchObject({
