@@ -57,7 +57,13 @@ export async function serveHttp(
   })
   ;({ url, page } = listening)
   const served = { instance: personAuth.instance, url, ...(page !== undefined && { page }) }
-  const withdraw = operator.servedPages.announce(served)
+  let withdraw: () => void
+  try {
+    withdraw = operator.servedPages.announce(served)
+  } catch (fault) {
+    await listening.close()
+    throw fault
+  }
   return {
     ...listening,
     signInLink: linkTo(operator, served),

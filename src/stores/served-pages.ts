@@ -14,17 +14,14 @@ export interface ServedPages {
 export function openServedPages(state: StateFolder): ServedPages {
   let folder: StateFolder | undefined
   const open = (): StateFolder => (folder ??= state.sub('serving'))
-  const names = (): string[] => {
-    const running = (name: string): boolean => isRunning(name.split('.', 1)[0] as string)
-    const [alive, gone] = [
-      open().names().filter(running),
-      open()
-        .names()
-        .filter((name) => !running(name)),
-    ]
-    for (const name of gone) open().remove(name)
-    return alive
-  }
+  const names = (): string[] =>
+    open()
+      .names()
+      .filter((name) => {
+        const running = isRunning(name.split('.', 1)[0] as string)
+        if (!running) open().remove(name)
+        return running
+      })
   return {
     announce(page) {
       names()

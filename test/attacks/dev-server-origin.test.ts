@@ -45,13 +45,17 @@ const greedy = (port: number): string => `
   })
   server.listen(${port})`
 
-async function listenHere(port: number, text: string): Promise<{ port: number; close(): Promise<void> }> {
+/** Where dev servers usually listen: on the first of these that nobody else has. */
+async function listenHere(text: string, [port, ...others]: readonly number[]): Promise<{ port: number; close(): Promise<void> }> {
   const server: Server = createServer((_, response) => {
     response.setHeader('Set-Cookie', 'session=OTHER-APP; HttpOnly; SameSite=Strict; Path=/')
     response.setHeader('Content-Type', 'text/html').end(text)
   })
   server.listen(port, '127.0.0.1')
-  await once(server, 'listening')
+  const free = await new Promise<boolean>((done) => {
+    server.once('listening', () => done(true)).once('error', () => done(false))
+  })
+  if (!free) return listenHere(text, others)
   return {
     port: (server.address() as AddressInfo).port,
     close: () =>
@@ -142,6 +146,10 @@ describe('under a name it shares with other servers', () => {
     many.write(head(url.host, '') + head(`localhost:${url.port}`, '') + head('127.0.0.1', 'Connection: close\r\n'))
     const answers = await said(many)
     expect([answers.match(/HTTP\/1\.1 200 /g)?.length, answers.match(/OTHER-APP/g)?.length]).toEqual([3, 1])
+    const flood = connect(Number(url.port), '127.0.0.1')
+    flood.write(head(url.host, '').repeat(40))
+    const heard = await said(flood).catch(() => '')
+    expect([heard.match(/HTTP\/1\.1 200 /g)?.length, heard.match(/HTTP\/1\.1 503 /g)?.length]).toEqual([16, 1])
     for (const [host, sets] of [
       [`localhost:${url.port}`, false],
       [url.host, true],
@@ -179,24 +187,24 @@ describe('under a name it shares with other servers', () => {
 })
 
 test('a port that somebody had is never taken under its number, however often the server or its port comes and goes', async () => {
-  // One where dev servers usually listen.
-  const persons = await listenHere(5179, 'the person')
+  const persons = await listenHere('the person', [5179, 4176, 4175, 8083, 3009])
+  const { port } = persons
   await using world = await openProject(`
     const http = require('node:http'); let inside
-    const open = () => new Promise((done) => { inside = http.createServer((_, response) => response.end('agent')).listen(5179, done) })
+    const open = () => new Promise((done) => { inside = http.createServer((_, response) => response.end('agent')).listen(${port}, done) })
     http.createServer(async (request, response) => {
       if (request.url === '/again') { inside.closeAllConnections(); await new Promise((done) => inside.close(done)) } else await open()
       response.end('done')
-    }).listen(8085)
+    }).listen(9999)
     open()`)
   const { urls } = await dev(world)
   const [, control = ''] = urls
   expect(urls).toHaveLength(2)
-  expect(new URL(urls[0] as string).port).not.toBe('5179')
+  expect(new URL(urls[0] as string).port).not.toBe(String(port))
   await persons.close()
   const taken = (): Promise<boolean> =>
     new Promise((done) => {
-      const socket = connect(5179, '127.0.0.1', () => done(true)).on('error', () => done(false))
+      const socket = connect(port, '127.0.0.1', () => done(true)).on('error', () => done(false))
       socket.on('connect', () => socket.destroy())
     })
   // Its port goes, which the next look sees, and comes again.
@@ -232,23 +240,24 @@ describe.skipIf(noBrowser !== undefined)('in a real browser', () => {
   test('sees neither cookies nor storage of the app that had its port before, and leaves nothing to the next', async () => {
     const context = await browser.newContext()
     const tab = await context.newPage()
-    const before = await listenHere(8084, `<script>localStorage.auth = 'bearer-of-other-app'</script>before`)
-    await tab.goto('http://localhost:8084/')
+    const before = await listenHere(`<script>localStorage.auth = 'bearer-of-other-app'</script>before`, [8084, 4174, 3008, 3007])
+    const shared = `http://localhost:${before.port}/`
+    await tab.goto(shared)
     await before.close()
-    await using world = await openProject(greedy(8084))
+    await using world = await openProject(greedy(before.port))
     const { urls } = await dev(world)
-    await tab.goto('http://localhost:8084/')
+    await tab.goto(shared)
     expect(tab.url()).toBe(urls[0])
     await tab.waitForFunction('document.title')
     expect([await tab.title(), await tab.evaluate('JSON.stringify(localStorage)')]).toEqual(['worker', '{}'])
     expect(await seen(world)).not.toContain('OTHER-APP')
     await dev(world, { stop: true })
-    const after = await listenHere(8084, 'after')
+    const after = await listenHere('after', [before.port])
     for (const name of ['localhost', '127.0.0.1']) {
-      await tab.goto(`http://${name}:8084/`)
+      await tab.goto(`http://${name}:${before.port}/`)
       expect(await tab.textContent('body')).toBe('after')
     }
-    expect((await context.cookies('http://localhost:8084/')).map(({ name }) => name)).toEqual(['session'])
+    expect((await context.cookies(shared)).map(({ name }) => name)).toEqual(['session'])
     await after.close()
     await context.close()
   })

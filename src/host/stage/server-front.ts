@@ -10,6 +10,8 @@ export interface ServerFront {
 }
 
 const longestHead = 65_536
+/** Requests sent ahead on one connection. Browsers send none. */
+const mostAhead = 16
 const loopback = new Set(['localhost', '127.0.0.1', '[::1]'])
 /** Those that speak of one connection, which ends here. */
 const hops = new Set(['connection', 'keep-alive', 'proxy-connection'])
@@ -55,14 +57,20 @@ export function openServerFront(host: () => string, dial: () => Socket): ServerF
     return first && !first.destroyed ? first.resume() : dial()
   }
 
+  const ahead = new WeakMap<Socket, number>()
   const forward = (request: IncomingMessage, response: ServerResponse): void => {
+    const { socket } = request
+    const before = ahead.get(socket) ?? 0
+    if (before >= mostAhead) throw new Refusal(503, 'Too many requests at once on one connection.')
+    ahead.set(socket, before + 1)
+    response.once('close', () => ahead.set(socket, (ahead.get(socket) ?? 1) - 1))
     const own = judge(request)
     if (!own && isPage(request)) {
       if (request.method !== 'GET' && request.method !== 'HEAD') throw new Refusal(403, `Open http://${host()}/ instead.`)
       const headers = { Location: `http://${host()}${request.url}`, 'Cache-Control': 'no-store', Vary: 'Accept, Sec-Fetch-Mode' }
       return void response.writeHead(302, headers).end()
     }
-    const inward = onward(request, own, ['Connection', 'close'], dialFor(request.socket))
+    const inward = onward(request, own, ['Connection', 'close'], dialFor(socket))
     inward.once('response', (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.statusMessage, passed(answer, own))
       response.flushHeaders()
@@ -86,7 +94,7 @@ export function openServerFront(host: () => string, dial: () => Socket): ServerF
       couple(client, inner)
     })
     inward.once('response', (from) => {
-      client.write(answer(without(from), ['Connection', 'close']), 'latin1')
+      client.write(answer(unchunked(from), ['Connection', 'close']), 'latin1')
       from.pipe(client)
     })
     inward.once('error', () => client.destroy())
@@ -169,7 +177,7 @@ function passed({ rawHeaders }: IncomingMessage, own: boolean): string[] {
 }
 
 /** An answer whose body is passed on as it is, to its end. */
-function without(from: IncomingMessage): IncomingMessage {
+function unchunked(from: IncomingMessage): IncomingMessage {
   from.rawHeaders = from.rawHeaders.filter(
     (_, index) => (from.rawHeaders[index - (index % 2)] as string).toLowerCase() !== 'transfer-encoding',
   )
