@@ -63,7 +63,9 @@ nowhere else, until it stops or twelve hours have passed.`,
         const byAddress = options['by-address'] === true
         const port = options['port'] === undefined ? undefined : Number(options['port'])
         if (port !== undefined && !Number.isInteger(port))
-          throw new Fault('bad-input', `Not a port: ${String(options['port'])}`, { hint: 'Give the number that `handrail serve` printed.' })
+          throw new Fault('bad-input', `Not a port: ${String(options['port'])}`, {
+            hint: 'Give the number that `handrail serve` printed.',
+          })
         const link = await dependencies.findSignInLink(runtime, { byAddress, ...(port !== undefined && { port }) })
         say(json ? terminalJson({ url: link }) : link)
         if (!json && !byAddress) warn('Where your browser does not find that name (Safari may not), add --by-address.')
