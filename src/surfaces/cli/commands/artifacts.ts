@@ -1,3 +1,4 @@
+import { terminalJson } from '../../../text/terminal-json.ts'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import { runBounds, type RunDesk } from '../../../contracts/run.ts'
 import type { Command } from '../command.ts'
@@ -28,7 +29,7 @@ terminal, signs that would control it are shown as text.`,
         return 0
       }
       const found = await desk.artifacts(id)
-      if (json) for (const one of found) say(JSON.stringify(one))
+      if (json) for (const one of found) say(terminalJson(one))
       else if (found.length === 0) say('No artifacts.')
       else
         say(

@@ -1,3 +1,5 @@
+import { commandHere } from '../program-name.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 import { text as readAll } from 'node:stream/consumers'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { RunOrigin, RunView } from '../../../contracts/run.ts'
@@ -46,11 +48,13 @@ carries it out. What is interrupted goes on there as well. \`handrail templates 
         runOrigin,
       )
       if (detached) {
-        say(json ? JSON.stringify({ runId: handed.runId, deduplicated }) : handed.runId)
+        say(json ? terminalJson({ runId: handed.runId, deduplicated }) : handed.runId)
         return 0
       }
-      const ended = await desk.wait(handed.runId, { onProgress: watching(templateId, runtime.project) })
-      if (json) say(JSON.stringify(ended))
+      const ended = await desk.wait(handed.runId, {
+        onProgress: watching(templateId, (words) => commandHere(words, runtime.project, options)),
+      })
+      if (json) say(terminalJson(ended))
       else tellEnd(ended)
       return exitOf(ended)
     } finally {
@@ -60,7 +64,7 @@ carries it out. What is interrupted goes on there as well. \`handrail templates 
 }
 
 /** A bar where somebody watches, a line for each step where nobody does, and who is asked for. */
-export function watching(title: string, project: string): (run: RunView) => void {
+export function watching(title: string, command: (words: string) => string): (run: RunView) => void {
   const bar = progressBar(title)
   let last = -1
   let asked: string | undefined
@@ -70,10 +74,7 @@ export function watching(title: string, project: string): (run: RunView) => void
     last = doneSteps
     if (waiting && waiting.approvalId !== asked) {
       bar.end()
-      warnFolded(
-        `It waits for your answer: handrail approvals show ${waiting.approvalId} --project ${printable(project)}`,
-        yellow,
-      )
+      warnFolded(`It waits for your answer: ${command(`approvals show ${waiting.approvalId}`)}`, yellow)
     }
     asked = waiting?.approvalId
     if (doneSteps === totalSteps) bar.end()

@@ -1,3 +1,5 @@
+import { commandHere } from '../program-name.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 import { userInfo } from 'node:os'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import { runStatuses, type RunDesk, type RunHeadView, type RunStatus, type UnknownStep } from '../../../contracts/run.ts'
@@ -55,7 +57,7 @@ async function list(desk: RunDesk, { options, json }: Invocation): Promise<numbe
   if (status !== undefined && !runStatuses.includes(status))
     throw new Fault('bad-input', `--status must be one of ${runStatuses.join(', ')}`, {})
   const found = await desk.list({ status, templateId: options['template'] as string | undefined, limit })
-  if (json) for (const run of found.runs) say(JSON.stringify(run))
+  if (json) for (const run of found.runs) say(terminalJson(run))
   else if (found.total === 0) say('No runs.')
   else say(table(['id', 'template', 'status', 'steps', 'ran', 'handed in'], found.runs.map(row)))
   if (!json && found.total > found.runs.length) say(`${found.total - found.runs.length} more; --limit shows them.`)
@@ -72,7 +74,7 @@ async function one(desk: RunDesk, what: string, id: string, invocation: Invocati
   const { options, json } = invocation
   if (what === 'cancel') {
     const ended = await desk.cancel(id, `${userInfo().username}@cli`)
-    say(json ? JSON.stringify(ended) : ended.success ? 'Canceled.' : printable(ended.reason ?? ''))
+    say(json ? terminalJson(ended) : ended.success ? 'Canceled.' : printable(ended.reason ?? ''))
     return ended.success ? 0 : 1
   }
   if (what === 'show') return show(desk, id, json)
@@ -85,14 +87,16 @@ async function one(desk: RunDesk, what: string, id: string, invocation: Invocati
       })
     const { run } = await desk.retry(id, runOrigin, { failed: options['failed'] === true, ...(unknown && { unknown }) })
     if (options['detach'] === true) {
-      say(json ? JSON.stringify({ runId: run.runId }) : run.runId)
+      say(json ? terminalJson({ runId: run.runId }) : run.runId)
       return 0
     }
     watched = run.runId
   }
   const { templateId } = await desk.get(watched)
-  const ended = await desk.wait(watched, { onProgress: watching(templateId, project) })
-  if (json) say(JSON.stringify(ended))
+  const ended = await desk.wait(watched, {
+    onProgress: watching(templateId, (words) => commandHere(words, project, invocation.options)),
+  })
+  if (json) say(terminalJson(ended))
   else tellEnd(ended)
   return exitOf(ended)
 }
@@ -100,7 +104,7 @@ async function one(desk: RunDesk, what: string, id: string, invocation: Invocati
 async function show(desk: RunDesk, id: string, json: boolean): Promise<number> {
   const [run, steps] = [await desk.get(id), await desk.steps(id)]
   if (json) {
-    say(JSON.stringify({ ...run, steps }))
+    say(terminalJson({ ...run, steps }))
     return 0
   }
   say(table(['id', 'template', 'status', 'steps', 'ran', 'handed in'], [row(run)]))

@@ -1,3 +1,4 @@
+import { terminalJson } from '../../../text/terminal-json.ts'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Command } from '../command.ts'
 import { green, oneLine, printable, red, say, table } from '../print.ts'
@@ -18,7 +19,7 @@ are there for every project. \`check\` says everything that is wrong with those 
       if (what === 'check') {
         const checked = await dependencies.checkTemplates(files, (tool) => runtime.offers(tool))
         for (const { name, wrong } of checked)
-          if (json) say(JSON.stringify({ name, wrong }))
+          if (json) say(terminalJson({ name, wrong }))
           else
             say(
               wrong.length === 0
@@ -29,7 +30,7 @@ are there for every project. \`check\` says everything that is wrong with those 
         return checked.some(({ wrong }) => wrong.length > 0) ? 1 : 0
       }
       const found = await (await runtime.runs()).templates()
-      if (json) for (const one of found) say(JSON.stringify(one))
+      if (json) for (const one of found) say(terminalJson(one))
       else
         say(
           table(
