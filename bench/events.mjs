@@ -84,10 +84,16 @@ async function idling(bench) {
   }
 }
 
-/** A million reads and no change: what clients of a server feel of it, and what looking at the log costs. */
-async function amongMany(bench) {
+/** A project whose log has a million lines of reads. */
+export async function manyReads(bench) {
   const project = await projectWithPast(bench, 'many-reads', { lines: longLog, timelines: [], onlyReads: true })
   writeFileSync(join(project, 'ten.txt'), 'x'.repeat(10_240))
+  return project
+}
+
+/** A million reads and no change: what clients of a server feel of it, and what looking at the log costs. */
+async function amongMany(bench) {
+  const project = await manyReads(bench)
   const served = await serve(bench, project, 3)
   const times = []
   try {
@@ -130,7 +136,7 @@ async function amongMany(bench) {
   return found
 }
 
-async function serve(bench, project, count) {
+export async function serve(bench, project, count) {
   const args = [bench.program, 'serve', '--project', project, '--port', '0', '--json']
   const child = start(process.execPath, args, { env: cleanEnv(bench.temp), stdio: ['ignore', 'pipe', 'ignore'] })
   const [line] = await once(createInterface(child.stdout), 'line')

@@ -4,11 +4,11 @@ import { createRequire } from 'node:module'
 const [, , library, project] = process.argv
 const { openRuntime } = createRequire(import.meta.url)(library)
 const runtime = openRuntime({ project, environment: process.env, flags: { 'enable-shell': 'true' } })
-const caller = (role) => ({ surface: 'cli', client: 'bench', session: `bench-${role}`, role })
+const caller = (role, session = `bench-${role}`) => ({ surface: 'cli', client: 'bench', session, role })
 
-process.on('message', async ({ id, tool, input, role }) => {
+process.on('message', async ({ id, tool, input, role, session }) => {
   try {
-    const { output } = await runtime.call(tool, input, caller(role), { approvalWaitMs: 0 })
+    const { output } = await runtime.call(tool, input, caller(role, session), { approvalWaitMs: 0 })
     process.send({ id, output: tool === 'shell' ? { ok: output.ok, confined: output.confined } : {} })
   } catch (fault) {
     process.send({ id, fault: { code: fault.code, message: fault.message } })

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { smallProject } from './data.mjs'
+import { manyReads, serve } from './events.mjs'
 import { quantile } from './measure.mjs'
 import { cleanEnv, repository } from './servers.mjs'
 import { plain } from './table.mjs'
@@ -29,9 +30,52 @@ export async function parallel(bench) {
     await during('100,000 entries are read and asked about', () =>
       server.call('shell', { command: files(100_000, 'more') }, 'agent'),
     )
-    return rows
+    return [...rows, ...(await manyPrograms(bench)), ...(await longLog(bench))]
   } finally {
     server.close()
+  }
+}
+
+/** Each has a client of its own, prints and writes ten times a second, and is judged and committed in the end. */
+export async function manyPrograms(bench) {
+  const server = await openServer(bench, smallProject(bench.temp, 'programs'))
+  const lasting = (folder) =>
+    `mkdir ${folder}; n=0; while [ $n -lt 600 ]; do n=$((n+1)); echo line $n; echo $n > ${folder}/f$((n%50)); sleep 0.1; done`
+  const one = (index) =>
+    server.call('shell', { command: lasting(`p${index}`), timeout_seconds: 110 }, 'agent', `bench-program-${index}`)
+  const all = async () => (await Promise.all(Array.from({ length: 16 }, (_, index) => one(index)))).find(Boolean)
+  try {
+    await server.call('shell', { command: 'true' }, 'person')
+    return [await reading(bench, server, 'sixteen programs run for a minute', all)]
+  } finally {
+    server.close()
+  }
+}
+
+/** Over HTTP, with the streams of all three open; the other two read as often. */
+export async function longLog(bench) {
+  const served = await serve(bench, await manyReads(bench), 3)
+  const [reader, ...others] = served.clients.map((client) => ({
+    call: (name, input) => client.callTool({ name, arguments: input }),
+  }))
+  let over = false
+  const keepReading = async (client) => {
+    while (!over) {
+      await client.call('read_file', { path: 'ten.txt' })
+      await pause(everyMs)
+    }
+  }
+  try {
+    const working = async () => {
+      const reading = others.map(keepReading)
+      await pause(20_000)
+      over = true
+      await Promise.all(reading)
+    }
+    return [await reading(bench, reader, 'the log has 1,000,000 lines of reads and three clients are connected', working)]
+  } finally {
+    over = true
+    await served.close()
   }
 }
 
@@ -69,11 +113,11 @@ async function openServer(bench, project) {
   child.once('exit', () => waiting.forEach((answer) => answer({ fault: { code: 'ENDED', message: 'the server ended' } })))
   return {
     /** Says how it failed, where it did; a question that is asked is how some of these end. */
-    async call(tool, input, role) {
+    async call(tool, input, role, session) {
       const id = ++last
       const reply = await new Promise((resolve) => {
         waiting.set(id, resolve)
-        child.send({ id, tool, input, role })
+        child.send({ id, tool, input, role, session })
       })
       if (tool === 'read_file' && reply.fault) throw new Error(reply.fault.message)
       return reply.fault && `${reply.fault.code} ${reply.fault.message}`

@@ -22,9 +22,11 @@ export function generate() {
     errorTable,
     exits,
     filesThatRun,
+    includeNames,
     kept,
     keys,
     markedSecrets,
+    plainDotFiles,
     reasons,
     rooms,
     settings,
@@ -64,7 +66,10 @@ export function generate() {
   files.set('docs/reference/webgal.zh-CN.md', head + webgalReference('ZH'))
   files.set('docs/reference/kept.md', keptPage(kept))
   files.set('docs/reference/map.md', mapPage(rooms, keys, siblings))
-  files.set('docs/reference/files-that-run.md', filesPage(filesThatRun, deniedSecrets, markedSecrets))
+  files.set(
+    'docs/reference/files-that-run.md',
+    filesPage(filesThatRun, plainDotFiles, includeNames(), deniedSecrets, markedSecrets),
+  )
   return files
 }
 
@@ -169,21 +174,25 @@ function cliPage(commands) {
   return `${head}# Command line\n\nEvery command takes \`--project DIR\`, \`--json\` and \`--help\`, and every [setting](config.md) as a flag. Exit codes: 0 done, 1 refused or failed, 2 wrong usage.\n\n${commands.map(one).join('\n')}`
 }
 
-function filesPage(filesThatRun, denied, marked) {
+function filesPage(filesThatRun, plainDotFiles, includers, denied, marked) {
   const code = (files) => (typeof files === 'string' ? files.split(' ') : files).map((file) => `\`${file}\``).join(' ')
   return [
     `${head}# Files that run, and files that hold secrets\n`,
     'A change of one of these by an agent, or by a program it runs, is not like any other. Letter case and other spellings do not matter.\n',
     '- Class **1** runs something with no further act of yours, **1\\*** once you trusted the folder or switched it on, **I** instructs agents: you are asked each time.',
-    '- Class **2** runs on an everyday command: you are asked once for each session and file (`handrail grants list`).',
+    '- Class **2** runs on an everyday command: you are asked once for each session, file and reason (`handrail grants list`).',
     '- Class **3** runs when it is used on purpose: it is said on the card, where there is one, and in the log.',
     '- Where: **R** at the top of the project, **U** the tool walks up to it, **A** anywhere. Names with a dot in front count anywhere.\n',
-    'Asked about whatever their names are: a folder that becomes a bare git repository, a new script (`#!`), what a program makes executable or links to one of these, and what a listed file of an editor or agent starts. `policies.sensitiveFiles` adds names of your own.\n',
+    'Asked about whatever their names are: a folder that becomes a bare git repository, a new script (`#!`), what a program makes executable or links to one of these, what a listed file of an editor or agent starts, an ignore file that loses a line or gets one with `!`, and a dot-file at the top, or what lies in such a folder, that is neither here nor [plain](#plain-dot-files). `policies.sensitiveFiles` adds names of your own.\n',
     rows(
       ['of', 'class', 'where', 'what it does', 'files'],
       filesThatRun.map((row) => [row.of, row.class.replace('*', '\\*'), row.depth, row.when, code(row.files)]),
     ),
-    '\n## Secrets\n',
+    '\n## Files that take others in\n',
+    `What these include, extend or import by name is asked about as they are, and named as such on the card: ${code(includers)}. [What is not followed](../security.md#what-it-does-not-promise).\n`,
+    '## Plain dot-files\n',
+    `Written without a question, though they begin with a dot: ${code(plainDotFiles)}.\n`,
+    '## Secrets\n',
     'Out of reach of every tool, program, preview and search, at any depth, also below `node_modules`. `.env.example`, `.env.sample` and `.env.template` are not, nor is the public half of a key. `handrail grants allow secret PATH` lets one session read one file. A JSON file that holds the key of a service account is known by what it holds. Programs read `.git/config` without the credentials in it.\n',
     rows(
       ['files', 'they hold'],

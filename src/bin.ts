@@ -3,7 +3,6 @@ import { fileURLToPath } from 'node:url'
 import { leaves, loadConfig } from './config/load.ts'
 import { openRuntime } from './runtime/open.ts'
 import { runCli, type SettingFlag } from './surfaces/cli/run.ts'
-import { signInKey } from './surfaces/person-auth.ts'
 
 /** The program: hands the command line what it needs from the other rooms. Heavy modules are loaded only when used. */
 export function main(argv: string[], version: string): Promise<number> {
@@ -19,7 +18,7 @@ export function main(argv: string[], version: string): Promise<number> {
       serveMcpStdio: async (gate, forms) => (await import('./surfaces/mcp/stdio.ts')).serveMcpStdio(gate, forms),
       serveHttp: async (operator, options) => (await import('./runtime/serve.ts')).serveHttp(operator, options),
       openStateAdmin: async (options) => (await import('./runtime/state-admin.ts')).openStateAdmin(options),
-      signInLink: (operator, url) => `${url}/sign-in?key=${signInKey(operator.token('person').token)}`,
+      findSignInLink: async (operator, wanted) => (await import('./surfaces/page/link.ts')).findSignInLink(operator, wanted),
       toolListBytes: async (tools) => (await import('./surfaces/mcp/dialect.ts')).listBytes(tools),
       openClientConfigs: async () =>
         (await import('./host/client-config.ts')).openClientConfigs({
@@ -48,7 +47,9 @@ export { contract001 } from './contracts/faults/contract-001.ts'
 export { contract002 } from './contracts/faults/contract-002.ts'
 export { contract003 } from './contracts/faults/contract-003.ts'
 export { Fault, reasons } from './contracts/faults/fault.ts'
+export { plainDotFiles } from './text/files-that-run/dot-files.ts'
 export { filesThatRun } from './text/files-that-run/index.ts'
+export { includeNames } from './text/files-that-run/includes.ts'
 export { kept } from './contracts/kept.ts'
 export { deniedSecrets, markedSecrets } from './text/secret-files.ts'
 export { Config } from './contracts/config.ts'

@@ -16,7 +16,7 @@ export interface Schema extends Direction {
   maxLength?: number
   maxItems?: number
   description?: string
-  items?: { minLength?: number; maxLength?: number }
+  items?: { minLength?: number; maxLength?: number; pattern?: string }
   properties?: Record<string, Schema>
 }
 
@@ -90,6 +90,7 @@ function wanted(schema: Schema): string {
         ? `a whole number from ${schema.minimum ?? 0} to ${schema.maximum}`
         : `a whole number of at least ${schema.minimum ?? 0}`
     case 'array':
+      if (schema.items?.pattern !== undefined) return 'a list of texts in the form that is described'
       return schema.items?.minLength ? 'a list of texts that are not empty' : 'a list of texts'
     default:
       return schema.minLength ? 'a text that is not empty' : 'a text'

@@ -64,6 +64,7 @@ test('every setting says which way it is tighter, and in words what a looser val
       "preview.terre": "never auto always",
       "preview.terrePort": "person",
       "readOnly": "on",
+      "roots": "fewer",
       "stage.bubblewrap": "person",
       "stage.stagePlace": "person",
       "stage.stageReads": "person",
@@ -110,6 +111,7 @@ function valueOf({ schema }: Leaf): fc.Arbitrary<unknown> {
       fc.constant(usual),
     )
   }
+  if (schema.items?.pattern !== undefined) return fc.subarray(['docs=/srv/docs', 'docs=/srv/other', 'notes=/n'])
   if (schema.type === 'array') return fc.array(fc.constantFrom(...names), { maxLength: 4 })
   return fc.constantFrom(
     ...(schema.minLength ? [] : ['']),

@@ -27,6 +27,8 @@ export interface AuditEntry {
     | 'session.note'
     | 'snapshot.pruned'
     | 'settings.changed'
+    /** Which folder paths that begin with `//` and this name are in, from now on. */
+    | 'root.named'
     /** The project lies on another device than before. */
     | 'state.remounted'
     /** A person took over or set aside what was kept of the project. */

@@ -28,10 +28,11 @@ export interface CallOptions {
   approvalWaitMs?: number
   /** When the caller must have its answer, by this machine's clock: waiting for a person ends then, however long the call ran before. */
   answerBy?: number
-  /** Called when a person is needed, so that a surface can show the card where the person is. */
-  onApproval?: (approvalId: string) => void
-  /** Ends the waiting for a person, and not the call: it stays suspended, and the same call made again goes on with it. */
-  patience?: AbortSignal
+  /**
+   * Called when a person is needed, so that a surface can show the card where the person is. The signal it may give ends the waiting for
+   * the answer, and not the call: that stays suspended, and the same call made again goes on with it.
+   */
+  onApproval?: (approvalId: string) => AbortSignal | undefined | void
   /** The call reads a resource, for which there are tools that are not listed. */
   asResource?: boolean
   /** What the person answered to the question this call asks (see `asks` in the tool form). */
@@ -51,6 +52,8 @@ export interface SuspendedCall {
   call: string
   /** The question it waits for. */
   approval: string
+  /** The question is that of the same call, which another request has in hand: nobody goes on with this one. */
+  follows?: true
   /** What the log says at its end, but for how it ended: whoever ends it writes this. */
   ending: AuditEntry[]
 }

@@ -67,6 +67,14 @@ export const Config = Type.Object(
       default: [],
       description: 'Tools switched off by name.',
     }),
+    roots: Type.Array(Type.String({ pattern: '^[a-z][a-z0-9_-]{0,31}=/', ...entry }), {
+      maxItems: 32,
+      tighter: 'fewer',
+      loosens: 'lets agents of some surfaces into folders outside the project: {}',
+      default: [],
+      description:
+        'Folders besides the project, as NAME=/FOLDER, for surfaces whose callers may reach more than the project; those of MCP never do. Records write a path in one as //NAME/PATH.',
+    }),
     policies: Type.Object(
       {
         sandboxRoot: Type.String({

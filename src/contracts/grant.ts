@@ -15,6 +15,8 @@ export interface Grant {
   session: string | null
   /** What it is about: for both kinds there are, the path of a file. */
   subject: string
+  /** For `runs`: why the file was asked about, in the words of the card. For any other reason the person is asked again. */
+  reasons: readonly string[]
   /** Who gave it: the person by name, or the approval that they agreed to. */
   by: string
   givenAt: number

@@ -1,6 +1,8 @@
 /** How much is kept, as the stores obey it and `docs/reference/kept.md` prints it. */
 export const bounds = {
   approvals: { most: 5_000, days: 90 },
+  /** Paths that one no keeps; where all of them together are many, one more keeps a few. */
+  declined: { each: 1_000, many: 20_000, few: 16 },
   cards: { most: 500, bytes: 134_217_728 },
   evidence: { most: 2_000, days: 90, bytes: 1_073_741_824 },
   /** Places of dropped states in a file's timeline: those in the middle of one session's writes first, then any. */
@@ -87,6 +89,13 @@ export const kept: readonly KeptRow[] = [
     after: 'No more are asked, or one of whoever has most waiting lapses. Of the answered the oldest go.',
   },
   {
+    what: 'Files that a no keeps',
+    tables: ['declined'],
+    kind: 'database',
+    bound: `${whole(bounds.declined.each)} of one no, ${bounds.declined.few} once there are ${whole(bounds.declined.many)} in all`,
+    after: 'Of more files their folders are kept. Gone when the no is over or taken back.',
+  },
+  {
     what: 'Calls that wait for a person',
     tables: ['suspended'],
     kind: 'database',
@@ -141,6 +150,13 @@ export const kept: readonly KeptRow[] = [
     kind: 'database',
     bound: `their time; ${whole(bounds.grants)}, and as many of those for good`,
     after: 'They lapse, are used up or are revoked; beyond that number the oldest of their kind goes.',
+  },
+  {
+    what: 'How much programs changed unasked',
+    tables: ['unasked'],
+    kind: 'database',
+    bound: 'two sums, of half an hour each',
+    after: 'Forgotten after an hour, and when a person agrees to a change whose card names the sum.',
   },
   {
     what: 'Failed checks of files',
@@ -200,10 +216,31 @@ export const kept: readonly KeptRow[] = [
     after: 'Gone at the next sign-in after it.',
   },
   {
+    what: 'Where its page is served',
+    files: ['serving/*'],
+    kind: 'other',
+    bound: 'the servers that run',
+    after: 'Gone with the server; what a killed one left goes when the next one starts, or is looked for.',
+  },
+  {
     what: 'Locks',
     files: ['locks/project.db', 'locks/audit.db', 'locks/opening.db'],
     kind: 'other',
     bound: 'one of each, empty',
+    after: 'Nothing is ever written to them.',
+  },
+  {
+    what: 'Which folder the name of a root stands for',
+    tables: ['roots'],
+    kind: 'database',
+    bound: 'one for each name that the setting `roots` ever had',
+    after: 'Another folder takes a name over once nothing is kept of the former.',
+  },
+  {
+    what: 'Locks of roots that projects share',
+    shared: ['root-locks/*'],
+    kind: 'other',
+    bound: 'one for each folder that was changed as a root, empty',
     after: 'Nothing is ever written to them.',
   },
   {

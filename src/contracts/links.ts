@@ -18,6 +18,8 @@ export interface KnownLinks {
 
 export interface NamedBy {
   starter: string
+  /** It is taken into the starter, as if it stood there. */
+  included: boolean
   /** How it is known: the path stands there, its end does in a file that goes to other folders, or nobody can say. */
   how: 'whole' | 'end' | 'unread'
 }

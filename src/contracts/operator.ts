@@ -8,6 +8,8 @@ import type { Grant } from './grant.ts'
 import type { Profile } from './profile.ts'
 import type { Pruning } from './prune.ts'
 import type { ProjectSettings } from './project-settings.ts'
+import type { NamedRoot } from './roots.ts'
+import type { ServedPage } from './served-page.ts'
 import type { RunDesk } from './run.ts'
 import type { Session, SessionNote } from './session.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -24,6 +26,8 @@ export interface Operator {
   gateFor(profile: Profile): AgentGate
   readonly forms: ClientForms
   readonly project: string
+  /** The folders besides the project that the settings name. */
+  readonly roots: readonly NamedRoot[]
   readonly version: string
   readonly config: Config
   readonly settings: readonly Setting[]
@@ -97,12 +101,17 @@ export interface Operator {
   token(whose?: 'agent' | 'person'): { token: string; file: string }
   /** Marks a word as used until a time, for every process on the project; false where it was used before. */
   consumeNonce(word: string, until: number): boolean
+  /** Where pages of this project are served now, in whichever process that is. */
+  servedPages: {
+    announce(page: ServedPage): () => void
+    list(): ServedPage[]
+  }
   /** What is old or no longer named goes; the person says when. */
   pruning: Pruning
   /** What the person lets sessions do beyond the rules. No agent reaches it over any surface. */
   grants: {
     list(): Grant[]
-    /** Without a session: the only one there is; refused where there are several, with those to choose from. */
+    /** For the reasons that the file is asked about now. Without a session: the only one there is; refused where there are several, with those to choose from. */
     give(wanted: {
       kind: Grant['kind']
       subject: string
@@ -111,7 +120,7 @@ export interface Operator {
       session?: string
       by: string
       ttlMs?: number
-    }): Grant & Partial<Pick<Session, 'client' | 'surface'>>
+    }): Promise<Grant & Partial<Pick<Session, 'client' | 'surface'>>>
     revoke(id: string, by: string): Grant
   }
   /** Work that outlives a request. Opened when it is first asked for. */

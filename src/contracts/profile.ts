@@ -1,9 +1,11 @@
 /**
  * What the callers of a surface go by, where its contract differs from contract 000. All else is as the person's settings have it, and but for
- * the dry run, which is the contract's to demand or not, a profile only tightens them.
+ * the dry run, which is the contract's to demand or not, and further roots, which the person named, a profile only tightens them.
  */
 export interface Profile {
-  /** How they write paths: relative to the project, as contract 000 has it, or absolute below it as well. */
+  /** Roots of the setting `roots` that they reach besides the project, by name; without, none, and they learn of none. */
+  readonly roots?: readonly string[] | 'all'
+  /** How they write paths: relative to the project, as contract 000 has it, or absolute below it and its further roots as well. */
   readonly paths?: 'relative' | 'absolute'
   /** Names and paths that are out of their reach besides those of the settings. */
   readonly forbids?: readonly string[]

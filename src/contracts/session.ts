@@ -4,6 +4,8 @@ export interface Session {
   client: string
   startedAt: number
   lastAt: number
+  /** The process that called last, where it is known. */
+  peer?: string | null
 }
 
 /** Something an agent said to the person: a question, or that it is done. */

@@ -56,6 +56,16 @@ export interface Effect {
   targets?: readonly [string | null, string | null]
 }
 
+/** How much a program did to the project, in numbers. */
+export interface Extent {
+  /** Files and links that stood in the project and were removed, emptied or moved away, or that another was moved in the place of. */
+  removals: number
+  /** Files and folders, each change one. */
+  files: number
+  /** Of everything it changed the larger side, before or after. */
+  bytes: number
+}
+
 /** The bytes of a changed file before and after; nothing where there is no file. */
 export type Sides = (effect: Effect) => readonly [Uint8Array | undefined, Uint8Array | undefined]
 

@@ -20,8 +20,8 @@ export interface Staged {
   /** What a card shows of it; `sensitive` are the files that make other programs run something, `links` new ones under such a name. */
   show(sensitive: ReadonlySet<string>, links?: NewLinks): Promise<Pick<Card, 'changes' | 'rest'>>
   readonly sides: Sides
-  /** Before a person is asked about it: refused where too many wait already, else written down whole. */
-  mayWait(): Promise<void>
+  /** Before a person is asked about it, where too many wait already: a question of whoever has most `lapse`s, or this is refused. Then it is written down whole. */
+  mayWait(lapse: (approval: string) => boolean): Promise<void>
   /** It waits for a person: the same call finds it again, also after a restart. */
   keep(approval: string): void
   /** It is this call's alone from here on: whoever else had found it finds nothing any more, and where we die that call is told of. */

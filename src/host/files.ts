@@ -3,10 +3,11 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import { closeSync, opendirSync, readSync } from 'node:fs'
 import { Fault } from '../contracts/faults/fault.ts'
 import { longestJudged, secretIn } from '../text/secret-content.ts'
+import { rootOf } from '../text/root-path.ts'
 import { isSecretGranted } from './secret-grants.ts'
 import { byText, runInSlices, openPace, sorted, type Pace } from '../text/steps.ts'
 import { deepest, letThroughHint, splitPath, type PathRules } from './paths.ts'
-import { enterFolder, fileFault, ioFault, openFile, openFolder, type Folder, type Root } from './walk.ts'
+import { enterFolder, fileFault, ioFault, isRootItself, openFile, openFolder, parentOf, type Folder, type Root } from './walk.ts'
 
 export interface Entry {
   name: string
@@ -27,6 +28,8 @@ export interface Files {
   readonly maxBytes: number
   /** The path as it is written down: relative, forward slashes, no `.`. Throws where the path may not be used. */
   normal(path: string): string
+  /** Whether a path as it is written down is in a root that is in reach; says nothing of the path itself. */
+  reaches(path: string): boolean
   read(path: string, maxBytes?: number): Buffer
   /** Like `read`, but nothing where there is no such file. */
   peek(path: string): Buffer | undefined
@@ -55,6 +58,10 @@ export function openFiles(root: Root, rules: PathRules, maxBytes: number): Files
     root: root.path,
     maxBytes,
     normal: (path) => splitPath(path, rules).join('/'),
+    reaches(path) {
+      const mark = rootOf(path)
+      return mark === undefined || root.others?.has(mark) === true
+    },
     read: (path, limit = maxBytes) => readChecked(root, rules, splitPath(path, rules), limit),
     peek(path) {
       try {
@@ -119,8 +126,9 @@ function readChecked(root: Root, rules: PathRules, names: readonly string[], lim
 }
 
 function readOpened(root: Root, rules: PathRules, names: readonly string[], read: (fd: number, size: number) => Buffer): Buffer {
-  if (names.length === 0) throw new Fault('io', 'Is a folder, not a file: .', { hint: 'Name a file inside it.' })
-  const folder = openFolder(root, names.slice(0, -1), { asked: names })
+  if (isRootItself(names))
+    throw new Fault('io', `Is a folder, not a file: ${names.join('/') || '.'}`, { hint: 'Name a file inside it.' })
+  const folder = openFolder(root, parentOf(names), { asked: names })
   try {
     const { fd, stat } = openFile(root, folder, names)
     try {

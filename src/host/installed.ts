@@ -19,6 +19,8 @@ export interface Programs {
   homeFiles(names: readonly string[]): string[]
   /** The long words in such files: what a sign-in consists of. */
   secretsIn(names: readonly string[]): string[]
+  /** The values of fields of settings that are named like a key. */
+  keysIn(names: readonly string[]): string[]
 }
 
 const mostSecrets = 64
@@ -48,7 +50,21 @@ export function openPrograms(machine: Machine): Programs {
       homeFiles(names)
         .flatMap((name) => readFileSync(join(home, name), 'utf8').match(/[\w.+/=-]{20,}/g) ?? [])
         .slice(0, mostSecrets),
+    keysIn: (names) =>
+      homeFiles(names)
+        .flatMap((name) => keysWithin(readFileSync(join(home, name), 'utf8')))
+        .slice(0, mostSecrets),
   }
+}
+
+/** `"apiKey": "…"`, `token = …`, `Authorization: Bearer …`: in JSON, TOML, YAML and the like, with or without quotes. */
+const keyField =
+  /(?:key|token|secret|passw|auth|credential|bearer)[\w.-]*["']?\s*[:=]\s*(?:"([^"\n]{8,})"|'([^'\n]{8,})'|([^\s"',{}[\]#][^"',{}[\]#\n]{7,}))/gi
+
+function keysWithin(text: string): string[] {
+  const values = [...text.matchAll(keyField)].map(([, double, single, bare]) => (double ?? single ?? bare ?? '').trim())
+  // Of `Bearer …` what follows, too: it may be printed without.
+  return values.flatMap((value) => [value, ...value.split(/\s+/).filter((word) => word !== value && word.length >= 8)])
 }
 
 /** Executables of a name in the order of the PATH. What lies in the project is left out: an agent may have put it there. */

@@ -1,5 +1,5 @@
 import { chmodSync, closeSync, constants, fstatSync, openSync } from 'node:fs'
-import { openFolder, type Root } from './walk.ts'
+import { isRootItself, lastOf, openFolder, parentOf, type Root } from './walk.ts'
 
 const { O_NOFOLLOW, O_CLOEXEC = 0 } = constants as typeof constants & { O_CLOEXEC?: number }
 /** Names a file without opening it, so that no permission is asked for. Linux only, and Node does not name it. */
@@ -57,10 +57,11 @@ function whereShut<T>(root: Root, act: () => T, otherwise: () => T): T {
 
 /** Nothing where there is nothing to lend: it is somebody else's, a link, gone, or open to its owner. Folders only where they are wanted open. */
 function lend(root: Root, names: readonly string[], folders: boolean): Lent | undefined {
-  const parent = openFolder(root, names.slice(0, -1), { asked: names })
+  if (isRootItself(names)) return undefined
+  const parent = openFolder(root, parentOf(names), { asked: names })
   let fd: number
   try {
-    fd = openSync(parent.at(names.at(-1) as string), O_PATH | O_NOFOLLOW | O_CLOEXEC)
+    fd = openSync(parent.at(lastOf(names)), O_PATH | O_NOFOLLOW | O_CLOEXEC)
   } catch {
     return undefined
   } finally {

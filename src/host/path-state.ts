@@ -14,11 +14,23 @@ import {
 import { largestInMemory, type Content } from '../contracts/content.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import type { Form } from '../contracts/snapshot.ts'
+import { namesOn } from '../text/root-path.ts'
 import type { Steps } from '../text/steps.ts'
 import { sha256, tooLarge } from './files.ts'
 import { lendingBits } from './owner-bits.ts'
 import { hashChunks } from './chunks.ts'
-import { fileFault, checkRegularFile, openFile, openFolder, type Folder, type Root } from './walk.ts'
+import {
+  fileFault,
+  checkRegularFile,
+  lastOf,
+  openFile,
+  openFolder,
+  parentOf,
+  rootFor,
+  withMounts,
+  type Folder,
+  type Root,
+} from './walk.ts'
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
 
@@ -92,10 +104,10 @@ export interface PathStates {
 }
 
 export function pathStatesBelow(opened: Root): PathStates {
-  const root: Root = { ...opened, mounts: undefined }
+  const root = withMounts(opened, () => undefined)
   return {
-    inSteps: (path) => pathStateInSteps(root, path.split('/')),
-    content: (path) => contentAt(root, path.split('/')),
+    inSteps: (path) => pathStateInSteps(root, namesOn(path)),
+    content: (path) => contentAt(root, namesOn(path)),
   }
 }
 
@@ -131,7 +143,7 @@ const withoutBits = new Set([0x4d44, 0x2011bab0, 0x5346544e, 0x7366746e, 0x65735
 /** Whether a file stands there that may be executed, where its permissions mean that. */
 export function mayExecuteAt(root: Root, names: readonly string[]): boolean {
   const bits = inspect(root, names, (_folder, _path, stat) => (stat.isFile() ? stat.mode & 0o111 : 0)) ?? 0
-  return bits !== 0 && process.platform !== 'win32' && !withoutBits.has(statfsSync(root.path).type >>> 0)
+  return bits !== 0 && process.platform !== 'win32' && !withoutBits.has(statfsSync(rootFor(root, names).path).type >>> 0)
 }
 
 /** The bytes that stand there: a file's content, a link's target, nothing for a folder. */
@@ -192,13 +204,13 @@ function inspect<T>(root: Root, names: readonly string[], see: See<T>): T | unde
 function inspectOnce<T>(root: Root, names: readonly string[], see: See<T>): T | undefined {
   let folder: Folder
   try {
-    folder = openFolder(root, names.slice(0, -1), { asked: names })
+    folder = openFolder(root, parentOf(names), { asked: names })
   } catch (fault) {
     if (leadsNowhere((fault as Fault).cause)) return undefined
     throw fault
   }
   try {
-    const path = folder.at(names.at(-1) ?? '.')
+    const path = folder.at(lastOf(names))
     return see(folder, path, lstatSync(path))
   } catch (cause) {
     if (leadsNowhere(cause)) return undefined
@@ -227,7 +239,7 @@ function withFile<T>(root: Root, folder: Folder, names: readonly string[], seen:
 }
 
 function openNamedTwice(folder: Folder, names: readonly string[], seen: Stats): { fd: number; stat: Stats } {
-  const fd = openSync(folder.at(names.at(-1) as string), O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+  const fd = openSync(folder.at(lastOf(names)), O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
   const stat = fstatSync(fd)
   if (stat.ino === seen.ino && stat.dev === seen.dev && stat.isFile()) return { fd, stat }
   closeSync(fd)

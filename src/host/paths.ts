@@ -1,5 +1,6 @@
 import { Fault } from '../contracts/faults/fault.ts'
 import { foldName, foldPath } from '../text/fold-name.ts'
+import { isInRoot, namesOn, rootMark } from '../text/root-path.ts'
 import { secretAt, secretStems } from '../text/secret-files.ts'
 import { isSecretGranted } from './secret-grants.ts'
 
@@ -47,8 +48,7 @@ export const deepest = 128
 export interface PathRules {
   /** The folder every path must lie in, as names below the root; empty is the root itself. */
   readonly within: readonly string[]
-  /** The root as an absolute path, where paths below it may be written absolute. */
-  readonly below: string | undefined
+  readonly roots: PathRoots
   /** Paths that were split and found in order; it is a matter of words, so it holds until what is behind links is another. */
   readonly known: Map<string, readonly string[]>
   /** Says why the last name of this path is out of reach, or nothing. */
@@ -63,6 +63,14 @@ export interface PathRules {
   secretAt(names: readonly string[]): string | undefined
 }
 
+/** Where paths may lead besides the project, and how they may be written. */
+export interface PathRoots {
+  /** Further roots by name, each with its absolute path. Of others nobody learns that they are there. */
+  readonly further?: ReadonlyMap<string, string>
+  /** The project as an absolute path, where paths below a root may be written absolute. */
+  readonly absolute?: string | undefined
+}
+
 /**
  * Compiles what is forbidden once: a name is forbidden at any depth, a path such as `game/private` from the root on, and names
  * that hold secrets wherever they are. Only what puts a killed process's change right goes without the last.
@@ -71,7 +79,7 @@ export function pathRules(
   forbidden: readonly string[],
   within: readonly string[] = [],
   secrets = true,
-  below?: string,
+  roots: PathRoots = {},
 ): PathRules {
   const names = new Map<string, string>()
   const paths = new Map<string, string>()
@@ -103,7 +111,7 @@ export function pathRules(
   }
   return {
     within,
-    below,
+    roots,
     known,
     secrets,
     refuseByName,
@@ -119,7 +127,8 @@ export function pathRules(
   }
 }
 
-const plainly = (name: string): string => name.replace(/^(\.?\/)+|\/+$/g, '')
+/** What begins with the name of a root keeps it: it is forbidden there. */
+const plainly = (name: string): string => name.replace(isInRoot(name) ? /\/+$/ : /^(\.?\/)+|\/+$/g, '')
 
 /** What Windows makes of a long name: six characters of it before the `~1`. */
 function shortNameOf(name: string): string {
@@ -157,8 +166,8 @@ export class PathDenied extends Fault {
 }
 
 function checkPath(given: string, rules: PathRules): readonly string[] {
-  const path = relativeTo(rules.below, given)
-  const deny = (why: string, hint?: string): PathDenied => new PathDenied(path, why, hint)
+  const { root, path } = inItsRoot(given, rules.roots)
+  const deny = (why: string, hint?: string): PathDenied => new PathDenied(root === undefined ? path : given, why, hint)
   if (path.length > 4_096) throw deny('it is longer than 4096 characters')
   if (path.startsWith('/')) throw deny('it is absolute')
   if (/[\u0000-\u001f\u007f]/.test(path)) throw deny('it holds a control character')
@@ -167,15 +176,16 @@ function checkPath(given: string, rules: PathRules): readonly string[] {
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(path)) throw deny('it is a URL')
   if (!path.isWellFormed()) throw deny('it is not well-formed Unicode')
   if (/[\u202a-\u202e\u2066-\u2069]/.test(path)) throw deny('it holds characters that change the reading direction')
-  const names = path.split('/').filter((name) => name !== '' && name !== '.')
-  if (rules.within.some((name, index) => names[index] !== name))
+  const below = path.split('/').filter((name) => name !== '' && name !== '.')
+  const names = root === undefined ? below : [root, ...below]
+  if (root === undefined && rules.within.some((name, index) => names[index] !== name))
     throw deny(`tools may only enter ${rules.within.join('/')}/ (policies.sandboxRoot)`)
-  if (names.length > deepest) throw deny(`it is more than ${deepest} folders deep`)
-  names.forEach((name, index) => {
+  if (below.length > deepest) throw deny(`it is more than ${deepest} folders deep`)
+  below.forEach((name, index) => {
     if (index === 0 && name === '~') throw deny('"~" is not expanded')
     if (name.length > 63 && Buffer.byteLength(name) > 255) throw deny('one of its names is longer than 255 bytes')
     if (climbs(name)) throw deny('it climbs out with ".."')
-    const here = names.slice(0, index + 1)
+    const here = names.slice(0, names.length - below.length + index + 1)
     const why = rules.refuse(here)
     if (!why) return
     const secret = rules.secretAt(here) !== undefined
@@ -185,15 +195,34 @@ function checkPath(given: string, rules: PathRules): readonly string[] {
   return names
 }
 
-/** A path that is written absolute, as one below the root; any other as it is. */
-function relativeTo(root: string | undefined, path: string): string {
-  if (root === undefined || !(path === root || path.startsWith(`${root}/`))) return path
-  return path.slice(root.length + 1)
+/** A path as it is written down, whether or not it may be used: for whoever looks it up among what was written down. */
+export function asWritten(given: string, { roots }: PathRules): string {
+  const { root, path } = inItsRoot(given, roots)
+  return root === undefined ? path : [root, ...path.split('/').filter((name) => name !== '' && name !== '.')].join('/')
+}
+
+/** The root that a path names or, where it is written absolute, lies in, and the path as seen from there; any other as it is. */
+function inItsRoot(path: string, { further, absolute }: PathRoots): { root?: string; path: string } {
+  if (!path.startsWith('/')) return { path }
+  if (isInRoot(path)) {
+    const [root = '', ...names] = namesOn(path)
+    return further?.has(root.slice(rootMark('').length)) ? { root, path: names.join('/') } : { path }
+  }
+  if (absolute === undefined) return { path }
+  const below = (folder: string): string | undefined =>
+    path === folder || path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : undefined
+  const own = below(absolute)
+  if (own !== undefined) return { path: own }
+  for (const [name, folder] of further ?? []) {
+    const inside = below(folder)
+    if (inside !== undefined) return { root: rootMark(name), path: inside }
+  }
+  return { path }
 }
 
 /** How a person lets one be read, for those who may tell them. */
 export function letThroughHint(names: readonly string[]): string {
-  return `Do without it: ask the person for what you need to know of it. They can let this session read it: handrail grants allow secret ${names.join('/').slice(0, 300)}`
+  return `Do without it: ask the person for what you need to know of it. They can let this session read it, if you tell them its id (details.session): handrail grants allow secret ${names.join('/').slice(0, 300)} --session ID`
 }
 
 /** Whether a name is dots or holds a separator after the decodings that other programs apply: `%2e%2e`, full-width dots. */

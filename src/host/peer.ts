@@ -1,4 +1,6 @@
+import { readFileSync, readlinkSync } from 'node:fs'
 import { readdir, readFile, readlink } from 'node:fs/promises'
+import { basename } from 'node:path'
 import type { Socket } from 'node:net'
 import type { Peers } from '../text/connections.ts'
 
@@ -122,6 +124,19 @@ function hexAddress(address: string, port: number | undefined): string | undefin
 }
 
 /** A number is given again to another process one day; with the moment it began it is one of a kind. */
+/** The program behind such a word, and its number, for a person; nothing where it is over. Its own words for itself are not asked. */
+export function programOf(peer: string): string | undefined {
+  const [, pid, began] = /^process (\d+) (\d+)$/.exec(peer) ?? []
+  if (pid === undefined) return undefined
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    if (stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] !== began) return undefined
+    return `${basename(readlinkSync(`/proc/${pid}/exe`))} ${pid}`
+  } catch {
+    return undefined
+  }
+}
+
 async function wordFor(pid: string): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => undefined)
   const began = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19]

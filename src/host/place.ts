@@ -16,11 +16,12 @@ import {
 import { rename, unlink } from 'node:fs/promises'
 import { largestInMemory, type Content } from '../contracts/content.ts'
 import { Fault } from '../contracts/faults/fault.ts'
+import { namesOn } from '../text/root-path.ts'
 import { wait, type Steps } from '../text/steps.ts'
 import { eachByItself, type Flush } from './flush.ts'
 import { givingBits } from './owner-bits.ts'
 import { writeChunks } from './chunks.ts'
-import { fileFault, ioFault, checkRegularFile, openFile, openFolder, type Folder, type Root } from './walk.ts'
+import { fileFault, ioFault, checkRegularFile, lastOf, openFile, openFolder, parentOf, type Folder, type Root } from './walk.ts'
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants
 const allBits = 0o777
@@ -183,8 +184,6 @@ export function* writeNew(path: string, content: Content, mode: number, finish: 
   }
 }
 
-const lastOf = (names: readonly string[]): string => names.at(-1) as string
-
 /** A large file takes its time to go; it is waited for beside the event loop. */
 function* releasing<T extends string[]>(
   goes: Stats | undefined,
@@ -201,7 +200,7 @@ function* releasing<T extends string[]>(
 
 /** Acts in the folder a path lies in. */
 function* within<T>(root: Root, names: readonly string[], act: (folder: Folder) => Steps<T>): Steps<T> {
-  const folder = openFolder(root, names.slice(0, -1), { asked: names })
+  const folder = openFolder(root, parentOf(names), { asked: names })
   try {
     return yield* act(folder)
   } catch (cause) {
@@ -213,7 +212,7 @@ function* within<T>(root: Root, names: readonly string[], act: (folder: Folder) 
 
 /** The same for what takes no time. */
 function inside<T>(root: Root, names: readonly string[], act: (folder: Folder) => T): T {
-  const folder = openFolder(root, names.slice(0, -1), { asked: names })
+  const folder = openFolder(root, parentOf(names), { asked: names })
   try {
     return act(folder)
   } catch (cause) {
@@ -226,11 +225,11 @@ function inside<T>(root: Root, names: readonly string[], act: (folder: Folder) =
 /** Acts in the folder a path lies in, made where it is missing; a failure takes those folders back. */
 function* making(root: Root, names: readonly string[], act: (folder: Folder) => Steps<number>): Steps<Placed> {
   const madeFolders: string[] = []
-  const folder = openFolder(root, names.slice(0, -1), { make: (made) => madeFolders.push(made), asked: names })
+  const folder = openFolder(root, parentOf(names), { make: (made) => madeFolders.push(made), asked: names })
   try {
     return { mode: yield* act(folder), madeFolders }
   } catch (cause) {
-    for (const made of madeFolders.toReversed()) removeIfEmpty(root, made.split('/'))
+    for (const made of madeFolders.toReversed()) removeIfEmpty(root, namesOn(made))
     throw cause instanceof Fault ? cause : ioFault(names, cause)
   } finally {
     folder.close()

@@ -124,8 +124,14 @@ export function ownName(): string {
   return processName(process.pid) ?? String(process.pid)
 }
 
+let ours: string | undefined
+
 /** Names one run of a process for good: numbers are used again, start times are not. */
 export function processName(pid: number): string | undefined {
+  return pid === process.pid ? (ours ??= lookUpName(pid)) : lookUpName(pid)
+}
+
+function lookUpName(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
     return `${pid}-${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? ''}`

@@ -35,17 +35,22 @@ export function homeOf(environment: Record<string, string | undefined>): string 
 /** Opens the base, made where it is missing. It and the project may not lie in each other: state is out of every project's reach. */
 export function openStateBase(path: string, project: Pick<Root, 'path' | 'fd'>): StateFolder {
   const real = willBe(path)
-  if (isWithin(real, project.path) || holds(fstatSync(project.fd), real))
-    throw apart(`it lies in the project ${project.path}`, real)
-  const there = statIfReached(real)
-  if (isWithin(project.path, real) || (there && holds(there, project.path)))
-    throw apart(`the project ${project.path} lies in it`, real)
+  const where = whereItLies(real, project)
+  if (where === 'inside') throw apart(`it lies in the project ${project.path}`, real)
+  if (where === 'around') throw apart(`the project ${project.path} lies in it`, real)
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   } catch (cause) {
     throw stateFault(path, cause)
   }
   return openStateFolder(path)
+}
+
+/** Whether a path lies in an opened folder or around it, by whatever names; nothing where they are apart. */
+export function whereItLies(real: string, folder: Pick<Root, 'path' | 'fd'>): 'inside' | 'around' | undefined {
+  if (isWithin(real, folder.path) || holds(fstatSync(folder.fd), real)) return 'inside'
+  const there = statIfReached(real)
+  return isWithin(folder.path, real) || (there && holds(there, folder.path)) ? 'around' : undefined
 }
 
 /** The name of a project's folder: readable, and one for each real path. */

@@ -1,5 +1,6 @@
 import { closeSync, constants, existsSync, fstatSync, lstatSync, mkdirSync, openSync, realpathSync, type Stats } from 'node:fs'
 import { Fault } from '../contracts/faults/fault.ts'
+import { isInRoot } from '../text/root-path.ts'
 import { watchMounts, type Mounts } from './mounts.ts'
 
 const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK, O_CLOEXEC = 0 } = constants as typeof constants & { O_CLOEXEC?: number }
@@ -15,6 +16,35 @@ export interface Root {
   readonly method: 'descriptors' | 'compare'
   /** What is mounted below; nothing where entering it is allowed. */
   readonly mounts: Mounts | undefined
+  /** Further roots, by what stands in front of their paths (`//NAME`): names that begin with it are looked up there. */
+  readonly others?: ReadonlyMap<string, Root>
+}
+
+/** The root that names lead into. This is the one place where a path finds its root. */
+export function rootFor(root: Root, names: readonly string[]): Root {
+  const first = names[0]
+  if (first === undefined || !isInRoot(first)) return root
+  const other = root.others?.get(first)
+  if (!other) throw deny(names, 'there is no such root here')
+  return other
+}
+
+/** Names as seen from their own root. */
+function below(names: readonly string[]): readonly string[] {
+  return names[0] !== undefined && isInRoot(names[0]) ? names.slice(1) : names
+}
+
+/** Whether names lead to a root itself. */
+export const isRootItself = (names: readonly string[]): boolean => below(names).length === 0
+
+/** The folder that names lie in, and the last of them; of a root it is the root, and `.`. */
+export const parentOf = (names: readonly string[]): readonly string[] => (isRootItself(names) ? names : names.slice(0, -1))
+export const lastOf = (names: readonly string[]): string => (isRootItself(names) ? '.' : (names.at(-1) as string))
+
+/** The same roots with what is mounted in them open or shut. */
+export function withMounts(root: Root, mountsOf: (opened: Root) => Mounts | undefined, others = root.others): Root {
+  const one = (opened: Root): Root => ({ ...opened, mounts: mountsOf(opened) })
+  return { ...one(root), ...(others && { others: new Map([...others].map(([name, other]) => [name, one(other)])) }) }
 }
 
 export function openRoot(path: string, options: { means?: Root['method'] } = {}): Root {
@@ -52,15 +82,17 @@ export interface Folder {
 
 /** Walks down to a folder without following a single link. With `make`, missing folders are created and reported; `asked` is the path the caller named, for messages. */
 export function openFolder(
-  root: Root,
+  project: Root,
   names: readonly string[],
   options: { make?: (created: string) => void; asked?: readonly string[] } = {},
 ): Folder {
   const { make, asked = names } = options
+  const root = rootFor(project, names)
   let folder = folderAt(root, root.fd, root.path)
   try {
-    if (root.mounts?.crossed(asked)) throw mounted(asked)
+    if (root.mounts?.crossed(below(asked))) throw mounted(asked)
     names.forEach((name, index) => {
+      if (index === 0 && root !== project) return
       if (make) makeFolder(folder.at(name), () => make(names.slice(0, index + 1).join('/')))
       const next = enter(root, folder, name, asked)
       folder.close()
@@ -74,9 +106,10 @@ export function openFolder(
 }
 
 /** One step down from a folder that is open already; `names` is the whole path of the child. */
-export function enterFolder(root: Root, parent: Folder, names: readonly string[]): Folder {
+export function enterFolder(project: Root, parent: Folder, names: readonly string[]): Folder {
+  const root = rootFor(project, names)
   try {
-    if (root.mounts?.crossed(names)) throw mounted(names)
+    if (root.mounts?.crossed(below(names))) throw mounted(names)
     return enter(root, parent, names.at(-1) as string, names)
   } catch (cause) {
     throw walkFault(root, names, cause)
@@ -99,7 +132,11 @@ function folderAt(root: Root, fd: number, path: string): Folder {
   const base = root.method === 'descriptors' ? `/proc/self/fd/${fd}` : path
   return {
     fd,
-    at: (name) => `${base}/${name}`,
+    at(name) {
+      // No name holds a slash; one that begins with two is a root, and would be looked up in the wrong one.
+      if (name.startsWith('/')) throw new Error(`not a name: ${name}`)
+      return `${base}/${name}`
+    },
     close: () => {
       if (fd !== root.fd) closeSync(fd)
     },
@@ -107,8 +144,9 @@ function folderAt(root: Root, fd: number, path: string): Folder {
 }
 
 /** Opens a regular file for reading, judged on the descriptor itself: not a link, not a device, no second name. */
-export function openFile(root: Root, folder: Folder, names: readonly string[]): { fd: number; stat: Stats } {
-  const name = names.at(-1) as string
+export function openFile(project: Root, folder: Folder, names: readonly string[]): { fd: number; stat: Stats } {
+  const root = rootFor(project, names)
+  const name = lastOf(names)
   let fd: number
   try {
     fd = openSync(folder.at(name), fileFlags)
@@ -165,9 +203,10 @@ function walkFault(root: Root, names: readonly string[], cause: unknown): Fault 
 
 /** Only to choose the words of a refusal; the refusal itself stands already. */
 function leadsThroughLink(root: Root, names: readonly string[]): boolean {
-  return names.some((_, index) => {
+  const way = below(names)
+  return way.some((_, index) => {
     try {
-      return lstatSync([root.path, ...names.slice(0, index + 1)].join('/')).isSymbolicLink()
+      return lstatSync([root.path, ...way.slice(0, index + 1)].join('/')).isSymbolicLink()
     } catch {
       return false
     }

@@ -31,8 +31,10 @@ export function openWeb(parts: {
   project: string
   environment: Readonly<Record<string, string | undefined>>
   now: () => WebSettings
+  /** The names, with their ports, that the project's own dev server has now. */
+  served: () => readonly string[]
 }): Web {
-  const { environment, now } = parts
+  const { environment, now, served } = parts
   let opened: Promise<Opened> | undefined
   const load = async (): Promise<Opened> => {
     const [{ openBrowser }, { hostsOnly }, { openPages }, { openPreview }] = await Promise.all([
@@ -45,7 +47,7 @@ export function openWeb(parts: {
     return {
       browser,
       preview: openPreview({ browser, environment, now }),
-      pages: openPages(browser, { mayReach: (host, port) => hostsOnly(now().allowedHosts).mayReach(host, port) }),
+      pages: openPages(browser, { mayReach: (host, port) => hostsOnly(now().allowedHosts, served()).mayReach(host, port) }),
     }
   }
   const open = (): Promise<Opened> => {

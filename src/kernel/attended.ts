@@ -6,7 +6,7 @@ const longestPath = 1_000
 
 interface Attendance {
   /** A session is at work. */
-  called(session: string): void
+  called(session: string, peer: string | undefined): void
   /** It was refused a path. */
   refused(session: string, path: string): void
 }
@@ -14,11 +14,14 @@ interface Attendance {
 /** Calls, with a note of who is at work and who was refused which path: for the person who is asked whose a grant shall be. */
 export function attended(call: Operator['call'], sessions: Attendance): Operator['call'] {
   return async (name, input, caller, options) => {
-    ifPossible(() => sessions.called(caller.session))
+    ifPossible(() => sessions.called(caller.session, caller.peer))
     try {
       return await call(name, input, caller, options)
     } catch (fault) {
-      const path = fault instanceof Fault && fault.reason === 'path-denied' ? fault.details?.['path'] : undefined
+      if (!(fault instanceof Fault) || fault.reason !== 'path-denied') throw fault
+      const path = fault.details?.['path']
+      // Names can be borrowed: whom a person shall let through, the agent says by this.
+      Object.assign(fault, { details: { ...fault.details, session: caller.session } })
       if (typeof path === 'string' && path.length <= longestPath && caller.role !== 'person')
         ifPossible(() => sessions.refused(caller.session, plainly(path)))
       throw fault

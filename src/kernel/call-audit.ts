@@ -19,228 +19,281 @@ interface Facts {
   changes: boolean
 }
 
-/** The record of one call, as far as it has come. */
-export interface CallAudit {
-  /** The call's own, or that of the one it goes on with. */
-  readonly id: string
-  readonly snapshots: string[]
-  readonly key: string | null
-  readonly approvedState: string | undefined
-  /** The yes it goes by; the last one, where it needed several. */
-  readonly approval: string | undefined
-  /** The input fits the contract: from here on the tool's own line is written, however the call ends. */
-  accepted(input: unknown): void
-  setFacts(facts: Facts): void
-  /** Names the tool and its exact input; known once the call is judged. */
-  named(inputDigest: () => string): void
-  /** Goes on with the same call of this session where that waits for a person and no request has it in hand. */
-  takeUp(): void
-  /** Whether this request may go on after the answer to a question: it has asked it, or nobody else has it in hand any more. */
-  mayUse(approval: string): boolean
-  /** Its question is in the store: to be called in the same transaction. */
-  asked(approval: string): void
-  /** What it had asked before is about something else than what it asks now: nobody need answer it. Its stage is the new question's by now. */
-  withdrawBefore(): void
-  /** A person has agreed: it goes on under its id, which is on the disk before anything is done. */
-  approved(id: string, state: string): void
-  /** `durable`: on the disk itself before anything is done. */
-  start(durable: boolean): void
-  wrote(ids: string[]): void
-  /** So many changes are in their places. */
-  landed(changes: number): void
-  /** How a program ran; written with the end of the call. */
-  ran(ran: ProgramResult): void
-  /** Why what it did is more than an ordinary change; nothing where it is one. */
-  measured(why: readonly string[]): void
-  kept(evidence: readonly string[]): void
-  replayed(): void
-  end(): void
-  fail(thrown: unknown): Fault
-  /** The request stops waiting for a person, the call does not: it is taken up again, or ends with its question. */
-  suspend(fault: Fault): Fault
-}
-
 /** Paths of one call that its line names; its snapshots name every one that was changed. */
 const mostTouches = 1_000
 /** Files of one call that its line says more about. */
 const mostMarks = 50
 
+const nothing: readonly string[] = []
+
+type Stores = Pick<Ports, 'audit' | 'approvals' | 'suspended'>
+
 /**
  * Keeps the record of one call: a start and an end line where the world may change, one line where it is only read. Where a person is needed,
  * the call is one story in the log however many requests, processes and surfaces it takes: start, question, answer, end.
  */
-export function openCallAudit(
-  { audit, approvals, suspended }: Pick<Ports, 'audit' | 'approvals' | 'suspended'>,
-  tool: Tool,
-  raw: unknown,
-  call: Call,
-): CallAudit {
-  const began = performance.now()
+export class CallAudit {
+  readonly snapshots: string[] = []
+  approvedState: string | undefined
+  /** The yes it goes by; the last one, where it needed several. */
+  approval: string | undefined
+  private readonly began = performance.now()
   /** Whoever makes a call again has it in hand under a name of their own. */
-  const request = call.id
+  private readonly request: string
   /** The question it waits for, while this request has it in hand. */
-  let question: string | undefined
+  private question: string | undefined
   /** The one it had asked before. */
-  let before: string | undefined
-  let digest: () => string = () => ''
-  let facts: Facts | undefined
-  let started = false
-  let outcome: AuditEntry['outcome'] = 'ok'
-  let approval: string | undefined
-  let approvedState: string | undefined
-  let program: ProgramResult | undefined
-  let fitting: unknown
-  let evidence: readonly string[] = []
-  let why: readonly string[] = []
-  const snapshots: string[] = []
+  private before: string | undefined
+  /** It waits for an answer to what the same call has asked. */
+  private follows = false
+  private digest: (() => string) | undefined
+  private facts: Facts | undefined
+  private started = false
+  private outcome: AuditEntry['outcome'] = 'ok'
+  private program: ProgramResult | undefined
+  private fitting: unknown
+  private evidence: readonly string[] = nothing
+  private why: readonly string[] = nothing
+  private readonly stores: Stores
+  private readonly tool: Tool
+  private readonly raw: unknown
+  private readonly call: Call
 
-  const line = (event: AuditEntry['event'], withInput: boolean): AuditEntry => {
-    const { session, surface, client, role } = call.caller
-    const entry: AuditEntry = { event, call: call.id, session, surface, client, tool: tool.name }
+  constructor(stores: Stores, tool: Tool, raw: unknown, call: Call) {
+    this.stores = stores
+    this.tool = tool
+    this.raw = raw
+    this.call = call
+    this.request = call.id
+  }
+
+  /** The call's own, or that of the one it goes on with. */
+  get id(): string {
+    return this.call.id
+  }
+
+  get key(): string | null {
+    return (this.facts && keyOf(this.facts.input)) ?? null
+  }
+
+  /** The input fits the contract: from here on the tool's own line is written, however the call ends. */
+  accepted(input: unknown): void {
+    this.fitting = input
+  }
+
+  setFacts(found: Facts): void {
+    this.facts = found
+  }
+
+  /** Names the tool and its exact input; known once the call is judged. */
+  named(inputDigest: () => string): void {
+    this.digest = inputDigest
+  }
+
+  /** Goes on with the same call of this session where that waits for a person and no request has it in hand. */
+  takeUp(): void {
+    const found = this.started
+      ? undefined
+      : this.stores.suspended.take(this.inputDigest(), this.call.caller.session, this.request)
+    if (found) this.goOnWith(found)
+  }
+
+  /** Whether this request may go on after the answer to a question: it has asked it, or nobody else has it in hand any more. */
+  mayUse(id: string): boolean {
+    if (this.question === id) return true
+    // What has begun under an id of its own ends under it.
+    const found = this.started ? 'held' : this.stores.suspended.takeBy(id, this.request)
+    if (found && found !== 'held') this.goOnWith(found)
+    return found !== 'held'
+  }
+
+  /** It waits for an answer to this. Where the same call has asked it, this one ends with its process: whoever finds it left behind says so. */
+  awaits(id: string): void {
+    // What has not begun is not in the log.
+    if (!this.started || this.question !== undefined) return
+    this.follows = true
+    this.put(id)
+  }
+
+  /** Its question is in the store: to be called in the same transaction. */
+  asked(id: string): void {
+    this.before = this.question
+    this.question = id
+    this.follows = false
+    this.put(id)
+  }
+
+  /** What it had asked before is about something else than what it asks now: nobody need answer it. Its stage is the new question's by now. */
+  withdrawBefore(): void {
+    this.withdraw(this.before)
+  }
+
+  /** A person has agreed: it goes on under its id, which is on the disk before anything is done. */
+  approved(id: string, state: string): void {
+    this.approval = id
+    this.approvedState = state
+    this.start(false)
+    this.stores.audit.write({ ...this.line('call.resumed', false), approval: id }, true)
+  }
+
+  /** `durable`: on the disk itself before anything is done. */
+  start(durable: boolean): void {
+    // A call that is judged anew, or taken up again, has begun already.
+    if (this.started || !this.facts?.changes) return
+    const entry = this.line('call.start', true)
+    entry.inputDigest = this.inputDigest()
+    this.stores.audit.write(entry, durable)
+    this.started = true
+  }
+
+  wrote(ids: string[]): void {
+    for (const id of ids) this.snapshots.push(id)
+  }
+
+  /** So many changes are in their places. */
+  landed(changes: number): void {
+    const entry = this.line('call.landed', false)
+    if (this.approval !== undefined) entry.approval = this.approval
+    entry.details = { changes }
+    this.stores.audit.write(entry)
+  }
+
+  /** How a program ran; written with the end of the call. */
+  ran(program: ProgramResult): void {
+    this.program = program
+  }
+
+  /** Why what it did is more than an ordinary change; nothing where it is one. */
+  measured(found: readonly string[]): void {
+    this.why = found
+  }
+
+  kept(refs: readonly string[]): void {
+    this.evidence = refs
+  }
+
+  replayed(): void {
+    this.outcome = 'replayed'
+  }
+
+  end(): void {
+    this.close()
+  }
+
+  fail(thrown: unknown): Fault {
+    const cancelled = this.call.options.signal?.aborted === true && !(thrown instanceof Fault)
+    const fault = cancelled
+      ? new Fault('cancelled', 'Cancelled by the caller', {
+          details: { cancelled: true },
+          hint: 'Nothing was changed after the cancellation.',
+        })
+      : asFault(thrown)
+    this.outcome = fault.reason === 'cancelled' ? 'cancelled' : 'error'
+    try {
+      this.close(fault)
+    } catch {
+      // The log itself is what failed; the caller is told of the first fault.
+    }
+    return fault
+  }
+
+  /** The request stops waiting for a person, the call does not: it is taken up again, or ends with its question. */
+  suspend(fault: Fault): Fault {
+    const { question, call, stores } = this
+    if (question === undefined) return this.fail(fault)
+    const entry = this.line('call.suspended', false)
+    if (call.options.signal?.aborted) entry.outcome = 'cancelled'
+    if (this.why.length) entry.details = { why: this.whyShown() }
+    stores.audit.write({ ...entry, approval: question, ms: this.spent() })
+    stores.suspended.release(call.id, this.ending(), this.request)
+    const asked = stores.approvals.head(question)
+    // Answered in the very moment: nobody was there to hear it.
+    if (asked && !stands(asked)) endSuspended(stores, asked, this.request)
+    return fault
+  }
+
+  private put(approval: string): void {
+    const { id, caller } = this.call
+    const kept = { call: id, approval, ending: this.ending(), inputDigest: this.inputDigest(), session: caller.session }
+    this.stores.suspended.put(this.follows ? { ...kept, follows: true } : kept, this.request)
+  }
+
+  private inputDigest(): string {
+    return this.digest?.() ?? ''
+  }
+
+  private line(event: AuditEntry['event'], withInput: boolean): AuditEntry {
+    const { facts, tool } = this
+    const { session, surface, client, role } = this.call.caller
+    const entry: AuditEntry = { event, call: this.call.id, session, surface, client, tool: tool.name }
     if (role === 'person') entry.role = role
     if (facts) entry.risk = facts.risk
     if (withInput) {
-      entry.input = facts ? recordable(tool, facts.redactedInput) : outline(tool, raw)
+      entry.input = facts ? recordable(tool, facts.redactedInput) : outline(tool, this.raw)
       if (facts?.touches.length) entry.touches = scrubTouches(facts.touches.slice(0, mostTouches))
       if (facts && facts.touches.length > mostTouches) entry.details = { touches: facts.touches.length }
       if (facts?.marks.length) entry.marks = facts.marks.slice(0, mostMarks).map(({ path, says }) => scrub(`${path}: ${says}`))
     }
     return entry
   }
-  const whyShown = (): string[] => why.slice(0, mostMarks).map(scrub)
+
+  private whyShown(): string[] {
+    return this.why.slice(0, mostMarks).map(scrub)
+  }
+
   /** What the end says, but for how it ended; the tool's own line comes first. */
-  const ending = (withInput = false): AuditEntry[] => {
-    const own = fitting === undefined ? undefined : tool.record?.(fitting, program)
-    const entry = line(facts && !facts.changes ? 'call.read' : 'call.end', withInput)
+  private ending(withInput = false): AuditEntry[] {
+    const { facts, tool, program, call } = this
+    const own = this.fitting === undefined ? undefined : tool.record?.(this.fitting, program)
+    const entry = this.line(facts && !facts.changes ? 'call.read' : 'call.end', withInput)
     if (program)
       entry.details = {
         ...(entry.details as object | undefined),
         ...summary(program),
-        ...(why.length && { why: whyShown() }),
+        ...(this.why.length && { why: this.whyShown() }),
       }
-    if (evidence.length) entry.evidence = [...evidence]
-    const { id } = call
-    const first = own && { ...own, details: scrubDeep(own.details), call: id, session: call.caller.session, tool: tool.name }
+    if (this.evidence.length) entry.evidence = [...this.evidence]
+    const first = own && {
+      ...own,
+      details: scrubDeep(own.details),
+      call: call.id,
+      session: call.caller.session,
+      tool: tool.name,
+    }
     return first ? [first, entry] : [entry]
   }
-  const spent = (): number => Math.round((performance.now() - began) * 100) / 100
-  const close = (fault?: Fault): void => {
-    // Where it ends without its answer.
-    withdraw(question)
-    const lines = ending(!started)
-    const entry = lines.at(-1) as AuditEntry
-    entry.outcome = outcome
-    if (fault) blame(entry, fault)
-    if (snapshots.length) entry.snapshots = snapshots
-    if (approval !== undefined) entry.approval = approval
-    entry.ms = spent()
-    if (lines.length > 1) audit.write(lines[0] as AuditEntry)
-    if (started) audit.write(entry)
-    else audit.note(entry)
-    if (question !== undefined) suspended.over(call.id, request)
-  }
-  const withdraw = (id: string | undefined): void => {
-    const asked = id === undefined ? undefined : approvals.head(id)
-    if (asked && stands(asked)) withdrawQuestion({ audit, approvals }, asked)
-  }
-  const goOnWith = (found: SuspendedCall): void => {
-    call.id = found.call
-    question = found.approval
-    started = true
-  }
-  const begin = (durable: boolean): void => {
-    // A call that is judged anew, or taken up again, has begun already.
-    if (started || !facts?.changes) return
-    const entry = line('call.start', true)
-    entry.inputDigest = digest()
-    audit.write(entry, durable)
-    started = true
+
+  private spent(): number {
+    return Math.round((performance.now() - this.began) * 100) / 100
   }
 
-  return {
-    get id() {
-      return call.id
-    },
-    snapshots,
-    get key() {
-      return (facts && keyOf(facts.input)) ?? null
-    },
-    get approvedState() {
-      return approvedState
-    },
-    get approval() {
-      return approval
-    },
-    accepted: (input) => void (fitting = input),
-    setFacts: (found) => void (facts = found),
-    named: (inputDigest) => void (digest = inputDigest),
-    takeUp() {
-      const found = started ? undefined : suspended.take(digest(), call.caller.session, request)
-      if (found) goOnWith(found)
-    },
-    mayUse(id) {
-      if (question === id) return true
-      // What has begun under an id of its own ends under it.
-      const found = started ? 'held' : suspended.takeBy(id, request)
-      if (found && found !== 'held') goOnWith(found)
-      return found !== 'held'
-    },
-    asked(id) {
-      before = question
-      question = id
-      const { session } = call.caller
-      suspended.put({ call: call.id, approval: id, ending: ending(), inputDigest: digest(), session }, request)
-    },
-    withdrawBefore: () => withdraw(before),
-    approved(id, state) {
-      approval = id
-      approvedState = state
-      begin(false)
-      audit.write({ ...line('call.resumed', false), approval: id }, true)
-    },
-    start: begin,
-    wrote(ids) {
-      for (const id of ids) snapshots.push(id)
-    },
-    landed(changes) {
-      const entry = line('call.landed', false)
-      if (approval !== undefined) entry.approval = approval
-      entry.details = { changes }
-      audit.write(entry)
-    },
-    ran: (ran) => void (program = ran),
-    measured: (found) => void (why = found),
-    kept: (refs) => void (evidence = refs),
-    replayed: () => void (outcome = 'replayed'),
-    end: () => close(),
-    fail(thrown) {
-      const cancelled = call.options.signal?.aborted === true && !(thrown instanceof Fault)
-      const fault = cancelled
-        ? new Fault('cancelled', 'Cancelled by the caller', {
-            details: { cancelled: true },
-            hint: 'Nothing was changed after the cancellation.',
-          })
-        : asFault(thrown)
-      outcome = fault.reason === 'cancelled' ? 'cancelled' : 'error'
-      try {
-        close(fault)
-      } catch {
-        // The log itself is what failed; the caller is told of the first fault.
-      }
-      return fault
-    },
-    suspend(fault) {
-      if (question === undefined) return this.fail(fault)
-      const entry = line('call.suspended', false)
-      if (call.options.signal?.aborted) entry.outcome = 'cancelled'
-      if (why.length) entry.details = { why: whyShown() }
-      audit.write({ ...entry, approval: question, ms: spent() })
-      suspended.release(call.id, ending(), request)
-      const asked = approvals.head(question)
-      // Answered in the very moment: nobody was there to hear it.
-      if (asked && !stands(asked)) endSuspended({ audit, suspended }, asked, request)
-      return fault
-    },
+  private close(fault?: Fault): void {
+    const { audit, suspended } = this.stores
+    // Where it ends without its answer.
+    this.withdraw(this.question)
+    const lines = this.ending(!this.started)
+    const entry = lines.at(-1) as AuditEntry
+    entry.outcome = this.outcome
+    if (fault) blame(entry, fault)
+    if (this.snapshots.length) entry.snapshots = this.snapshots
+    if (this.approval !== undefined) entry.approval = this.approval
+    entry.ms = this.spent()
+    if (lines.length > 1) audit.write(lines[0] as AuditEntry)
+    if (this.started) audit.write(entry)
+    else audit.note(entry)
+    if (this.question !== undefined || this.follows) suspended.over(this.call.id, this.request)
+  }
+
+  private withdraw(id: string | undefined): void {
+    const { approvals } = this.stores
+    const asked = id === undefined ? undefined : approvals.head(id)
+    if (asked && stands(asked)) withdrawQuestion(this.stores, asked)
+  }
+
+  private goOnWith(found: SuspendedCall): void {
+    this.call.id = found.call
+    this.question = found.approval
+    this.started = true
   }
 }
 

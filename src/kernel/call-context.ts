@@ -9,7 +9,6 @@ import type { Policy } from './policy.ts'
 import type { Ports } from './ports.ts'
 import type { SameCalls } from './same-calls.ts'
 import type { CallAudit } from './call-audit.ts'
-import type { Unasked } from './unasked.ts'
 
 /** What every call has at hand. */
 export interface KernelContext {
@@ -22,8 +21,6 @@ export interface KernelContext {
   same: SameCalls
   /** Aborted when Handrail is closed here. */
   closing: AbortSignal
-  /** What programs did lately that nobody was asked about. */
-  unasked: Unasked
   config: Config
   offered: readonly string[]
 }

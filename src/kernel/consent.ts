@@ -36,6 +36,8 @@ export interface Question extends Call {
   stateNow?: () => Promise<string>
   /** Paths among the changes that make other programs run something. */
   sensitive: readonly string[]
+  /** Files that a no keeps: whoever changes one of them asks, for as long as it holds. */
+  keeps: readonly string[]
   /** It is asked before a program runs: the yes lives minutes, and a no holds whatever changes meanwhile. */
   beforeRun: boolean
   /** Asked before a yes is used up: what it throws leaves the yes as it is. */
@@ -73,8 +75,9 @@ export async function consent(ports: Ports, limits: Config['limits'], question: 
     return another ? 'pending' : approval.state
   }
   const state = look()
-  if (approval.state === 'pending') question.options.onApproval?.(asked.id)
-  const answer = state === 'pending' ? await waitFor(ports, limits, question, asked, look) : state
+  const patience = approval.state === 'pending' ? question.options.onApproval?.(asked.id) : undefined
+  if (state === 'pending') question.callAudit.awaits(asked.id)
+  const answer = state === 'pending' ? await waitFor(ports, limits, question, asked, look, patience ?? undefined) : state
   if (answer === 'approved') return use(ports, approval, question)
   if (answer === 'denied') throw declined(approval)
   if (answer === 'pending') throw unanswered(approval, question.tool)
@@ -92,8 +95,9 @@ async function waitFor(
   { options, closing }: Question,
   asked: ApprovalHead,
   look: () => ApprovalState,
+  patience: AbortSignal | undefined,
 ): Promise<ApprovalState> {
-  const { signal, patience, approvalWaitMs: wait = limits.approvalWaitMs, answerBy = Number.POSITIVE_INFINITY } = options
+  const { signal, approvalWaitMs: wait = limits.approvalWaitMs, answerBy = Number.POSITIVE_INFINITY } = options
   const longest = wait === Number.POSITIVE_INFINITY ? wait : Math.min(wait, limits.approvalWaitMs)
   const until = Math.min(Date.now() + longest, answerBy, asked.expiresAt)
   // The surface does not wait at all.
@@ -146,6 +150,7 @@ async function openQuestion(ports: Ports, limits: Config['limits'], question: Qu
       ttlMs: question.beforeRun ? limits.runApprovalTtlMs : limits.approvalTtlMs,
       noMs: Math.max(limits.approvalTtlMs, leastNoMs),
       texts,
+      keeps: question.keeps,
       together: (id) => question.callAudit.asked(id),
     },
   )

@@ -1,17 +1,8 @@
 import type { Config } from '../contracts/config.ts'
-import type { Effect, Sides } from '../contracts/stage.ts'
+import type { Effect, Extent, Sides } from '../contracts/stage.ts'
 import type { Draft } from '../contracts/tool.ts'
+import { isIgnoreFile } from '../text/ignore-files.ts'
 import { openPace, type Steps } from '../text/steps.ts'
-
-/** How much a program did to the project, in numbers. */
-export interface Extent {
-  /** Files and links that stood in the project and were removed, emptied or moved away, or that another was moved in the place of. */
-  removals: number
-  /** Files and folders, each change one. */
-  files: number
-  /** Of everything it changed the larger side, before or after. */
-  bytes: number
-}
 
 type Limits = Pick<Config['policies'], 'unaskedRemovals' | 'unaskedFiles' | 'unaskedBytes' | 'batchMaxLines'>
 
@@ -29,6 +20,17 @@ export function* extentOf(effects: readonly Effect[]): Steps<Extent> {
     yield
   }
   return extent
+}
+
+/** Those that stand no more under their name, or with nothing of what they held. */
+export function* takenAway(effects: readonly Effect[]): Steps<Set<string>> {
+  const gone = new Set<string>()
+  for (const { path, kind, from, was, sizes } of effects) {
+    if (kind === 'deleted' || was !== undefined || (kind === 'modified' && isEmptied(sizes))) gone.add(path)
+    if (from !== undefined) gone.add(from)
+    yield
+  }
+  return gone
 }
 
 /** A folder is what is in it. New content in the old place is a change, however a program puts it there. */
@@ -94,11 +96,17 @@ export async function readContents(
   for (const effect of effects) {
     if (effect.form !== 'file' || (effect.kind !== 'created' && effect.kind !== 'modified')) continue
     const [before, after] = sides(effect)
-    if (after) contents.begins.push({ path: effect.path, text: Buffer.from(after.subarray(0, 4)).toString('latin1') })
+    if (after) contents.begins.push({ path: effect.path, text: judgedPart(effect.path, after) })
     if (contents.lines <= most) contents.lines += await linesBetween(before, after, compare)
     if (pace.due()) await pace.turn()
   }
   return contents
+}
+
+/** As much of a file as it is judged by: how it begins, or all that it keeps back. */
+export function judgedPart(path: string, bytes: Uint8Array): string {
+  const [part, form] = isIgnoreFile(path) ? ([bytes, 'utf8'] as const) : ([bytes.subarray(0, 4), 'latin1'] as const)
+  return Buffer.from(part).toString(form)
 }
 
 /** What is no text is one thing to look at; the lines that it takes the place of count. */

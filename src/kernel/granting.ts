@@ -2,8 +2,11 @@ import { Fault } from '../contracts/faults/fault.ts'
 import { scopesOf, type Grant } from '../contracts/grant.ts'
 import type { Operator } from '../contracts/operator.ts'
 import type { Session } from '../contracts/session.ts'
+import { namesOn } from '../text/root-path.ts'
+import { foldName } from '../text/fold-name.ts'
 import { secretOn } from '../text/secret-files.ts'
-import type { AuditPort, GrantPort } from './ports.ts'
+import { askedOnce, type Mark } from './marks.ts'
+import type { AskedFor, AuditPort, GrantPort } from './ports.ts'
 import { scrub } from './redacted-input.ts'
 
 /** How long a grant counts, where the person says nothing else. */
@@ -11,15 +14,15 @@ const grantTtlMs = 12 * 3_600_000
 
 const scopeWords: Record<Grant['scope'], string> = { once: 'once', session: 'for a session', always: 'for good' }
 
-type Offered = Session & { refused: boolean }
+type Offered = Session & { refused: boolean; program?: string }
 
 /** What is kept of it, and what the machine does for it. */
 export interface GrantingPorts {
   grants: {
-    give(given: Omit<Grant, 'id' | 'givenAt'>, record: (grant: Grant) => void): Grant
+    give(given: readonly Omit<Grant, 'id' | 'givenAt'>[], record: (grants: readonly Grant[]) => void): Grant[]
     list(): Grant[]
     revoke(id: string, record: (grant: Grant) => void): Grant | undefined
-    holds(kind: Grant['kind'], session: string, subject: string): boolean
+    mayChange(session: string, subject: string, reason: string): boolean
     use(kind: Grant['kind'], session: string, subject: string): boolean
   }
   audit: Pick<AuditPort, 'write'>
@@ -32,38 +35,54 @@ export interface GrantingPorts {
     /** Does it with these secrets at hand. */
     letThrough<T>(paths: ReadonlySet<string>, act: () => T): T
     isLetThrough(path: string): boolean
-    /** The path in its written-down form; throws where it may not be used. */
+    /** The path in its written-down form; throws where it may not be used, which `asWritten` does not ask. */
     normal(path: string): string
+    asWritten(path: string): string
     /** Whether the file there is kept from agents for what it holds. */
     isSecretByContent(path: string): boolean
   }
+  /** The program behind a process, while it runs. */
+  programOf(peer: string): string | undefined
+  /** Why a change of this file would be asked about as it is now. */
+  marksOn(path: string): Promise<Mark[]>
 }
 
 /** What the person lets sessions do: given and taken back by them, used by the kernel. */
-export function granting({ grants, audit, sessions, secrets }: GrantingPorts): { person: Operator['grants']; kernel: GrantPort } {
+export function granting({ grants, audit, sessions, secrets, programOf, marksOn }: GrantingPorts): {
+  person: Operator['grants']
+  kernel: GrantPort
+} {
   const line =
     (event: 'grant.given' | 'grant.revoked', by: string) =>
-    ({ id, kind, scope, subject, session, expiresAt }: Grant) => {
+    ({ id, kind, scope, subject, reasons, session, expiresAt }: Grant, durable = true) => {
       const until = expiresAt === null ? null : new Date(expiresAt).toISOString()
-      const details = { grant: id, kind, scope, path: scrub(subject), until }
-      audit.write({ event, ...(session !== null && { session }), by, details }, true)
+      const why = reasons.length > 0 && { reasons: reasons.map(scrub) }
+      const details = { grant: id, kind, scope, path: scrub(subject), ...why, until }
+      audit.write({ event, ...(session !== null && { session }), by, details }, durable)
     }
+  /** With one flush for all of them. */
+  const lines =
+    (by: string) =>
+    (given: readonly Grant[]): void =>
+      given.forEach((grant, at) => line('grant.given', by)(grant, at === given.length - 1))
   const person: Operator['grants'] = {
     list: grants.list,
-    give({ kind, subject, scope = 'session', session, by, ttlMs = grantTtlMs }) {
+    async give({ kind, subject, scope = 'session', session, by, ttlMs = grantTtlMs }) {
       if (!scopesOf[kind].includes(scope))
         throw new Fault('bad-input', `"${kind}" is granted ${scopesOf[kind].map((one) => scopeWords[one]).join(' or ')}`, {
           hint: 'Secrets are never granted for good, and one change is what a yes is for.',
         })
       const plain = grantable(kind, subject, secrets)
-      const given = { kind, scope, subject: plain, by }
-      if (scope === 'always') return grants.give({ ...given, session: null, expiresAt: null }, line('grant.given', by))
-      const whose = session === undefined ? theOnly(whoMayMean(plain, sessions), kind, plain) : sessions.get(session)
+      const reasons = kind === 'runs' ? everyday(plain, await marksOn(plain)) : []
+      const given = { kind, scope, subject: plain, reasons, by }
+      const one = (grant: Omit<Grant, 'id' | 'givenAt'>): Grant => grants.give([grant], lines(by))[0] as Grant
+      if (scope === 'always') return one({ ...given, session: null, expiresAt: null })
+      const whose = session === undefined ? theOnly(whoMayMean(plain, sessions), kind, plain, programOf) : sessions.get(session)
       if (whose === undefined)
         throw new Fault('not-found', session === undefined ? 'No session to grant it to' : `No such session: ${session}`, {
           hint: '`handrail sessions` lists them.',
         })
-      const grant = grants.give({ ...given, session: whose.id, expiresAt: Date.now() + ttlMs }, line('grant.given', by))
+      const grant = one({ ...given, session: whose.id, expiresAt: Date.now() + ttlMs })
       return { ...grant, client: whose.client, surface: whose.surface }
     },
     revoke(id, by) {
@@ -73,10 +92,11 @@ export function granting({ grants, audit, sessions, secrets }: GrantingPorts): {
     },
   }
   const kernel: GrantPort = {
-    mayChange: (session, path) => grants.holds('runs', session, path),
-    letChange(session, paths, approval) {
+    mayChange: (session, { path, says }) => grants.mayChange(session, path, says),
+    letChange(session, marks, approval) {
       const given = { kind: 'runs', scope: 'session', session, by: approval, expiresAt: Date.now() + grantTtlMs } as const
-      for (const subject of paths) grants.give({ ...given, subject }, line('grant.given', approval))
+      const all = [...byPath(marks)].map(([subject, reasons]) => ({ ...given, subject, reasons }))
+      if (all.length > 0) grants.give(all, lines(approval))
     },
     reading(path, { id, session }, act) {
       const plain = plainly(path)
@@ -89,41 +109,79 @@ export function granting({ grants, audit, sessions, secrets }: GrantingPorts): {
   return { person, kernel }
 }
 
-/** How many sessions a person is shown to choose from. */
+/** How many sessions a person is shown to choose from, and of how many: a process that opens many pushes nobody out. */
 const mostOffered = 10
+const mostLookedAt = 500
 
 /** Whom a person may mean: who was refused the file comes first, then whoever was at work last. */
 function whoMayMean(path: string, sessions: GrantingPorts['sessions']): Offered[] {
-  const live = sessions.since(Date.now() - grantTtlMs, mostOffered)
-  const refused = sessions.refusedAt(path, mostOffered)
-  const others = (live.length ? live : sessions.since(0, mostOffered)).filter(({ id }) => !refused.some((one) => one.id === id))
+  const live = sessions.since(Date.now() - grantTtlMs, mostLookedAt)
+  const refused = sessions.refusedAt(path, mostLookedAt)
+  const others = (live.length ? live : sessions.since(0, mostLookedAt)).filter(({ id }) => !refused.some((one) => one.id === id))
   return [...refused.map((one) => ({ ...one, refused: true })), ...others.map((one) => ({ ...one, refused: false }))]
 }
 
-/** Nobody guesses whose a grant is: a client that opens a session at the right moment would get it. */
-function theOnly(offered: Offered[], kind: Grant['kind'], path: string): Offered | undefined {
+/** Nobody guesses whose a grant is: a client that opens a session at the right moment, or borrows a name, would get it. */
+function theOnly(
+  offered: Offered[],
+  kind: Grant['kind'],
+  path: string,
+  programOf: GrantingPorts['programOf'],
+): Offered | undefined {
   const [first, ...more] = offered
   if (!first || more.length === 0) return first
+  const program = ({ peer }: Offered): string | undefined => (peer ? programOf(peer) : undefined)
+  const rows = onePerProcess(offered).map((one) => ({ ...one, ...(program(one) !== undefined && { program: program(one) }) }))
+  const sure = !more.some((one) => sameName(one, first) || (first.refused && one.refused))
   const why = first.refused ? 'was refused it last' : 'called last'
+  const words = `handrail grants allow ${kind} ${path} --session`
   throw new Fault('bad-input', 'Several sessions are there; say whose the grant shall be', {
-    details: { sessions: offered.slice(0, mostOffered) },
-    hint: `${first.client} over ${first.surface} ${why}: handrail grants allow ${kind} ${path} --session ${first.id}`,
+    details: { sessions: rows.slice(0, mostOffered) },
+    hint: sure
+      ? `${first.client} over ${first.surface} ${why}: ${words} ${first.id}`
+      : `Names are what clients call themselves. An agent that was refused was told the id of its session: ask yours for it, then ${words} ID`,
   })
+}
+
+const nameOf = ({ client }: Session): string => foldName(client.replace(/\/[^/]*$/, ''))
+const sameName = (one: Session, other: Session): boolean => nameOf(one) === nameOf(other)
+
+/** However many sessions a process opens, it is one row; its last comes first. */
+function onePerProcess(offered: Offered[]): Offered[] {
+  const seen = new Set<string>()
+  return offered.filter(({ peer }) => !peer || (!seen.has(peer) && seen.add(peer)))
 }
 
 /** The path of a grant in its written-down form; throws where there is nothing to let through, or nobody may. */
 function grantable(kind: Grant['kind'], path: string, secrets: GrantingPorts['secrets']): string {
   const normal =
-    kind === 'secret' ? secrets.letThrough(new Set([plainly(path)]), () => secrets.normal(path)) : secrets.normal(path)
+    kind === 'secret'
+      ? secrets.letThrough(new Set([plainly(secrets.asWritten(path))]), () => secrets.normal(path))
+      : secrets.normal(path)
   if (kind === 'secret' && secretOn(normal.split('/')) === undefined && !secrets.isSecretByContent(normal))
     throw new Fault('bad-input', `${normal} is not kept from anybody`, { hint: 'Agents can read it as it is.' })
   return normal
 }
 
+/** Why a person may let a file be changed without a question; throws where nobody asks about it, or about more than one yes can be for. */
+function everyday(path: string, marks: readonly Mark[]): string[] {
+  const asked = askedOnce(marks)
+  if (asked.length > 0) return asked.map(({ says }) => says)
+  const each = marks.find(({ asks }) => asks === 'always')
+  throw new Fault('bad-input', each ? `${path} is asked about each time: it ${each.says}` : `Nobody is asked about ${path}`, {
+    hint: 'What is granted is a change of a file that makes a program run something on an everyday command, for that reason.',
+  })
+}
+
+function byPath(marks: readonly AskedFor[]): Map<string, string[]> {
+  const found = new Map<string, string[]>()
+  for (const { path, says } of marks) found.set(path, [...(found.get(path) ?? []), says])
+  return found
+}
+
 /** A path without what means nothing in it. */
 export function plainly(path: string): string {
-  return path
-    .split('/')
+  return namesOn(path)
     .filter((name) => name !== '' && name !== '.')
     .join('/')
 }

@@ -1,10 +1,12 @@
+import type { Extent } from '../contracts/stage.ts'
 import type { Staged } from '../contracts/staged.ts'
 import type { Draft, Risk, Touch } from '../contracts/tool.ts'
 import { runInSlices } from '../text/steps.ts'
 import type { CallContext } from './call-context.ts'
-import { extentOf, notPlain, readContents, tooManyLines, tooMuch, type Contents, type Extent } from './extent.ts'
+import { extentOf, notPlain, readContents, tooManyLines, tooMuch, type Contents } from './extent.ts'
 import { marksAsk, type Mark } from './marks.ts'
 import { highest } from './policy.ts'
+import { tooMuchTogether } from './unasked.ts'
 
 /** What a program did on its stage, judged by that alone. */
 export interface Judged {
@@ -15,6 +17,8 @@ export interface Judged {
   begins: readonly Draft[]
   /** Why it is more than an ordinary change; each ends a sentence about the program. */
   why: string[]
+  /** It is asked about for what adds up within the hour, and the card says so. */
+  namesSum: boolean
 }
 
 /**
@@ -23,7 +27,7 @@ export interface Judged {
  */
 export async function judgeEffects(context: CallContext, staged: Staged, touches: readonly Touch[]): Promise<Judged> {
   const { kernel, tool, input, call } = context
-  const { ports, policy, config, unasked } = kernel
+  const { ports, policy, config } = kernel
   const { session, peer } = call.caller
   const { signal } = call.options
   const { effects } = staged.ran
@@ -45,12 +49,13 @@ export async function judgeEffects(context: CallContext, staged: Staged, touches
     ...(await runInSlices(notPlain(effects), signal)),
     ...tooManyLines(lines, config.policies),
   ]
-  if (why.length === 0) why.push(...unasked.tooMuchWith(extent, config.policies))
-  const marked = marksAsk(marks, (path) => ports.grants.mayChange(session, path))
+  const sums = why.length === 0 ? tooMuchTogether(ports.unasked.sum(), extent, config.policies) : []
+  why.push(...sums)
+  const marked = marksAsk(marks, (mark) => ports.grants.mayChange(session, mark))
   const failing = why.length === 0 && ports.sessions.failing(session) ? touches : []
   const failures = (path: string): number => ports.sessions.failures(session, path)
   const risk = policy.risk(floor, failing, failures, call.options.raisedRisk, marked || why.length > 0)
-  return { risk, marks, extent, begins, why }
+  return { risk, marks, extent, begins, why, namesSum: sums.length > 0 }
 }
 
 const never = new AbortController().signal

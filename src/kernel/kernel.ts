@@ -6,7 +6,7 @@ import type { CallResult } from '../contracts/gate.ts'
 import type { Tool } from '../contracts/tool.ts'
 import { checkInput } from './check.ts'
 import { marksInOrder } from './marks-in-order.ts'
-import { openMarks } from './marks.ts'
+import { openMarks, type Mark } from './marks.ts'
 import { openPathScheduler, type PathScheduler, type SchedulerLimits } from './path-scheduler.ts'
 import { perform } from './pipeline.ts'
 import { openPolicy } from './policy.ts'
@@ -14,7 +14,6 @@ import type { Ports } from './ports.ts'
 import type { KernelContext } from './call-context.ts'
 import { scrub } from './redacted-input.ts'
 import { openSameCalls, type SameCalls } from './same-calls.ts'
-import { openUnasked, type Unasked } from './unasked.ts'
 
 const longestPath = 4_096
 
@@ -22,8 +21,6 @@ const longestPath = 4_096
 export interface Traffic {
   scheduler: PathScheduler
   same: SameCalls
-  /** What programs did lately that nobody was asked about. */
-  unasked: Unasked
   /** Writes that are being judged, by session and path. */
   judged: Map<string, Promise<void>>
   nextId(): string
@@ -41,7 +38,6 @@ export function openTraffic(limits: SchedulerLimits): Traffic {
   return {
     scheduler: openPathScheduler(limits),
     same: openSameCalls(),
-    unasked: openUnasked(),
     judged: new Map(),
     nextId: () => `call_${start}${(++count).toString(16).padStart(8, '0')}`,
     closing: closing.signal,
@@ -59,6 +55,8 @@ export interface Kernel {
   readonly tools: readonly Tool[]
   offers(name: string): boolean
   accepts(name: string, input: unknown): boolean
+  /** Why a change of this file would be more than any change. */
+  marksOn(path: string): Promise<Mark[]>
   call(name: string, input: unknown, caller: Caller, options?: CallOptions): Promise<CallResult>
 }
 
@@ -74,7 +72,7 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
       hint: `Toolsets: ${[...new Set(tools.map((tool) => tool.toolset))].join(', ')}. \`handrail tools\` lists the tools.`,
     })
   const offered = tools.filter((tool) => tool.audience === 'agent' && policy.offers(tool))
-  const marksNow = openMarks(config, ports.world)
+  const marksNow = openMarks(config, ports.world, ports.approvals.declined)
   const marks = marksInOrder(marksNow, traffic.judged)
   const kernel: KernelContext = {
     ports,
@@ -84,7 +82,6 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
     scheduler: traffic.scheduler,
     same: traffic.same,
     closing: traffic.closing,
-    unasked: traffic.unasked,
     config,
     offered: offered.map((tool) => tool.name),
   }
@@ -104,6 +101,7 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
         return false
       }
     },
+    marksOn: (path) => marksNow({ touches: [{ path, access: 'write' }] }),
     async call(name, input, caller, options = {}) {
       const tool = byName.get(name)
       const closed =
@@ -120,7 +118,7 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
       const path = (input as { path?: unknown } | null)?.path
       // What is longer is no path, and is refused further on: nothing looks through it before.
       if (typeof path !== 'string' || path.length > longestPath) return act()
-      return ports.grants.reading(path, { id, session: caller.session }, act)
+      return ports.grants.reading(ports.world.asWritten(path), { id, session: caller.session }, act)
     },
   }
 }

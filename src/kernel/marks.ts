@@ -4,23 +4,26 @@ import { Fault } from '../contracts/faults/fault.ts'
 import { compileGlobs } from '../text/glob.ts'
 import { hiddenTextNotes } from '../text/hidden-text.ts'
 import type { KnownLinks, MadeLink } from '../contracts/links.ts'
+import { isIgnoreFile, letsOut } from '../text/ignore-files.ts'
 import { foldPath } from '../text/fold-name.ts'
 import { quotedName } from '../text/printable.ts'
+import { belowRoot } from '../text/root-path.ts'
 import { mayBeSecret } from '../text/secret-files.ts'
 import type { Effect } from '../contracts/stage.ts'
 import { runToEnd, each, runInSlices, type Steps } from '../text/steps.ts'
 import type { Card, Draft, Touch } from '../contracts/tool.ts'
 import { posix } from 'node:path'
-import type { WorldPort } from './ports.ts'
+import { takenAway } from './extent.ts'
+import { saysNo } from './kept-by-no.ts'
+import type { ApprovalPort, AskedFor, WorldPort } from './ports.ts'
 import { wouldBeRepository } from './runs-indirectly.ts'
 
 /** Why a file that is written is not like any other, and whether the person is asked about it. */
-export interface Mark {
-  path: string
-  /** Ends a sentence that begins with the path. */
-  says: string
+export interface Mark extends AskedFor {
   /** `once`: the first yes counts for the session. `never`: said on a card that there is anyway, and in the log. */
   asks: 'always' | 'once' | 'never'
+  /** It is for a no of the person that came before. */
+  no?: true
 }
 
 /** What is known of a call when its files are judged. */
@@ -46,8 +49,16 @@ const shortName = /(^|\/)[^/.~]{1,6}~\d+(\.[^/.]{0,3})?(\/|$)/
 
 const isScript = (text: string): boolean => text.startsWith('#!') || text.startsWith('\x7fELF')
 
+function orElse<T>(otherwise: T, look: () => T): T {
+  try {
+    return look()
+  } catch {
+    return otherwise
+  }
+}
+
 /** Judges files that are written by their names, by what they are next to, and by what they hold. */
-export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
+export function openMarks({ policies }: Config, world: WorldPort, declined: ApprovalPort['declined']): MarksNow {
   const sensitive = policies.sensitiveFiles.map((glob) => compileGlobs([glob, `**/${glob}`], { nocase: true }))
 
   const byName = (path: string): Mark[] => {
@@ -56,7 +67,7 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
     const asks = row?.class === '2' ? 'once' : row?.class === '3' ? 'never' : 'always'
     return [
       ...(row ? [{ path, says: row.when, asks } as const] : []),
-      ...(sensitive.some((fits) => fits(foldPath(path)))
+      ...(sensitive.some((fits) => fits(foldPath(belowRoot(path))))
         ? [{ path, says: 'is on your list of sensitive files', asks: 'always' } as const]
         : []),
       ...(shortName.test(path)
@@ -71,23 +82,24 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
    * be written: the call itself says why.
    */
   const byContent = async (paths: readonly string[], drafts: PlannedWrite['drafts']): Promise<Mark[]> => [
-    ...paths
-      .filter(mayExecute)
-      .map((path): Mark => ({ path, says: 'can be executed, and is another from now on', asks: 'never' })),
+    ...(await runInSlices(each(paths, byRight))).flat(),
     ...(drafts ? await scriptsIn(drafts) : []),
   ]
-  const mayExecute = (path: string): boolean => {
-    try {
-      return world.mayExecute(path)
-    } catch {
-      return false
-    }
+  const byRight = (path: string): Mark[] =>
+    orElse(false, () => world.mayExecute(path))
+      ? [{ path, says: 'can be executed, and is another from now on', asks: 'never' }]
+      : []
+  const keptByNo = (path: string): Mark[] => {
+    const stands = orElse(true, () => world.exists(path))
+    const no = declined(path, stands)
+    return no ? [{ path, says: saysNo(no), asks: 'once', no: true }] : []
   }
   const scriptsIn = async (drafts: NonNullable<PlannedWrite['drafts']>): Promise<Mark[]> => {
     try {
       return (await drafts()).flatMap(({ path: given, text }): Mark[] => {
-        if (!isScript(text)) return []
         const path = world.normal(given)
+        if (isIgnoreFile(path)) return lessIgnored(path, text)
+        if (!isScript(text)) return []
         if (!world.exists(path)) return [{ path, says: 'is new, and can be executed by its first bytes', asks: 'once' }]
         const before = world.read(path)?.subarray(0, 4).toString('latin1') ?? ''
         return isScript(before) ? [] : [{ path, says: 'can be executed by its first bytes from now on', asks: 'once' }]
@@ -97,6 +109,13 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
       if (fault instanceof Fault && unwritable.has(fault.reason)) return []
       throw fault
     }
+  }
+
+  /** What an ignore file kept back, and keeps back no more. */
+  const lessIgnored = (path: string, after: string | undefined): Mark[] => {
+    const before = orElse('', () => (world.exists(path) ? world.read(path)?.toString('utf8') : undefined))
+    const says = letsOut(path, before, after)
+    return says === undefined ? [] : [{ path, says, asks: 'once' }]
   }
 
   return async (written) => {
@@ -120,11 +139,11 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
     const startedBy = (path: string): Mark[] => {
       const by = links.namedBy(path)
       if (by === undefined) return []
-      const { starter, how } = by
+      const { starter, how, included } = by
       const row = whatRuns(starter)
       const asks = row?.class === '2' || /(^|\/)package\.json$/i.test(starter) || how !== 'whole' ? 'once' : 'always'
       const why = how === 'unread' ? 'is too large to be looked at whole and ' : ''
-      const says = `${how === 'whole' ? 'is' : 'may be'} started by ${quotedName(starter)}, which ${why}${row?.when ?? 'runs by itself'}`
+      const says = `${how === 'whole' ? 'is' : 'may be'} ${included ? 'included' : 'started'} by ${quotedName(starter)}, which ${why}${row?.when ?? 'runs by itself'}`
       return [{ path, says, asks }]
     }
     const repositories = (found: readonly string[]): Mark[] =>
@@ -139,13 +158,20 @@ export function openMarks({ policies }: Config, world: WorldPort): MarksNow {
       ...repositories(runToEnd(wouldBeRepository(world, [name]))),
       ...(newLinks.has(path) ? byPlace(name) : []),
     ]
-    return [
+    const gone = await runInSlices(takenAway(effects))
+    // Who lets a file be changed has not said that it may go.
+    const orGone = (mark: Mark): Mark =>
+      mark.asks === 'once' && gone.has(mark.path) ? { ...mark, says: `${mark.says}, and is removed or emptied` } : mark
+    const marks = [
       ...(await runInSlices(each(paths, byWord))).flat(),
+      ...(await runInSlices(each(paths, keptByNo))).flat(),
       ...repositories(await runInSlices(wouldBeRepository(world, paths))),
       ...(await runInSlices(byLinks(paths, links, otherwise))),
       ...(await runInSlices(each(effects, byEffect))).flat(),
       ...(await byContent(written.effects ? [] : paths, written.drafts)),
+      ...[...gone].filter(isIgnoreFile).flatMap((path) => lessIgnored(path, undefined)),
     ]
+    return gone.size > 0 ? runInSlices(each(marks, orGone)) : marks
   }
 }
 
@@ -227,17 +253,22 @@ function byEffect(effect: Effect): Mark[] {
 }
 
 /** Whether a person is asked for the sake of these. */
-export function marksAsk(marks: readonly Mark[], mayChange: (path: string) => boolean): boolean {
-  return marks.some(({ path, asks }) => asks === 'always' || (asks === 'once' && !mayChange(path)))
+export function marksAsk(marks: readonly Mark[], mayChange: (mark: Mark) => boolean): boolean {
+  return marks.some((mark) => mark.asks === 'always' || (mark.asks === 'once' && !mayChange(mark)))
 }
 
 /** Those a person is asked about who agreed to the others only. */
-export function newAmong(marks: readonly Mark[], agreed: readonly Mark[], mayChange: (path: string) => boolean): Mark[] {
+export function newAmong(marks: readonly Mark[], agreed: readonly Mark[], mayChange: (mark: Mark) => boolean): Mark[] {
   const known = new Set(agreed.map(sentence))
   return marks.filter((mark) => marksAsk([mark], mayChange) && !known.has(sentence(mark)))
 }
 
-/** What a yes is bound to besides the files themselves: why it was asked for. */
+/** What a yes is bound to besides the files themselves: why it was asked for. A no that came before is not among it, or the same call would not find its own. */
+export function boundTo(marks: readonly Mark[]): string[] {
+  return reasons(marks.filter(({ no }) => !no))
+}
+
+/** Why a person is asked. */
 export function reasons(marks: readonly Mark[]): string[] {
   return marks.filter(({ asks }) => asks !== 'never').map(sentence)
 }
@@ -249,9 +280,12 @@ export function askedAbout(marks: readonly Mark[]): string[] {
   return [...new Set(marks.flatMap(({ path, asks }) => (asks === 'never' ? [] : [path])))]
 }
 
-/** Those whose first yes counts for the session. */
-export function askedOnce(marks: readonly Mark[]): string[] {
-  return [...new Set(marks.flatMap(({ path, asks }) => (asks === 'once' ? [path] : [])))]
+/** Those whose first yes counts for the session: no file among them that is asked about each time, and none that the card has no room to name. */
+export function askedOnce(marks: readonly Mark[]): Mark[] {
+  const always = new Set(marks.flatMap(({ path, asks }) => (asks === 'always' ? [path] : [])))
+  const once = marks.filter(({ path, asks }) => asks === 'once' && !always.has(path))
+  const named = new Set([...new Set(once.map(({ path }) => path))].slice(0, mostNamed))
+  return once.filter(({ path }) => named.has(path))
 }
 
 /** More names than this in one sentence nobody reads; every change stands in the card itself, and what is marked comes first there. */
@@ -266,12 +300,11 @@ export function tellMarks(card: Card, marks: readonly Mark[]): Card {
     if (known) known.push(path)
     else bySaying.set(says, [path])
   }
-  const always = new Set(marks.flatMap(({ path, asks }) => (asks === 'always' ? [path] : [])))
-  const once = askedOnce(marks).filter((path) => !always.has(path))
+  const once = [...new Set(askedOnce(marks).map(({ path }) => path))]
   const notes = [
     ...[...bySaying].slice(0, mostSayings).map(([says, paths]) => `${namedIn(paths)}: ${says}.`),
     ...(bySaying.size > mostSayings ? [`There are ${bySaying.size - mostSayings} more reasons of this kind.`] : []),
-    ...(once.length ? [`You will not be asked again for ${namedIn(once)} in this session.`] : []),
+    ...(once.length ? [`You will not be asked again for ${namedIn(once)} in this session, for the same reasons.`] : []),
     ...hiddenTextNotes(card.changes),
   ]
   return notes.length ? { ...card, notes: [...notes, ...(card.notes ?? [])] } : card

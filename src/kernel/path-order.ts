@@ -21,7 +21,8 @@ export function openPathOrder(): { enter(session: string, touches: readonly Touc
   const lines = new Map<string, Entry[]>()
 
   const promote = (line: Entry[]): void => {
-    for (const [index, entry] of line.entries()) {
+    for (let index = 0; index < line.length; index++) {
+      const entry = line[index] as Entry
       if (index > 0 && (entry.writes || line[0]?.writes)) return
       if (entry.in) continue
       entry.in = true

@@ -3,26 +3,26 @@ import { changedLines } from '../text/diff.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import type { CallResult } from '../contracts/gate.ts'
 import { each, runInSlices, runPromptly } from '../text/steps.ts'
-import type { Card, Tool, Touch } from '../contracts/tool.ts'
+import type { Card, Draft, Tool, Touch } from '../contracts/tool.ts'
 import { checkInput, checkOutput } from './check.ts'
 import { consent, JustDone } from './consent.ts'
 import { deadline } from './deadline.ts'
 import { digest } from './digest.ts'
 import { RiskChanged } from './recheck-at-commit.ts'
-import { askedAbout, askedOnce, marksAsk, reasons, tellMarks } from './marks.ts'
+import { askedAbout, askedOnce, boundTo, marksAsk, tellMarks } from './marks.ts'
 import { commitNow, openToolContext, type CommitGuard } from './tool-context.ts'
 import { scrub, redactInput } from './redacted-input.ts'
 import type { CallContext, ProgramContext, KernelContext } from './call-context.ts'
 import { cardBefore } from './program-card.ts'
 import { prepareProgram, riskBefore, scopeOf, stage } from './staging.ts'
 import { statesOf, type States } from './states.ts'
-import { openCallAudit, keyOf } from './call-audit.ts'
+import { CallAudit, keyOf } from './call-audit.ts'
 import { Unanswered } from './question-faults.ts'
 
 /** The one road every act takes. Read it top to bottom; there is no other. */
 export async function perform(kernel: KernelContext, tool: Tool, raw: unknown, call: Call): Promise<CallResult> {
   const { ports, policy } = kernel
-  const callAudit = openCallAudit(ports, tool, raw, call)
+  const callAudit = new CallAudit(ports, tool, raw, call)
   let done = false
   try {
     call.options.signal?.throwIfAborted()
@@ -32,11 +32,13 @@ export async function perform(kernel: KernelContext, tool: Tool, raw: unknown, c
     // 2. policy
     const judgingLinks = ports.world.judgeLinks()
     if (judgingLinks) await judgingLinks
-    const normal = (touch: Touch): Touch => ('path' in touch ? { ...touch, path: ports.world.normal(touch.path) } : touch)
     // Nothing is waited for that is there at once: calls that come together keep their order.
-    const named = runPromptly(each(await tool.touches(input), normal))
-    const touches = named instanceof Promise ? await named : named
-    const judging = runPromptly(policy.authorizeAll(tool, touches))
+    const told = tool.touches(input)
+    const given = told instanceof Promise ? await told : told
+    const normal = (touch: Touch): Touch => ('path' in touch ? { ...touch, path: ports.world.normal(touch.path) } : touch)
+    const naming = given.length > 1 ? runPromptly(each(given, normal)) : given.map(normal)
+    const touches = naming instanceof Promise ? await naming : naming
+    const judging = touches.length > 1 ? runPromptly(policy.authorizeAll(tool, touches)) : policy.authorize(tool, touches)
     if (judging instanceof Promise) await judging
     const redactedInput = redactInput(tool, input)
     const context: CallContext = {
@@ -50,7 +52,7 @@ export async function perform(kernel: KernelContext, tool: Tool, raw: unknown, c
       inputDigest: () => digest(tool.name, redactedInput),
     }
     callAudit.named(context.inputDigest)
-    const program = await prepareProgram(context)
+    const program = tool.program && (await prepareProgram(context))
     for (let round = 1; ; round++) {
       try {
         const performed = await authorizeAndRun(context, program)
@@ -88,18 +90,16 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
   // 3. risk
   const changes = touches.some((touch) => 'path' in touch && touch.access === 'write')
   const { session } = call.caller
-  const failures = (path: string): number => ports.sessions.failures(session, path)
   const floor = program ? riskBefore(program, tool.risk(input)) : tool.risk(input)
-  const mayChange = (path: string): boolean => ports.grants.mayChange(call.caller.session, path)
-  const asker = { client: call.caller.peer ?? session, signal: call.options.signal }
-  const found = kernel.marks({ session, touches, ...(tool.drafts && { drafts: () => tool.drafts?.(input, asker) ?? [] }) })
+  const drafts = tool.drafts && draftsOf(context, tool.drafts)
+  const found = kernel.marks(drafts ? { session, touches, drafts } : { session, touches })
   const marks = found instanceof Promise ? await found : found
   const risk = policy.risk(
     floor,
     changes && ports.sessions.failing(session) ? touches : [],
-    failures,
+    (path) => ports.sessions.failures(session, path),
     call.options.raisedRisk,
-    marksAsk(marks, mayChange),
+    marksAsk(marks, (mark) => ports.grants.mayChange(session, mark)),
   )
   callAudit.setFacts({ input, redactedInput, touches, marks, risk, changes: changes || risk !== 'R0' || program !== undefined })
   const known = changes ? recall(context) : undefined
@@ -118,7 +118,7 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
     if (program) program.seen = await ports.world.fingerprint(scopeOf(program), call.options.signal)
     const state = await stateOf()
     // A yes to a change is none to what else the change has come to be by the time it is made.
-    const bound = (on: string): string => digest(on, program?.seen ?? null, reasons(marks))
+    const bound = (on: string): string => digest(on, program?.seen ?? null, boundTo(marks))
     const stateDigest = bound(state)
     const card = async (): Promise<Card> => {
       const made = await tool.card(input)
@@ -128,7 +128,8 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
         made.changes.reduce((sum, { diff }) => sum + changedLines(diff), 0),
         call.caller,
       )
-      return tellMarks(made, marks)
+      const where = ports.world.whichRoots(pathsOf(context))
+      return tellMarks(where.length ? { ...made, notes: [...(made.notes ?? []), ...where] } : made, marks)
     }
     const asked = { tool, input, redactedInput, inputDigest: context.inputDigest(), stateDigest, risk, card }
     const sensitive = askedAbout(marks)
@@ -139,6 +140,7 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
       callAudit,
       closing: kernel.closing,
       sensitive,
+      keeps: sensitive,
       beforeRun: program !== undefined,
       ...(!program && { stateNow: async () => bound(await stateOf()) }),
     }
@@ -168,6 +170,12 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
   return { callId: call.id, output: withNote(context, output), snapshots: callAudit.snapshots }
 }
 
+/** What the files a call writes will hold, worked out only where it matters. */
+function draftsOf({ input, call }: CallContext, draft: NonNullable<Tool['drafts']>): () => Draft[] | Promise<Draft[]> {
+  const { session, peer } = call.caller
+  return () => draft(input, { client: peer ?? session, signal: call.options.signal })
+}
+
 /** The answer with what the person said when they agreed to it: after a yes as after a no, their words reach the agent. */
 function withNote({ kernel, tool, callAudit }: CallContext, output: unknown): unknown {
   const note = callAudit.approval === undefined ? undefined : kernel.ports.approvals.head(callAudit.approval)?.note
@@ -190,8 +198,10 @@ async function change(context: CallContext): Promise<unknown> {
     if (!(fault instanceof ConcurrentChange)) throw fault
   }
   const moment = { within: Math.min(callTimeoutMs, lockedMs), late: keepsChanging }
-  return ports.world.exclusive(() => attemptChange(context, true, moment), context.call.options.signal)
+  return ports.world.exclusive(() => attemptChange(context, true, moment), context.call.options.signal, pathsOf(context))
 }
+
+const pathsOf = ({ touches }: CallContext): string[] => touches.flatMap((touch) => ('path' in touch ? [touch.path] : []))
 
 function keepsChanging(): Fault {
   return new Fault('conflict', 'Others changed the same file again and again while this change was being made', {
@@ -214,7 +224,7 @@ async function attemptChange(context: CallContext, alone: boolean, limits: Limit
   }
   const known = recall(context)
   if (known) return replayed(known)
-  const paths = touches.flatMap((touch) => ('path' in touch ? [touch.path] : []))
+  const paths = pathsOf(context)
   // Told at once: the program that runs there may go on for long, and where nothing confines it, it has the project's lock.
   const pinned = call.caller.role === 'person' ? undefined : world.pinConflict(paths, call.id)
   if (pinned) throw pinned
@@ -230,21 +240,25 @@ async function attemptChange(context: CallContext, alone: boolean, limits: Limit
     Object.entries(await statesOf(world, among)).some(([path, state]) => state !== states[path])
   const onlyRead = touches.filter((touch) => 'path' in touch && touch.access === 'read')
   const recheckedCommit: CommitGuard = (act, signal) =>
-    world.exclusive(async () => {
-      signal.throwIfAborted()
-      // What it has written itself is no news to it.
-      if (callAudit.snapshots.length > 0) return act()
-      const answered = recall(context)
-      if (answered) throw new AlreadyAnswered(answered.output)
-      // Also where it was changed and changed back: what the tool read in between was not what was judged.
-      if (world.changedSince(paths, newest) || (await moved(onlyRead))) throw new ConcurrentChange()
-      try {
-        return await act()
-      } catch (fault) {
-        if (fault instanceof Fault && fault.reason === 'conflict' && (await moved(touches))) throw new ConcurrentChange()
-        throw fault
-      }
-    }, signal)
+    world.exclusive(
+      async () => {
+        signal.throwIfAborted()
+        // What it has written itself is no news to it.
+        if (callAudit.snapshots.length > 0) return act()
+        const answered = recall(context)
+        if (answered) throw new AlreadyAnswered(answered.output)
+        // Also where it was changed and changed back: what the tool read in between was not what was judged.
+        if (world.changedSince(paths, newest) || (await moved(onlyRead))) throw new ConcurrentChange()
+        try {
+          return await act()
+        } catch (fault) {
+          if (fault instanceof Fault && fault.reason === 'conflict' && (await moved(touches))) throw new ConcurrentChange()
+          throw fault
+        }
+      },
+      signal,
+      paths,
+    )
   let output: unknown
   try {
     output = await run(context, states, limits, alone ? commitNow : recheckedCommit)

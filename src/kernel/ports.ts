@@ -5,7 +5,7 @@ import type { Change, Changed } from '../contracts/change.ts'
 import type { Fault } from '../contracts/faults/fault.ts'
 import type { KnownLinks, MadeLink } from '../contracts/links.ts'
 import type { SessionWork } from '../contracts/session.ts'
-import type { Confinement, Program } from '../contracts/stage.ts'
+import type { Confinement, Extent, Program } from '../contracts/stage.ts'
 import type { Staged } from '../contracts/staged.ts'
 import type { Written } from '../contracts/tool.ts'
 
@@ -19,6 +19,7 @@ export interface Ports {
   grants: GrantPort
   idempotency: IdempotencyPort
   stages: StagePort
+  unasked: UnaskedPort
   evidence: EvidencePort
   diffs: DiffPort
 }
@@ -33,11 +34,15 @@ export interface DiffPort {
 export interface WorldPort {
   /** The path in its written-down form; throws `path-denied` where it may not be used. */
   normal(path: string): string
+  /** The same without asking whether it may be used; only what is written absolute, or names a root, becomes another. */
+  asWritten(path: string): string
   /** Looks where links that are called like secrets lead by now; nothing to wait for where none has changed. */
   judgeLinks(): Promise<void> | undefined
   read(path: string): Buffer | undefined
-  /** One holder among all processes on the project; what a killed one left is put right first. */
-  exclusive<T>(act: () => T | Promise<T>, signal?: AbortSignal): Promise<T>
+  /** One holder among all processes on the project and on the further roots of these paths; what a killed one left is put right first. */
+  exclusive<T>(act: () => T | Promise<T>, signal?: AbortSignal, paths?: readonly string[]): Promise<T>
+  /** Says which folders of the machine the further roots of these paths are, a sentence for each. */
+  whichRoots(paths: readonly string[]): string[]
   /** Whether anything stands at a path, without reading it. */
   exists(path: string): boolean
   /** What stands at each path, as a fingerprint; null is nothing. The object has no prototype. A promise only where it takes long. */
@@ -84,7 +89,7 @@ export interface StagePort {
   confinement(): Promise<Confinement>
   run(
     program: Program,
-    origin: { call: string; session: string; tool: string; inputDigest: string },
+    origin: { call: string; session: string; tool: string; inputDigest: string; asker: string },
     signal?: AbortSignal,
   ): Promise<Staged>
   /** The stage that waits for an answer to exactly this call. */
@@ -111,6 +116,8 @@ export interface ApprovalPort {
       ttlMs: number
       noMs: number
       texts?: ReadonlyMap<string, string>
+      /** Files that a no to it keeps. */
+      keeps?: readonly string[]
       /** Called with the question's id, inside the same transaction. */
       together?: (id: string) => void
     },
@@ -122,6 +129,10 @@ export interface ApprovalPort {
   about(inputDigest: string, session: string): ApprovalHead | undefined
   /** A no that still holds for this client. */
   refusal(inputDigest: string, asker: { session: string; surface: string; client: string }): ApprovalHead | undefined
+  /** This question lapses, so that others have room; false where it does not wait any more. */
+  makeWay(id: string): boolean
+  /** The newest no that keeps this file, whoever asked; one that keeps whole folders keeps what stands in them. */
+  declined(path: string, stands: boolean): { approval: string; at: number; by: string; note?: string } | undefined
   move(id: string, from: ApprovalState, to: ApprovalState): boolean
 }
 
@@ -134,16 +145,30 @@ export interface SuspendedPort {
   over(call: string, request: string): void
 }
 
+/** A file, and why a person is asked about changing it; the end of a sentence that begins with the path. */
+export interface AskedFor {
+  path: string
+  says: string
+}
+
 /** What a person let a session do. */
 export interface GrantPort {
-  /** Whether it may change this file without being asked about it again. */
-  mayChange(session: string, path: string): boolean
-  /** A yes to changing these counts for the rest of the session. */
-  letChange(session: string, paths: readonly string[], approval: string): void
+  /** Whether it may change this file without being asked about it again for this reason. */
+  mayChange(session: string, mark: AskedFor): boolean
+  /** A yes to changing these counts for the rest of the session, for the reasons that the card named. */
+  letChange(session: string, marks: readonly AskedFor[], approval: string): void
   /** Does it with the one secret at hand that the call names, where a person lets this session read that. */
   reading<T>(path: string, call: { id: string; session: string }, act: () => T): T
   /** Whether this is that secret, in the call that is being made. */
   letsRead(path: string): boolean
+}
+
+/** What programs did lately that nobody was asked about, whichever process let it through. */
+export interface UnaskedPort {
+  sum(): Extent
+  add(extent: Extent): void
+  /** A person has looked at the sum. */
+  clear(): void
 }
 
 export interface IdempotencyPort {

@@ -11,7 +11,11 @@ export function cardBefore(card: Card, { program, confined, says, asksAfter }: P
   const notes = [
     ...(card.notes ?? []),
     `Runs: ${shellWords(program.argv)}`,
-    ...(program.network ? ['With the network: it can reach the internet and every service on this machine.'] : []),
+    ...(program.network
+      ? [
+          'With the network: it can reach the internet and every service on this machine, and listen on its ports, where it can pose as another server.',
+        ]
+      : []),
     ...(confined
       ? [
           asksAfter

@@ -1,6 +1,7 @@
 import type { Change } from '../contracts/change.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import type { Draft } from '../contracts/tool.ts'
+import { judgedPart } from './extent.ts'
 import { newAmong, type Mark } from './marks.ts'
 import type { CallContext } from './call-context.ts'
 
@@ -24,11 +25,11 @@ export async function recheckAtCommit(
 ): Promise<void> {
   if (call.caller.role === 'person' || !kernel.policy.asks(kernel.policy.risk('R0', [], () => 0, undefined, true))) return
   const marks = await kernel.marksNow({ touches, ...(tool.drafts && { drafts: () => planned.flatMap(firstBytes) }) })
-  const news = newAmong(marks, agreed ?? [], (path) => kernel.ports.grants.mayChange(call.caller.session, path))
+  const news = newAmong(marks, agreed ?? [], (mark) => kernel.ports.grants.mayChange(call.caller.session, mark))
   if (news.length > 0) throw new RiskChanged(news)
 }
 
 /** What tells a script from other files. */
 function firstBytes({ path, after }: Change): Draft[] {
-  return Buffer.isBuffer(after) ? [{ path, text: after.toString('latin1', 0, 4) }] : []
+  return Buffer.isBuffer(after) ? [{ path, text: judgedPart(path, after) }] : []
 }

@@ -1,4 +1,5 @@
 import { foldName } from '../text/fold-name.ts'
+import { namesOn } from '../text/root-path.ts'
 import type { Steps } from '../text/steps.ts'
 import type { WorldPort } from './ports.ts'
 
@@ -17,7 +18,8 @@ export function* wouldBeRepository(world: World, paths: readonly string[]): Step
   const coming = new Set<string>()
   for (const path of paths) {
     // With every folder on the way to it.
-    for (let at = path; at !== '' && !coming.has(at); at = at.slice(0, Math.max(0, at.lastIndexOf('/')))) coming.add(at)
+    for (let names = namesOn(path); names.length > 0 && !coming.has(names.join('/')); names = names.slice(0, -1))
+      coming.add(names.join('/'))
     yield
   }
   const stands = (path: string): boolean => coming.has(path) || isThere(world, path)
@@ -30,7 +32,7 @@ export function* wouldBeRepository(world: World, paths: readonly string[]): Step
   }
   const found: string[] = []
   for (const path of paths) {
-    const names = path.split('/')
+    const names = namesOn(path)
     if (names.some((name, index) => parts.has(foldName(name)) && isRepository(names.slice(0, index).join('/')))) found.push(path)
     yield
   }

@@ -1,7 +1,9 @@
+import type { Caller } from '../contracts/call.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import { redactLong } from '../text/redact/long.ts'
 import type { Program, ProgramResult } from '../contracts/stage.ts'
 import type { Staged } from '../contracts/staged.ts'
+import { isInRoot } from '../text/root-path.ts'
 import { each, runInSlices } from '../text/steps.ts'
 import type { Card, Risk, ToolContext, Touch, Written } from '../contracts/tool.ts'
 import { checkOutput } from './check.ts'
@@ -10,7 +12,8 @@ import { deadline } from './deadline.ts'
 import { digest, digestLong } from './digest.ts'
 import { behindLinks, type BehindLinks } from './behind-links.ts'
 import { judgeEffects } from './judge-effects.ts'
-import { askedAbout, askedOnce, newAmong, reasons, tellMarks, type Mark } from './marks.ts'
+import { keptByNo } from './kept-by-no.ts'
+import { askedAbout, askedOnce, boundTo, newAmong, reasons, tellMarks, type Mark } from './marks.ts'
 import { highest } from './policy.ts'
 import { cardAfter } from './program-card.ts'
 import { Unanswered } from './question-faults.ts'
@@ -24,6 +27,7 @@ export async function prepareProgram(context: CallContext): Promise<ProgramConte
   const program = await tool.program?.(input)
   if (!program) return undefined
   mustFit(program)
+  mustBeInProject(program)
   const { stages } = kernel.ports
   const asksAfter = kernel.policy.asks(highest(tool.risk(input), 'R1'))
   const confinement = await stages.confinement()
@@ -39,6 +43,16 @@ export async function prepareProgram(context: CallContext): Promise<ProgramConte
       hint: '`handrail doctor` says what is missing. stage.unconfined "ask" would run it after a person agreed.',
     })
   return { program, ...confinement, waiting, asksAfter }
+}
+
+/** Stages are of the project alone. */
+function mustBeInProject({ cwd, changes = '' }: Program): void {
+  const outside = [cwd, changes].find(isInRoot)
+  if (outside === undefined) return
+  throw new Fault('path-denied', `Path not allowed: ${outside}: programs run in the project alone`, {
+    details: { path: outside },
+    hint: 'Name a folder of the project.',
+  })
 }
 
 /** What Linux takes as one argument, and less than it takes of them together. */
@@ -102,7 +116,11 @@ export async function stage(context: CallContext, programContext: ProgramContext
   let written: readonly Written[] = []
   const evidence: string[] = []
   const run = async (): Promise<Staged> => {
-    staged = await ports.stages.run(program, { ...origin, tool: tool.name, inputDigest: context.inputDigest() }, signal)
+    staged = await ports.stages.run(
+      program,
+      { ...origin, tool: tool.name, inputDigest: context.inputDigest(), asker: askerOf(call.caller) },
+      signal,
+    )
     // Not confined, so it has happened: what it takes to undo it is kept, however it ended.
     if (!staged.ran.confined) written = await ports.world.record(staged.made(), origin)
     return staged
@@ -130,6 +148,11 @@ export async function stage(context: CallContext, programContext: ProgramContext
     progress.stop()
   }
   return answer(context, { ran: staged.ran, committed: written, evidence })
+}
+
+/** Whose the places are that waiting programs take: a process, where it is known, else a name. */
+function askerOf({ surface, client, peer }: Caller): string {
+  return peer ?? `${surface} ${client.replace(/\/[^/]*$/, '')}`
 }
 
 /** What the tool makes of its program, as its contract says. */
@@ -183,7 +206,7 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
   const judging = judgeEffects(context, staged, touches)
   // A stage that cannot be read as it was shown is none that anybody agreed to.
   judging.catch((fault: unknown) => fault instanceof Fault && withdraw(ports, inputDigest, session))
-  const { risk, marks, extent, begins, why } = await judging
+  const { risk, marks, extent, begins, why, namesSum } = await judging
   callAudit.setFacts({ input, redactedInput, touches, marks, risk, changes: true })
   callAudit.measured([...why, ...reasons(marks)])
   // What a person has said no to is not applied unasked, whatever it has come to count as since.
@@ -192,7 +215,7 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
   const links = asks ? await behind() : undefined
   const led = links ? digest(links.states) : ''
   if (asks) {
-    const bound = (on: string, behind: string): Promise<string> => digestLong(on, behind, reasons(marks))
+    const bound = (on: string, behind: string): Promise<string> => digestLong(on, behind, boundTo(marks))
     const stateDigest = await bound(state, led)
     const sensitive = askedAbout(marks)
     const card = async (): Promise<Card> =>
@@ -203,6 +226,7 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
       callAudit,
       closing: kernel.closing,
       sensitive,
+      keeps: await runInSlices(keptByNo(staged.ran.effects, sensitive)),
       beforeRun: false,
       stateNow: async () => bound(await stateNow(), digest((await behind()).states)),
       tool,
@@ -223,11 +247,12 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
           })
       },
     }
-    await staged.mayWait()
+    await staged.mayWait(ports.approvals.makeWay)
     const approval = await consent(ports, config.limits, question)
     callAudit.approved(approval, stateDigest)
     if (risk !== 'R3') ports.grants.letChange(session, askedOnce(marks), approval)
-    kernel.unasked.seen()
+    // Who agreed to something else has not seen what adds up.
+    if (namesSum) ports.unasked.clear()
     staged.take(call.id)
   } else if (role !== 'person') {
     // A question that stands about it has come to nothing, since what it was asked for is granted by now; the stage goes with it, unless it is taken.
@@ -235,13 +260,13 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
       staged.take(call.id)
       withdraw(ports, inputDigest, session)
     }
-    kernel.unasked.add(extent)
+    ports.unasked.add(extent)
   }
   return kernel.scheduler.run({ caller: call.caller, lane: 'files', touches, signal: call.options.signal }, () =>
     ports.world.exclusive(async () => {
       if (role !== 'person') {
         const now = await kernel.marksNow({ touches, effects: staged.ran.effects, drafts: () => [...begins] })
-        const news = newAmong(now, asks ? marks : [], (path) => !asks && ports.grants.mayChange(session, path))
+        const news = newAmong(now, asks ? marks : [], (mark) => !asks && ports.grants.mayChange(session, mark))
         if (news.length > 0 || (asks && digest((await behind()).states) !== led)) throw surroundingsChanged(news)
       }
       const changes = await staged.changes()

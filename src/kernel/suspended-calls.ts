@@ -86,6 +86,11 @@ export function recoverSuspended({ audit, approvals, suspended }: LeftCalls): vo
   for (const found of suspended.left(request)) {
     const { call, approval, ending } = found
     const told = newestOf(audit, call)
+    if (found.follows) {
+      endFollowing(audit, found, told)
+      suspended.over(call, request)
+      continue
+    }
     if (told?.approval === approval) {
       suspended.release(call, ending, request)
       continue
@@ -101,7 +106,8 @@ export function settleSuspended({ audit, statesOf, approvals, suspended }: LeftC
   for (const found of suspended.unanswerable(request)) {
     const { call, left } = found
     const asked = approvals.head(found.approval)
-    if (!left || newestOf(audit, call)?.event !== 'call.end') {
+    if (found.follows) endFollowing(audit, found, newestOf(audit, call))
+    else if (!left || newestOf(audit, call)?.event !== 'call.end') {
       const states = asked?.state === 'used' ? statesOf(call) : []
       const isUsed = !asked || asked.state === 'used'
       const fault = isUsed ? died('while it was carried out') : asked.state === 'denied' ? declined(asked) : lapsed(asked)
@@ -109,6 +115,11 @@ export function settleSuspended({ audit, statesOf, approvals, suspended }: LeftC
     }
     suspended.over(call, request)
   }
+}
+
+/** It waited for what the same call had asked; that one goes on with the answer. */
+function endFollowing(audit: LeftCalls['audit'], found: SuspendedCall, told: AuditLine | undefined): void {
+  if (told?.event !== 'call.end') writeEnd(audit, found, died('while it waited for the answer to the same call'))
 }
 
 function newestOf(audit: LeftCalls['audit'], call: string): AuditLine | undefined {

@@ -1,5 +1,5 @@
 import type { Change } from '../contracts/change.ts'
-import type { ToolContext, FileChange, Written } from '../contracts/tool.ts'
+import type { Attachment, ToolContext, FileChange, Written } from '../contracts/tool.ts'
 import type { Deadline } from './deadline.ts'
 import { isOnDisk, type Content } from '../contracts/content.ts'
 import type { Form } from '../contracts/snapshot.ts'
@@ -22,9 +22,77 @@ export function openToolContext(
   limit: Deadline,
   commitGuard: CommitGuard = commitNow,
 ): ToolContext {
-  const { kernel, tool, touches, call, callAudit, inputDigest } = context
+  return new BoundContext(context, limit, () => openCommit(context, states, limit, commitGuard))
+}
+
+const nothing: never[] = []
+
+/** Every read makes one: what it takes to change something is made where something is changed. */
+class BoundContext implements ToolContext {
+  readonly id: string
+  readonly session: string
+  readonly client: string
+  readonly caller: ToolContext['caller']
+  readonly tools: readonly string[]
+  readonly answer: string | undefined
+  readonly committed = nothing
+  readonly evidence = nothing
+  readonly #context: CallContext
+  readonly #limit: Deadline
+  readonly #open: () => Commit
+  #commit: Commit | undefined
+
+  constructor(context: CallContext, limit: Deadline, open: () => Commit) {
+    const { kernel, call } = context
+    this.id = call.id
+    this.session = call.caller.session
+    this.client = call.caller.peer ?? call.caller.session
+    this.caller = call.caller
+    this.tools = kernel.offered
+    this.answer = call.options.answer
+    this.#context = context
+    this.#limit = limit
+    this.#open = open
+  }
+
+  get ran(): never {
+    throw new Error(`${this.#context.tool.name} has no program`)
+  }
+
+  get signal(): AbortSignal {
+    return this.#limit.signal()
+  }
+
+  progress(done: number, total?: number, message?: string): void {
+    this.#context.call.options.onProgress?.(done, total, message)
+  }
+
+  attach(attachment: Attachment): void {
+    this.#context.call.options.onAttachment?.(attachment)
+  }
+
+  change(changes: readonly FileChange[]): Promise<Written[]> {
+    this.#commit ??= this.#open()
+    return this.#commit(changes)
+  }
+
+  async changeOnce<Out>(changes: readonly FileChange[], answer: (written: Written[]) => Out): Promise<Out> {
+    const { kernel, tool, call, callAudit, inputDigest } = this.#context
+    const { key } = callAudit
+    this.#commit ??= this.#open()
+    const remember = (written: Written[]): void => {
+      if (key !== null) kernel.ports.idempotency.remember(tool.name, key, inputDigest(), answer(written), call.id)
+    }
+    return answer(await this.#commit(changes, remember))
+  }
+}
+
+/** Changes files, all or none; `together` is done in one transaction with them. */
+type Commit = (changes: readonly FileChange[], together?: (written: Written[]) => void) => Promise<Written[]>
+
+function openCommit(context: CallContext, states: States, limit: Deadline, commitGuard: CommitGuard): Commit {
+  const { kernel, tool, touches, call, callAudit } = context
   const { ports, policy } = kernel
-  const client = call.caller.peer ?? call.caller.session
   let lines = 0
   const declared = new Set(touches.flatMap((touch) => ('path' in touch && touch.access === 'write' ? [touch.path] : [])))
 
@@ -54,10 +122,10 @@ export function openToolContext(
       : isOnDisk(after)
         ? 1
         : ports.diffs.count(before?.toString('utf8') ?? '', Buffer.from(after).toString('utf8'), {
-            client,
+            client: call.caller.peer ?? call.caller.session,
             signal: limit.signal(),
           })
-  const commit = async (changes: readonly FileChange[], together?: (written: Written[]) => void): Promise<Written[]> => {
+  return async (changes, together) => {
     limit.signal().throwIfAborted()
     const planned: Change[] = []
     const pace = openPace()
@@ -85,33 +153,6 @@ export function openToolContext(
       if (pace.due()) await pace.turn()
     }
     return written
-  }
-
-  return {
-    id: call.id,
-    session: call.caller.session,
-    client,
-    caller: call.caller,
-    tools: kernel.offered,
-    answer: call.options.answer,
-    get ran(): never {
-      throw new Error(`${tool.name} has no program`)
-    },
-    committed: [],
-    evidence: [],
-    get signal() {
-      return limit.signal()
-    },
-    progress: (done, total, message) => call.options.onProgress?.(done, total, message),
-    attach: (attachment) => call.options.onAttachment?.(attachment),
-    change: (changes) => commit(changes),
-    async changeOnce(changes, answer) {
-      const { key } = callAudit
-      const remember = (written: Written[]): void => {
-        if (key !== null) ports.idempotency.remember(tool.name, key, inputDigest(), answer(written), call.id)
-      }
-      return answer(await commit(changes, remember))
-    },
   }
 }
 

@@ -140,7 +140,7 @@ export function openRunner(ports: RunPorts): Runner {
         live.mayStop = mayRepeat(step, input)
         try {
           const given = withKey(step, input, `${id}:${place}`)
-          return await ports.gate.call(step.tool, given, caller, { id: call, signal, patience })
+          return await ports.gate.call(step.tool, given, caller, { id: call, signal, onApproval: () => patience })
         } finally {
           live.mayStop = true
           if (live.closing) live.stop.abort(new Closing('closed'))

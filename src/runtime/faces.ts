@@ -3,6 +3,7 @@ import type { Caller } from '../contracts/call.ts'
 import type { AgentCaller, AgentGate } from '../contracts/gate.ts'
 import type { Operator } from '../contracts/operator.ts'
 import type { Profile } from '../contracts/profile.ts'
+import type { NamedRoot } from '../contracts/roots.ts'
 import { anchorsIn, keepAnchor } from '../host/anchors.ts'
 import { bringsOldState } from '../host/state-project.ts'
 import { openPruning } from '../stores/prune.ts'
@@ -21,6 +22,7 @@ export interface Behind {
   machine: Machine
   inForce: InForce
   live: Live
+  roots: () => readonly NamedRoot[]
   call: Operator['call']
   approvals: Operator['approvals']
   grants: Operator['grants']
@@ -76,7 +78,7 @@ export function gateTo({ stores: { audit, sessions, snapshots }, inForce: { now 
           }),
       ),
     lastLine: () => audit.head().seq,
-    snapshotIds: () => snapshots.list(mostIds, '').map(({ id }) => id),
+    snapshotIds: () => snapshots.list(mostIds, '', now().files.reaches).map(({ id }) => id),
   }
 }
 
@@ -88,7 +90,7 @@ function asAgent(caller: Caller): AgentCaller {
 /** What the person holds. */
 export function operatorOf(behind: Behind, close: () => Promise<void>): Operator {
   const { place, stores, machine, inForce, call, approvals, grants, forms, recover } = behind
-  const { state, projectLock, db, audit, contents, snapshots, sessions, credentials } = stores
+  const { state, projectLock, db, audit, contents, snapshots, sessions, credentials, servedPages } = stores
   const { now } = inForce
   const gate = gateTo(behind)
   const gates = new Map<Profile, AgentGate>()
@@ -102,6 +104,9 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
     },
     forms,
     project,
+    get roots() {
+      return behind.roots()
+    },
     version,
     get config() {
       return now().settings.config
@@ -154,8 +159,9 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
       },
       anchorsIn: (file) => anchorsIn(file, project),
     },
-    snapshots: snapshots.list,
+    snapshots: (limit, prefix) => snapshots.list(limit, prefix),
     ...credentials,
+    servedPages,
     close,
   }
 }

@@ -16,13 +16,14 @@ export type Machine = ReturnType<typeof openMachine>
 /** What runs on this machine for the project: threads, pages, servers, and whose turn it is. It goes on when the settings change. */
 export function openMachine({ root, environment }: Place, config: () => Config, web: () => WebSettings, keep: Keep) {
   const installed = { path: environment['PATH'] ?? '', home: environment['HOME'] || homedir(), project: root.path }
+  const servers = openServers()
   return {
     environment,
     regex: keep(openRegexEngine()),
     diffs: keep(openDiffs(() => config().limits.callTimeoutMs)),
     ripgrep: findRipgrep(),
-    web: keep(openWeb({ project: root.path, environment, now: web })),
-    servers: openServers(),
+    web: keep(openWeb({ project: root.path, environment, now: web, served: servers.hosts })),
+    servers,
     programs: openPrograms(installed),
     python: openPython(installed),
     traffic: openTraffic({

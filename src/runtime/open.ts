@@ -1,9 +1,12 @@
+import type { Caller } from '../contracts/call.ts'
 import type { Operator } from '../contracts/operator.ts'
 import type { Profile } from '../contracts/profile.ts'
 import type { RuntimeOptions } from '../contracts/runtime.ts'
 import type { Tool } from '../contracts/tool.ts'
 import { isSecretByContent } from '../host/files.ts'
+import { asWritten } from '../host/paths.ts'
 import { isSecretGranted, withSecretGrants } from '../host/secret-grants.ts'
+import { programOf } from '../host/peer.ts'
 import type { Stages } from '../host/stage/stages.ts'
 import { attended } from '../kernel/attended.ts'
 import { openClientForms } from '../kernel/client-forms.ts'
@@ -21,6 +24,7 @@ import { openMachine } from './machine.ts'
 import { openPlace, type Place } from './place.ts'
 import { underProfile } from './profile.ts'
 import { openReach } from './reach.ts'
+import { openRoots } from './roots.ts'
 import { openRuns } from './runs.ts'
 import { loadSettings, type LoadedSettings } from './settings.ts'
 import { settle } from './settled.ts'
@@ -30,6 +34,9 @@ const probeAfterMs = 500
 const lapseEveryMs = 30_000
 /** The tool that starts programs that keep running, and ends them. */
 const startsServers = 'execute_command'
+
+/** What the person goes by where they named further roots. */
+const ofPerson: Profile = { roots: 'all', paths: 'absolute' }
 
 /** Opens the rooms on a project and wires them. `toolsets` is for whoever composes a runtime with tools of their own. */
 export function openRuntime(options: RuntimeOptions, toolsets: (use: Uses) => Tool[] = allTools): Operator {
@@ -58,7 +65,8 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
   const config = () => settings.config
 
   const stages = (): Stages => inForce.now().reach.stages
-  const stores = openStores(place, config, (approval) => stages().forget(approval), keep)
+  const roots = keep(openRoots(place, options, () => stores.rootNames))
+  const stores = openStores(place, config, roots, (approval) => stages().forget(approval), keep)
   const { audit, sessions } = stores
   const machine = openMachine(
     place,
@@ -70,17 +78,24 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     },
     keep,
   )
-  const recovery = openRecovery({ ...stores, lock: stores.projectLock })
+  const recovery = openRecovery({
+    ...stores,
+    lock: stores.projectLock,
+    pendingIn: () => stores.rootNames.pending().flatMap((name) => roots.folders.get(name) ?? []),
+  })
   const grants = granting({
     grants: stores.grants,
     audit,
     sessions,
+    programOf,
     secrets: {
       letThrough: withSecretGrants,
       isLetThrough: isSecretGranted,
-      normal: (path) => inForce.now().files.normal(path),
-      isSecretByContent: (path) => isSecretByContent(inForce.now().files, path),
+      normal: (path) => personally().now().files.normal(path),
+      asWritten: (path) => asWritten(path, personally().now().reach.rules),
+      isSecretByContent: (path) => isSecretByContent(personally().now().files, path),
     },
+    marksOn: (path) => personally().now().kernel.marksOn(path),
   })
   const runs = openRuns({
     stores,
@@ -92,12 +107,22 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
   const lasting = { stores, machine, grants: grants.kernel, recover: recovery.again, runs, toolsets }
   const openIt = (): InForce =>
     openInForce({
-      openReach: (given) => openReach(place, given, machine),
+      openReach: (given) => openReach(place, given, machine, roots),
       settle: (reach, given) => settle(lasting, reach, given),
     })
   const inForce = openIt()
   /** What callers of other contracts go by: made of the same settings, and changed with them. */
   const profiles = new Map<Profile, InForce>()
+  const under = (profile: Profile): InForce => {
+    const known = profiles.get(profile)
+    if (known) return known
+    const one = openIt()
+    one.change(underProfile(settings, profile))
+    profiles.set(profile, one)
+    return one
+  }
+  /** The person reaches every root they named; what serves agents only those of its profile. */
+  const personally = (): InForce => (roots.named().length > 0 ? under(ofPerson) : inForce)
   keep({
     async close() {
       await machine.servers.close()
@@ -105,7 +130,13 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     },
   })
   const change = (next: LoadedSettings): void => {
-    inForce.change(next)
+    roots.take(next)
+    try {
+      inForce.change(next)
+    } catch (fault) {
+      roots.take(settings)
+      throw fault
+    }
     settings = next
     for (const [profile, one] of profiles) one.change(underProfile(next, profile))
     // A server goes on under the settings it was started with, as long as those of now would let it see what it sees, and let it be ended.
@@ -114,6 +145,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
   }
   const first = settings
   orStandIn(options.standIn, (standIn) => change(standIn ? read(standIn) : first))
+  roots.openPending(settings)
   recovery.atStart(stages())
   const left = { ...stores, statesOf: (call: string) => runToEnd(stores.snapshots.ofCall(call)).map((one) => one.id) }
   recoverSuspended(left)
@@ -148,10 +180,10 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     suspended: stores.suspended,
     stages: { forget: (id) => stages().forget(id), part: (...given) => stages().part(...given) },
   })
-  const callUnder = (one: InForce): Operator['call'] =>
+  const callUnder = (one: (caller: Caller) => InForce): Operator['call'] =>
     attended((name, input, caller, how) => {
       live.lookAgain()
-      return one.during(({ kernel }) => kernel.call(name, input, caller, how))
+      return one(caller).during(({ kernel }) => kernel.call(name, input, caller, how))
     }, sessions)
   const operator: Operator = operatorOf(
     {
@@ -160,17 +192,16 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       machine,
       inForce,
       live,
-      call: callUnder(inForce),
+      roots: roots.named,
+      call: callUnder(({ role }) => (role === 'person' ? personally() : inForce)),
       approvals,
       grants: grants.person,
       forms: openClientForms({ policies: () => config().policies, approvals, audit }),
       recover: recovery.again,
       runs: runs.desk,
       under(profile) {
-        const one = openIt()
-        one.change(underProfile(settings, profile))
-        profiles.set(profile, one)
-        return { inForce: one, call: callUnder(one) }
+        const one = under(profile)
+        return { inForce: one, call: callUnder(() => one) }
       },
     },
     close,

@@ -10,6 +10,7 @@ export function underProfile(settings: LoadedSettings, profile: Profile): Loaded
     ...settings,
     profiled: true,
     absolutePaths: profile.paths === 'absolute',
+    roots: profile.roots ?? [],
     config: {
       ...config,
       readOnly: config.readOnly || profile.readOnly === true,

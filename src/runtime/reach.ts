@@ -1,11 +1,16 @@
+import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Diffs } from '../host/diffs.ts'
-import { openLinkNames, type LinkNames } from '../host/links/link-names.ts'
+import type { LinkNames } from '../host/links/link-names.ts'
+import { openLinksOver } from '../host/links/over-roots.ts'
 import { followingRules, pathRules, withKinOfGit, type PathRules } from '../host/paths.ts'
 import type { Servers } from '../host/stage/servers.ts'
 import { openStages, type Stages } from '../host/stage/stages.ts'
-import type { Root } from '../host/walk.ts'
+import { namesWithin } from '../host/state-place.ts'
+import { withMounts, type Root } from '../host/walk.ts'
+import { rootMark } from '../text/root-path.ts'
 import type { Place } from './place.ts'
+import type { Roots } from './roots.ts'
 import type { LoadedSettings } from './settings.ts'
 
 /** What tools and programs reach of the project. It is made anew only where the settings it was made from are others. */
@@ -24,12 +29,14 @@ export function openReach(
   { root: opened, kept, environment }: Place,
   settings: LoadedSettings,
   { diffs, servers }: { diffs: Diffs; servers: Servers },
+  roots: Roots,
 ): Reach {
-  const made = madeFrom(settings)
-  const { forbidden, within, absolute, crossMounts, stage, limits } = made
-  const root: Root = { ...opened, mounts: crossMounts ? undefined : opened.mounts }
-  const rules = pathRules(forbidden, within, true, absolute ? root.path : undefined)
-  const links = openLinkNames(root, followingRules(forbidden), rules)
+  const made = madeFrom(settings, roots)
+  const { forbidden, within, absolute, crossMounts, stage, limits, further } = made
+  const root = withMounts(opened, ({ mounts }) => (crossMounts ? undefined : mounts), new Map(further))
+  const folders = new Map(further.map(([mark, { path }]) => [mark.slice(rootMark('').length), path]))
+  const rules = pathRules(forbidden, within, true, { further: folders, absolute: absolute ? root.path : undefined })
+  const links = openLinksOver(root, followingRules(forbidden), rules)
   const stages = openStages({ project: root, rules, environment, state: kept.base.path, settings: stage, limits, diffs, servers })
   return {
     root,
@@ -37,7 +44,7 @@ export function openReach(
     rules,
     links,
     stages,
-    fits: (other) => isDeepStrictEqual(madeFrom(other), made),
+    fits: (other) => isDeepStrictEqual(madeFrom(other, roots), made),
     async close() {
       links.close()
       await stages.close()
@@ -45,9 +52,20 @@ export function openReach(
   }
 }
 
-function madeFrom({ config: { policies, limits, stage }, personal, within, absolutePaths: absolute = false }: LoadedSettings) {
+function madeFrom(settings: LoadedSettings, { named, opened }: Roots) {
+  const { config, personal, within, files, absolutePaths: absolute = false, roots: wanted = [] } = settings
+  const { policies, limits, stage } = config
+  const further = named().flatMap(({ name, why }): [string, Root][] => {
+    const root = opened.get(rootMark(name))
+    return root && why === undefined && (wanted === 'all' || wanted.includes(name)) ? [[rootMark(name), root]] : []
+  })
+  // The person's own settings are nobody's to reach, in whichever root they lie.
+  const theirs = further.flatMap(([mark, { path }]) =>
+    namesWithin(dirname(files[0] as string), path).map((one) => `${mark}/${one}`),
+  )
   return {
-    forbidden: withKinOfGit([...personal, ...policies.forbiddenDirs]),
+    further,
+    forbidden: withKinOfGit([...personal, ...theirs, ...policies.forbiddenDirs]),
     within,
     absolute,
     crossMounts: policies.crossMounts,

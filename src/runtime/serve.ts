@@ -9,6 +9,7 @@ import { approvalPages } from '../surfaces/page/approvals.ts'
 import { detour, signInPages } from '../surfaces/page/sign-in.ts'
 import { welcome } from '../surfaces/page/welcome.ts'
 import { openPersonAuth } from '../surfaces/person-auth.ts'
+import { linkTo } from '../surfaces/page/link.ts'
 
 export interface ServeOptions {
   host: string
@@ -18,7 +19,11 @@ export interface ServeOptions {
 }
 
 /** Puts the HTTP surfaces behind the one listener: those for agents get the gate, those for the person get it all. */
-export async function serveHttp(operator: Operator, options: ServeOptions, fixtures?: OpenFixtures): Promise<Listening> {
+export async function serveHttp(
+  operator: Operator,
+  options: ServeOptions,
+  fixtures?: OpenFixtures,
+): Promise<Listening & { signInLink: string }> {
   const mcpContext = openMcpContext(operator.gate, operator.forms, fixtures)
   const personAuth = openPersonAuth(operator.token('person').token, (word, until) => operator.consumeNonce(word, until))
   let url: string | undefined
@@ -51,9 +56,13 @@ export async function serveHttp(operator: Operator, options: ServeOptions, fixtu
     },
   })
   ;({ url, page } = listening)
+  const served = { instance: personAuth.instance, url, ...(page !== undefined && { page }) }
+  const withdraw = operator.servedPages.announce(served)
   return {
     ...listening,
+    signInLink: linkTo(operator, served),
     async close() {
+      withdraw()
       await mcp.close()
       await listening.close()
     },

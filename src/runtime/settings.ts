@@ -26,8 +26,10 @@ export interface LoadedSettings {
   stamp: string
   project: ProjectSettings | undefined
   trust: TrustStore
-  /** Paths may be written absolute, too, below the project. */
+  /** Paths may be written absolute, too, below the project and its further roots. */
   absolutePaths?: boolean
+  /** The further roots that are within reach, by name; none without. */
+  roots?: readonly string[] | 'all'
   /** They are those of a profile, narrower than what the project's own runs are carried out under. */
   profiled?: true
 }

@@ -1,3 +1,4 @@
+import type { AuditLine } from '../contracts/audit.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import type { Tool } from '../contracts/tool.ts'
 import { openFiles, type Files } from '../host/files.ts'
@@ -5,7 +6,9 @@ import { pathStatesBelow } from '../host/path-state.ts'
 import { openSearch, type Search } from '../host/search.ts'
 import { openKernel, type Kernel } from '../kernel/kernel.ts'
 import type { GrantPort, Ports } from '../kernel/ports.ts'
+import type { RootNames } from '../stores/roots.ts'
 import { redact } from '../text/redact/redact.ts'
+import { rootMark } from '../text/root-path.ts'
 import type { Uses } from '../toolsets/index.ts'
 import { usefulIn } from '../toolsets/useful.ts'
 import type { Machine } from './machine.ts'
@@ -56,17 +59,20 @@ export function settle(
     timeoutMs: limits.searchTimeoutMs,
     ripgrep: machine.ripgrep,
   })
-  const isUseful = usefulIn(files, config)
-  const listed = (): Tool[] => kernel.tools.filter(isUseful)
+  const useful = usefulIn(files, config)
+  const listed = (): Tool[] => useful(kernel.tools)
   const tools = toolsets({
     files: { files, diffs, search, regex, regexTimeoutMs: limits.regexTimeoutMs, states: pathStatesBelow(root), kept: snapshots },
     session: {
       facts: factsFrom(settings, root.path),
       confinement: stages.confinement,
-      unlisted: () => kernel.tools.filter((tool) => !isUseful(tool)).map((tool) => tool.name),
+      unlisted: () => {
+        const shown = new Set(listed())
+        return kernel.tools.filter((tool) => !shown.has(tool)).map((tool) => tool.name)
+      },
       note: (note) => sessions.note({ ...note, text: redact(note.text) }),
     },
-    records: { audit },
+    records: { audit: auditWithin(audit, stores.rootNames, files) },
     webgal: { files, diffs, lang: config.lang, extraCommands: config.webgalCommands, preview: machine.web.preview },
     browser: {
       files,
@@ -95,6 +101,7 @@ export function settle(
     idempotency: stores.idempotency,
     world: openWorld(reach, files, stores, recover),
     stages,
+    unasked: stores.unasked,
     evidence: stores.evidence,
     diffs: {
       count: async (before, after, call) => (await diffs.measure(before, after, { lines: 0, characters: 0 }, call)).lines,
@@ -102,6 +109,29 @@ export function settle(
   }
   const kernel = openKernel(tools, config, ports, machine.traffic)
   return { settings, reach, files, search, kernel, listed }
+}
+
+/** The log as its readers may see it: of a root that is not theirs they do not learn that it is there. */
+function auditWithin(audit: Stores['audit'], roots: RootNames, files: Files): Uses['records']['audit'] {
+  const visible = (): ((line: AuditLine) => boolean) => {
+    const hidden = roots.all().filter(({ name }) => !files.reaches(rootMark(name)))
+    // An address may hold two slashes and a host of that name.
+    const marks = hidden.map(({ name }) => new RegExp(`(?<!:)${rootMark(name)}(?![a-z0-9_-])`))
+    return (line) => {
+      if (hidden.length === 0) return true
+      const text = JSON.stringify(line)
+      return (
+        !marks.some((mark) => mark.test(text)) && !hidden.some(({ path }) => text.includes(JSON.stringify(path).slice(1, -1)))
+      )
+    }
+  }
+  return {
+    last: (count) => audit.last(count, visible()),
+    line(seq) {
+      const line = audit.line(seq)
+      return line && visible()(line) ? line : undefined
+    },
+  }
 }
 
 const notUnderProfile: Pick<Runs, 'desk'> = {

@@ -4,6 +4,7 @@ import { openFiles } from '../host/files.ts'
 import { headName, headsFolder } from '../host/heads.ts'
 import { openLock } from '../host/lock.ts'
 import { pathRules } from '../host/paths.ts'
+import { openRootLocks } from '../host/root-locks.ts'
 import type { Root } from '../host/walk.ts'
 import { endSuspended } from '../kernel/suspended-calls.ts'
 import { openApprovals } from '../stores/approvals.ts'
@@ -18,11 +19,16 @@ import { openPins } from '../stores/pins.ts'
 import { tellHalfAnswer } from '../stores/recovery.ts'
 import { openRuns } from '../stores/runs.ts'
 import { schema, schemaVersion } from '../stores/schema.ts'
+import { openRootNames } from '../stores/roots.ts'
+import { openServedPages } from '../stores/served-pages.ts'
 import { openSessions } from '../stores/sessions.ts'
 import { openSnapshots } from '../stores/snapshots.ts'
 import { openSuspended } from '../stores/suspended.ts'
+import { openUnasked } from '../stores/unasked.ts'
+import { rootMark } from '../text/root-path.ts'
 import type { Keep } from './closing.ts'
 import type { Place } from './place.ts'
+import type { Roots } from './roots.ts'
 
 export type Stores = ReturnType<typeof openStores>
 
@@ -30,16 +36,21 @@ export type Stores = ReturnType<typeof openStores>
 export function openStores(
   { root: opened, kept }: Place,
   config: () => Config,
+  roots: Pick<Roots, 'opened' | 'folders'>,
   /** A question that nobody can answer any more takes its stage with it. */
   forgetStage: (approval: string) => void,
   keep: Keep,
 ) {
   const state = kept.folder
   const limits = (): Config['limits'] => config().limits
+  const now = (one: Root): Root => ({ ...one, mounts: config().policies.crossMounts ? undefined : one.mounts })
   const root: Root = {
     ...opened,
     get mounts() {
-      return config().policies.crossMounts ? undefined : opened.mounts
+      return now(opened).mounts
+    },
+    get others() {
+      return new Map([...roots.opened].map(([mark, one]) => [mark, now(one)]))
     },
   }
   const locks = state.sub('locks')
@@ -66,9 +77,13 @@ export function openStores(
   const snapshots = openSnapshots(contents, db, projectLock.holdNow)
   const idempotency = openIdempotency(db, () => limits().idempotencyTtlMs)
   const suspended = openSuspended(db)
+  const named = (name: string, path: string): void =>
+    audit.note({ event: 'root.named', message: `${rootMark(name)} is ${path}`, details: { name, path } })
   return {
     state,
     projectLock,
+    rootLocks: keep(openRootLocks(kept.base, root.path)),
+    rootNames: openRootNames(db, named),
     db,
     audit,
     contents,
@@ -86,11 +101,12 @@ export function openStores(
     suspended,
     sessions: openSessions(db),
     grants: openGrants(db),
+    unasked: openUnasked(db),
     idempotency,
     journal: openJournal({
       root,
       // What it touches has been judged; what a killed process left must be put right whatever the rules are today.
-      files: openFiles(root, pathRules([], [], false), Number.MAX_SAFE_INTEGER),
+      files: openFiles(root, pathRules([], [], false, { further: roots.folders }), Number.MAX_SAFE_INTEGER),
       snapshots,
       db,
       get retention() {
@@ -103,5 +119,6 @@ export function openStores(
     artifacts: openArtifacts(state),
     pins: openPins(db, projectLock),
     credentials: openCredentials(state),
+    servedPages: openServedPages(state),
   }
 }

@@ -3,7 +3,8 @@ import type { Written } from '../contracts/tool.ts'
 import type { Files } from '../host/files.ts'
 import { fingerprint } from '../host/fingerprint.ts'
 import { existsAt, fingerprintsAt, mayExecuteAt } from '../host/path-state.ts'
-import { pathRules, splitPath } from '../host/paths.ts'
+import { asWritten, pathRules, splitPath } from '../host/paths.ts'
+import { rootOf } from '../text/root-path.ts'
 import type { WorldPort } from '../kernel/ports.ts'
 import type { Kept } from '../stores/journal.ts'
 import { others } from '../stores/retention.ts'
@@ -11,13 +12,11 @@ import { runPromptly } from '../text/steps.ts'
 import type { Reach } from './reach.ts'
 import type { Stores } from './stores.ts'
 
-const anywhere = pathRules([], [], false)
-
 /** The project as the kernel sees it: files by the rules in force, changes through the journal. */
 export function openWorld(
   { root, rules, links }: Reach,
   files: Files,
-  { snapshots, projectLock, pins, journal, audit }: Stores,
+  { snapshots, projectLock, rootLocks, pins, journal, audit }: Stores,
   /** Puts right what killed processes left; with the lock held. */
   recover: () => Promise<void>,
 ): WorldPort {
@@ -31,9 +30,18 @@ export function openWorld(
     )
     return written
   }
+  const anywhere = pathRules([], [], false, { ...rules.roots })
+  /** The further roots of these paths, each with its folder. */
+  const rootsOf = (paths: readonly string[]): [string, string][] =>
+    [...new Set(paths.map(rootOf))].flatMap((mark): [string, string][] => {
+      const other = mark === undefined ? undefined : root.others?.get(mark)
+      return mark === undefined || other === undefined ? [] : [[mark, other.path]]
+    })
   let changing: Promise<unknown> | undefined
   return {
     normal: (path) => files.normal(path),
+    asWritten: (path) => asWritten(path, rules),
+    whichRoots: (paths) => rootsOf(paths).map(([mark, folder]) => `${mark} is ${folder}.`),
     read: (path) => files.peek(path),
     judgeLinks: links.judgeSecrets,
     links: links.scan,
@@ -42,15 +50,21 @@ export function openWorld(
     states: (paths) => runPromptly(fingerprintsAt(root, paths, (path) => splitPath(path, rules))),
     newest: () => snapshots.newest(),
     changedSince: (paths, newest) => snapshots.newest() !== newest && paths.some((path) => snapshots.newest(path) > newest),
-    exclusive: (act, signal) =>
+    exclusive: (act, signal, paths = []) =>
       projectLock.hold(async () => {
         await recover()
-        try {
-          return await act()
-        } finally {
-          // A call may give up on its deadline; the lock is held until what it began is done.
-          await changing
-        }
+        return rootLocks.hold(
+          rootsOf(paths).map(([, folder]) => folder),
+          async () => {
+            try {
+              return await act()
+            } finally {
+              // A call may give up on its deadline; the lock is held until what it began is done.
+              await changing
+            }
+          },
+          signal,
+        )
       }, signal),
     // What an agent did and took back again is no longer what the person saw either.
     fingerprint: async (scope, signal) =>

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Content } from '../contracts/content.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import { formOf, sameContent, sameState, type State } from '../contracts/snapshot.ts'
+import { isInRoot, namesOn } from '../text/root-path.ts'
 import type { Steps } from '../text/steps.ts'
 import type { Flush } from '../host/flush.ts'
 import {
@@ -44,9 +45,10 @@ export const temporaryName = (): string => `.handrail-${randomBytes(8).toString(
 
 /** The names on the way to a path. It was judged before it came here; one that climbs, or leads to our own state, is a mistake of ours. */
 export function namesOf(path: string): readonly string[] {
-  const names = path.split('/')
+  const names = namesOn(path)
   const climbs = names.some((name) => name === '' || name === '.' || name === '..')
-  if (climbs || names[0] === '.handrail') throw new Error(`not a judged path: ${path}`)
+  const isRoot = isInRoot(path) && names.length === 1
+  if (climbs || isRoot || names[0] === '.handrail') throw new Error(`not a judged path: ${path}`)
   return names
 }
 
@@ -177,8 +179,8 @@ function* remove(root: Root, step: Step, flush: Flush): Steps<TakeBack> {
 /** A folder that only ever held what goes now; one that holds more stays. */
 function* removeAlong(root: Root, path: string): Steps<TakeBack> {
   yield
-  const went = removeIfEmpty(root, path.split('/'))
-  return went ? () => makeFolder(root, path.split('/'), went.mode) : nothingToTakeBack
+  const went = removeIfEmpty(root, namesOn(path))
+  return went ? () => makeFolder(root, namesOn(path), went.mode) : nothingToTakeBack
 }
 
 function* make(root: Root, step: Step, flush: Flush): Steps<TakeBack> {
@@ -191,7 +193,7 @@ function* make(root: Root, step: Step, flush: Flush): Steps<TakeBack> {
 
 /** Given from the root down. */
 function unmake(root: Root, folders: readonly string[]): void {
-  for (const path of folders.toReversed()) removeIfEmpty(root, path.split('/'))
+  for (const path of folders.toReversed()) removeIfEmpty(root, namesOn(path))
 }
 
 function* place(root: Root, step: Step, flush: Flush): Steps<TakeBack> {

@@ -4,6 +4,7 @@ import { Fault } from '../contracts/faults/fault.ts'
 import { bounds } from '../contracts/kept.ts'
 import type { Database } from '../host/database.ts'
 import { openCards } from './cards.ts'
+import { openDeclined, type Declined } from './declined.ts'
 import { sha256 } from '../host/files.ts'
 import { holderOf } from '../text/giving-way.ts'
 
@@ -38,6 +39,8 @@ export interface Asking {
   noMs: number
   /** What the card itself has no room for, by path. */
   texts?: ReadonlyMap<string, string>
+  /** Files that a no to it keeps. */
+  keeps?: readonly string[]
   /** Called with its id, inside the same transaction. */
   together?: (id: string) => void
 }
@@ -70,6 +73,10 @@ export interface ApprovalStore {
   about(inputDigest: string, session: string): ApprovalHead | undefined
   /** A no to exactly this call that still holds for this client, whichever of its sessions it was told to. */
   refusal(inputDigest: string, asker: Asker): ApprovalHead | undefined
+  /** This question lapses, so that others have room; false where it does not wait any more. */
+  makeWay(id: string): boolean
+  /** A no that keeps this file: a change that would have taken it away was declined, whoever asked for it. */
+  declined(path: string, stands: boolean): Declined | undefined
   list(state?: ApprovalState, page?: Page): ApprovalHead[]
   count(state: ApprovalState): number
   text(id: string, path: string, from: number): TextPart | undefined
@@ -97,6 +104,7 @@ const pathsTold = 3
  */
 export function openApprovals(db: Database, tell: ApprovalListener): ApprovalStore {
   const cards = openCards(db)
+  const declined = openDeclined(db)
   const lapse = (): void => {
     const late = db.all<Row>(`SELECT * FROM approvals WHERE state IN ('pending', 'approved') AND expires_at <= ?`, Date.now())
     for (const row of late)
@@ -137,6 +145,11 @@ export function openApprovals(db: Database, tell: ApprovalListener): ApprovalSto
     return row
   }
 
+  const tellLapsed = (row: Row): void => {
+    if (row.answering !== null) tell.halfAnswered(fromRow(row))
+    tell.lapsed(fromRow(row), 'room for others')
+  }
+
   /** What was answered long ago, or so often that it is beyond the newest few thousand, goes. */
   const prune = (): void => {
     // A no that still counts stays: no number of other questions makes it go.
@@ -153,12 +166,13 @@ export function openApprovals(db: Database, tell: ApprovalListener): ApprovalSto
     for (const { id } of old) {
       db.run('DELETE FROM approvals WHERE id = ?', id)
       cards.remove(id)
+      declined.remove(id)
     }
     cards.prune()
   }
 
   return {
-    ask(asked, { ttlMs, noMs, texts, together }) {
+    ask(asked, { ttlMs, noMs, texts, keeps = [], together }) {
       lapse()
       const now = Date.now()
       const { tool, risk, card, input, surface, client, whole, peer } = asked
@@ -174,8 +188,8 @@ export function openApprovals(db: Database, tell: ApprovalListener): ApprovalSto
         const lapsed = giveWay(asker)
         prune()
         db.run(
-          `INSERT INTO approvals (id, state, input_digest, state_digest, session, surface, client, whole, created_at, expires_at, no_until, call, body)
-           VALUES (?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+          `INSERT INTO approvals (id, state, input_digest, state_digest, session, surface, client, whole, created_at, expires_at, no_until, call, keeps, body)
+           VALUES (?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
           id,
           asked.inputDigest,
           asked.stateDigest,
@@ -187,14 +201,14 @@ export function openApprovals(db: Database, tell: ApprovalListener): ApprovalSto
           now + ttlMs,
           now + noMs,
           asked.call ?? null,
+          keeps.length > 0 ? JSON.stringify(keeps) : null,
           JSON.stringify({ tool, risk, client, asker, card: told }),
         )
         db.run('UPDATE approvals SET shown = ? WHERE id = ?', cards.keep(id, { card, input }, texts), id)
         together?.(id)
         return lapsed
       }, true)
-      if (gone && gone.answering !== null) tell.halfAnswered(fromRow(gone))
-      if (gone) tell.lapsed(fromRow(gone), 'room for others')
+      if (gone) tellLapsed(gone)
       return head(id) as ApprovalHead
     },
     get(id) {
@@ -221,6 +235,14 @@ export function openApprovals(db: Database, tell: ApprovalListener): ApprovalSto
         surface,
         nameOf(client),
       ),
+    makeWay(id) {
+      const row = db.get<Row>('SELECT * FROM approvals WHERE id = ?', id)
+      if (!row || db.run(`UPDATE approvals SET state = 'expired' WHERE id = ? AND state = 'pending'`, id) !== 1) return false
+      cards.remove(id)
+      tellLapsed(row)
+      return true
+    },
+    declined: declined.newest,
     list(wanted, { limit = mostListed, before } = {}) {
       lapse()
       const state = wanted ?? ''
@@ -260,6 +282,8 @@ export function openApprovals(db: Database, tell: ApprovalListener): ApprovalSto
           decision.note ?? null,
           id,
         )
+        const { keeps } = db.get<{ keeps: string | null }>('SELECT keeps FROM approvals WHERE id = ?', id) ?? {}
+        if (!decision.approve && keeps) declined.keep(id, JSON.parse(keeps) as string[])
         return true
       }, true)
     },
@@ -281,6 +305,7 @@ export function openApprovals(db: Database, tell: ApprovalListener): ApprovalSto
         record(fromRow(denied))
         db.run(`UPDATE approvals SET state = 'void' WHERE id = ?`, id)
         cards.remove(id)
+        declined.remove(id)
         return fromRow(denied)
       }, true),
     move(id, from, to) {

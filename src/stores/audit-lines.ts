@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash as hashOf } from 'node:crypto'
 import type { AuditEntry, AuditLine } from '../contracts/audit.ts'
 
 /** What reading lines needs of a log. */
@@ -12,16 +12,23 @@ export interface Readable {
 type Stamped = AuditEntry & { at: string }
 
 export function stamp(entry: AuditEntry): Stamped {
-  return Object.assign(entry, { at: new Date().toISOString() })
+  const stamped = entry as Stamped
+  stamped.at = new Date().toISOString()
+  return stamped
 }
 
 /** The hash covers the exact bytes of the line up to the hash itself, so that any changed byte shows. */
 export function compose(entry: AuditEntry, seq: number, prev: string): { text: string; hash: string } {
-  // Number and event first: who looks for either need not take the line apart.
-  const { event, ...rest } = entry
-  const body = JSON.stringify({ seq, event, ...rest, prev })
-  const hash = createHash('sha256').update(body).digest('hex')
-  return { text: `${body.slice(0, -1)},"hash":"${hash}"}\n`, hash }
+  const given = JSON.stringify(entry)
+  // Number and event first: who looks for either need not take the line apart. Entries are made with their event first.
+  const inOrder = given.startsWith('{"event":') ? given : eventFirst(entry)
+  const body = `{"seq":${seq},${inOrder.slice(1, -1)},"prev":"${prev}"`
+  const hash = hashOf('sha256', `${body}}`)
+  return { text: `${body},"hash":"${hash}"}\n`, hash }
+}
+
+function eventFirst({ event, ...rest }: AuditEntry): string {
+  return JSON.stringify({ event, ...rest })
 }
 
 export function parse(text: string): AuditLine | undefined {

@@ -9,7 +9,7 @@ type Given = Partial<Grant> & { subject: string }
 
 const giver = (store: GrantStore) => (given: Given) =>
   store.give(
-    { kind: 'runs', scope: 'session', session: 'one', by: 'test', expiresAt: Date.now() + 60_000, ...given },
+    [{ kind: 'runs', scope: 'session', session: 'one', reasons: ['runs'], by: 'test', expiresAt: Date.now() + 60_000, ...given }],
     () => undefined,
   )
 
@@ -20,8 +20,8 @@ test('what comes with answers pushes none out that the person gave for good', ()
   give({ subject: 'kept', scope: 'always', session: null, expiresAt: null })
   for (let n = 0; n < bounds.grants + 10; n++) give({ subject: `f${n}` })
   expect(db.get('SELECT count(*) AS n FROM grants')).toEqual({ n: bounds.grants + 1 })
-  expect(store.holds('runs', 'one', 'f0')).toBe(false)
-  expect(store.holds('runs', 'whoever', 'kept')).toBe(true)
+  expect(store.mayChange('one', 'f0', 'runs')).toBe(false)
+  expect(store.mayChange('whoever', 'kept', 'runs')).toBe(true)
   db.close()
 })
 
@@ -43,11 +43,25 @@ test('one for a single use is used up, unless there is another that lasts', () =
 test('grants of an older store count for their session', () => {
   const db = openDatabase(':memory:', schema, schemaVersion)
   db.run(
-    "INSERT INTO grants (id, kind, session, path, given_by, given_at, expires_at) VALUES ('g', 'runs', 'one', 'a', 'me', 1, ?)",
+    "INSERT INTO grants (id, kind, session, path, given_by, given_at, expires_at) VALUES ('g', 'secret', 'one', 'a', 'me', 1, ?)",
     Date.now() + 60_000,
   )
   const store = openGrants(db)
   expect(store.list()).toMatchObject([{ scope: 'session', session: 'one', subject: 'a', by: 'me' }])
-  expect([store.holds('runs', 'one', 'a'), store.holds('runs', 'two', 'a')]).toEqual([true, false])
+  expect([store.use('secret', 'one', 'a'), store.use('secret', 'two', 'a')]).toEqual([true, false])
+  db.close()
+})
+
+test('one counts for the reasons it was given for; more of them add to it', () => {
+  const db = openDatabase(':memory:', schema, schemaVersion)
+  const store = openGrants(db)
+  const give = giver(store)
+  give({ subject: 'a', reasons: ['is made'] })
+  expect([store.mayChange('one', 'a', 'is made'), store.mayChange('one', 'a', 'is started')]).toEqual([true, false])
+  give({ subject: 'a', reasons: ['is started'] })
+  expect([store.mayChange('one', 'a', 'is made'), store.mayChange('one', 'a', 'is started')]).toEqual([true, true])
+  expect(store.list()).toHaveLength(1)
+  for (let n = 0; n < 50; n++) give({ subject: 'a', reasons: [`why ${n}`] })
+  expect(store.list()[0]?.reasons).toHaveLength(20)
   db.close()
 })

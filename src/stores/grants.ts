@@ -4,27 +4,37 @@ import { bounds } from '../contracts/kept.ts'
 import type { Database } from '../host/database.ts'
 
 export interface GrantStore {
-  /** It counts only if it could be recorded. The same given again counts anew from now. */
-  give(given: Pick<Grant, 'kind' | 'scope' | 'session' | 'subject' | 'by' | 'expiresAt'>, record: (grant: Grant) => void): Grant
+  /** All at once; they count only if they could be recorded. The same given again counts anew from now, for the reasons it had besides. */
+  give(given: readonly Given[], record: (grants: readonly Grant[]) => void): Grant[]
   /** Those in force, the newest first. */
   list(): Grant[]
   revoke(id: string, record: (grant: Grant) => void): Grant | undefined
-  /** Whether a session may, by a grant of its own or one for all. */
-  holds(kind: Grant['kind'], session: string, subject: string): boolean
+  /** Whether a session may, by a grant of its own or one for all that was given for this reason. */
+  mayChange(session: string, subject: string, reason: string): boolean
   /** The same where it is made use of now: one that is good for one use is gone. */
   use(kind: Grant['kind'], session: string, subject: string): boolean
 }
+
+type Given = Omit<Grant, 'id' | 'givenAt'>
 
 /** One that never lapses. */
 const never = Number.MAX_SAFE_INTEGER
 /** Whose one for all sessions is. */
 const everybody = ''
 
-type Row = Omit<Grant, 'scope' | 'session' | 'expiresAt'> & { scope: string | null; session: string; expiresAt: number }
+type Row = Omit<Grant, 'scope' | 'session' | 'expiresAt' | 'reasons'> & {
+  scope: string | null
+  session: string
+  expiresAt: number
+  reasons: string
+}
 
 // Stores made before scopes: all that was given then was for a session.
-const fields = `id, kind, COALESCE(scope, 'session') AS scope, session, path AS subject, given_by AS "by", given_at AS givenAt, expires_at AS expiresAt`
+const fields = `id, kind, COALESCE(scope, 'session') AS scope, session, path AS subject, given_by AS "by", given_at AS givenAt, expires_at AS expiresAt, COALESCE(reasons, '[]') AS reasons`
 const ofKind = 'kind = ? AND path = ? AND session IN (?, ?) AND expires_at > ?'
+
+/** Of one file; it has one or two. */
+const mostReasons = 20
 
 /** So long it is taken that there are still none, where there were none at all. What is there is looked up each time. */
 const noneMs = 5
@@ -33,36 +43,46 @@ const noneMs = 5
 export function openGrants(db: Database): GrantStore {
   let noneUntil = 0
   db.run('DELETE FROM grants WHERE expires_at <= ?', Date.now())
-  const holds: GrantStore['holds'] = (kind, session, subject) =>
-    db.get(`SELECT 1 FROM grants WHERE ${ofKind}`, kind, subject, session, everybody, Date.now()) !== undefined
+  const inForce = (kind: Grant['kind'], session: string, subject: string): Row[] =>
+    db.all<Row>(`SELECT ${fields} FROM grants WHERE ${ofKind}`, kind, subject, session, everybody, Date.now())
+  const put = ({ id, kind, scope, subject, by, reasons, givenAt, ...grant }: Grant): void => {
+    const session = grant.session ?? everybody
+    db.run('DELETE FROM grants WHERE kind = ? AND session = ? AND path = ?', kind, session, subject)
+    db.run(
+      'INSERT INTO grants (id, kind, scope, session, path, given_by, given_at, expires_at, reasons) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      id,
+      kind,
+      scope,
+      session,
+      subject,
+      by,
+      givenAt,
+      grant.expiresAt ?? never,
+      JSON.stringify(reasons),
+    )
+  }
   return {
     give(given, record) {
       const now = Date.now()
-      const grant: Grant = { id: `grant_${randomBytes(8).toString('hex')}`, ...given, givenAt: now }
-      const { id, kind, scope, subject, by } = grant
-      const session = grant.session ?? everybody
       noneUntil = 0
-      db.transaction(() => {
-        record(grant)
+      return db.transaction(() => {
         db.run('DELETE FROM grants WHERE expires_at <= ?', now)
-        db.run('DELETE FROM grants WHERE kind = ? AND session = ? AND path = ?', kind, session, subject)
-        db.run(
-          'INSERT INTO grants (id, kind, scope, session, path, given_by, given_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
-          id,
-          kind,
-          scope,
-          session,
-          subject,
-          by,
-          now,
-          grant.expiresAt ?? never,
-        )
+        const grants = given.map((one): Grant => {
+          const before = inForce(one.kind, one.session ?? everybody, one.subject).filter(
+            (row) => row.session === (one.session ?? everybody),
+          )
+          const reasons = [...new Set([...one.reasons, ...before.flatMap(reasonsOf)])].slice(0, mostReasons)
+          return { id: `grant_${randomBytes(8).toString('hex')}`, ...one, reasons, givenAt: now }
+        })
+        record(grants)
+        for (const grant of grants) put(grant)
         // Those for good are the person's own work: none that came with an answer pushes one out.
-        const alike = scope === 'always' ? '=' : '<>'
-        const beyond = `SELECT rowid FROM grants WHERE COALESCE(scope, 'session') ${alike} 'always' ORDER BY given_at DESC, rowid DESC LIMIT -1 OFFSET ${bounds.grants}`
-        db.run(`DELETE FROM grants WHERE rowid IN (${beyond})`)
+        for (const alike of ['=', '<>']) {
+          const beyond = `SELECT rowid FROM grants WHERE COALESCE(scope, 'session') ${alike} 'always' ORDER BY given_at DESC, rowid DESC LIMIT -1 OFFSET ${bounds.grants}`
+          db.run(`DELETE FROM grants WHERE rowid IN (${beyond})`)
+        }
+        return grants
       }, true)
-      return grant
     },
     list: () =>
       db
@@ -78,7 +98,7 @@ export function openGrants(db: Database): GrantStore {
       if (revoked) record(revoked)
       return revoked
     },
-    holds,
+    mayChange: (session, subject, reason) => inForce('runs', session, subject).some((row) => reasonsOf(row).includes(reason)),
     use(kind, session, subject) {
       // Every read asks: where nobody was granted anything, it asks the store a few hundred times a second and not thousands of times.
       if (performance.now() < noneUntil) return false
@@ -86,9 +106,9 @@ export function openGrants(db: Database): GrantStore {
         noneUntil = performance.now() + noneMs
         return false
       }
-      if (!holds(kind, session, subject)) return false
+      if (inForce(kind, session, subject).length === 0) return false
       return db.transaction(() => {
-        const rows = db.all<Row>(`SELECT ${fields} FROM grants WHERE ${ofKind}`, kind, subject, session, everybody, Date.now())
+        const rows = inForce(kind, session, subject)
         const once = rows.find(({ scope }) => scope === 'once')
         if (once && rows.length === 1) db.run('DELETE FROM grants WHERE id = ?', once.id)
         return rows.length > 0
@@ -97,9 +117,14 @@ export function openGrants(db: Database): GrantStore {
   }
 }
 
-function asGrant({ scope, session, expiresAt, ...row }: Row): Grant {
+/** Those of a store from before them count for none. */
+const reasonsOf = ({ reasons }: Row): string[] => JSON.parse(reasons) as string[]
+
+function asGrant(row: Row): Grant {
+  const { scope, session, expiresAt } = row
   return {
     ...row,
+    reasons: reasonsOf(row),
     scope: (scope ?? 'session') as Grant['scope'],
     session: session === everybody ? null : session,
     expiresAt: expiresAt === never ? null : expiresAt,

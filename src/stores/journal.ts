@@ -2,6 +2,7 @@ import type { Change, Changed } from '../contracts/change.ts'
 import { isOnDisk, type Content } from '../contracts/content.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import { sameState, type Snapshot } from '../contracts/snapshot.ts'
+import { isInRoot } from '../text/root-path.ts'
 import { runToEnd, runInSlices, type Steps } from '../text/steps.ts'
 import type { Written } from '../contracts/tool.ts'
 import type { Database } from '../host/database.ts'
@@ -183,10 +184,10 @@ export function openJournal(parts: {
     return taken
   }
 
-  const flushing = function* (count: number): Steps<Flush> {
-    // Where other file systems may be entered, one flush would not reach them all.
-    if (!root.mounts) return eachByItself
-    return yield* flushFor(count, root.method === 'descriptors' ? `/proc/self/fd/${root.fd}` : root.path)
+  const flushing = function* (paths: readonly string[]): Steps<Flush> {
+    // Where other file systems may be entered, or other roots are, one flush would not reach them all.
+    if (!root.mounts || paths.some(isInRoot)) return eachByItself
+    return yield* flushFor(paths.length, root.method === 'descriptors' ? `/proc/self/fd/${root.fd}` : root.path)
   }
 
   const pruned = function* (taken: readonly Taken[]): Steps<Beyond> {
@@ -231,7 +232,7 @@ export function openJournal(parts: {
     )
     try {
       const steps = prepared.map(({ step }) => step)
-      yield* applyChanges(root, steps, yield* flushing(changes.length))
+      yield* applyChanges(root, steps, yield* flushing([...own]))
     } catch (fault) {
       yield* rows.forget(
         origin.call,

@@ -2,6 +2,7 @@ import { Fault } from '../contracts/faults/fault.ts'
 import type { Database } from '../host/database.ts'
 import type { Lock } from '../host/lock.ts'
 import { isRunning, ownName } from '../host/running.ts'
+import { isInRoot } from '../text/root-path.ts'
 
 /** A program that a person agreed to before it ran, and the part of the project it sees. */
 interface Pin {
@@ -31,7 +32,8 @@ export function openPins(db: Database, lock: Pick<Lock, 'hold'>): Pins {
   const own = ownName()
   const release = (call: string): void => void db.run('DELETE FROM pins WHERE call = ?', call)
   const covers = (pin: Row, paths: readonly string[]): boolean =>
-    paths.some((path) => pin.scope === '' || path === pin.scope || path.startsWith(`${pin.scope}/`))
+    // Programs see nothing of further roots.
+    paths.some((path) => (pin.scope === '' && !isInRoot(path)) || path === pin.scope || path.startsWith(`${pin.scope}/`))
   return {
     async put({ call, tool, scope }, forMs, signal) {
       const until = Date.now() + forMs

@@ -152,8 +152,8 @@ export function openPruning({ state, contents, db, audit, snapshots, exclusive }
       }
       gone.push({ what, count: all, bytes: 0 })
     }
-    // Cards go with their questions.
-    for (const table of ['cards', 'card_texts'])
+    // Cards, and what a no keeps, go with their questions.
+    for (const table of ['cards', 'card_texts', 'declined'])
       for (let one = few; one === few;) {
         const orphans = `SELECT rowid FROM ${table} WHERE approval NOT IN (SELECT id FROM approvals) LIMIT ${few}`
         one = db.run(`DELETE FROM ${table} WHERE rowid IN (${orphans})`)

@@ -1,4 +1,5 @@
 import { formOf, sameContent, sameState } from '../contracts/snapshot.ts'
+import { namesOn, rootOf } from '../text/root-path.ts'
 import type { Steps } from '../text/steps.ts'
 import type { Flush } from '../host/flush.ts'
 import { removeIfEmpty, sweepTemporary } from '../host/place.ts'
@@ -24,13 +25,19 @@ export function* recover(parts: {
   root: Root
   snapshots: SnapshotStore
   rows: Rows
-  flushing: (count: number) => Steps<Flush>
+  flushing: (paths: readonly string[]) => Steps<Flush>
   onDropped: (call: string) => void
 }): Steps<Recovered[]> {
   const { root, snapshots, flushing } = parts
   const found: Recovered[] = []
-  for (const rows of groupByCall(snapshots.pending())) found.push(yield* putRight(rows))
+  for (const rows of groupByCall(snapshots.pending())) if (rows.every(isWithinReach)) found.push(yield* putRight(rows))
   return found
+
+  /** Where a root is not there, nobody can tell what became of a change in it: it waits until the root is back. */
+  function isWithinReach({ path }: Row): boolean {
+    const of = rootOf(path)
+    return of === undefined || root.others?.has(of) === true
+  }
 
   function* putRight(rows: readonly Row[]): Steps<Recovered> {
     const call = rows[0]?.call ?? null
@@ -48,7 +55,7 @@ export function* recover(parts: {
     const forward = phase === 'keep' || (phase === undefined && (yield* some(steps, hasBegun)))
     if (!forward) yield* takeBack(rows, steps)
     // What was being settled had landed, all of it: what differs by now is somebody's later change.
-    else if (phase === undefined) yield* applyWhatCanBe(root, yield* filtered(steps, isOurs), yield* flushing(steps.length))
+    else if (phase === undefined) yield* applyWhatCanBe(root, yield* filtered(steps, isOurs), yield* flushing(pathsOf(steps)))
     // Looked at again: what could not be carried on was passed over.
     const astray = new Set(phase === undefined ? yield* filtered(steps, forward ? isAstray : isNeither) : [])
     const entries = rows.map(({ id, path }, index) => ({ id, path, step: steps[index] as Step }))
@@ -77,9 +84,9 @@ export function* recover(parts: {
 
   function* takeBack(rows: readonly Row[], steps: readonly Step[]): Steps<void> {
     const opened = yield* filtered(steps, isHalfOpen)
-    yield* applyWhatCanBe(root, opened.map(backwards), yield* flushing(steps.length))
+    yield* applyWhatCanBe(root, opened.map(backwards), yield* flushing(pathsOf(steps)))
     for (const { id } of rows) {
-      for (const path of snapshots.madeFolders(id).toReversed()) removeIfEmpty(root, path.split('/'))
+      for (const path of snapshots.madeFolders(id).toReversed()) removeIfEmpty(root, namesOn(path))
       yield
     }
   }
@@ -167,6 +174,8 @@ function* some(steps: readonly Step[], fits: (step: Step) => Steps<boolean>): St
   }
   return false
 }
+
+const pathsOf = (steps: readonly Step[]): string[] => steps.map(({ names }) => names.join('/'))
 
 /** A folder that keeps the bits it had. */
 const backwards = (step: Step): Step => ({ ...step, after: step.before })

@@ -1,5 +1,7 @@
 import type { ApprovalHead } from '../contracts/approval.ts'
 import type { Lock } from '../host/lock.ts'
+import type { RootLocks } from '../host/root-locks.ts'
+import type { QuestionEnd } from '../host/stage/records.ts'
 import type { Stages } from '../host/stage/stages.ts'
 import { runToEnd } from '../text/steps.ts'
 import { scrub } from '../text/redact/scrub.ts'
@@ -8,6 +10,7 @@ import type { AuditStore } from './audit.ts'
 import type { openJournal } from './journal.ts'
 import type { Recovered } from './recover.ts'
 import type { SnapshotStore } from './snapshots.ts'
+import type { SuspendedStore } from './suspended.ts'
 
 /** Paths that one line of the log names. */
 const mostTold = 200
@@ -17,7 +20,11 @@ export interface RecoveryParts {
   snapshots: SnapshotStore
   journal: ReturnType<typeof openJournal>
   approvals: Pick<ApprovalStore, 'head' | 'halfAnswered'>
+  suspended: Pick<SuspendedStore, 'isHeld'>
   lock: Lock
+  rootLocks: Pick<RootLocks, 'hold' | 'holdNow'>
+  /** The folders of further roots that killed processes left a change in. */
+  pendingIn: () => string[]
 }
 
 /** Puts right what killed processes left, and writes down what became of it. */
@@ -28,7 +35,8 @@ export interface Recovery {
   again(): Promise<void>
 }
 
-export function openRecovery({ audit, snapshots, journal, approvals, lock }: RecoveryParts): Recovery {
+export function openRecovery(parts: RecoveryParts): Recovery {
+  const { audit, snapshots, journal, approvals, suspended, lock, rootLocks, pendingIn } = parts
   const tell = (recovered: readonly Recovered[]): void => {
     for (const { call, landed, changes, leftAsFound } of recovered)
       audit.write(
@@ -45,10 +53,15 @@ export function openRecovery({ audit, snapshots, journal, approvals, lock }: Rec
   }
   return {
     atStart(stages) {
-      if (snapshots.hasPending()) lock.holdNow(() => tell(journal.recoverNow()))
+      if (snapshots.hasPending()) lock.holdNow(() => rootLocks.holdNow(pendingIn(), () => tell(journal.recoverNow())))
       approvals.halfAnswered()
-      const questionStands = (id: string): boolean => ['pending', 'approved'].includes(approvals.head(id)?.state ?? '')
-      stages.sweep(questionStands, ({ call, session, tool, confined }, made) => {
+      const endOf = (id: string): QuestionEnd => {
+        const state = approvals.head(id)?.state ?? ''
+        // Between using a yes and taking the stage it was for there is a moment in which another process may start.
+        if (['pending', 'approved'].includes(state) || (state === 'used' && suspended.isHeld(id))) return 'stands'
+        return state === 'used' ? 'used' : 'gone'
+      }
+      stages.sweep(endOf, ({ call, session, tool, confined }, made) => {
         // Killed between its commit, or the record of what it did, and the end of the call: that counts, and is kept already.
         const known = runToEnd(snapshots.ofCall(call))
         const states =
@@ -66,7 +79,7 @@ export function openRecovery({ audit, snapshots, journal, approvals, lock }: Rec
       })
     },
     async again() {
-      if (snapshots.hasPending()) tell(await journal.recover())
+      if (snapshots.hasPending()) await rootLocks.hold(pendingIn(), async () => tell(await journal.recover()))
     },
   }
 }

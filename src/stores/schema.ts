@@ -1,5 +1,5 @@
 /** Counts the changes of the schema below; each one is additive: new tables, new indexes, new columns that may be null. */
-export const schemaVersion = 8
+export const schemaVersion = 10
 
 /** The whole store in one place. */
 export const schema = `
@@ -39,6 +39,12 @@ CREATE TABLE IF NOT EXISTS commits (
   phase TEXT NOT NULL
 ) STRICT;
 
+-- Which folder a root's name stands for in what is kept.
+CREATE TABLE IF NOT EXISTS roots (
+  name TEXT PRIMARY KEY,
+  path TEXT NOT NULL
+) STRICT;
+
 CREATE TABLE IF NOT EXISTS approvals (
   id TEXT PRIMARY KEY,
   state TEXT NOT NULL,
@@ -57,10 +63,19 @@ CREATE TABLE IF NOT EXISTS approvals (
   no_until INTEGER,
   answering INTEGER,
   shown INTEGER,
-  call TEXT
+  call TEXT,
+  keeps TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS approvals_by_input ON approvals (input_digest, created_at);
 CREATE INDEX IF NOT EXISTS approvals_by_state ON approvals (state, created_at);
+
+-- Files that a change would have taken away which a person declined: whoever changes them asks. A path that ends in '/' is a whole folder.
+CREATE TABLE IF NOT EXISTS declined (
+  path TEXT NOT NULL,
+  approval TEXT NOT NULL,
+  PRIMARY KEY (path, approval)
+) STRICT;
+CREATE INDEX IF NOT EXISTS declined_by_approval ON declined (approval);
 
 -- Calls that wait for a person, or go on after the answer: from before the question until the end is in the log.
 CREATE TABLE IF NOT EXISTS suspended (
@@ -69,7 +84,8 @@ CREATE TABLE IF NOT EXISTS suspended (
   input_digest TEXT NOT NULL,
   session TEXT NOT NULL,
   holder TEXT NOT NULL,
-  ending TEXT NOT NULL
+  ending TEXT NOT NULL,
+  follows INTEGER
 ) STRICT;
 CREATE INDEX IF NOT EXISTS suspended_by_input ON suspended (input_digest, session);
 CREATE INDEX IF NOT EXISTS suspended_by_approval ON suspended (approval);
@@ -122,7 +138,8 @@ CREATE TABLE IF NOT EXISTS sessions (
   surface TEXT NOT NULL,
   client TEXT NOT NULL,
   started_at INTEGER NOT NULL,
-  last_at INTEGER NOT NULL
+  last_at INTEGER NOT NULL,
+  peer TEXT
 ) STRICT;
 
 -- Who was refused a path, so that a person who lets one session through is shown the right one first.
@@ -149,9 +166,18 @@ CREATE TABLE IF NOT EXISTS grants (
   given_by TEXT NOT NULL,
   given_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL,
-  scope TEXT
+  scope TEXT,
+  reasons TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS grants_by_session ON grants (session, kind, path);
+
+-- What programs did that nobody was asked about, by half hours since 1970.
+CREATE TABLE IF NOT EXISTS unasked (
+  period INTEGER PRIMARY KEY,
+  removals INTEGER NOT NULL,
+  files INTEGER NOT NULL,
+  bytes INTEGER NOT NULL
+) STRICT;
 
 CREATE TABLE IF NOT EXISTS repairs (
   session TEXT NOT NULL,

@@ -11,7 +11,7 @@ export interface SessionStore extends SessionWork {
   /** Those that called, or came, since a time; the last first. */
   since(time: number, most: number): Session[]
   /** A session is at work. Written down every few seconds at most. */
-  called(id: string): void
+  called(id: string, peer?: string): void
   refused(id: string, path: string): void
   /** Who was refused a path, the last first. */
   refusedAt(path: string, most: number): Session[]
@@ -35,7 +35,7 @@ const between = 500
 const calledEveryMs = 5_000
 const mostRemembered = 1_000
 
-const fields = 'id, surface, client, started_at AS startedAt, last_at AS lastAt'
+const fields = 'id, surface, client, started_at AS startedAt, last_at AS lastAt, peer'
 
 /** What belongs to one caller's visit. */
 export function openSessions(db: Database): SessionStore {
@@ -67,12 +67,12 @@ export function openSessions(db: Database): SessionStore {
     get: (id) => db.get<Session>(`SELECT ${fields} FROM sessions WHERE id = ?`, id),
     since: (time, most) =>
       db.all<Session>(`SELECT ${fields} FROM sessions WHERE last_at > ? ORDER BY last_at DESC LIMIT ?`, time, most),
-    called(id) {
+    called(id, peer) {
       const now = Date.now()
       if (now - (noted.get(id) ?? 0) < calledEveryMs) return
       if (noted.size >= mostRemembered) noted.clear()
       noted.set(id, now)
-      db.run('UPDATE sessions SET last_at = ? WHERE id = ?', now, id)
+      db.run('UPDATE sessions SET last_at = ?, peer = coalesce(?, peer) WHERE id = ?', now, peer ?? null, id)
     },
     refused(id, path) {
       bound('refusals')

@@ -30,7 +30,7 @@ export interface Intake {
 
 export interface SnapshotStore {
   /** States of files only: what an agent can open. */
-  list(limit: number, prefix: string): Snapshot[]
+  list(limit: number, prefix: string, among?: (path: string) => boolean): Snapshot[]
   get(id: string): Snapshot | undefined
   latest(path: string): Snapshot | undefined
   /** The content, checked against its hash. */
@@ -93,11 +93,11 @@ export function openSnapshots(
   }
 
   const store: SnapshotStore = {
-    list(limit, prefix) {
+    list(limit, prefix, among = () => true) {
       const found: Snapshot[] = []
       for (const snapshot of newestFirst(db, prefix)) {
         if (found.length >= limit) break
-        if (formOf(snapshot) === 'file' && healthy(snapshot)) found.push(snapshot)
+        if (formOf(snapshot) === 'file' && among(snapshot.path) && healthy(snapshot)) found.push(snapshot)
       }
       return found
     },

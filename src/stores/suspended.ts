@@ -8,6 +8,7 @@ interface Row {
   approval: string
   holder: string
   ending: string
+  follows: number | null
 }
 
 /** Calls that wait for a person: each is in the hands of one request at most, and whoever has it writes its end. */
@@ -18,6 +19,8 @@ export interface SuspendedStore {
   take(inputDigest: string, session: string, request: string): SuspendedCall | undefined
   /** The same by the question it waits for; `held` where another request has it. */
   takeBy(approval: string, request: string): SuspendedCall | 'held' | undefined
+  /** Whether a request of a running process has the call in hand that waits for this question. */
+  isHeld(approval: string): boolean
   /** Nobody has it in hand any more: whoever comes next may take it. */
   release(call: string, ending: readonly AuditEntry[], request: string): void
   /** Its end is in the log. */
@@ -38,29 +41,34 @@ export function openSuspended(db: Database): SuspendedStore {
     return taken === 1 ? fromRow(row) : undefined
   }
   return {
-    put({ call, approval, ending, inputDigest, session }, request) {
+    put({ call, approval, ending, follows, inputDigest, session }, request) {
       db.run(
-        'INSERT OR REPLACE INTO suspended (call, approval, input_digest, session, holder, ending) VALUES (?, ?, ?, ?, ?, ?)',
+        'INSERT OR REPLACE INTO suspended (call, approval, input_digest, session, holder, ending, follows) VALUES (?, ?, ?, ?, ?, ?, ?)',
         call,
         approval,
         inputDigest,
         session,
         nameOf(request),
         JSON.stringify(ending),
+        follows ? 1 : null,
       )
     },
     take: (inputDigest, session, request) =>
       claim(
         db.get<Row>(
-          'SELECT * FROM suspended WHERE input_digest = ? AND session = ? ORDER BY rowid DESC LIMIT 1',
+          'SELECT * FROM suspended WHERE input_digest = ? AND session = ? AND follows IS NULL ORDER BY rowid DESC LIMIT 1',
           inputDigest,
           session,
         ),
         request,
       ),
     takeBy(approval, request) {
-      const row = db.get<Row>('SELECT * FROM suspended WHERE approval = ?', approval)
+      const row = db.get<Row>('SELECT * FROM suspended WHERE approval = ? AND follows IS NULL', approval)
       return row && (claim(row, request) ?? 'held')
+    },
+    isHeld(approval) {
+      const row = db.get<Row>('SELECT * FROM suspended WHERE approval = ?', approval)
+      return row !== undefined && !isFree(row)
     },
     release: (call, ending, request) =>
       void db.run(
@@ -93,6 +101,6 @@ export function openSuspended(db: Database): SuspendedStore {
   }
 }
 
-function fromRow({ call, approval, ending }: Row): SuspendedCall {
-  return { call, approval, ending: JSON.parse(ending) as AuditEntry[] }
+function fromRow({ call, approval, ending, follows }: Row): SuspendedCall {
+  return { call, approval, ending: JSON.parse(ending) as AuditEntry[], ...(follows !== null && { follows: true }) }
 }

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { isIP, type AddressInfo, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { openBodies } from './bodies.ts'
 import { checkHost, holdTwin, isOrigin, startFault } from './address.ts'
 import { logFault } from './log-fault.ts'
 import { openRateLimiter } from '../text/rate-limiter.ts'
@@ -49,9 +50,6 @@ export interface ListenOptions {
   heartbeatMs?: number
 }
 
-export const longestBody = 32 << 20
-/** All bodies that are being read, together. */
-const mostBodyBytes = 128 << 20
 /**
  * How long nothing at all may move on a connection while an answer waits on it; Node looks twice, so it takes up to double.
  * The system takes more of an answer only once a third of what it holds (megabytes) is read: a slow reader moves in leaps.
@@ -75,7 +73,6 @@ export function listen(options: ListenOptions): Promise<Listening> {
   const lines = openPipeliningLimiter()
   const unread = openUnread((busy) => connections.sweep(busy))
   const origins = options.allowOrigins.filter(isOrigin)
-  let bodyBytes = 0
   let names: string[] = []
   let pageHost: string | undefined
 
@@ -109,28 +106,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
     return cameByItself(request, route, upgrade) ? route : options.page.detour
   }
 
-  const readBody = async (request: IncomingMessage): Promise<Buffer> => {
-    if (request.headers['content-encoding'] !== undefined) throw new Refusal(415, 'Send the body as it is, not compressed.')
-    if (Number(request.headers['content-length'] ?? 0) > longestBody) throw tooLarge()
-    // One buffer that grows: a million pieces of one byte must not become a million objects.
-    let buffer = Buffer.allocUnsafe(4_096)
-    let size = 0
-    try {
-      for await (const piece of request as AsyncIterable<Buffer>) {
-        bodyBytes += piece.length
-        size += piece.length
-        if (size > longestBody) throw tooLarge()
-        if (bodyBytes > mostBodyBytes) throw new Refusal(503, 'Too much is being sent at once; try again.')
-        if (size > buffer.length) buffer = Buffer.concat([buffer], Math.max(size, 2 * buffer.length))
-        piece.copy(buffer, size - piece.length)
-      }
-      return buffer.subarray(0, size)
-    } catch (fault) {
-      throw fault instanceof Refusal ? fault : new Refusal(400, 'The body broke off.')
-    } finally {
-      bodyBytes -= size
-    }
-  }
+  const readBody = openBodies(options.peers)
 
   const take = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     response.setHeader('X-Content-Type-Options', 'nosniff')
@@ -153,7 +129,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
       const named = judgeNames(request)
       if (!requests.take() && !(await connections.spare(socket))) throw tooMany()
       const route = authorize(request, whole, named)
-      await route.handle({ request, response, path, query: new URLSearchParams(query), body: () => readBody(request) })
+      await route.handle({ request, response, path, query: new URLSearchParams(query), body: async () => readBody(request) })
     } catch (thrown) {
       turnAway(request, response, thrown)
     }
@@ -180,11 +156,11 @@ export function listen(options: ListenOptions): Promise<Listening> {
       for (const response of unread.on(socket)) if (!response.socket) response.destroy().emit('close')
     })
   })
-  server.on('clientError', (_, socket) => {
+  server.on('clientError', ({ code }: NodeJS.ErrnoException, socket) => {
     const answering = unread.on(socket).some((response) => response.socket === socket && response.headersSent)
     // Not into the middle of an answer that is under way.
     if (answering) socket.destroy()
-    else closeRaw(socket, '400 Bad Request')
+    else closeRaw(socket, code === 'ERR_HTTP_REQUEST_TIMEOUT' ? '408 Request Timeout' : '400 Bad Request')
   })
   const webSockets = openWebSockets({
     ...(options.heartbeatMs !== undefined && { heartbeatMs: options.heartbeatMs }),
@@ -247,12 +223,23 @@ export function answer(response: ServerResponse, status: number, body: unknown):
   response.end(`${JSON.stringify(body)}\n`)
 }
 
-/** The rest of a body that came too far is not read: the answer goes out, then the connection ends. */
+/** How long a connection stays after an answer to somebody who still sends. */
+const lingerMs = 1_000
+
+/**
+ * The rest of a body that came too far is not read: the answer goes out, then the connection ends. Not at once, as Node would end it: with
+ * bytes unread the system breaks it off, and whoever still sends finds that before the answer.
+ */
 export function leaveUnread(request: IncomingMessage, response: ServerResponse): void {
   if (request.complete) return
   response.setHeader('Connection', 'close')
   request.pause()
-  response.once('finish', () => setTimeout(() => request.destroy(), 250).unref())
+  const { socket } = response
+  if (!socket) return
+  socket.destroySoon = () => {
+    socket.end()
+    setTimeout(() => socket.destroy(), lingerMs).unref()
+  }
 }
 
 const tooMany = (): Refusal => new Refusal(429, 'Too many requests; wait a second.')
@@ -275,10 +262,6 @@ function hasToken(request: IncomingMessage, secret: Buffer): boolean {
 
 function hash(text: string): Buffer {
   return createHash('sha256').update(text).digest()
-}
-
-function tooLarge(): Refusal {
-  return new Refusal(413, `A body may have ${longestBody} bytes.`)
 }
 
 function closeRaw(socket: Duplex, status: string): void {

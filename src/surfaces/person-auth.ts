@@ -8,9 +8,14 @@ const sessionMs = 12 * 3_600_000
 /** Sign-ins that are kept at once; the oldest make room. Only the person's own keys make any. */
 const most = 50
 
-/** A key for one sign-in, made by whoever can read the person's secret. */
-export function signInKey(secret: string): string {
-  return seal(secret, Date.now() + linkMs, randomBytes(12).toString('base64url'))
+/** A key for one sign-in at one server, made by whoever can read the person's secret. */
+export function signInKey(secret: string, instance: string): string {
+  return seal(secret, instance, Date.now() + linkMs, randomBytes(12).toString('base64url'))
+}
+
+/** What only a server of this project can answer to a question nobody asked before; nobody else's port passes for it. */
+export function proofOf(secret: string, instance: string, challenge: string): string {
+  return createHmac('sha256', secret).update(`proof ${instance} ${challenge}`).digest('base64url')
 }
 
 /**
@@ -18,11 +23,17 @@ export function signInKey(secret: string): string {
  * takes over its port when it has ended is shown that cookie by every tab left open, and can do nothing with it.
  */
 export interface PersonAuth {
-  /** The page's own host name, without the port. It differs from project to project and cannot be guessed. */
+  /** Which server this is; see `ServedPage`. */
+  readonly instance: string
+  /**
+   * The page's own host name, without the port. It cannot be guessed and is new in each process: whoever had the port before may have left
+   * a service worker at every name it knew.
+   */
   readonly name: string
   /** Where the person's pages are, below every host; told to nobody who is not signed in. */
   readonly room: string
-  /** Whether the key was made here and has not lapsed; it may have been used. */
+  proof(challenge: string): string
+  /** Whether the key was made for this server and has not lapsed; it may have been used. */
   isKey(key: string): boolean
   /** Uses the key up. What it gives lets a browser in once, at whichever host it can reach. */
   admit(key: string): string | undefined
@@ -58,6 +69,7 @@ interface Pass {
 export function openPersonAuth(secret: string, consumeNonce: (word: string, until: number) => boolean): PersonAuth {
   const sessions = new Map<string, Session>()
   const passes = new Map<string, Pass>()
+  const instance = randomBytes(16).toString('base64url')
   const room = `/p/${base32(randomBytes(17))}`
   const path = `HttpOnly; SameSite=Strict; Path=${room}`
 
@@ -84,12 +96,14 @@ export function openPersonAuth(secret: string, consumeNonce: (word: string, unti
   }
 
   return {
-    name: `handrail-${base32(createHmac('sha256', secret).update('page').digest()).slice(0, 16)}.localhost`,
+    instance,
+    name: `handrail-${base32(randomBytes(10))}.localhost`,
     room,
-    isKey: (key) => isSealed(secret, key),
+    proof: (challenge) => proofOf(secret, instance, challenge),
+    isKey: (key) => isSealed(secret, instance, key),
     admit(key) {
       const now = Date.now()
-      if (!isSealed(secret, key) || !consumeNonce(key.split('.')[1] as string, now + linkMs)) return undefined
+      if (!isSealed(secret, instance, key) || !consumeNonce(key.split('.')[1] as string, now + linkMs)) return undefined
       const pass = randomWord()
       keep(passes, pass, { until: now + passMs, probe: randomWord(), named: false })
       return pass
@@ -120,17 +134,17 @@ export function openPersonAuth(secret: string, consumeNonce: (word: string, unti
   }
 }
 
-function seal(secret: string, until: number, nonce: string): string {
+function seal(secret: string, instance: string, until: number, nonce: string): string {
   const body = `${until.toString(36)}.${nonce}`
-  return `${body}.${createHmac('sha256', secret).update(`link ${body}`).digest('base64url')}`
+  return `${body}.${createHmac('sha256', secret).update(`link ${instance} ${body}`).digest('base64url')}`
 }
 
 const sealed = /^[0-9a-z]{1,12}\.[\w-]{16}\.[\w-]{43}$/
 
-function isSealed(secret: string, text: string): boolean {
+function isSealed(secret: string, instance: string, text: string): boolean {
   if (!sealed.test(text)) return false
   const [until = '', nonce = '', mark = ''] = text.split('.')
-  const good = Buffer.from(seal(secret, Number.parseInt(until, 36) || 0, nonce))
+  const good = Buffer.from(seal(secret, instance, Number.parseInt(until, 36) || 0, nonce))
   const given = Buffer.from(`${until}.${nonce}.${mark}`)
   return good.length === given.length && timingSafeEqual(good, given) && Number.parseInt(until, 36) > Date.now()
 }

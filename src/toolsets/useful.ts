@@ -3,10 +3,10 @@ import type { Tool } from '../contracts/tool.ts'
 import type { Files } from '../host/files.ts'
 
 /**
- * Whether a project has a use for a tool. What it has none for is left out of the list an agent reads, which every tool makes longer; it
+ * The tools a project has a use for. What it has none for is left out of the list an agent reads, which every tool makes longer; it
  * can be called all the same, and `tools` in the settings lists it.
  */
-export function usefulIn(files: Files, config: Config): (tool: Tool) => boolean {
+export function usefulIn(files: Files, config: Config): (tools: readonly Tool[]) => Tool[] {
   const there = (path: string): boolean => {
     try {
       return files.isFolder(path)
@@ -20,15 +20,26 @@ export function usefulIn(files: Files, config: Config): (tool: Tool) => boolean 
     config.preview.engine !== '' ||
     games.some((game) => there(`${game}/scene`)) ||
     (there('scene') && there('background'))
+  const hasScripts = (): boolean => scripts.some(there)
   const uses: Record<string, () => boolean> = {
     webgal: isGame,
+    python_run: hasScripts,
+    script_run: hasScripts,
     // Runs use it; a model is better off with one file at a time and its diff.
     replace_in_files: () => false,
-    python_run: () => scripts.some(there),
-    script_run: () => scripts.some(there),
     agent_run: () => there('sandbox/workspaces'),
   }
-  return ({ name, toolset }) => config.tools.length > 0 || (uses[name] ?? uses[toolset])?.() !== false
+  return (tools) => {
+    if (config.tools.length > 0) return [...tools]
+    // Each place is looked at once, however many tools it is about.
+    const found = new Map<(() => boolean) | undefined, boolean>([[undefined, true]])
+    return tools.filter(({ name, toolset }) => {
+      const use = uses[name] ?? uses[toolset]
+      const isUseful = found.get(use) ?? use?.() ?? true
+      found.set(use, isUseful)
+      return isUseful
+    })
+  }
 }
 
 /** Where games stand: exports and forks put something in front. */

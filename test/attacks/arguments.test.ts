@@ -90,7 +90,7 @@ async function openLine(files: Record<string, string> = { 'a.txt': 'one\n' }, ar
     },
     async [Symbol.asyncDispose]() {
       child.stdin.end()
-      const late = setTimeout(() => child.kill('SIGKILL'), 5_000)
+      const late = setTimeout(() => child.kill('SIGKILL'), 20_000)
       await ended
       clearTimeout(late)
       await world.reopen()

@@ -2,9 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Approval } from '../../src/contracts/approval.ts'
 import { cardText, headline } from '../../src/text/printable.ts'
 import { askApproval } from '../../src/surfaces/mcp/elicitation.ts'
-import { signInKey } from '../../src/surfaces/person-auth.ts'
 import { ask, shownFirst } from '../support/stage.ts'
-import { enter, visitAt } from '../support/person.ts'
+import { enter, keyFor, visitAt } from '../support/person.ts'
 import { openServe } from '../support/serve.ts'
 import { runInside } from '../support/inside.ts'
 import { openWorld, type World } from '../support/world.ts'
@@ -112,7 +111,7 @@ describe('a write that is too long for its card', () => {
     expect(shown.out).toContain('- {}')
     expect(shown.out).toContain('\\u202elast')
     await using served = await openServe(world.project)
-    const { cookie, room } = await enter(served, signInKey(world.runtime.token('person').token))
+    const { cookie, room } = await enter(served, keyFor(served, world.runtime))
     const page = async (path: string): Promise<string> => (await visitAt(served.port, path, { headers: { Cookie: cookie } })).text
     const card = await page(`${room}/approvals/${asked.id}`)
     expect(card).toContain('name="unread"')

@@ -73,7 +73,7 @@ function openClient(
 }
 
 async function until<T>(look: () => T | undefined | false, what: string): Promise<T> {
-  const late = Date.now() + 20_000
+  const late = Date.now() + 45_000
   for (;;) {
     const found = look()
     if (found !== undefined && found !== false) return found

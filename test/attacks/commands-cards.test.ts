@@ -10,6 +10,7 @@ import type { CardChange } from '../../src/contracts/tool.ts'
 import type { Difference } from '../../src/host/stage/effects.ts'
 import { agreed, approve, ask, soon, stagesLeft, theStage, treeOf, shownFirst } from '../support/stage.ts'
 import { openWorld, type World } from '../support/world.ts'
+import { lapseNow } from '../support/approve.ts'
 import { cli } from '../support/commands.ts'
 
 describe('the card cannot lie', () => {
@@ -201,14 +202,14 @@ describe('the card cannot lie', () => {
   })
 
   test('an approval that lapsed counts for nothing, and its stage goes', async () => {
-    await using world = await openWorld({ files: { 'a.txt': 'one\n' }, flags: { ...shownFirst, 'approval-ttl-ms': '1000' } })
+    await using world = await openWorld({ files: { 'a.txt': 'one\n' }, flags: shownFirst })
     const approval = await ask(world, { command: 'rm a.txt' })
     approve(world, approval)
-    await pause(1_100)
+    lapseNow(world, approval.id)
     const again = await ask(world, { command: 'rm a.txt' })
     expect(again.id).not.toBe(approval.id)
     expect(world.read('a.txt')).toBe('one\n')
-    await pause(1_100)
+    lapseNow(world, again.id)
     // Whoever opens the project next sweeps it.
     await cli(process.getuid?.() ?? 0, world.base, ['approvals', 'list', '--project', world.project])
     expect(stagesLeft(world.base)).toEqual([])
@@ -239,7 +240,7 @@ describe('the card cannot lie', () => {
 
   test('a file that somebody else changes while the program runs: E_CONFLICT, nothing lost', async () => {
     await using world = await openWorld({ files: { 'a.txt': 'one\n' }, flags: shownFirst })
-    const call = world.fault('shell', { command: 'echo mine >> a.txt; touch /tmp/x; sleep 1.5' }, { approvalWaitMs: 0 })
+    const call = world.fault('shell', { command: 'echo mine >> a.txt; touch /tmp/x; sleep 4' }, { approvalWaitMs: 0 })
     expect(await soon(() => stagesLeft(world.base).some((stage) => existsSync(join(stage, 'upper', 'a.txt'))))).toBe(true)
     await pause(50)
     world.write('a.txt', 'theirs\n')

@@ -1,5 +1,4 @@
 // @stage
-import { execFileSync } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import {
@@ -24,6 +23,7 @@ import { stagesLeft, theStage, treeOf } from '../support/stage.ts'
 import { stateOf, type CliEnd } from '../support/world.ts'
 import { isSoak, sweep } from '../support/soak.ts'
 import { cli, listen, openTalk, quoted } from '../support/commands.ts'
+import { clearAway } from '../support/ground.ts'
 
 // What lies out of reach is tried through the real program, once as root and once as a normal user.
 
@@ -101,10 +101,9 @@ async function openGround(who: string, uid: number, options: string[] = []): Pro
       if (!out) throw new Error(err)
       return JSON.parse(out) as Record<string, unknown>
     },
-    // Not by ourselves: no path of Node is long enough for what is tried here.
     [Symbol.dispose]() {
       talk[Symbol.dispose]()
-      execFileSync('rm', ['-rf', base])
+      clearAway(base)
     },
   }
   await ground.prints('true')

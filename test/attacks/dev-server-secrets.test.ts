@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { dirname } from 'node:path'
 import { expect, test } from 'vitest'
 import { processesWith, soon } from '../support/stage.ts'
+import { askLocal } from '../support/local-get.ts'
 import { openWorld, type World } from '../support/world.ts'
 
 const canary = 'CANARY-dev-31'
@@ -40,8 +41,8 @@ test('a dev server reaches no socket and no pipe that lies in the project', asyn
     await Promise.all(servers.map((server) => once(server, 'listening')))
     execFileSync('mkfifo', [world.path('pipe')])
     const [url = ''] = (await dev(world)).urls
-    for (const path of at) expect(await (await fetch(`${url}${path}`)).text(), path).toBe('ECONNREFUSED')
-    expect(await (await fetch(`${url}pipe`)).text()).toBe('none')
+    for (const path of at) expect((await askLocal(`${url}${path}`)).text, path).toBe('ECONNREFUSED')
+    expect((await askLocal(`${url}pipe`)).text).toBe('none')
   } finally {
     for (const server of servers) server.close()
   }

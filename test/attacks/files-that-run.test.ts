@@ -25,6 +25,8 @@ async function write(path: string, content = `x ${count++}\n`, session = 'sess_t
     if (typeof id !== 'string') return errorCodeOf(fault as Fault)
     last = world.runtime.approvals.get(id)
     world.runtime.approvals.decide(id, { approve: false, by: 'test' })
+    // The next write is judged for itself, and not for this no.
+    world.runtime.approvals.lift(id, 'test')
     return 'asked'
   }
 }
@@ -90,8 +92,43 @@ describe('names', () => {
       'src/objects/a.ts',
       '.gitignore',
       '.vscode/launch.json',
+      '.editorconfig',
+      '.cache/babel/x.json',
+      '.next/server/app.js',
+      'src/.gitkeep',
+      'src/.unknown',
     ])
       expect([path, await write(path)]).toEqual([path, 'done'])
+  })
+
+  test('a dot-file at the top that nobody knows asks once, and so does what lies in such a folder', async () => {
+    const session = 'sess_dots'
+    for (const path of ['.newtoolrc', '.newtool/settings.toml', '.newtool/deep/hook.js']) {
+      expect([path, await agreed(path, 'x\n', session)]).toEqual([path, 'asked'])
+      expect([path, await agreed(path, 'y\n', session)]).toEqual([path, 'done'])
+    }
+    expect(last?.card.notes?.join('\n')).toContain('has a name that tools look for by themselves')
+  })
+
+  test('an ignore file asks where it lets out what it kept back, whichever tool changes it', async () => {
+    await using own = await openWorld({
+      files: { '.gitignore': '# words\n.env\nüber/\n', '.dockerignore': '.env\n' },
+      flags: { ...withShell, 'write-requires-diff': 'false' },
+    })
+    const put = (path: string, content: string) => ({ path, content, mode: 'overwrite', dryRun: false })
+    const none = { approvalWaitMs: 0 }
+    await own.call('write_to_file', put('.gitignore', '# others\n.env\nüber/\ndist/\n'), none)
+    await own.call('shell', { command: 'echo build/ >> .gitignore; echo "*.log" > sub.txt' }, none)
+    const lets = 'lets files into commits, packages or images that it kept back'
+    const why = async (tool: string, input: Record<string, unknown>): Promise<string> =>
+      (await ask(own, input, tool)).card.notes?.join('\n') ?? ''
+    expect(await why('write_to_file', put('.gitignore', 'dist/\n'))).toContain(lets)
+    expect(await why('shell', { command: "sed -i '/env/d' .gitignore" })).toContain(lets)
+    expect(await why('shell', { command: 'echo "!.env" >> .dockerignore' })).toContain(lets)
+    expect(await why('shell', { command: 'rm .dockerignore' })).toContain('keeps files back no more')
+    expect(await why('shell', { command: 'mv .gitignore old' })).toContain('keeps files back no more')
+    expect(await why('shell', { command: 'echo "*.md" > .npmignore' })).toContain('counts in the place of .gitignore')
+    await own.call('shell', { command: 'mkdir lib; echo "*.o" > lib/.gitignore' }, none)
   })
 
   test('the card says why, and class 3 is in the log', async () => {
@@ -118,7 +155,9 @@ describe('names', () => {
 describe('class 2 asks once', () => {
   test('per session and file', async () => {
     expect(await agreed('vite.config.ts', 'export default 1\n')).toBe('asked')
-    expect(last?.card.notes?.join('\n')).toContain('You will not be asked again for vite.config.ts in this session.')
+    expect(last?.card.notes?.join('\n')).toContain(
+      'You will not be asked again for vite.config.ts in this session, for the same reasons.',
+    )
     expect(await agreed('vite.config.ts', 'export default 2\n')).toBe('done')
     expect(await write('vite.config.ts', 'export default 3\n', 'sess_other')).toBe('asked')
     expect(await write('sub/vite.config.ts')).toBe('asked')
@@ -212,6 +251,9 @@ test('what nobody sees in instructions is said and written out', async () => {
 
 /** From the facts, one name for each; those denied as secrets or forbidden count as well. */
 const names = `
+.ropeproject/config.py .bsp/sbt.json buildServer.json .lsp/config.edn app.pro app.pri x.gdextension Content/Python/init_unreal.py
+.readthedocs.yaml .taskcluster.yml .zuul.yaml .zuul.d/jobs.yaml .ebextensions/01.config appspec.yml .packit.yaml .platform/hooks/x.sh
+.reviewboardrc .sqlfluff .lighthouserc.js .solcover.js .alexrc.js .whatever.mjs .anytool/run.yml
 .git/config .git/config.worktree .git/hooks/pre-commit sub/.git .git/commondir .git/modules/a/config .githooks/pre-push .husky/pre-commit
 .gitattributes .gitmodules .vscode/tasks.json .vscode/settings.json my.code-workspace .vscode/mcp.json build.rs Gemfile
 ruby_lsp/a/addon.rb .venv/bin/python .idea/workspace.xml .run/a.xml .vs/a.json app.sln .zed/settings.json .zed/tasks.json

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { openInside, runInside } from '../support/inside.ts'
 import { openWorld } from '../support/world.ts'
@@ -56,4 +57,35 @@ test('a session is at work when it calls, not only when it comes', async () => {
   while (Date.now() <= came + 1) await world.call('list_files', { path: '.' })
   await world.call('read_file', { path: 'a.txt' }, { session: 'sess_first' })
   expect(runtime.sessions()[0]?.id).toBe('sess_first')
+})
+
+test('of two with one name nobody is proposed: the agent knows its session, and says so', async () => {
+  await using world = await openWorld({ files: { '.env': secret } })
+  await using mine = await openInside(world.project, { client: 'claude-code' })
+  const refusal = await mine.call('read_file', { path: '.env' })
+  await using evil = await openInside(world.project, { client: 'claude-code' })
+  await evil.call('read_file', { path: '.env' })
+  const unsaid = await allow(world.project)
+  expect(unsaid.code).toBe(2)
+  expect(unsaid.err).not.toMatch(/--session sess_/)
+  expect(unsaid.err).toContain('told the id of its session')
+  const told = String(refusal.error?.details?.['session'])
+  expect(await allow(world.project, '--session', told)).toMatchObject({ code: 0 })
+  expect(await mine.call('read_file', { path: '.env' })).toMatchObject({ content: secret })
+  expect((await evil.call('read_file', { path: '.env' })).error?.code).toBe('E_DENY_PATH')
+})
+
+test('a process is one row, with its program and number, however many sessions it opens', async () => {
+  await using world = await openWorld({ files: { '.env': secret } })
+  const stat = readFileSync('/proc/self/stat', 'latin1')
+  const peer = `process ${process.pid} ${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]}`
+  const come = async (session: string, client: string, from: string): Promise<void> => {
+    world.runtime.openSession({ id: session, surface: 'mcp-http', client })
+    await world.fault('read_file', { path: '.env' }, { session, client, surface: 'mcp-http', peer: from })
+  }
+  await come('sess_mine', 'mine/1', peer)
+  for (let n = 0; n < 12; n++) await come(`sess_evil_${n}`, 'evil/1', 'process 1 1')
+  const rows = (await allow(world.project)).err.split('\n')
+  expect(rows.filter((row) => row.includes('evil'))).toHaveLength(1)
+  expect(rows.find((row) => row.includes('sess_mine'))).toMatch(new RegExp(`mcp-http +node\\S* ${process.pid} `))
 })

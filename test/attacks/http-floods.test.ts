@@ -161,6 +161,26 @@ test('H09 a body of a gigabyte is refused before it is read, however its length 
   await answersHonestly(serving)
 })
 
+test('H09 those who break off in the middle of a body, in one way or another, leave it unharmed', async () => {
+  await using other = await openWorld({ files })
+  await using serving = await openServe(other.project)
+  for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const)
+    for (const [name, value] of [
+      ['Transfer-Encoding', 'chunked'],
+      ['Content-Length', '50000'],
+      ['Content-Length', '50000000'],
+    ] as const) {
+      const headers = { ...evil.headers, 'Content-Type': 'application/json', [name]: value }
+      using wire = openWire(serving.port, bytesOf(serving, { method: 'POST', headers }))
+      await once(wire.socket, 'connect')
+      await new Promise<void>((sent) => wire.socket.write('5\r\nhalf', () => sent()))
+      wire.socket[leave]()
+      await wire.ended
+    }
+  await answersHonestly(serving)
+  expect(serving.stderr()).toBe('')
+})
+
 test('H09 a bomb in a compressed body is not unpacked', async () => {
   await using other = await openWorld({ files })
   await using serving = await openServe(other.project)

@@ -283,7 +283,7 @@ describe('calls whose connection is dropped', () => {
       const trap = `${'a'.repeat(5_000)}!\n`.repeat(50)
       const traps = Array.from({ length: 20 }, (_, index) => [`trap/${index}.txt`, trap])
       await using other = await openWorld({ files: { ...files, ...Object.fromEntries(traps) } })
-      await using serving = await openServe(other.project)
+      await using serving = await openServe(other.project, { args: ['--search-timeout-ms', '60000'] })
       // Only JavaScript knows this pattern, and it would be at it until the time for searching is over.
       const search = call('search_files', { path: 'trap', regex: '^(?=(a+)+$)' }, { name: 'gone' })
       const began = cpuSeconds(serving)
@@ -293,7 +293,7 @@ describe('calls whose connection is dropped', () => {
       const [end] = await eventually('its end', () => (ends(other, 'gone').length > 1 ? ends(other, 'gone') : undefined))
       expect(end).toMatchObject({ tool: 'search_files', outcome: 'cancelled' })
       using next = openWire(serving.port, bytesOf(serving, call('search_files', { path: 'b.txt', regex: '(?=b)b0' })))
-      await eventually('the answer to another search', () => (next.heard().includes('"line":1') ? true : undefined), 8_000)
+      await eventually('the answer to another search', () => (next.heard().includes('"line":1') ? true : undefined))
     })
   }
 
@@ -428,7 +428,7 @@ test('SIGTERM with streams, waiting calls, half a body and a reader who does not
     child.kill('SIGTERM')
     // What is still sent does not keep it.
     for (const { socket } of wires) if (socket.writable) socket.write(' ')
-    const late = pause(20_000, undefined, { ref: false }).then(() => {
+    const late = pause(45_000, undefined, { ref: false }).then(() => {
       throw new Error('it did not go')
     })
     expect(await Promise.race([gone, late])).toEqual([0, null])

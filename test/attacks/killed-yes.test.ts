@@ -96,7 +96,8 @@ test(
       for (let moment = 1; ; moment++) {
         expect(moment).toBeLessThan(mostMoments)
         for (const { id } of world.runtime.grants.list()) world.runtime.grants.revoke(id, 'test')
-        const given = args[0] === 'revoke' ? [world.runtime.grants.give({ kind: 'secret', subject: '.env', by: 'test' }).id] : []
+        const given =
+          args[0] === 'revoke' ? [(await world.runtime.grants.give({ kind: 'secret', subject: '.env', by: 'test' })).id] : []
         const before = { given: logged('grant.given'), revoked: logged('grant.revoked') }
         const words = args[0] === 'revoke' ? 'FROM grants WHERE id' : 'FROM sessions'
         const end = await killedAt(world.base, world.project, ['grants', ...args, ...given], moment, words)

@@ -27,6 +27,8 @@ async function write(path: string, content = `x ${count++}\n`, on: World = world
     if (typeof id !== 'string') return errorCodeOf(fault as Fault)
     notes = on.runtime.approvals.get(id)?.card.notes?.join('\n') ?? ''
     on.runtime.approvals.decide(id, { approve: false, by: 'test' })
+    // The next write is judged for itself, and not for this no.
+    on.runtime.approvals.lift(id, 'test')
     return 'asked'
   }
 }
@@ -163,6 +165,8 @@ describe('links that a program makes', () => {
   const made = async (command: string): Promise<string> => {
     const { card, id } = await ask(world, { command })
     world.runtime.approvals.decide(id, { approve: false, by: 'test' })
+    // The next write is judged for itself, and not for this no.
+    world.runtime.approvals.lift(id, 'test')
     return card.notes?.join('\n') ?? ''
   }
 

@@ -8,8 +8,8 @@ import type { Readable, Writable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Approval } from '../../src/contracts/approval.ts'
-import { signInKey } from '../../src/surfaces/person-auth.ts'
-import { typed } from '../support/person.ts'
+import { lapseNow } from '../support/approve.ts'
+import { keyFor, typed } from '../support/person.ts'
 import { openServe, type Served } from '../support/serve.ts'
 import { openWorld } from '../support/world.ts'
 import {
@@ -24,7 +24,6 @@ import {
   formToken,
   propose,
   question,
-  secretOf,
   served,
   signIn,
   state,
@@ -109,7 +108,7 @@ describe('decisions', () => {
 
   test('what was used, has lapsed or is unknown stays as it is', async () => {
     await using other = await openWorld({ files })
-    await using serving = await openServe(other.project, { args: [...args, '--approval-ttl-ms', '3000'] })
+    await using serving = await openServe(other.project, { args })
     const cookie = await signIn(serving, other)
     const stateOf = (id: string): string | undefined => other.runtime.approvals.get(id)?.state
     const send = async (id: string, form: string): Promise<number> => (await approve(id, { form }, cookie, serving)).status
@@ -123,7 +122,7 @@ describe('decisions', () => {
     expect(stateOf(used.id)).toBe('used')
 
     const lapsed = await propose({ content: '{}\n' }, undefined, serving, other)
-    while (stateOf(lapsed.id) === 'pending') await pause(50)
+    lapseNow(other, lapsed.id)
     expect(await send(lapsed.id, form)).toBe(303)
     expect(stateOf(lapsed.id)).toBe('expired')
     expect((await visit(`/approvals/${lapsed.id}`, { at: serving, headers: { Cookie: cookie } })).text).not.toContain('<form')
@@ -401,21 +400,23 @@ async function openBrowser(path: string, profile: string): Promise<Browser> {
       const { targetId } = await send<{ targetId: string }>('Target.createTarget', { url: 'about:blank' })
       const { sessionId } = await send<{ sessionId: string }>('Target.attachToTarget', { targetId, flatten: true })
       const dialogs: string[] = []
-      let loaded = 0
+      const loaded = new Set<unknown>()
       hearing.add((message) => {
         if (message.sessionId !== sessionId) return
-        if (message.method === 'Page.loadEventFired') loaded++
+        if (message.method === 'Page.lifecycleEvent' && message.params?.['name'] === 'load')
+          loaded.add(message.params['loaderId'])
         if (message.method !== 'Page.javascriptDialogOpening') return
         dialogs.push(String(message.params?.['message']))
         void send('Page.handleJavaScriptDialog', { accept: true }, sessionId).catch(() => undefined)
       })
       await send('Page.enable', {}, sessionId)
+      await send('Page.setLifecycleEventsEnabled', { enabled: true }, sessionId)
       const tab: Tab = {
         dialogs,
         async go(address) {
-          const seen = loaded
-          await send('Page.navigate', { url: address }, sessionId)
-          await until('the page', () => loaded > seen)
+          // This very page: one that was on its way before may still come.
+          const { loaderId } = await send<{ loaderId: string }>('Page.navigate', { url: address }, sessionId)
+          await until('the page', () => loaded.has(loaderId))
         },
         async run<T>(expression: string) {
           const { result } = await send<{ result: { value: T } }>(
@@ -451,7 +452,7 @@ test.skipIf(!chromium)(
   async () => {
     const approval = await poison()
     await using browser = await openBrowser(chromium as string, join(world.base, 'chromium'))
-    const tab = await browser.open(`${served.url}/sign-in?key=${signInKey(secretOf(world))}`)
+    const tab = await browser.open(`${served.url}/sign-in?key=${keyFor(served, world.runtime)}`)
     await tab.run(`document.querySelector('button').click()`)
     await until('the list', () => tab.run<boolean>(`location.pathname.endsWith('/approvals')`))
     const address = `${await tab.run<string>('location.href')}/${approval.id}`

@@ -94,7 +94,8 @@ type Way = (typeof ways)[number]
 
 /** A browser of their own, in which the person has signed in. */
 async function signedIn(way: Way): Promise<Page> {
-  const { out } = await runInside(world.project, ['approvals', 'page', '--port', String(served.port)])
+  const how = way === ways[0] ? [] : ['--by-address']
+  const { out } = await runInside(world.project, ['approvals', 'page', '--port', String(served.port), ...how])
   const page = await (await opened(way)).newPage()
   await page.goto(out.trim())
   await page.getByRole('button', { name: 'Sign in' }).click()

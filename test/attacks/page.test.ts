@@ -1,7 +1,7 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { signInKey } from '../../src/surfaces/person-auth.ts'
-import { enter, pressSignIn, signInByLink, visitAt } from '../support/person.ts'
+import { enter, keyFor, pressSignIn, signInByLink, visitAt } from '../support/person.ts'
 import { openServe } from '../support/serve.ts'
 import { openWorld } from '../support/world.ts'
 import {
@@ -29,7 +29,8 @@ afterAll(close)
 /** A key or cookie, made by somebody who may not have the right secret or the right time. */
 function seal(secret: string, use: string, until: number, nonce = randomBytes(12).toString('base64url')): string {
   const body = `${until.toString(36)}.${nonce}`
-  return `${body}.${createHmac('sha256', secret).update(`${use} ${body}`).digest('base64url')}`
+  const instance = world.runtime.servedPages.list().find(({ url }) => url === served.url)?.instance
+  return `${body}.${createHmac('sha256', secret).update(`${use} ${instance} ${body}`).digest('base64url')}`
 }
 
 const hour = 3_600_000
@@ -57,7 +58,7 @@ describe('nobody but the person', () => {
         expect(text).not.toContain(id)
         expect(text).not.toContain(card.title)
       }
-    const room = (await enter(served, signInKey(secretOf(world)))).room
+    const room = (await enter(served, keyFor(served, world.runtime))).room
     for (const where of [`/approvals/${id}`, `${room}/approvals/${id}`])
       expect(
         (await visitAt(served.port, where, { method: 'POST', headers: { Origin: served.url }, body: 'decision=approve' })).status,
@@ -138,12 +139,15 @@ describe('nobody but the person', () => {
   test('a sign-in key that is lapsed, tampered with, or of another project or use buys no cookie', async () => {
     const secret = secretOf(world)
     await using other = await openWorld({ files })
-    const good = signInKey(secret)
+    const instance = world.runtime.servedPages.list()[0]?.instance ?? ''
+    const good = keyFor(served, world.runtime)
     const [until, nonce, mark] = good.split('.') as [string, string, string]
     const keys = [
       seal(secret, 'link', Date.now() - 1),
       seal(secret, 'cookie', Date.now() + hour),
-      signInKey(secretOf(other)),
+      signInKey(secretOf(other), instance),
+      signInKey(secret, ''),
+      signInKey(secret, `${instance.slice(1)}x`),
       (await signIn()).split('=')[1] as string,
       `${(Date.now() + hour).toString(36)}.${nonce}.${mark}`,
       `${until}.${nonce}x.${mark}`,
@@ -168,7 +172,7 @@ describe('nobody but the person', () => {
   })
 
   test('a sign-in key works once, however it is written the second time', async () => {
-    const key = signInKey(secretOf(world))
+    const key = keyFor(served, world.runtime)
     expect((await pressSignIn(served, key)).status).toBe(303)
     const again = [
       key,
@@ -194,7 +198,7 @@ describe('nobody but the person', () => {
   })
 
   test('whoever only looks at a link, as previews and scanners do, uses nothing up', async () => {
-    const key = signInKey(secretOf(world))
+    const key = keyFor(served, world.runtime)
     const looks: Record<string, string>[] = [
       {},
       { Accept: 'text/html' },
@@ -219,7 +223,7 @@ describe('nobody but the person', () => {
   })
 
   test('a pass lets one browser in, once', async () => {
-    const { headers } = await pressSignIn(served, signInKey(secretOf(world)))
+    const { headers } = await pressSignIn(served, keyFor(served, world.runtime))
     const way = headers.get('location') as string
     const on = way.replace('/way', '/on')
     expect((await visit(way)).text).toContain('/sign-in/seen?probe=')
@@ -230,26 +234,27 @@ describe('nobody but the person', () => {
   })
 
   test('of many who come with one key at once, one is let in', async () => {
-    const key = signInKey(secretOf(world))
+    const key = keyFor(served, world.runtime)
     const answers = await Promise.all(Array.from({ length: 20 }, () => pressSignIn(served, key)))
     expect(answers.filter((answer) => answer.status === 303)).toHaveLength(1)
   })
 
-  test('neither a key that was used nor a cookie is good after a restart: an open tab shows both to whoever takes the port', async () => {
+  test('neither a key, used or not, nor a cookie is good after a restart: an open tab shows both to whoever takes the port', async () => {
     await using other = await openWorld({ files })
-    const key = signInKey(secretOf(other))
     let person
     let port = 0
+    let [key, unused] = ['', '']
     {
       await using first = await openServe(other.project, { args })
+      ;[key, unused] = [keyFor(first, other.runtime), keyFor(first, other.runtime)]
       port = first.port
       person = await enter(first, key)
       expect((await visitAt(port, `${person.room}/approvals`, { headers: { Cookie: person.cookie } })).status).toBe(200)
     }
     await using second = await openServe(other.project, { args: [...args, '--port', String(port)] })
     expect(second.port).toBe(port)
-    expect((await pressSignIn(second, key)).status).toBe(403)
-    const fresh = await enter(second, signInKey(secretOf(other)))
+    for (const one of [key, unused]) expect((await pressSignIn(second, one)).status).toBe(403)
+    const fresh = await enter(second, keyFor(second, other.runtime))
     expect(fresh.room).not.toBe(person.room)
     for (const { room } of [person, fresh])
       expect((await visitAt(port, `${room}/approvals`, { headers: { Cookie: person.cookie } })).status).toBe(401)
@@ -258,7 +263,7 @@ describe('nobody but the person', () => {
   })
 
   test('the cookie is for this page only, out of reach of scripts, and other sites cannot send it', async () => {
-    const { set: cookie, room } = await enter(served, signInKey(secretOf(world)))
+    const { set: cookie, room } = await enter(served, keyFor(served, world.runtime))
     expect(cookie).toMatch(/; HttpOnly(;|$)/)
     expect(cookie).toMatch(/; SameSite=Strict(;|$)/)
     expect(cookie).toContain(`; Path=${room};`)
@@ -371,7 +376,7 @@ describe('forms that were not made here', () => {
     ]
     for (const header of headers)
       expect((await visit(`/approvals/${id}`, { method: 'POST', headers: { Cookie: cookie, ...header }, body })).status).toBe(403)
-    const key = signInKey(secretOf(world))
+    const key = keyFor(served, world.runtime)
     for (const method of ['HEAD', 'POST'])
       expect((await visit(`/sign-in?key=${key}`, { method })).headers.get('set-cookie')).toBeNull()
     expect(state(id)).toBe('pending')

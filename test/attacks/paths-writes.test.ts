@@ -57,10 +57,11 @@ attack('W03 new file under a directory symlink', async (trap) => {
 })
 
 attack('W04 new file by ..', async (trap) => {
+  const around = readdirSync(trap.world.base).sort()
   for (const path of ['../outside/new.txt', '../new.txt', 'new/../../outside/new.txt'])
     expect(await trap.ask('write_to_file', write(path))).toBe('E_DENY_PATH')
   expect(existsSync(trap.at('new'))).toBe(false)
-  expect(readdirSync(trap.world.base).sort()).toEqual(['outside', 'project', 'project-evil', 'state'])
+  expect(readdirSync(trap.world.base).sort()).toEqual(around)
 })
 
 attack('W05 new file in the prefix sibling', async (trap) => {

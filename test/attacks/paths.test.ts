@@ -53,12 +53,28 @@ deniedPaths('P01 ../ out of the root', () => [
   'sub/../../outside/secret.txt',
   '..',
 ])
-deniedPaths('P02 an absolute path outside, and one inside', ({ outside, at }) => [
+deniedPaths('P02 an absolute path outside', ({ outside, evil }) => [
   join(outside, 'secret.txt'),
-  at('inside.txt'),
+  join(evil, 'secret.txt'),
   '/',
+  '/etc/passwd',
   '//etc',
+  '//etc/passwd',
+  '///etc/passwd',
+  '//',
+  '//second-evil/secret.txt',
+  '//second//etc/passwd',
+  '//second/../outside/secret.txt',
+  '//../outside/secret.txt',
+  `/${outside}/secret.txt`,
 ])
+deniedPaths(
+  'P02 an absolute path inside, and the name of a root that is not theirs',
+  ({ at }) => [at('inside.txt'), '//second'],
+  {
+    ofProject: true,
+  },
+)
 deniedPaths('P03 prefix sibling <root>-evil', ({ evil }) => ['../project-evil/secret.txt', join(evil, 'secret.txt')])
 
 attack('P04 file symlink, absolute and relative', async (trap) => {

@@ -90,7 +90,7 @@ describe.skipIf(noBrowser !== undefined)('in a browser that would let it', () =>
       const { url } = await world.call<{ url: string }>('preview_scene', {})
       heard.length = 0
       await browser.withPage({ mayReach: () => true }, { timeoutMs: 45_000 }, async ({ page, go }) => {
-        await go(`http://${there}/cookie`, 10_000)
+        await go(`http://${there}/cookie`, 20_000)
         heard.length = 0
         await go(url, 20_000)
         await page.waitForFunction('document.body.dataset.tried')

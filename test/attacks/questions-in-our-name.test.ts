@@ -48,10 +48,10 @@ describe('ask_followup_question', () => {
   })
 
   test.for([
-    ['a link that signs in', () => `http://127.0.0.1:4777/sign-in?key=${signInKey('secret')}`],
-    ['its key alone', () => signInKey('secret')],
-    ['its key in words', () => `here it is: ${signInKey('secret')} ok?`],
-    ['its key over lines', () => `here:\n${signInKey('secret')}\n`],
+    ['a link that signs in', () => `http://127.0.0.1:4777/sign-in?key=${signInKey('secret', 'one')}`],
+    ['its key alone', () => signInKey('secret', 'one')],
+    ['its key in words', () => `here it is: ${signInKey('secret', 'one')} ok?`],
+    ['its key over lines', () => `here:\n${signInKey('secret', 'one')}\n`],
     ['a token', () => `ghp_${'a1B2'.repeat(9)}`],
     ['a password', () => 'my password is Zq7vXw9Lk2'],
   ] as [string, () => string][])('%s is kept back, and that is said', async ([, secret]) => {

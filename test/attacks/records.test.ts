@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { errorCodeOf, errorBodyOf } from '../../src/contracts/faults/contract-000.ts'
 import type { Fault } from '../../src/contracts/faults/fault.ts'
+import { lapseNow } from '../support/approve.ts'
 import { openInside, runInside } from '../support/inside.ts'
 import { openStdio, openWorld, type World } from '../support/world.ts'
 import { approve, auditText, codeOf, newCanary, noDiff, pending, state, unseen, write } from '../support/records.ts'
@@ -306,13 +307,13 @@ test('G02 a decision is final, and a no is a no: with its words, for the whole s
 test('G03 an expired question is a no, and an expired yes no longer counts', async () => {
   await using world = await openWorld({
     files: { 'package.json': '{}\n', Makefile: 'all:\n' },
-    flags: { ...noDiff, 'approval-ttl-ms': '1000' },
+    flags: noDiff,
   })
   await codeOf(write(world, 'package.json', 'x\n'))
   await codeOf(write(world, 'Makefile', 'x\n'))
   const [second, first] = pending(world)
   approve(world, first)
-  await pause(1_200)
+  for (const id of [first, second]) lapseNow(world, id ?? '')
   expect(() => approve(world, second)).toThrow(/already expired/)
   expect(await codeOf(write(world, 'package.json', 'x\n'))).toBe('E_POLICY_VIOLATION')
   expect(await codeOf(write(world, 'Makefile', 'x\n'))).toBe('E_POLICY_VIOLATION')

@@ -23,6 +23,8 @@ async function call(tool: string, input: Record<string, unknown>, approve = fals
     if (typeof id !== 'string') return errorCodeOf(fault as Fault)
     notes = world.runtime.approvals.get(id)?.card.notes?.join('\n') ?? ''
     world.runtime.approvals.decide(id, { approve, by: 'test' })
+    // The next write is judged for itself, and not for this no.
+    if (!approve) world.runtime.approvals.lift(id, 'test')
     if (approve) await world.call(tool, { ...input, dryRun: false })
     return 'asked'
   }

@@ -12,7 +12,7 @@ import { pathRules } from '../../src/host/paths.ts'
 import { findEngine } from '../../src/host/preview/engine.ts'
 import { closeRoot, openRoot } from '../../src/host/walk.ts'
 import { openRuntime } from '../../src/runtime/open.ts'
-import { enter, visitAt } from '../support/person.ts'
+import { enter, keyFor, visitAt } from '../support/person.ts'
 import { openServe } from '../support/serve.ts'
 import { openInside, runInside } from '../support/inside.ts'
 import { cleanEnv, openWorld, runCli, type World } from '../support/world.ts'
@@ -33,7 +33,7 @@ const codeOf = (call: Promise<unknown>): Promise<unknown> =>
     (fault: Fault) => errorCodeOf(fault),
   )
 const until = async (fits: () => boolean | Promise<boolean>, what: string): Promise<void> => {
-  for (let tries = 0; tries < 600; tries++) {
+  for (let tries = 0; tries < 1_800; tries++) {
     if (await fits()) return
     await pause(25)
   }
@@ -72,9 +72,7 @@ test('a clone’s settings hand out nothing, and every surface says what is igno
     expect(out).toContain(words)
   await using served = await openServe(world.project)
   expect(served.stderr()).toMatch(says)
-  const page = runtime.token('person').token
-  const { signInKey } = await import('../../src/surfaces/person-auth.ts')
-  const { cookie, room } = await enter(served, signInKey(page))
+  const { cookie, room } = await enter(served, keyFor(served, runtime))
   const banner = (await visitAt(served.port, `${room}/approvals`, { headers: { Cookie: cookie } })).text
   expect(banner).toMatch(/asks for 6 things/)
 

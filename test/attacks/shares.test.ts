@@ -40,6 +40,21 @@ const greed: Record<string, string> = {
   followers: `
     await Promise.all(Array.from({ length: 64 }, () => ask('POST', '/mcp', following, followingHeaders)))
     full()`,
+  bodies: `
+    const net = require('node:net')
+    const piece = Buffer.alloc(1 << 20, 32)
+    const most = 32 << 20
+    const head = 'POST /mcp HTTP/1.1\\r\\nHost: 127.0.0.1:' + port + '\\r\\nAuthorization: Bearer ' + token +
+      '\\r\\nContent-Type: application/json\\r\\nContent-Length: ' + most + '\\r\\n\\r\\n'
+    let sent = 0
+    for (let i = 0; i < 4; i++) {
+      const socket = net.connect(port, '127.0.0.1')
+      socket.on('error', () => {})
+      socket.resume()
+      socket.write(head)
+      for (let j = 0; j < 31; j++) socket.write(piece)
+      socket.write(piece.subarray(1), () => ++sent === 4 && full())
+    }`,
   requests: `
     const net = require('node:net')
     const one = 'GET /healthz HTTP/1.1\\r\\nHost: 127.0.0.1:' + port + '\\r\\n\\r\\n'
@@ -113,6 +128,7 @@ const ways: [string, string, string, string?, string?][] = [
   ['sessions', 'POST', '/mcp', greeting],
   ['streams', 'GET', '/sse'],
   ['connections', 'GET', '/healthz'],
+  ['bodies', 'POST', '/mcp', greeting],
   ['requests', 'GET', '/healthz'],
 ]
 
@@ -123,4 +139,22 @@ test.for(ways)('one process takes all %s, and another is let in', async ([kind, 
   const heard: number[] = []
   for (let times = 0; times < 10; times++) heard.push(await status(served, ...ask))
   expect(heard).toEqual(heard.map(() => 200))
+})
+
+test('one process takes all bodies: another may send more than a little, and the person their form', async () => {
+  await using world = await openWorld()
+  await using served = await openServe(world.project)
+  using _ = await openGreedy('bodies', served)
+  // Read whole, and judged: so much is no greeting.
+  expect(await status(served, 'POST', '/mcp', greeting + ' '.repeat(1 << 20))).toBe(413)
+  const form = JSON.stringify({ 'Content-Type': 'application/x-www-form-urlencoded', Origin: served.url })
+  const asked = request(`${served.url}/sign-in`, {
+    method: 'POST',
+    agent: false,
+    headers: JSON.parse(form) as Record<string, string>,
+  })
+  asked.end('key=x')
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage]
+  asked.destroy()
+  expect(answer.statusCode).toBeLessThan(500)
 })

@@ -294,6 +294,26 @@ rm a.txt; ln -s b.txt a.txt; rm -r dir; echo file > dir; rm file; mkdir file; ec
     expect(answer.stdout_excerpt).toBe('run|--format|json|--model|anthropic/claude|--file|a.txt|--|x|')
   })
 
+  test('keys in the settings of another agent do not come back, whatever it prints them beside', async () => {
+    const show = `#!/bin/sh
+sed 's/apiKey/value/; s/Bearer //' "$HOME/.config/opencode/opencode.json"
+`
+    await using world = await withAgent('opencode', show)
+    const home = join(world.base, 'home/.config/opencode')
+    mkdirSync(home, { recursive: true })
+    const settings = {
+      theme: 'a-long-name-of-a-theme',
+      provider: { mine: { apiKey: 'k9Zq4Tn7Rw2Lx8' } },
+      headers: { Authorization: 'Bearer w1Xy2Zw3Vu' },
+    }
+    writeFileSync(join(home, 'opencode.json'), JSON.stringify(settings))
+    const input = { agent: 'opencode', workspace_path: workspace, task_prompt: 'x', output_mode: 'report' }
+    const { answer } = await agreed<AgentAnswer>(world, 'agent_run', input)
+    expect(answer.stdout_excerpt).toContain('a-long-name-of-a-theme')
+    expect(answer.stdout_excerpt).not.toMatch(/k9Zq4Tn7Rw2Lx8|w1Xy2Zw3Vu/)
+    expect(answer.stdout_excerpt).toContain('"value":"[secret]"')
+  })
+
   test('a report takes nothing over; its patch is kept', async () => {
     await using world = await withAgent('claude', '#!/bin/sh\necho changed > a.txt; echo said\n')
     const { answer, cards } = await agreed<AgentAnswer>(world, 'agent_run', {

@@ -223,39 +223,39 @@ describe.each(users)('run by %s', (_, uid) => {
   const write = 'for i in 1 2 3 4 5; do head -c 8000000 /dev/zero >'
   /** Each takes more than it may of what nobody counted, and would then say that it got away with it. */
   const bombs: Record<string, string> = {
-    'files without a name': `perl -e 'for (1..5) { open $f[$_], ">", "x"; unlink "x"; print { $f[$_] } "x" x 8000000 } sleep 20'`,
+    'files without a name': `perl -e 'for (1..5) { open $f[$_], ">", "x"; unlink "x"; print { $f[$_] } "x" x 8000000 } sleep 45'`,
     'mapped files without a name': python(
-      'import mmap, os, time\nfor i in range(5):\n f = open("x", "w+b"); f.write(b"x" * 8000000); f.flush(); globals()[f"m{i}"] = mmap.mmap(f.fileno(), 0); f.close(); os.unlink("x")\ntime.sleep(20)',
+      'import mmap, os, time\nfor i in range(5):\n f = open("x", "w+b"); f.write(b"x" * 8000000); f.flush(); globals()[f"m{i}"] = mmap.mmap(f.fileno(), 0); f.close(); os.unlink("x")\ntime.sleep(45)',
     ),
-    'a folder nobody may read': `mkdir shut; chmod 300 shut; ${write} shut/$i; done; sleep 20`,
+    'a folder nobody may read': `mkdir shut; chmod 300 shut; ${write} shut/$i; done; sleep 45`,
     'a folder nobody may read, left behind': `mkdir shut; chmod 300 shut; ${write} shut/$i; done`,
     'names that are no text': `cd "$(mkdir n; echo n)"; printf x > "$(printf 'a\\377')"; ${write} "$(printf 'b\\377')$i"; done`,
     'deeper than any path': `n=$(printf 'd%.0s' $(seq 200)); for i in $(seq 25); do mkdir $n; cd $n; done; ${write} f$i; done`,
     'empty files': 'mkdir many; cd many; for i in $(seq 3000); do : > $i; done',
-    'empty files in /tmp': 'cd /tmp; for i in $(seq 3000); do : > $i; done; sleep 20',
+    'empty files in /tmp': 'cd /tmp; for i in $(seq 3000); do : > $i; done; sleep 45',
     'shared memory': python(
-      'import mmap, time; m = mmap.mmap(-1, 200000000); [m.write(b"x" * 1000000) for i in range(200)]; time.sleep(20)',
+      'import mmap, time; m = mmap.mmap(-1, 200000000); [m.write(b"x" * 1000000) for i in range(200)]; time.sleep(45)',
     ),
     'shared memory that it let go of': python(
-      'import mmap, time\nm = mmap.mmap(-1, 204800000)\nfor i in range(0, 204800000, 1024000): m[i:i+1024000] = b"x" * 1024000; m.madvise(mmap.MADV_DONTNEED, i, 1024000)\ntime.sleep(20)',
+      'import mmap, time\nm = mmap.mmap(-1, 204800000)\nfor i in range(0, 204800000, 1024000): m[i:i+1024000] = b"x" * 1024000; m.madvise(mmap.MADV_DONTNEED, i, 1024000)\ntime.sleep(45)',
     ),
     'memory of those whose first thread has ended': python(
-      `import threading, ctypes, os, time\ndef fill():\n x = b"x" * 60000000; time.sleep(20)\nfor i in range(3):\n if os.fork() == 0: threading.Thread(target=fill).start(); ctypes.CDLL(None).syscall(${exit}, 0)\ntime.sleep(20)`,
+      `import threading, ctypes, os, time\ndef fill():\n x = b"x" * 60000000; time.sleep(45)\nfor i in range(3):\n if os.fork() == 0: threading.Thread(target=fill).start(); ctypes.CDLL(None).syscall(${exit}, 0)\ntime.sleep(45)`,
     ),
     'files of one whose first thread has ended': python(
-      `import threading, ctypes, os, time\ndef fill():\n time.sleep(0.3)\n for i in range(5):\n  f = open("x", "w+b"); os.unlink("x"); f.write(b"x" * 8000000); f.flush(); globals()[f"f{i}"] = f\n time.sleep(20)\nthreading.Thread(target=fill).start(); ctypes.CDLL(None).syscall(${exit}, 0)`,
+      `import threading, ctypes, os, time\ndef fill():\n time.sleep(0.3)\n for i in range(5):\n  f = open("x", "w+b"); os.unlink("x"); f.write(b"x" * 8000000); f.flush(); globals()[f"f{i}"] = f\n time.sleep(45)\nthreading.Thread(target=fill).start(); ctypes.CDLL(None).syscall(${exit}, 0)`,
     ),
     'files that only a thread with a table of its own has': python(
-      `import threading, ctypes, os, time\ndef fill():\n lib = ctypes.CDLL(None); lib.unshare(0x400); lib.syscall(${number('close_range')}, 1000, 1001, 2)\n for i in range(5):\n  f = open("x", "w+b"); os.unlink("x"); f.write(b"x" * 8000000); f.flush(); globals()[f"f{i}"] = f\n time.sleep(20)\nt = threading.Thread(target=fill); t.start(); t.join()`,
+      `import threading, ctypes, os, time\ndef fill():\n lib = ctypes.CDLL(None); lib.unshare(0x400); lib.syscall(${number('close_range')}, 1000, 1001, 2)\n for i in range(5):\n  f = open("x", "w+b"); os.unlink("x"); f.write(b"x" * 8000000); f.flush(); globals()[f"f{i}"] = f\n time.sleep(45)\nt = threading.Thread(target=fill); t.start(); t.join()`,
     ),
     'files that are gone again before all mappings are counted': python(
-      'import mmap, os, time\nm = [mmap.mmap(-1, 4096) for i in range(60000)]\nfor i in range(7):\n if os.fork() == 0: time.sleep(9); os._exit(0)\ntime.sleep(2)\nfor i in range(5): open(f"x{i}", "wb").write(b"x" * 8000000)\ntime.sleep(4)\nfor i in range(5): os.unlink(f"x{i}")',
+      'import mmap, os, time\nm = [mmap.mmap(-1, 4096) for i in range(60000)]\nfor i in range(7):\n if os.fork() == 0: time.sleep(60); os._exit(0)\ntime.sleep(2)\nfor i in range(5): open(f"x{i}", "wb").write(b"x" * 8000000)\ntime.sleep(20)\nfor i in range(5): os.unlink(f"x{i}")',
     ),
     // Only root is told what lies behind a mapping; for others the largest part counts that was seen of it.
     ...(uid === 0 && {
-      'shared memory of which it keeps one page': `perl -e 'my ($all, $part) = (204800000, 1024000); my $at = syscall(${mmap}, 0, $all, 3, 0x21, -1, 0); open my $zero, "<", "/dev/zero"; for (my $done = 4096; $done < $all; $done += $part) { syscall(${readCall}, fileno $zero, $at + $done, $part); syscall(${munmap}, $at + $done, $part) } sleep 20'`,
+      'shared memory of which it keeps one page': `perl -e 'my ($all, $part) = (204800000, 1024000); my $at = syscall(${mmap}, 0, $all, 3, 0x21, -1, 0); open my $zero, "<", "/dev/zero"; for (my $done = 4096; $done < $all; $done += $part) { syscall(${readCall}, fileno $zero, $at + $done, $part); syscall(${munmap}, $at + $done, $part) } sleep 45'`,
     }),
-    ...(uid !== 0 && { 'who hides': 'cp /usr/bin/perl hides; chmod 111 hides; ./hides -e "sleep 20"' }),
+    ...(uid !== 0 && { 'who hides': 'cp /usr/bin/perl hides; chmod 111 hides; ./hides -e "sleep 45"' }),
   }
   const fine: Record<string, string> = {
     'memory that many share is counted once': python(
@@ -265,7 +265,13 @@ describe.each(users)('run by %s', (_, uid) => {
   }
   test('limits count what lies in no folder that can be read, and nothing twice', async () => {
     const run = async (command: string): Promise<string> => {
-      const words = ['call', 'shell', JSON.stringify({ command: `${command}\necho SURVIVED` }), '--project', ground.project]
+      const words = [
+        'call',
+        'shell',
+        JSON.stringify({ command: `${command}\necho SURVIVED`, timeout_seconds: 60 }),
+        '--project',
+        ground.project,
+      ]
       const { out, err } = await ground.cli([...words, '--enable-shell', '--wait', '0', ...small])
       const why = /was ended: (.*)/.exec(err)?.[1]
       return why ?? (out.includes('SURVIVED') ? 'fine' : `${out}${err}`)
@@ -371,4 +377,33 @@ test('stages that wait are bounded, in number and in bytes', async () => {
   // What changes nothing asks nobody.
   expect(await world.call('shell', { command: 'echo fine' })).toMatchObject({ stdout: 'fine\n' })
   expect(stagesLeft(world.base)).toHaveLength(32)
+}, 60_000)
+
+test('one asker who holds all places for stages that wait gives way to another, in number and in bytes', async () => {
+  await using world = await openWorld({ flags: { ...shownFirst, 'stage-disk-bytes': '1048576' } })
+  const greedy = { peer: 'process 1', approvalWaitMs: 0 }
+  const other = { peer: 'process 2', session: 'sess_other', approvalWaitMs: 0 }
+  const big = (name: string) => ({ command: `head -c 1000000 /dev/zero > ${name}` })
+  const first = await ask(world, big('b0'), 'shell', greedy)
+  const yes = first.id
+  approve(world, first)
+  for (let index = 1; index < 4; index++) await ask(world, big(`b${index}`), 'shell', greedy)
+  const mine = await ask(world, big('mine'), 'shell', other)
+  // The oldest that was not answered; what was agreed to is kept.
+  const states = world.runtime.approvals
+    .list()
+    .map(({ id, state }) => [id === yes ? 'yes' : id === mine.id ? 'mine' : 'greedy', state])
+  expect(states.toSorted()).toEqual([
+    ['greedy', 'expired'],
+    ['greedy', 'pending'],
+    ['greedy', 'pending'],
+    ['mine', 'pending'],
+    ['yes', 'approved'],
+  ])
+  expect((await world.fault('shell', big('b4'), greedy)).message).toMatch(/^The changes of 4 programs wait/)
+  for (let index = 4; index < 32; index++) await ask(world, { command: `: > small${index}` }, 'shell', greedy)
+  expect((await world.fault('shell', { command: ': > more' }, greedy)).message).toMatch(/^The changes of 32 programs wait/)
+  await ask(world, { command: ': > two' }, 'shell', other)
+  expect(stagesLeft(world.base)).toHaveLength(32)
+  expect(world.runtime.approvals.get(mine.id)?.state).toBe('pending')
 }, 60_000)

@@ -14,6 +14,8 @@ async function write(world: World, path: string, content: string, approve = fals
     if (typeof id !== 'string') throw fault
     notes = world.runtime.approvals.get(id)?.card.notes?.join('\n') ?? ''
     world.runtime.approvals.decide(id, { approve, by: 'test' })
+    // The next write is judged for itself, and not for this no.
+    if (!approve) world.runtime.approvals.lift(id, 'test')
     if (approve) await world.call('write_to_file', input)
     return 'asked'
   }

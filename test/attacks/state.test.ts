@@ -157,7 +157,7 @@ describe.each(users)('a clone that brings its own state, for %s', (_, uid) => {
       expect(tokenFile.startsWith(ground.project)).toBe(false)
       const asAgent = { Authorization: 'Bearer known-to-all', 'Content-Type': 'application/json' }
       expect((await fetch(`${url}/mcp`, { method: 'POST', headers: asAgent, body: '{}' })).status).toBe(401)
-      const signedIn = await fetch(`${url}/sign-in?key=${signInKey('known-to-all')}`, { redirect: 'manual' })
+      const signedIn = await fetch(`${url}/sign-in?key=${signInKey('known-to-all', '')}`, { redirect: 'manual' })
       expect(signedIn.headers.get('set-cookie')).toBe(null)
     } finally {
       server.kill()

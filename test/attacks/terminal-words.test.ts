@@ -109,3 +109,15 @@ test('approvals list and show: long lines, names, notes and titles are set off',
   mustNotBeSaid(shown.out)
   expect(shown.out.replaceAll(/\n\+ … /g, '')).toContain(`+ ${long.trimEnd()}`)
 })
+
+test('what --json prints holds nothing that a terminal obeys, and is the same value', async () => {
+  await using world = await openWorld()
+  const client = 'agent\u009b31m\u202e\u2066\u200b/1'
+  world.runtime.openSession({ id: 'sess_x', surface: 'mcp-http', client })
+  const { out } = await runInside(world.project, ['sessions', '--json'])
+  expect(out).not.toMatch(/[\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/)
+  expect(JSON.parse(out.trim().split('\n')[0] ?? '')).toMatchObject({ client })
+  // However an error comes about.
+  const { err } = await runInside(world.project, ['call', 'read_file', JSON.stringify({ path: client }), '--json'])
+  expect(err).not.toMatch(/[\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/)
+})

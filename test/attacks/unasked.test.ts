@@ -1,7 +1,7 @@
 // @stage
 import { chmodSync, existsSync, readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { approve, ask, stagesLeft, withShell } from '../support/stage.ts'
+import { agreed, approve, ask, stagesLeft, withShell } from '../support/stage.ts'
 import { openWorld, runCli, type World } from '../support/world.ts'
 
 /** Runs a command that nobody may be asked about. */
@@ -67,13 +67,32 @@ describe('what a program does unasked is bounded', () => {
       world.call('shell', { command: `rm f${from}.txt f${from + 1}.txt f${from + 2}.txt` }, { approvalWaitMs: 0, session })
     for (let round = 0; round < 10; round++) await remove(round * 3, `sess_${round}`)
     const input = { command: 'rm f30.txt f31.txt f32.txt' }
+    // A yes to something else, to whomever, is none to what adds up.
+    await agreed(world, { command: 'ln -s f39.txt link' })
     const asked = await ask(world, input)
     expect(asked.card.notes?.join('\n')).toMatch(/33 files.*together with what programs did unasked within the hour/)
     approve(world, asked)
     await world.call('shell', input, { approvalWaitMs: 0 })
     await remove(33, 'sess_more')
-    expect(readdirSync(world.project).length).toBe(4)
+    expect(readdirSync(world.project).length).toBe(5)
   })
+})
+
+test('little by little adds up over restarts and over processes on the same project', async () => {
+  await using world = await openWorld({ files: several(40), flags: withShell })
+  const remove = (from: number): string => `rm f${from}.txt f${from + 1}.txt f${from + 2}.txt`
+  const elsewhere = (command: string) =>
+    runCli(world.project, ['call', 'shell', JSON.stringify({ command }), '--enable-shell', '--wait', '0'])
+  for (let round = 0; round < 4; round++) await unasked(world, remove(round * 3))
+  await world.reopen()
+  for (let round = 4; round < 8; round++) await unasked(world, remove(round * 3))
+  for (let round = 8; round < 10; round++) expect(await elsewhere(remove(round * 3))).toMatchObject({ code: 0 })
+  const asked = await ask(world, { command: remove(30) })
+  expect(asked.card.notes?.join('\n')).toMatch(/33 files.*together with what programs did unasked within the hour/)
+  expect((await elsewhere(remove(33))).code, 'every process asks').toBe(1)
+  approve(world, asked)
+  await world.call('shell', { command: remove(30) }, { approvalWaitMs: 0 })
+  expect(await elsewhere(remove(36)), 'a person has looked, for all of them').toMatchObject({ code: 0 })
 })
 
 describe('what is no plain content asks, be it ever so little', () => {
@@ -152,7 +171,7 @@ describe('what the agent is told', () => {
     const { id, session } = await ask(world, input)
     world.runtime.approvals.decide(id, { approve: false, by: 'test' })
     world.runtime.openSession({ id: session, surface: 'mcp-stdio', client: 'test/1' })
-    world.runtime.grants.give({ kind: 'runs', subject: 'vite.config.ts', session, by: 'test' })
+    await world.runtime.grants.give({ kind: 'runs', subject: 'vite.config.ts', session, by: 'test' })
     const again = await world.fault('shell', input, { approvalWaitMs: 0 })
     expect(again.details?.['approvalId']).toBeDefined()
     expect(world.read('vite.config.ts')).toBe('\n')
@@ -164,7 +183,7 @@ describe('what the agent is told', () => {
     const input = { command: 'echo // > vite.config.ts; date +%N' }
     const { id, session } = await ask(world, input)
     world.runtime.openSession({ id: session, surface: 'mcp-stdio', client: 'test/1' })
-    world.runtime.grants.give({ kind: 'runs', subject: 'vite.config.ts', session, by: 'test' })
+    await world.runtime.grants.give({ kind: 'runs', subject: 'vite.config.ts', session, by: 'test' })
     await world.call('shell', input, { approvalWaitMs: 0 })
     expect(world.read('vite.config.ts')).toBe('//\n')
     expect(world.runtime.approvals.state(id)).toBe('void')
@@ -205,7 +224,7 @@ describe('grants', () => {
     expect(grant).toMatchObject({ scope: 'always', session: null, expiresAt: null })
     expect(await cli('revoke', grant?.id ?? '')).toMatchObject({ code: 0 })
     expect((await ask(world, { command: 'echo 4 > vite.config.ts' })).risk).toBe('R2')
-    grants.give({ kind: 'secret', subject: '.env', scope: 'once', session: 'sess_test', by: 'test' })
+    await grants.give({ kind: 'secret', subject: '.env', scope: 'once', session: 'sess_test', by: 'test' })
     expect(await world.call('read_file', { path: '.env' })).toMatchObject({ content: 'TOKEN=abc\n' })
     expect((await world.fault('read_file', { path: '.env' })).code).toBe('E_DENY_PATH')
   })

@@ -20,7 +20,7 @@ function programs(world: World, count: number) {
   const ended: string[] = []
   const all = Array.from({ length: count }, (_, index) =>
     world
-      .call('shell', { command: `sleep 30; : ${word} ${index}` }, { ...greedy, signal: stop.signal })
+      .call('shell', { command: `sleep 300; : ${word} ${index}`, timeout_seconds: 120 }, { ...greedy, signal: stop.signal })
       .then(
         () => 'ended',
         () => 'ended',
@@ -75,7 +75,7 @@ test('a program that nothing confines has the project to itself: whoever would c
   await world.reopen({ bubblewrap: noNamespaces(world.base) })
   const word = `w${randomBytes(6).toString('hex')}`
   words.push(word)
-  const input = { command: `sleep 30; : ${word}` }
+  const input = { command: `sleep 300; : ${word}`, timeout_seconds: 120 }
   approve(world, await ask(world, input, 'shell', greedy))
   const stop = new AbortController()
   let ended = false

@@ -23,6 +23,8 @@ async function write(world: World, path: string): Promise<string> {
     if (typeof id !== 'string') return errorCodeOf(fault as Fault)
     notes = world.runtime.approvals.get(id)?.card.notes?.join('\n') ?? ''
     world.runtime.approvals.decide(id, { approve: false, by: 'test' })
+    // The next write is judged for itself, and not for this no.
+    world.runtime.approvals.lift(id, 'test')
     return 'asked'
   }
 }

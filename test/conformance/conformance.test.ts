@@ -74,7 +74,7 @@ async function serve(server: (project: string) => string[]): Promise<Serving> {
     for (const child of children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)) {
       const ended = once(child, 'exit')
       child.kill()
-      const late = setTimeout(() => child.kill('SIGKILL'), 5_000)
+      const late = setTimeout(() => child.kill('SIGKILL'), 20_000)
       await ended
       clearTimeout(late)
     }

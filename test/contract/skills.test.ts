@@ -154,13 +154,13 @@ proves('python.time', 'a deadline ends it, nothing of it is kept, and it is on r
   await using world = await openWorld({
     files: { [init]: "import time\nprint('began')\nopen('half.txt', 'w').write('x')\ntime.sleep(600)\n" },
   })
-  const fault = await world.fault('python_run', { script_path: init, timeout_seconds: 1 })
+  const fault = await world.fault('python_run', { script_path: init, timeout_seconds: 4 })
   expect(fault.code).toBe('E_TIMEOUT')
   expect(fault.details).toMatchObject({ stdout: 'began\n' })
   expect(existsSync(world.path('sandbox'))).toBe(false)
   const [details] = lines(world, 'tool.python_run')
   expect(Object.keys(details ?? {})).toEqual(fields)
-  expect(details).toMatchObject({ exit_code: null, timeout_seconds: 1, stdout_len: 6 })
+  expect(details).toMatchObject({ exit_code: null, timeout_seconds: 4, stdout_len: 6 })
 })
 
 proves('python.audit', 'a refusal of a fitting input is on record; an input that does not fit is not', async () => {

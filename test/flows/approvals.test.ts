@@ -2,16 +2,27 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { Approval, ApprovalHead } from '../../src/contracts/approval.ts'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { errorBodyOf, type ErrorBody } from '../../src/contracts/faults/contract-000.ts'
 import type { Fault } from '../../src/contracts/faults/fault.ts'
+import { lapseNow } from '../support/approve.ts'
 import { openInside, runInside } from '../support/inside.ts'
-import { cleanEnv, openStdio, openWorld, program, runCli, type CliEnd, type Peer, type World } from '../support/world.ts'
+import { soon } from '../support/stage.ts'
+import {
+  cleanEnv,
+  openStdio,
+  openWorld,
+  program,
+  runCli,
+  runToExit,
+  type CliEnd,
+  type Peer,
+  type World,
+} from '../support/world.ts'
 
 const before = '{ "name": "game" }\n'
 const after = '{ "name": "game", "scripts": { "dev": "vite" } }\n'
@@ -31,12 +42,8 @@ async function propose(peer: Peer, content = after, path = 'package.json'): Prom
 
 /** Waits until a question is put, and gives it. */
 async function asked(world: World): Promise<ApprovalHead> {
-  for (let tries = 0; tries < 1_000; tries++) {
-    const [found] = world.runtime.approvals.list('pending')
-    if (found) return found
-    await pause(20)
-  }
-  throw new Error('nobody was asked')
+  expect(await soon(() => world.runtime.approvals.count('pending') > 0), 'somebody is asked').toBe(true)
+  return world.runtime.approvals.list('pending')[0] as ApprovalHead
 }
 
 /** The approval id in a refusal that says a person must be asked. */
@@ -236,9 +243,9 @@ test('of two processes that wait for one answer in one session, one call goes th
 test('a question nobody answered in time is denied, and cannot be answered any more', async () => {
   await using world = await openWorld(project)
   await using peer = await openInside(world.project, { args: ['--approval-ttl-ms', '1000', '--approval-wait-ms', '30000'] })
-  const waiting = propose(peer)
-  const { id } = await asked(world)
-  expect((await waiting).error).toMatchObject({ code: 'E_POLICY_VIOLATION', details: { approvalId: id, state: 'expired' } })
+  const { error } = await propose(peer)
+  expect(error).toMatchObject({ code: 'E_POLICY_VIOLATION', details: { state: 'expired' } })
+  const id = String(error?.details?.['approvalId'])
   const late = await approve(world, id)
   expect(late).toMatchObject({ code: 1, err: expect.stringContaining('E_CONFLICT') as string })
   expect(late.err).toContain('expired')
@@ -248,10 +255,10 @@ test('a question nobody answered in time is denied, and cannot be answered any m
 
 test('a yes that is not used in time lapses', async () => {
   await using world = await openWorld(project)
-  await using peer = await openInside(world.project, { args: ['--approval-ttl-ms', '3000', ...noWaitNoDiff.args] })
+  await using peer = await openInside(world.project, noWaitNoDiff)
   const id = needed(await write(peer))
   world.runtime.approvals.decide(id, { approve: true, by: 'test' })
-  while (state(world, id) === 'approved') await pause(50)
+  lapseNow(world, id)
   expect(state(world, id)).toBe('expired')
   expect(needed(await write(peer))).not.toBe(id)
   expect(world.read('package.json')).toBe(before)
@@ -468,8 +475,7 @@ test('a call cancelled while it waits for a person does nothing, even when the a
   controller.abort()
   await expect(call).rejects.toThrow()
   const cancelled = (): boolean => auditOf(world, 'call.suspended').some((line) => line.outcome === 'cancelled')
-  for (let tries = 0; tries < 500 && !cancelled(); tries++) await pause(20)
-  expect(cancelled()).toBe(true)
+  expect(await soon(cancelled)).toBe(true)
   await approve(world, id)
   expect(await peer.call('read_file', { path: 'package.json' })).toMatchObject({ content: before })
   expect(state(world, id)).toBe('approved')
@@ -484,5 +490,23 @@ test('handrail call asks like any agent, and exits 1 with the id where nobody an
   const { error } = JSON.parse(first.err.trim().split('\n').at(-1) ?? '') as ErrorBody
   await approve(world, String(error.details?.['approvalId']))
   expect(await runInside(world.project, args)).toMatchObject({ code: 0 })
+  expect(world.read('package.json')).toBe(after)
+})
+
+test('the command a waiting call prints for another terminal answers it as it stands, also where the state lies elsewhere', async () => {
+  await using world = await openWorld(project)
+  const elsewhere = ['--state', join(dirname(world.project), 'it is elsewhere')]
+  const call = [
+    'call',
+    'write_to_file',
+    JSON.stringify({ path: 'package.json', content: after, dryRun: false }),
+    ...noDiff,
+    ...elsewhere,
+  ]
+  const asked = await runCli(world.project, [...call, '--wait', '1'])
+  const [, command = ''] = /From another terminal: (.*)/.exec(asked.err) ?? []
+  const answered = await runToExit('sh', ['-c', command], { env: cleanEnv(dirname(world.project)) })
+  expect(answered).toMatchObject({ code: 0, err: '' })
+  expect((await runCli(world.project, call)).code).toBe(0)
   expect(world.read('package.json')).toBe(after)
 })

@@ -31,7 +31,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.close().closeAllConnections())
 
-const developer = { mode: 'developer', 'browser-timeout-ms': '5000' }
+const developer = { mode: 'developer', 'browser-timeout-ms': '10000' }
 const act = (world: World, action: string, more: object = {}, session = 'sess_test'): Promise<Record<string, unknown>> =>
   world.call('browser_action', { action, ...more }, { session })
 

@@ -1,34 +1,20 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, watch } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { dyingWhen } from '../support/killed-at.ts'
 import { sweep } from '../support/soak.ts'
 import { cleanEnv, openWorld, program, runCli, type World } from '../support/world.ts'
-import { type Answer, done, filesUnder, type Moment, sha256, startStdio, tally } from '../support/writers.ts'
-
-/** Kills a process the moment a name in a folder is made, moved or changed. */
-function killWhen(pid: number, folder: string, fits: (name: string) => boolean): Disposable {
-  const watcher = watch(folder, (_, name) => {
-    if (name === null || !fits(name)) return
-    watcher.close()
-    process.kill(pid, 'SIGKILL')
-  })
-  return { [Symbol.dispose]: () => watcher.close() }
-}
+import { type Answer, filesUnder, sha256, startStdio, tally } from '../support/writers.ts'
 
 const plainly = ['--write-requires-diff', 'false']
 
-/** Makes a write and kills its server the moment a name appears in the project. */
-async function writeKilledAt(world: World, fits: (name: string) => boolean, input: Record<string, unknown>): Promise<Answer> {
-  const server = await startStdio(world.project, plainly)
-  // The first write of a process is slower than the rest; the second one is the one to hit.
-  await server.call('write_to_file', { path: 'warm.txt', content: `${server.pid}\n`, dryRun: false })
-  using _ = killWhen(server.pid, world.project, fits)
-  const answer = await server.call('write_to_file', { dryRun: false, ...input })
-  if (answer.kind !== 'unknown') await server.stop()
+/** Makes a write whose server dies in this moment of it. */
+async function writeKilledAt(world: World, when: Dying, input: Record<string, unknown>): Promise<void> {
+  const server = await startStdio(world.project, plainly, dyingWhen(world.base, when))
+  expect(await server.call('write_to_file', { dryRun: false, ...input })).toEqual({ kind: 'unknown' })
   await server.gone
-  return answer
 }
 
 /** A write by a new process, which takes the lock and so puts right what a killed one left. */
@@ -42,34 +28,41 @@ async function writeAnew(world: World, input: Record<string, unknown>): Promise<
   }
 }
 
-/** As many rounds as it takes for the kills to hit, and a hit or two more. */
-const rounds = 10
-const enough = sweep(5, 2)
+type Dying = Parameters<typeof dyingWhen>[1]
 
-/** Where a kill hits a write: while its temporary file is written, and when it has been moved into place. */
-const half: Moment = { when: 'before it landed', at: (name) => name.startsWith('.handrail-'), landed: false }
-/** Large enough that it takes a while to write it again. */
+/** Where a kill hits a write: when its temporary file is there, when that is written, and when it has been moved into place. */
+interface Moment {
+  when: string
+  dying: Dying
+  landed: boolean
+}
+
+const moments: Moment[] = [
+  { when: 'before anything was written', dying: 'made', landed: false },
+  { when: 'before it landed', dying: 'before log.txt', landed: false },
+  { when: 'after it landed', dying: 'after log.txt', landed: true },
+]
+const done = moments[2] as Moment
 const longLog = `${'x'.repeat(1_000_000)}\n`.repeat(3)
+const rounds = sweep(5, 2)
 
 /** Appends with a key by a server that is killed on the way, and asks again: each chunk must be there once. */
 async function appendOverKills(
   world: World,
-  moment: Moment,
+  { dying, landed }: Moment,
   between: () => Promise<void> = async () => undefined,
 ): Promise<void> {
-  let hits = 0
-  for (let round = 0; round < rounds && hits < enough; round++) {
+  for (let round = 0; round < rounds; round++) {
     const input = { path: 'log.txt', content: `chunk ${round}\n`, mode: 'append', idempotencyKey: `round-${round}` }
-    const first = await writeKilledAt(world, moment.at, input)
-    if (first.kind === 'unknown' && world.read('log.txt').includes(input.content) === moment.landed) hits++
+    await writeKilledAt(world, dying, input)
+    expect(world.read('log.txt').includes(input.content)).toBe(landed)
     await between()
     expect(await writeAnew(world, input)).toMatchObject({ kind: 'done', output: { applied: true } })
     expect(world.read('log.txt').split(input.content), `chunk ${round} is there once`).toHaveLength(2)
   }
-  expect(hits, `some kill came ${moment.when}`).toBeGreaterThan(0)
 }
 
-test.for([half, done])(
+test.for(moments)(
   'a keyed append whose server was killed $when is there once when it is asked again',
   { timeout: 300_000 },
   async (moment) => {
@@ -97,20 +90,18 @@ test(
   { timeout: 300_000 },
   async () => {
     await using world = await openWorld({ files: { 'big.txt': 'before\n' } })
-    let left = 0
-    for (let round = 0; round < rounds && left < enough; round++) {
+    const temporary = (): string[] => filesUnder(world.project).filter((name) => name.endsWith('.tmp'))
+    for (let round = 0; round < 2 * rounds; round++) {
       const before = world.read('big.txt')
-      const content = large(`round ${round} `)
-      const answer = await writeKilledAt(world, (name) => name.startsWith('.handrail-'), { path: 'big.txt', content })
-      left += readdirSync(world.project).filter((name) => name.endsWith('.tmp')).length
-      expect([before, content].includes(world.read('big.txt')), 'the old content or the new one').toBe(true)
-      if (answer.kind === 'done') expect(world.read('big.txt')).toBe(content)
+      const input = { path: 'big.txt', content: large(`round ${round} `) }
+      await writeKilledAt(world, round % 2 ? 'made' : 'before big.txt', input)
+      expect(temporary()).toHaveLength(1)
+      expect(world.read('big.txt')).toBe(before)
       expect((await writeAnew(world, { path: 'after.txt', content: `${round}\n` })).kind).toBe('done')
-      expect(filesUnder(world.project).filter((name) => name.endsWith('.tmp'))).toEqual([])
+      expect(temporary()).toEqual([])
       const [newest] = world.runtime.snapshots(1, 'big.txt')
       if (newest) expect(newest.sha256).toBe(sha256(world.read('big.txt')))
     }
-    expect(left, 'some kill left a temporary file').toBeGreaterThan(0)
     const recovered = [...world.runtime.audit.lines()].filter((line) => line.event === 'recovered' && line.snapshots)
     expect(recovered.length, 'what was put right is in the audit').toBeGreaterThan(0)
     expect(world.runtime.audit.verify().whole).toBe(true)
@@ -122,12 +113,7 @@ test.for(['a folder', 'a link', 'a larger file'])(
   { timeout: 300_000 },
   async (became) => {
     await using world = await openWorld({ files: { 'big.txt': 'before\n' } })
-    let left = 0
-    for (let round = 0; round < rounds && left === 0; round++) {
-      await writeKilledAt(world, (name) => name.startsWith('.handrail-'), { path: 'big.txt', content: large(`round ${round} `) })
-      left += readdirSync(world.project).filter((name) => name.endsWith('.tmp')).length
-    }
-    expect(left, 'some kill left a write half way').toBeGreaterThan(0)
+    await writeKilledAt(world, 'before big.txt', { path: 'big.txt', content: large('round 0 ') })
     rmSync(world.path('big.txt'))
     if (became === 'a folder') mkdirSync(world.path('big.txt'))
     else if (became === 'a link') symlinkSync(world.base, world.path('big.txt'))
@@ -145,8 +131,7 @@ test(
     const names = Array.from({ length: 16 }, (_, index) => `f-${String(index).padStart(2, '0')}.txt`)
     await using world = await openWorld({ files: Object.fromEntries(names.map((name) => [name, `old ${name}\n`])) })
     const contents = (): string[] => names.map((name) => world.read(name))
-    let hits = 0
-    for (let round = 0; round < rounds && hits < enough; round++) {
+    for (let round = 0; round < rounds; round++) {
       const session = `sess_round${round}`
       const olds = contents()
       for (const path of names) {
@@ -155,13 +140,12 @@ test(
       }
       const news = contents()
       const child = spawn(process.execPath, [program, 'undo', '--session', session, '--yes', '--project', world.project], {
-        env: cleanEnv(world.base),
+        env: cleanEnv(world.base, dyingWhen(world.base, `after ${names[3]}`)),
         stdio: 'ignore',
       })
-      using _ = killWhen(child.pid ?? 0, world.project, (name) => name === names[3])
       await once(child, 'close')
-      const mixed = contents().some((text) => olds.includes(text)) && contents().some((text) => news.includes(text))
-      if (mixed) hits++
+      const isIn = (texts: string[]): boolean => contents().some((text) => texts.includes(text))
+      expect([isIn(olds), isIn(news)], 'the kill came between two files').toEqual([true, true])
       expect((await writeAnew(world, { path: 'after.txt', content: `${round}\n` })).kind).toBe('done')
       const now = contents()
       expect([olds, news], 'all files or none').toContainEqual(now)
@@ -174,7 +158,6 @@ test(
       else expect(again).toMatchObject({ code: 0 })
       expect(contents()).toEqual(olds)
     }
-    expect(hits, 'some kill came between two files').toBeGreaterThan(0)
   },
 )
 

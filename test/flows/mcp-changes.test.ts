@@ -74,7 +74,8 @@ describe.concurrent('settings that change while it runs', () => {
       expect([way, await names(client)]).toEqual([way, before.filter((name) => name !== 'search_files')])
       expect([way, (await call('search_files', { path: '.', regex: 'x' })).error?.code]).toEqual([way, 'E_TOOL_DISABLED'])
     }
-    // One process serves HTTP, and each client over stdio has its own.
+    // One process serves HTTP, and each client over stdio has its own. The notice does not wait for the line.
+    await until(() => changes().length >= 3, 'a line of each')
     expect(changes()).toHaveLength(3)
     for (const line of changes()) expect(line.details).toEqual({ settings: ['disabledTools'] })
 
@@ -101,6 +102,7 @@ describe.concurrent('settings that change while it runs', () => {
       const listed = await names(client)
       expect([way, listed.includes('search_files'), listed.includes('get_runtime_info')]).toEqual([way, true, false])
     }
+    await until(() => changes().length >= 6, 'another line of each')
     expect(changes()).toHaveLength(6)
     for (const line of changes().slice(3))
       expect((line.details as { settings: string[] }).settings.sort()).toEqual(['disabledTools', 'tools'])

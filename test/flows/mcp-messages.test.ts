@@ -1,8 +1,7 @@
-import { request } from 'node:http'
-import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openMcp, openServe, ways, type Served } from '../support/serve.ts'
 import { runInside } from '../support/inside.ts'
+import { say } from '../support/sockets.ts'
 import { openWorld, type World } from '../support/world.ts'
 import { names, openLine } from '../support/everywhere.ts'
 
@@ -58,39 +57,16 @@ describe('messages nobody can read', () => {
     await works(6)
   })
 
-  /** One post to `/mcp` or `/messages`: its status and its JSON. */
-  async function post(path: string, headers: Record<string, string>, body: string | Buffer): ReturnType<typeof postOnce> {
-    for (let times = 1; ; times++)
-      try {
-        return await postOnce(path, headers, body)
-      } catch (fault) {
-        // Whoever still sends when the answer is there may lose it with the connection.
-        if (times === 5 || !['EPIPE', 'ECONNRESET'].includes((fault as NodeJS.ErrnoException).code ?? '')) throw fault
-      }
-  }
-
-  function postOnce(
+  /** One post to `/mcp` or `/messages`: its status and its JSON. In one piece: who begins a body after its head may lose an answer that is there by then. */
+  async function post(
     path: string,
     headers: Record<string, string>,
     body: string | Buffer,
   ): Promise<{ status: number; body: unknown; session: string }> {
-    return new Promise((resolve, reject) => {
-      const all = {
-        Authorization: `Bearer ${served.token}`,
-        'Content-Type': 'application/json',
-        Accept: 'application/json, text/event-stream',
-        ...headers,
-      }
-      const sent = request(served.url + path, { method: 'POST', headers: all, agent: false }, (response) => {
-        const session = String(response.headers['mcp-session-id'] ?? '')
-        text(response).then((answer) => {
-          const data = /^data: (.*)$/m.exec(answer)?.[1] ?? answer
-          resolve({ status: response.statusCode ?? 0, body: data && JSON.parse(data), session })
-        }, reject)
-      })
-      sent.on('error', reject)
-      sent.end(body)
-    })
+    const reply = await say(served, { path, headers, body })
+    const data = /^data: (.*)$/m.exec(reply.body)?.[1] ?? reply.body
+    const session = /^mcp-session-id: (\S+)/im.exec(reply.head)?.[1] ?? ''
+    return { status: reply.status, body: data && JSON.parse(data), session }
   }
 
   test.for(['http 2025', 'http 2026'] as const)('are answered, and the next call works: %s', async (way) => {

@@ -1,9 +1,9 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { errorTable, type ErrorCode, type ErrorBody } from '../../src/contracts/faults/contract-000.ts'
 import { catalogue } from '../../src/toolsets/index.ts'
 import { openMcp, openServe, ways, type McpConnection, type Way } from '../support/serve.ts'
+import { until } from '../support/everywhere.ts'
 import { openWorld, type World } from '../support/world.ts'
 import { files, type Play, plays, type Stage } from '../support/plays.ts'
 
@@ -127,7 +127,7 @@ const fieldsOf = ({ output, error }: Seen): Record<string, unknown> | undefined 
 async function settled(world: World, calls: number): Promise<void> {
   const written = (): number =>
     world.runtime.audit.last(10_000, ({ event }) => ['call.end', 'call.read', 'call.suspended'].includes(event)).length
-  for (let tries = 0; tries < 1_000 && written() < calls; tries++) await pause(10)
+  await until(() => written() >= calls, 'all lines')
 }
 
 /** Fills in what earlier calls kept. */

@@ -24,10 +24,10 @@ const show = (world: World, input: object): Promise<Shown> => world.call<Shown>(
 async function wordsAt(url: string, wanted: string): Promise<string> {
   const browser = openBrowser(process.env)
   try {
-    return await browser.withPage(portOnly(Number(new URL(url).port)), { timeoutMs: 50_000 }, async (visit) => {
+    return await browser.withPage(portOnly(Number(new URL(url).port)), { timeoutMs: 58_000 }, async (visit) => {
       await visit.go(url, 30_000)
       const read = (): Promise<string> => visit.page.evaluate(`document.body.innerText.replace(/\\s+/g, '')`) as Promise<string>
-      for (let tries = 0; tries < 150 && !(await read()).includes(wanted); tries++) await visit.page.waitForTimeout(100)
+      for (let tries = 0; tries < 300 && !(await read()).includes(wanted); tries++) await visit.page.waitForTimeout(100)
       return read()
     })
   } finally {
@@ -114,7 +114,7 @@ describe.skipIf(noBrowser !== undefined)('an engine in the project itself, of ei
     expect(url).toMatch(/#scene=deep\/two&line=2$/)
     expect(logs).toEqual([])
     await looking.withPage(portOnly(Number(new URL(url).port)), { timeoutMs: 30_000 }, async ({ page, go }) => {
-      await go(url, 10_000)
+      await go(url, 25_000)
       await page.waitForFunction("document.title === 'deep/two.txt:2'")
       await page.evaluate("location.hash = 'scene=start.txt&line=4'")
       await page.waitForFunction("document.title === 'start.txt:4'")
@@ -140,7 +140,7 @@ describe.skipIf(noBrowser !== undefined)('with a real browser', () => {
     const hang = 'if (location.hash.includes("deep")) while (true);'
     await using world = await openWorld({
       files: { ...tinyGame, ...fakeEngine('older', hang) },
-      flags: { 'browser-timeout-ms': '8000' },
+      flags: { 'browser-timeout-ms': '15000' },
     })
     expect((await show(world, {})).logs).toEqual([])
     expect((await world.fault('preview_scene', { scenePath: 'deep/two' })).code).toBe('E_TIMEOUT')

@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { noBrowser } from '../support/chromium.ts'
 import { linesOf } from '../support/everywhere.ts'
+import { askLocal } from '../support/local-get.ts'
 import { openStdio, openWorld, type McpPeer, type World } from '../support/world.ts'
 
 /** A server that says when it was started and what it can read. */
@@ -50,7 +51,7 @@ async function openEdited(settings: object = {}, args: string[] = []) {
 }
 
 async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  for (let round = 0; round < 600; round++) {
+  for (let round = 0; round < 1_800; round++) {
     if (await holds()) return
     await pause(25)
   }
@@ -60,7 +61,7 @@ async function until(holds: () => boolean | Promise<boolean>, what: string): Pro
 const developer = ['--mode', 'developer']
 const start = async (peer: McpPeer): Promise<Serving> =>
   (await peer.call('execute_command', { scriptName: 'dev' })) as unknown as Serving
-const get = async (url: string): Promise<string> => (await fetch(url, { headers: { connection: 'close' } })).text()
+const get = async (url: string): Promise<string> => (await askLocal(url)).text
 const gone = (url: string): Promise<boolean> =>
   get(url).then(
     () => false,

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { eventually, call, messagesIn, say, type Reply } from '../support/sockets.ts'
 import { openMcp, openServe, ways } from '../support/serve.ts'
 import { eventsIn, expectWhole, storiesOf } from '../support/stories.ts'
+import { lapseNow } from '../support/approve.ts'
 import { killedAt } from '../support/killed-at.ts'
 import { approve, soon } from '../support/stage.ts'
 import { openWorld, runCli, type World } from '../support/world.ts'
@@ -137,10 +138,12 @@ describe('each end of a call that a person is asked about', () => {
   })
 
   test('a yes that nobody uses lapses', async () => {
-    await using world = await openWorld({ ...old, config: { ...config, limits: { approvalTtlMs: 1_500 } } })
+    await using world = await openWorld(old)
     const fault = await world.fault('write_to_file', input(), noWait)
-    world.runtime.approvals.decide(String(fault.details?.['approvalId']), { approve: true, by: 'test' })
-    await eventually('its lapse', () => (world.runtime.approvals.list('expired').length ? true : undefined))
+    const id = String(fault.details?.['approvalId'])
+    world.runtime.approvals.decide(id, { approve: true, by: 'test' })
+    lapseNow(world, id)
+    expect(world.runtime.approvals.list('expired')).toHaveLength(1)
     const events = eventsIn(onlyStory(world))
     expect(events.filter((event) => event === 'call.end')).toHaveLength(1)
     expect(events.filter((event) => event === 'call.start')).toHaveLength(1)
@@ -197,7 +200,12 @@ describe('each end of a call that a person is asked about', () => {
       await using world = await openWorld(old)
       const patience = new AbortController()
       const asked = signal()
-      const doing = world.call('write_to_file', input(), { patience: patience.signal, onApproval: asked.resolve })
+      const doing = world.call('write_to_file', input(), {
+        onApproval(id) {
+          asked.resolve(id)
+          return patience.signal
+        },
+      })
       const ended = doing.catch((fault: unknown) => fault)
       const id = await asked.promise
       patience.abort()

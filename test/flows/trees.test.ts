@@ -15,7 +15,6 @@ import {
   statSync,
   symlinkSync,
   unlinkSync,
-  watch,
   writeFileSync,
 } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -41,6 +40,7 @@ import { openDiffs } from '../../src/host/diffs.ts'
 import { undo as undoForm } from '../../src/toolsets/files/undo.ts'
 import type { FileUse } from '../../src/toolsets/files/use.ts'
 import { runInside } from '../support/inside.ts'
+import { dyingWhen } from '../support/killed-at.ts'
 import { cleanEnv, program, stateOf } from '../support/world.ts'
 import { sweep } from '../support/soak.ts'
 
@@ -522,21 +522,20 @@ test('a store of the first version is brought up, and its states can be undone',
   expect(rebuilt.snapshots.list(10, 'a').map((one) => one.mode)).toEqual([0o600, 0o600, 0o600, 0o600, 0o640, 0o640])
 })
 
-/** Where a kill hits the undo of a tree: any event in a folder on a name, or some time after the first one. */
-interface Moment {
-  when: string
-  folder: string
-  fits: (name: string) => boolean
-  laterMs?: number
-}
-
-const moments: Moment[] = [
-  { when: 'while something goes', folder: '.', fits: (name) => name === 'was-folder' },
-  { when: 'while folders are made', folder: '.', fits: (name) => name === 'deep' },
-  { when: 'while contents are laid down', folder: 'many', fits: (name) => name.startsWith('.handrail-') },
-  { when: 'while files are moved into place', folder: 'many', fits: (name) => name === 'f-20' },
-  { when: 'near the end', folder: 'many', fits: (name) => name === 'f-59' },
-  ...[0, 1, 2, 4, 8].map((laterMs) => ({ when: `${laterMs} ms on`, folder: '.', fits: () => true, laterMs })),
+/** Where a kill hits the undo of a tree: while contents are laid down, something goes, folders are made, files are moved into place, and near the end. */
+const moments: Parameters<typeof dyingWhen>[1][] = [
+  // The first that goes: nothing has happened yet.
+  'before side',
+  'made',
+  'before was-folder',
+  'after was-folder',
+  'before deep',
+  'after deep',
+  'before f-0',
+  'after f-0',
+  'before f-20',
+  'after f-20',
+  'after f-59',
 ]
 
 test(
@@ -547,7 +546,7 @@ test(
     const { ['new\nline']: _, ...judged } = before
     using ground = openGround({ ...judged, ...many })
     const begin = ground.picture()
-    const ends = { finished: 0, 'taken back': 0, 'not hit': 0 }
+    const ends = { finished: 0, 'taken back': 0 }
     for (const moment of moments) {
       const call = nextCall()
       await ground.commit(
@@ -559,24 +558,18 @@ test(
       )
       const changed = ground.picture()
       const child = spawn(process.execPath, [program, 'undo', call, '--yes', '--project', ground.project], {
-        env: cleanEnv(ground.base),
+        env: cleanEnv(ground.base, dyingWhen(ground.base, moment)),
         stdio: 'ignore',
       })
-      const watcher = watch(ground.at(moment.folder), (_event, name) => {
-        if (name === null || !moment.fits(name)) return
-        watcher.close()
-        setTimeout(() => child.kill('SIGKILL'), moment.laterMs ?? 0)
-      })
-      const [code] = (await once(child, 'close')) as [number | null]
-      watcher.close()
-      const recovered = await ground.journal.recover()
+      expect((await once(child, 'close'))[1], moment).toBe('SIGKILL')
+      expect(await ground.journal.recover(), moment).toHaveLength(1)
       const undone = runToEnd(ground.snapshots.ofCall(call)).every((one) => one.undoneBy !== null)
-      expect(ground.picture(), `killed ${moment.when}`).toEqual(undone ? begin : changed)
-      ends[recovered.length === 0 ? 'not hit' : undone ? 'finished' : 'taken back']++
-      if (!undone) expect(await runInside(ground.project, ['undo', call, '--yes']), `${code}`).toMatchObject({ code: 0 })
+      expect(ground.picture(), moment).toEqual(undone ? begin : changed)
+      ends[undone ? 'finished' : 'taken back']++
+      if (!undone) expect(await runInside(ground.project, ['undo', call, '--yes']), moment).toMatchObject({ code: 0 })
       expect(ground.picture()).toEqual(begin)
     }
-    expect(ends.finished, JSON.stringify(ends)).toBeGreaterThan(2)
+    expect(ends).toEqual({ finished: moments.length - 1, 'taken back': 1 })
   },
 )
 

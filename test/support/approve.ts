@@ -1,5 +1,6 @@
 import { Fault } from '../../src/contracts/faults/fault.ts'
 import type { Card } from '../../src/contracts/tool.ts'
+import { openConnection } from '../../src/host/database.ts'
 import type { World } from './world.ts'
 
 /** The answer of a call that a person agrees to as often as they are asked, and the cards they saw. */
@@ -20,5 +21,15 @@ export async function agreed<T = Record<string, unknown>>(
       cards.push(asked.card)
       world.runtime.approvals.decide(id, { approve: true, by: 'the person', unread: true })
     }
+  }
+}
+
+/** The time of a question, or of its yes, is over: not by waiting for it, which on a busy machine may be over before the test has come to its point. */
+export function lapseNow({ state }: World, id: string): void {
+  const store = openConnection(state('handrail.db'))
+  try {
+    store.prepare('UPDATE approvals SET expires_at = 1 WHERE id = ?').run(id)
+  } finally {
+    store.close()
   }
 }

@@ -27,7 +27,7 @@ export function footprint(owner = process.pid): Footprint {
 }
 
 /** Waits until nothing is left; says what is. */
-export async function whatIsLeft(owner = process.pid, withinMs = 15_000): Promise<Footprint> {
+export async function whatIsLeft(owner = process.pid, withinMs = 45_000): Promise<Footprint> {
   const until = Date.now() + withinMs
   for (;;) {
     const left = footprint(owner)

@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Client } from '@modelcontextprotocol/client'
 import { expect } from 'vitest'
 import type { AuditLine } from '../../src/contracts/audit.ts'
+import { openSerialQueue } from '../../src/text/serial-queue.ts'
 import { openMcp, openServe, ways, type McpConnection, type Served, type Way } from './serve.ts'
 import { cleanEnv, openWorld, program, type World } from './world.ts'
 
@@ -18,14 +19,20 @@ export interface Everywhere {
   [Symbol.asyncDispose](): Promise<void>
 }
 
+/** Tests that wait together do not start a dozen programs together: a machine that is busy with that alone leaves each of them standing for seconds. */
+const inTurn = openSerialQueue()
+
 export async function openEverywhere(
   options: Parameters<typeof openWorld>[0],
   wanted: readonly Way[] = ways,
 ): Promise<Everywhere> {
   const world = await openWorld(options)
-  const served = await openServe(world.project)
-  const peers = new Map<Way, McpConnection>()
-  await Promise.all(wanted.map(async (way) => peers.set(way, await openMcp(way, world.project, served))))
+  const { served, peers } = await inTurn(async () => {
+    const served = await openServe(world.project)
+    const peers = new Map<Way, McpConnection>()
+    await Promise.all(wanted.map(async (way) => peers.set(way, await openMcp(way, world.project, served))))
+    return { served, peers }
+  })
   return {
     world,
     served,
@@ -41,7 +48,7 @@ export async function openEverywhere(
 
 /** Polls: this machine is noisy, so nothing here depends on how long things take. */
 export async function until<T>(look: () => T | undefined | false, what: string): Promise<T> {
-  const late = Date.now() + 25_000
+  const late = Date.now() + 45_000
   for (;;) {
     const found = look()
     if (found !== undefined && found !== false) return found

@@ -34,3 +34,41 @@ export function killedAt(base: string, project: string, args: string[], moment: 
     env: { NODE_OPTIONS: `--require=${file}`, NODE_NO_WARNINGS: '1', DIE_BEFORE: String(moment), ARMED_BY: armedBy },
   })
 }
+
+/** Loaded before the program: it dies without a word when a temporary file of ours is made, or before or after something comes to a place or goes from it. */
+const dying = `
+const fs = require('node:fs'), later = require('node:fs/promises')
+const [when, name] = process.env.DIE_WHEN.split(' ')
+const die = () => process.kill(process.pid, 'SIGKILL')
+const { openSync } = fs
+const meant = (now, path) => now === when && String(path).endsWith('/' + name)
+fs.openSync = (path, ...more) => {
+  const fd = openSync(path, ...more)
+  if (when === 'made' && /[/][.]handrail-[^/]*[.]tmp$/.test(String(path))) die()
+  return fd
+}
+// The last of the paths that it is given is the one that comes to be, or goes.
+const wrap = (on, name, paths) => {
+  const real = on[name]
+  const isLater = on === later
+  on[name] = (...given) => {
+    const path = given[paths - 1]
+    if (meant('before', path)) die()
+    const done = real(...given)
+    if (!meant('after', path)) return done
+    return isLater ? done.then(die) : die()
+  }
+}
+for (const name of ['rename', 'symlink']) wrap(fs, name + 'Sync', 2)
+for (const name of ['unlink', 'rmdir', 'mkdir']) wrap(fs, name + 'Sync', 1)
+wrap(later, 'rename', 2)
+wrap(later, 'unlink', 1)
+require('node:module').syncBuiltinESMExports()
+`
+
+/** The environment of a program that is killed in this moment of a change, however busy the machine is. */
+export function dyingWhen(base: string, when: 'made' | `${'before' | 'after'} ${string}`): Record<string, string> {
+  const file = join(base, 'dying.cjs')
+  writeFileSync(file, dying)
+  return { NODE_OPTIONS: `--require=${file}`, NODE_NO_WARNINGS: '1', DIE_WHEN: when }
+}

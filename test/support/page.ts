@@ -1,8 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { Approval } from '../../src/contracts/approval.ts'
-import { signInKey } from '../../src/surfaces/person-auth.ts'
-import { enter, typed, visitAt, type Answer, type Visit as SupportVisit } from './person.ts'
+import { enter, keyFor, typed, visitAt, type Answer, type Visit as SupportVisit } from './person.ts'
 import { openServe, type Served } from './serve.ts'
 import { openWorld, type World } from './world.ts'
 
@@ -87,7 +86,7 @@ export const secretOf = (of: World): string => of.runtime.token('person').token
 
 /** The cookie that a fresh key buys. */
 export async function signIn(at = served, of = world): Promise<string> {
-  const { cookie, room } = await enter(at, signInKey(secretOf(of)))
+  const { cookie, room } = await enter(at, keyFor(at, of.runtime))
   rooms.set(at, room)
   return cookie
 }
@@ -123,7 +122,7 @@ export async function approve(id: string, fields: Record<string, string>, Cookie
 export const state = (id: string): string | undefined => world.runtime.approvals.get(id)?.state
 
 export async function until(what: string, look: () => boolean | Promise<boolean>): Promise<void> {
-  const end = Date.now() + 30_000
+  const end = Date.now() + 45_000
   while (!(await look())) {
     if (Date.now() > end) throw new Error(`never came: ${what}`)
     await pause(25)

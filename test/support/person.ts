@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
+import type { Operator } from '../../src/contracts/operator.ts'
+import { signInKey } from '../../src/surfaces/person-auth.ts'
 import { runInside } from './inside.ts'
 import type { Served } from './serve.ts'
 
@@ -35,6 +37,13 @@ export async function visitAt(port: number, path: string, { method = 'GET', head
   let text = ''
   for await (const piece of response.setEncoding('utf8')) text += String(piece)
   return { status: response.statusCode ?? 0, headers: found, text }
+}
+
+/** A key for one sign-in at this server, as `handrail approvals page` makes it. */
+export function keyFor({ url }: Served, { servedPages, token }: Pick<Operator, 'servedPages' | 'token'>): string {
+  const page = servedPages.list().find((one) => one.url === url)
+  if (!page) throw new Error(`nobody has said that a page is served at ${url}`)
+  return signInKey(token('person').token, page.instance)
 }
 
 /** What pressing the button on the page of a link answers. */

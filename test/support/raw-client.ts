@@ -112,7 +112,7 @@ export async function openWire(way: Way, project: string, served: Served | undef
     raw: say,
     code: async (tool, input) => codeOf(await say('tools/call', `{"name":${JSON.stringify(tool)},"arguments":${input}}`, tool)),
     async next(fits, what) {
-      const until = Date.now() + 20_000
+      const until = Date.now() + 45_000
       for (;;) {
         const found = heard.find(fits)
         if (found) return found
@@ -160,7 +160,7 @@ function openLine(project: string, { args = [], env }: WireOptions, hear: (messa
   })
   const close = async (): Promise<void> => {
     child.stdin.end()
-    const late = setTimeout(() => child.kill('SIGKILL'), 2_000)
+    const late = setTimeout(() => child.kill('SIGKILL'), 20_000)
     await ended
     clearTimeout(late)
   }
@@ -377,7 +377,7 @@ export async function propose(wire: Wire, tool: string, input: Record<string, un
 
 /** Polls: this machine is noisy, so nothing here depends on how long things take. */
 export async function until<T>(look: () => T | undefined | false, what: string): Promise<T> {
-  const late = Date.now() + 20_000
+  const late = Date.now() + 45_000
   for (;;) {
     const found = look()
     if (found !== undefined && found !== false) return found

@@ -64,7 +64,7 @@ export function openHome(files: Record<string, string> = {}, name = 'project'): 
     write,
     read: (path) => readFileSync(join(project, path), 'utf8'),
     async [Symbol.asyncDispose]() {
-      rmSync(base, { recursive: true, force: true })
+      rmSync(base, { recursive: true, force: true, maxRetries: 20 })
     },
   }
 }

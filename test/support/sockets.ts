@@ -81,7 +81,7 @@ export function openWire(port: number, bytes?: Buffer | string): Wire {
   }
 }
 
-export async function eventually<T>(what: string, look: () => T | undefined | Promise<T | undefined>, ms = 30_000): Promise<T> {
+export async function eventually<T>(what: string, look: () => T | undefined | Promise<T | undefined>, ms = 45_000): Promise<T> {
   const until = Date.now() + ms
   for (let wait = 1; ; wait = Math.min(25, wait * 1.5)) {
     const found = await look()
@@ -98,7 +98,7 @@ export async function exchange(port: number, bytes: Buffer | string): Promise<Re
 }
 
 /** What came until the server closed the connection, which it must. */
-export function closing(wire: Wire, ms = 30_000): Promise<string> {
+export function closing(wire: Wire, ms = 45_000): Promise<string> {
   const late = pause(ms, undefined, { ref: false }).then(() => {
     throw new Error(`the connection was left open after ${JSON.stringify(wire.heard().slice(0, 300))}`)
   })

@@ -119,7 +119,7 @@ export function endAllWith(word: string): void {
 }
 
 /** Waits until something holds; false where it did not in time. */
-export async function soon(holds: () => boolean, mostMs = 20_000): Promise<boolean> {
+export async function soon(holds: () => boolean, mostMs = 45_000): Promise<boolean> {
   const until = performance.now() + mostMs
   while (!holds()) {
     if (performance.now() > until) return false

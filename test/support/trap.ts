@@ -7,6 +7,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { expect, test } from 'vitest'
 import { errorCodeOf, errorBodyOf } from '../../src/contracts/faults/contract-000.ts'
 import { Fault } from '../../src/contracts/faults/fault.ts'
+import type { Profile } from '../../src/contracts/profile.ts'
 import { cleanEnv, openWorld, program, type World } from './world.ts'
 
 export const isRoot = process.getuid?.() === 0
@@ -15,13 +16,19 @@ export const canMount = can('unshare', '-rm', 'sh', '-c', 'mount -t tmpfs tmpfs 
 export const noMounts = 'SKIPPED: this system lets nobody mount (unshare -rm)'
 export const canFifo = process.platform !== 'win32' && can('sh', '-c', 'command -v mkfifo')
 
-/** A project with secrets all around it. `held` says whether every wall stood: no canary in a reply, nothing outside changed. */
+/** Where an attack takes place: in the project by relative paths, or in a second root by absolute ones. */
+type Where = 'the project' | 'a second root'
+
+/** As contract 001 has it. */
+const further: Profile = { roots: ['second'], paths: 'absolute' }
+
+/** A project, or a second root, with secrets all around it. `held` says whether every wall stood: no canary in a reply, nothing outside changed. */
 export interface Trap {
   readonly world: World
   readonly canary: string
   /** A folder beside the project with `secret.txt` and `sub/deep.txt` in it. */
   readonly outside: string
-  /** `<project>-evil`. */
+  /** `<project>-evil`, or that of the root. */
   readonly evil: string
   at(name: string): string
   /** 'ok', or the code of the error. */
@@ -36,16 +43,28 @@ export interface Trap {
 export interface Setting {
   files?: Record<string, string | Buffer>
   flags?: Record<string, string>
+  /** What is attacked is the project's alone. */
+  ofProject?: true
 }
 
-export async function openTrap(setting: Setting = {}): Promise<Trap> {
+export async function openTrap(setting: Setting = {}, where: Where = 'the project'): Promise<Trap> {
   const canary = `CANARY${randomBytes(12).toString('hex')}`
-  const world = await openWorld({
-    files: { 'inside.txt': 'inside\n', 'sub/inner.txt': 'inner\n', ...setting.files },
-    flags: { 'write-requires-diff': 'false', 'approval-wait-ms': '0', ...setting.flags },
-  })
+  const files = { 'inside.txt': 'inside\n', 'sub/inner.txt': 'inner\n', ...setting.files }
+  const flags = { 'write-requires-diff': 'false', 'approval-wait-ms': '0', ...setting.flags }
+  const isSecond = where === 'a second root'
+  const opened = await openWorld(
+    isSecond
+      ? {
+          flags,
+          beside: Object.fromEntries(Object.entries(files).map(([name, content]) => [join('second', name), content])),
+          config: (base: string) => ({ roots: [`second=${base}/second`] }),
+        }
+      : { files, flags },
+  )
+  const root = isSecond ? join(opened.base, 'second') : opened.project
+  const world = isSecond ? atRoot(opened, root) : opened
   const outside = join(world.base, 'outside')
-  const evil = `${world.project}-evil`
+  const evil = `${root}-evil`
   for (const folder of [outside, evil, join(outside, 'sub')]) mkdirSync(folder)
   for (const file of [join(outside, 'secret.txt'), join(outside, 'sub', 'deep.txt'), join(evil, 'secret.txt')])
     writeFileSync(file, `${canary} a secret\n`)
@@ -91,6 +110,34 @@ export async function openTrap(setting: Setting = {}): Promise<Trap> {
   }
 }
 
+/** The same world, as those see it who have a second root and write absolute paths. */
+function atRoot(world: World, root: string): World {
+  const absolute = (input: unknown): unknown => {
+    const { path } = input as { path?: string }
+    return path === undefined || path.startsWith('/') ? input : { ...(input as object), path: `${root}/${path}` }
+  }
+  const path = (name: string): string => join(root, name)
+  const own: Partial<World> = {
+    project: root,
+    path,
+    read: (name) => readFileSync(path(name), 'utf8'),
+    write(name, content) {
+      mkdirSync(dirname(path(name)), { recursive: true })
+      writeFileSync(path(name), content)
+    },
+    async call<T>(tool: string, input: unknown, given: { role?: 'agent' | 'person' } = {}): Promise<T> {
+      const caller = { surface: 'mcp-http', client: 'test/1', session: 'sess_test' } as const
+      const { runtime } = world
+      const { output } =
+        given.role === 'person'
+          ? await runtime.call(tool, absolute(input), { ...caller, role: 'person' })
+          : await runtime.gateFor(further).call(tool, absolute(input), { ...caller, role: 'agent' })
+      return output as T
+    },
+  }
+  return Object.setPrototypeOf(own, world) as World
+}
+
 /** Name, kind, mode and content of everything below. */
 function fingerprint(folders: string[]): string[] {
   return folders.flatMap((folder) => [
@@ -121,11 +168,14 @@ export const allDenied = Object.fromEntries(attempts.map((tool) => [tool, 'E_DEN
 
 /** One attack: the walls are looked at after it in any case. */
 export function attack(name: string, run: (trap: Trap) => Promise<void>, setting: Setting = {}): void {
-  test(name, async () => {
-    await using trap = await openTrap(setting)
-    await run(trap)
-    trap.held()
-  })
+  const at = (where: Where): Promise<void> =>
+    openTrap(setting, where).then(async (opened) => {
+      await using trap = opened
+      await run(trap)
+      trap.held()
+    })
+  test(name, () => at('the project'))
+  if (!setting.ofProject) test(`${name}; in a second root`, () => at('a second root'))
 }
 
 export const mountedState = (project: string): string => join(dirname(project), 'mounted', 'state')

@@ -44,8 +44,10 @@ export async function openWorld(
   options: {
     files?: Record<string, string | Buffer>
     flags?: Record<string, string>
-    /** The person's own settings. */
+    /** The person's own settings; made once it is known where everything lies, where they name that. */
     config?: unknown
+    /** Files beside the project. */
+    beside?: Record<string, string | Buffer>
     /** The project's own settings file. */
     projectConfig?: unknown
     /** More of the environment Handrail is started with. */
@@ -60,7 +62,9 @@ export async function openWorld(
     writeFileSync(join(project, name), content)
   }
   for (const [name, content] of Object.entries(options.files ?? {})) write(name, content)
-  if (options.config !== undefined) writeSettings(base, options.config)
+  for (const [name, content] of Object.entries(options.beside ?? {})) write(join('..', name), content)
+  const config = typeof options.config === 'function' ? (options.config as (base: string) => unknown)(base) : options.config
+  if (config !== undefined) writeSettings(base, config)
   if (options.projectConfig !== undefined) write('handrail.config.json', JSON.stringify(options.projectConfig))
   const open = (flags: Record<string, string> = {}, environment: Record<string, string> = {}): Operator =>
     openRuntime({
@@ -70,8 +74,9 @@ export async function openWorld(
     })
   let runtime = open()
   const call = async (tool: string, input: unknown, given: CallOptions & Partial<Caller> = {}): Promise<unknown> => {
-    const { surface = 'mcp-stdio', client = 'test/1', session = 'sess_test', role = 'agent', ...rest } = given
-    return (await runtime.call(tool, input, { surface, client, session, role }, rest)).output
+    const { surface = 'mcp-stdio', client = 'test/1', session = 'sess_test', role = 'agent', peer, ...rest } = given
+    const caller: Caller = { surface, client, session, role, ...(peer !== undefined && { peer }) }
+    return (await runtime.call(tool, input, caller, rest)).output
   }
   return {
     base,
@@ -104,7 +109,8 @@ export async function openWorld(
     },
     async [Symbol.asyncDispose]() {
       await runtime.close()
-      rmSync(base, { recursive: true, force: true })
+      // A program that was killed a moment ago may still be on its way out, and write a last file.
+      rmSync(base, { recursive: true, force: true, maxRetries: 20 })
     },
   }
 }

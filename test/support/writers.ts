@@ -50,7 +50,7 @@ export function serverOf(
         const [first] = result.content as { text: string }[]
         return { kind: 'refused', error: (JSON.parse(first?.text ?? '{}') as ErrorBody).error }
       } catch (cause) {
-        if (await Promise.race([gone.then(() => true), pause(10_000, false)])) return { kind: 'unknown' }
+        if (await Promise.race([gone.then(() => true), pause(45_000, false)])) return { kind: 'unknown' }
         throw new Error(`a call failed although its server lives: ${String(cause)}`, { cause })
       }
     },
@@ -58,11 +58,11 @@ export function serverOf(
   }
 }
 
-export async function startStdio(project: string, args: string[]): Promise<Server> {
+export async function startStdio(project: string, args: string[], env: Record<string, string> = {}): Promise<Server> {
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [program, 'mcp', '--project', project, ...args],
-    env: cleanEnv(dirname(project)),
+    env: cleanEnv(dirname(project), env),
     stderr: 'pipe',
   })
   let said = ''
@@ -301,11 +301,3 @@ export function filesUnder(folder: string): string[] {
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
 }
-
-export interface Moment {
-  when: string
-  at: (name: string) => boolean
-  landed: boolean
-}
-
-export const done: Moment = { when: 'after it landed', at: (name) => name === 'log.txt', landed: true }

@@ -5,10 +5,14 @@ export interface NetworkScope {
   mayReach(host: string, port: number): boolean
 }
 
-/** Every port of the named hosts. Names are compared whole: `localhost.evil` and `x.localhost` are other hosts. */
-export function hostsOnly(hosts: readonly string[]): NetworkScope {
+/**
+ * Every port of the named hosts. Names are compared whole: `localhost.evil` and `x.localhost` are other hosts. `served` are names with their
+ * ports to which servers of ours send browsers on from `localhost`.
+ */
+export function hostsOnly(hosts: readonly string[], served: readonly string[] = []): NetworkScope {
   const known = new Set(hosts.map((host) => bracketed(host.toLowerCase())))
-  return { mayReach: (host) => known.has(host.toLowerCase()) || (known.has('localhost') && previewName.test(host)) }
+  const sentOn = (host: string, port: number): boolean => previewName.test(host) || served.includes(`${host}:${port}`)
+  return { mayReach: (host, port) => known.has(host.toLowerCase()) || (known.has('localhost') && sentOn(host, port)) }
 }
 
 /** One server on this machine and nothing else. */

@@ -1,7 +1,8 @@
-import { mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
+import { mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { turnsDuring } from '../../../test/support/loop-turns.ts'
 import { pathRules } from '../paths.ts'
 import { closeRoot, openRoot } from '../walk.ts'
 import { openLinkNames } from './link-names.ts'
@@ -41,6 +42,27 @@ test('a link through a folder that is kept apart is not followed there, also aft
     expect((await links.scan([])).namesOf('docs/y').names).toEqual(['l'])
   } finally {
     links.close()
+    closeRoot(root)
+    rmSync(base, { recursive: true, force: true })
+  }
+})
+
+test('a folder of many files is looked at in small steps', async () => {
+  const base = realpathSync(mkdtempSync(join(tmpdir(), 'handrail-test-')))
+  const root = openRoot(base)
+  const look = async (): Promise<number> => {
+    const links = openLinkNames(root, pathRules([]))
+    try {
+      return (await turnsDuring(() => links.scan([]))).turns
+    } finally {
+      links.close()
+    }
+  }
+  const empty = await look()
+  for (let n = 0; n < 30_000; n++) writeFileSync(join(base, `Component${n}.test.tsx`), '')
+  try {
+    expect(await look()).toBeGreaterThan(empty + 2)
+  } finally {
     closeRoot(root)
     rmSync(base, { recursive: true, force: true })
   }

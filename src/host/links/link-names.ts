@@ -1,6 +1,7 @@
 import { lstatSync, readlinkSync, realpathSync } from 'node:fs'
 import type { KnownLinks, MadeLink } from '../../contracts/links.ts'
 import { foldName } from '../../text/fold-name.ts'
+import { isInRoot, namesOn } from '../../text/root-path.ts'
 import { secretAt, secretsIn } from '../../text/secret-files.ts'
 import { openPace } from '../../text/steps.ts'
 import type { PathRules } from '../paths.ts'
@@ -37,8 +38,19 @@ const mostLoose = 256
 const freshMs = 1_000
 const before = process.platform === 'win32' ? '' : '/'
 
+/**
+ * What another root has to do with a place, given by its names from the top of the machine: the place lies in it, or around it and then `tail`
+ * leads from there to the root.
+ */
+export type Elsewhere = (at: readonly string[]) => { place: string; tail: readonly string[] }[]
+
 /** Under which other names the files of a project are known by way of its links. `judges` are told what is a secret by way of one. */
-export function openLinkNames(root: Root, rules: PathRules, judges: Pick<PathRules, 'hideBehind'> = rules): LinkNames {
+export function openLinkNames(
+  root: Root,
+  rules: PathRules,
+  judges: Pick<PathRules, 'hideBehind'> = rules,
+  elsewhere: Elsewhere = () => [],
+): LinkNames {
   const watch = watchLinks(root, rules)
   const ofGit = openGitStarts(root.path)
   const started = openStarted(root.path)
@@ -104,6 +116,7 @@ export function openLinkNames(root: Root, rules: PathRules, judges: Pick<PathRul
     }
     // A folder that the project lies in: all of it has a name behind that.
     if (isAbove(at)) places.push({ place: '', name: [link.path, ...top.slice(at.length)].join('/') })
+    for (const { place, tail } of elsewhere(at)) places.push({ place, name: [link.path, ...tail].join('/') })
     return { places, loose: loose || isRaw }
   }
   const isBelow = (at: readonly string[]): boolean => top.every((one, index) => at[index] === one)
@@ -154,8 +167,11 @@ export function openLinkNames(root: Root, rules: PathRules, judges: Pick<PathRul
       }
     },
     judgeSecrets() {
-      const isRecent = performance.now() - judged.at < freshMs || !known.loose.some(({ path }) => isSecretLink(path.split('/')))
-      if (watch.isStill(judged.version) && isRecent) return undefined
+      const isRecent =
+        known.loose.length === 0 ||
+        performance.now() - judged.at < freshMs ||
+        !known.loose.some(({ path }) => isSecretLink(path.split('/')))
+      if (isRecent && watch.isStill(judged.version)) return undefined
       return watch.scan().then(async (links) => {
         const at = performance.now()
         await resolve(links)
@@ -181,9 +197,10 @@ function add(table: Names, { places }: Way): void {
 function namesOf(path: string, tables: readonly Names[]): { names: string[]; all: boolean } {
   const found = new Map<string, readonly string[]>([[path, []]])
   for (const [name, through] of found) {
-    const parts = name.split('/')
+    const parts = namesOn(name)
     const folded = parts.map(foldName)
-    for (let length = 0; length <= parts.length; length++) {
+    // What lies in another root is not in this one.
+    for (let length = isInRoot(name) ? 1 : 0; length <= parts.length; length++) {
       const place = folded.slice(0, length).join('/')
       for (const table of tables)
         for (const link of table.get(place) ?? []) {

@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, readlinkSync, type Stats } from 'node:fs'
 import { openSerialQueue } from '../../text/serial-queue.ts'
-import { openPace } from '../../text/steps.ts'
+import { openPace, type Pace } from '../../text/steps.ts'
 import { deepest, type PathRules } from '../paths.ts'
 import { watchFolders } from '../stage/folder-watch.ts'
 import type { Root } from '../walk.ts'
@@ -140,11 +140,12 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
     return made
   }
 
-  const readWhole = (folder: Folder): Folder[] => {
+  const readWhole = async (folder: Folder, pace: Pace): Promise<Folder[]> => {
     const gone = new Set([...folder.links, ...folder.folders.keys()])
     const unnoted = new Set(folder.noted)
     const found: Folder[] = []
     for (const entry of readdirSync(folder.at, { withFileTypes: true })) {
+      if (pace.due()) await pace.turn()
       const kind = entry.isSymbolicLink() ? 'link' : entry.isDirectory() ? 'folder' : 'other'
       unnoted.delete(entry.name)
       note(folder, entry.name, kind)
@@ -159,7 +160,7 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
   }
 
   /** Looks at one folder where it is another than it was; gives those that must be looked at next. */
-  const update = (folder: Folder, names: Set<string> | undefined | 'none'): Folder[] => {
+  const update = async (folder: Folder, names: Set<string> | undefined | 'none', pace: Pace): Promise<Folder[]> => {
     if (folder.forgotten) return []
     const stat = statOf(folder.at)
     if (!stat?.isDirectory()) {
@@ -185,7 +186,7 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
     if (isTold) toldOf.add(path)
     else toldOf.delete(path)
     try {
-      return readWhole(folder)
+      return await readWhole(folder, pace)
     } catch {
       // A folder nobody may read.
       empty(folder)
@@ -207,7 +208,7 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
     // The nearest first: where there are too many, it is the farthest that are left out.
     for (let at = 0; at < waiting.length; at++) {
       const folder = waiting[at] as Folder
-      waiting.push(...update(folder, !heard.has(folder) ? 'none' : perhapsAll ? undefined : heard.get(folder)))
+      waiting.push(...(await update(folder, !heard.has(folder) ? 'none' : perhapsAll ? undefined : heard.get(folder), pace)))
       heard.delete(folder)
       if (pace.due()) await pace.turn()
     }
@@ -224,7 +225,7 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
       since === version &&
       idle &&
       news.size === 0 &&
-      performance.now() - lookedAt < (untold.size > 0 ? freshMs : Number.POSITIVE_INFINITY),
+      (untold.size > 0 ? performance.now() - lookedAt < freshMs : lookedAt !== Number.NEGATIVE_INFINITY),
     changed: () => void (lookedAt = Number.NEGATIVE_INFINITY),
     close() {
       toldOf.clear()

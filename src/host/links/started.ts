@@ -1,15 +1,15 @@
-import { homedir } from 'node:os'
-import { longestStarter, moduleNames, namesIn, type NamesIn } from '../../text/files-that-run/names-in.ts'
-import { startedParts } from '../../text/files-that-run/started-parts.ts'
-import { callers, starterAt, startersBelow, type StarterKind } from '../../text/files-that-run/starters.ts'
-import type { NamedBy } from '../../contracts/links.ts'
+import { includeRowOf, includesIn } from '../../text/files-that-run/includes.ts'
+import { startedParts, takesIn } from '../../text/files-that-run/started-parts.ts'
+import { starterAt, startersBelow, type StarterKind } from '../../text/files-that-run/starters.ts'
 import { foldName, foldPath } from '../../text/fold-name.ts'
 import { openSerialQueue } from '../../text/serial-queue.ts'
-import { openPace, type Pace } from '../../text/steps.ts'
+import { openPace, runInSlices, sorted, type Pace } from '../../text/steps.ts'
 import { readSmall } from '../small-file.ts'
 import { filesIn, hasOneName, isFile, stampOf } from './found.ts'
 import type { GitText } from './git-starts.ts'
+import { followIncludes, type Included, type Stamps } from './included.ts'
 import type { Noted } from './noted.ts'
+import { includedPiece, namedIn, pieceOf, type Named, type Piece } from './pieces.ts'
 
 /** A file that starts others: the name it has in the project, and where it lies. */
 export interface Starter {
@@ -31,17 +31,6 @@ interface Linked {
   left: string | undefined
 }
 
-/** Something that is started together: what it names, and whom it calls. */
-interface Piece {
-  starter: string
-  /** The folder that what it says counts from. */
-  base: string
-  /** It is longer than what is looked at. */
-  cut: boolean
-  names: NamesIn
-  calls: readonly string[]
-}
-
 interface Read {
   at: string
   stamp: string
@@ -52,9 +41,8 @@ interface Read {
   itself: Piece
   called: ReadonlyMap<string, () => Piece>
   by: string | undefined
+  includes: Included | undefined
 }
-
-type Named = (path: string) => NamedBy | undefined
 
 /** Files that start others, in one project; more of them may name anything. */
 const mostStarters = 4_096
@@ -67,7 +55,7 @@ export interface Started {
 /** Knows what the files of a project start. They are read again where they have changed, and a text is looked through once. */
 export function openStarted(root: string): Started {
   const known = new Map<string, Read>()
-  let last: { version: string; named: Named } | undefined
+  let last: { version: string; named: Named; stamps: Stamps } | undefined
 
   const read = ({ path, at, kind }: Starter): Read | undefined => {
     const stamp = stampOf(at)
@@ -79,7 +67,9 @@ export function openStarted(root: string): Started {
     if (text === undefined && !isFile(at)) return undefined
     const names = path.split('/')
     const base = foldPath(names.slice(0, -kind.below).join('/'))
-    const parts = startedParts(foldName(names.at(-1) as string), (text ?? '').replace(/^\uFEFF/, ''))
+    const said = (text ?? '').replace(/^\uFEFF/, '')
+    const parts = kind.includes ? takesIn : startedParts(foldName(names.at(-1) as string), said)
+    const row = includeRowOf(names.at(-1) as string)
     // What is called by its name is started in its own folder; others from wherever somebody is.
     const bases = parts.by === undefined ? [...new Set([base, foldPath(names.slice(0, -1).join('/')), ''])] : [base]
     const piece = (said: string): Piece => pieceOf(path, said, bases, root)
@@ -92,12 +82,17 @@ export function openStarted(root: string): Started {
       itself: piece(parts.itself),
       called: new Map([...parts.called].map(([name, said]) => [name, () => piece(said)])),
       by: parts.by,
+      includes: row && { row, starter: path, folder: names.slice(0, -1).join('/'), words: includesIn(row, said) },
     }
     known.set(path, found)
     return found
   }
 
-  const build = async (given: readonly Starter[], links: readonly Linked[], texts: readonly GitText[]): Promise<Named> => {
+  const build = async (
+    given: readonly Starter[],
+    links: readonly Linked[],
+    texts: readonly GitText[],
+  ): Promise<{ named: Named; stamps: Stamps }> => {
     const pace = openPace()
     const starters = [...given, ...links.flatMap((one) => one.starters)]
     const active: Piece[] = texts.map(({ path, bases, text }) => pieceOf(path, text, bases, root))
@@ -115,7 +110,7 @@ export function openStarted(root: string): Started {
         if (file.unread) unread.push({ starter: one.path, base: file.base })
       }
     }
-    await take(starters.filter(({ kind }) => kind.called === undefined))
+    await take(starters.filter(({ kind }) => kind.called === undefined && !kind.includes))
     // Whoever is called may call others.
     const words = new Map<string, Set<string>>()
     const started = new Set<() => Piece>()
@@ -139,7 +134,22 @@ export function openStarted(root: string): Started {
         if (pace.due()) await pace.turn()
       }
     }
-    return namedIn(active, unread, pace)
+    const { found, stamps } = await followIncludes(root, await includers(starters, pace), pace)
+    for (const { starter, words, bases } of found) active.push(includedPiece(starter, words, bases.map(foldPath), root))
+    return { named: await namedIn(active, unread, pace), stamps }
+  }
+
+  /** Those nearest the top, where there are more than anybody reads. */
+  const includers = async (starters: readonly Starter[], pace: Pace): Promise<Included[]> => {
+    const found: Included[] = []
+    const some = starters.filter(({ path }) => includeRowOf(path.slice(path.lastIndexOf('/') + 1)))
+    const inOrder = await runInSlices(sorted(some, (one, other) => depthOf(one) - depthOf(other)))
+    for (const one of inOrder.slice(0, mostStarters)) {
+      const includes = read(one)?.includes
+      if (includes && includes.words.length > 0) found.push(includes)
+      if (pace.due()) await pace.turn()
+    }
+    return found
   }
 
   const lookOnce: Started['look'] = async (noted, git, made) => {
@@ -157,14 +167,20 @@ export function openStarted(root: string): Started {
       if (pace.due()) await pace.turn()
     }
     const version = `${noted.version} ${git.version} ${linked.left ?? ''} ${linked.starters.map(({ path }) => path).join(' ')}`
-    if (!same || last?.version !== version) last = { version, named: await build(files(), [linked], git.texts) }
-    return made.length === 0 ? last.named : build(files(), [linked, await behindAll(made)], git.texts)
+    for (const [at, stamp] of last?.stamps ?? []) {
+      same &&= stampOf(at) === stamp
+      if (pace.due()) await pace.turn()
+    }
+    if (!same || last?.version !== version) last = { version, ...(await build(files(), [linked], git.texts)) }
+    return made.length === 0 ? last.named : (await build(files(), [linked, await behindAll(made)], git.texts)).named
   }
 
   // Whoever looks forgets what has changed: nobody else may look before it is read again.
   const inTurn = openSerialQueue()
   return { look: (...given) => inTurn(() => lookOnce(...given)) }
 }
+
+const depthOf = ({ path }: Starter): number => path.split('/').length
 
 /** In small steps, and no more than anybody reads: a project can have thousands of links to a folder of thousands of files. */
 async function behindAll(links: readonly LinkTo[]): Promise<Linked> {
@@ -201,56 +217,4 @@ function behind({ path, at }: LinkTo): { found: Starter[]; cut: boolean } {
     })
   })
   return { found: itself ? [{ path, at, kind: itself }, ...below] : below, cut }
-}
-
-function pieceOf(starter: string, text: string, bases: readonly string[], root: string): Piece {
-  const home = homedir()
-  const here = text.replaceAll(/(?<![\w/])(?:~|\$HOME|\$\{HOME\})\//g, () => `${home}/`).replaceAll(`${root}/`, () => ' ')
-  // What is told by its whole path counts from the top.
-  const names = namesIn(here, here === text ? bases : [...new Set([...bases, ''])])
-  const calls = Object.keys(callers).filter((key) => callers[key]?.test(here))
-  return { starter, base: bases[0] ?? '', cut: here.length > longestStarter, names, calls }
-}
-
-async function namedIn(pieces: readonly Piece[], unread: { starter: string; base: string }[], pace: Pace): Promise<Named> {
-  const tables = {
-    whole: new Map<string, string>(),
-    modules: new Map<string, string>(),
-    ends: new Map<string, string>(),
-    below: new Map<string, string>(),
-  }
-  for (const { starter, base, cut, names } of pieces) {
-    if (cut) unread.push({ starter, base })
-    for (const key of ['whole', 'modules', 'ends', 'below'] as const)
-      for (const name of names[key]) if (!tables[key].has(name)) tables[key].set(name, starter)
-    if (pace.due()) await pace.turn()
-  }
-  const { whole, modules, ends, below } = tables
-  const aboveOf = (path: string): string | undefined => {
-    for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) {
-      const found = below.get(path.slice(0, at))
-      if (found !== undefined) return found
-    }
-    return undefined
-  }
-  const byEnd = (path: string): string | undefined => {
-    for (let from = 0; ; from = path.indexOf('/', from) + 1) {
-      const found = ends.get(path.slice(from))
-      if (found !== undefined || !path.includes('/', from)) return found
-    }
-  }
-  return (given) => {
-    const path = foldPath(given)
-    const named = whole.get(path)
-    if (named !== undefined) return { starter: named, how: 'whole' }
-    for (const name of modules.size > 0 ? moduleNames(path) : []) {
-      const starter = modules.get(name)
-      if (starter !== undefined) return { starter, how: name.startsWith('*/') ? 'end' : 'whole' }
-    }
-    const ended = ends.size > 0 ? (byEnd(path) ?? byEnd(path.replace(/\.[^./]+$/, '.'))) : undefined
-    const around = ended ?? (below.size > 0 ? aboveOf(path) : undefined)
-    if (around !== undefined) return { starter: around, how: 'end' }
-    const large = unread.find(({ base }) => base === '' || path.startsWith(`${base}/`))
-    return large && { starter: large.starter, how: 'unread' }
-  }
 }

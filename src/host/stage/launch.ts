@@ -42,6 +42,9 @@ const setting = [
   'mount -n -i -t overlay handrail-stage -o "$3" "$4" 2>/dev/null || mount -n -i -t overlay handrail-stage -o "${3#volatile,}" "$4" || exit 121',
   'shift 4',
 ]
+/** The system's limit counts what is only reserved, too: V8 reserves half a gigabyte for code before it runs a line. What is used is watched. */
+const reservedBytes = 1_073_741_824
+
 /** What watches files is counted for the person, whose editor needs some as well: an eighth of it is enough for one program. */
 function leaveWatches(what: string): string {
   const at = `/proc/sys/fs/inotify/max_user_${what}`
@@ -164,7 +167,9 @@ export function prepareSandbox(tools: SystemTools, { folder, layers, limits }: S
     file: tools.unshare,
     args: [
       ...stageArguments(tools, layers, false, limiting()),
-      ...[Math.ceil(limits.diskBytes / block), Math.ceil(limits.memoryBytes / 1_024), limits.processes].map(String),
+      ...[Math.ceil(limits.diskBytes / block), Math.ceil((limits.memoryBytes + reservedBytes) / 1_024), limits.processes].map(
+        String,
+      ),
       tools.bubblewrap,
       ...needsInstructions,
       '--json-status-fd',

@@ -1,4 +1,4 @@
-import { statfs } from 'node:fs/promises'
+import { statfsSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { treeOf } from '../running.ts'
 import { unlinkedUsage, memoryOf, temporaryEntries } from './memory-usage.ts'
@@ -87,8 +87,8 @@ export function watchLimits(watched: WatchedProgram, limits: Limits, end: (why: 
     const why = whyOverLimit({ bytes: usage.bytes + unlinkedBytes, entries }, limits)
     if (why !== undefined) return why
     // Whatever it found to fill it with.
-    const [was, is] = [await free, await freeBytes(written)]
-    return is < lastBytes && was - is > limits.diskBytes ? 'the disk it writes to is nearly full' : undefined
+    const left = freeBytes(written)
+    return left < lastBytes && free - left > limits.diskBytes ? 'the disk it writes to is nearly full' : undefined
   }
   // Neither waits for the other: a program can make each of them take long.
   const looks = [lookAtUnlinked, lookAtDisk].map((look) => {
@@ -108,7 +108,12 @@ export function watchLimits(watched: WatchedProgram, limits: Limits, end: (why: 
   }
 }
 
-async function freeBytes([folder = '/']: readonly string[]): Promise<number> {
-  const found = await statfs(folder).catch(() => undefined)
-  return found ? found.bavail * found.bsize : Number.MAX_SAFE_INTEGER
+/** On the spot: the system has the number at hand, and a thread to ask for it is up later than the program. */
+function freeBytes([folder = '/']: readonly string[]): number {
+  try {
+    const { bavail, bsize } = statfsSync(folder)
+    return bavail * bsize
+  } catch {
+    return Number.MAX_SAFE_INTEGER
+  }
 }

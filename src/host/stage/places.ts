@@ -14,7 +14,7 @@ import {
   writeFileSync,
   type Stats,
 } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { rm, rmdir, unlink } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import type { Steps } from '../../text/steps.ts'
@@ -132,17 +132,50 @@ export function removeStage(folder: string): void {
   // The overlay's own, which it lets nobody into.
   for (const name of ['work', 'work/incompat', 'work/incompat/volatile']) openIfThere(join(folder, 'work', name))
   const bare = isBare(folder)
-  const left = join(dirname(folder), `left-${basename(folder)}`)
+  // Nothing ran on it.
+  if (!takeRecord(folder) && bare) return rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  // Without a record and yet under its name is what a process leaves that is killed here; what is no stage, or has lost its name, keeps the one it has.
+  const name = basename(folder)
+  const left = join(dirname(folder), /^\d/.test(name) ? `left-${name}` : name)
   try {
-    unlinkSync(join(folder, recordFile))
     renameSync(folder, left)
   } catch {
-    // Nothing ran on it, or it is gone already.
-    if (bare) return rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+    // It is gone already, or stays where it is while it goes.
     if (existsSync(folder)) leaveBehind(removeMuch(folder))
     return
   }
-  leaveBehind(bare ? rm(left, { recursive: true, force: true, maxRetries: 3 }) : removeMuch(left))
+  leaveBehind(bare ? removeBare(left) : removeMuch(left))
+}
+
+/** What an overlay leaves in a stage on which nothing was changed, the innermost first. */
+const leftByOverlay = ['work/work/incompat/volatile', 'work/work/incompat', 'work/work', 'work', 'upper', '']
+
+/** By the few names it has: to look for them takes three times as many calls. Not on the spot, since a busy disk makes each of them wait. */
+async function removeBare(folder: string): Promise<void> {
+  try {
+    await orMissing(unlink(join(folder, 'work/work/incompat/volatile/dirty')))
+    for (const name of leftByOverlay) await orMissing(rmdir(join(folder, name)))
+  } catch {
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 })
+  }
+}
+
+async function orMissing(removing: Promise<void>): Promise<void> {
+  try {
+    await removing
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause
+  }
+}
+
+/** Whether there was one. */
+function takeRecord(folder: string): boolean {
+  try {
+    unlinkSync(join(folder, recordFile))
+    return true
+  } catch {
+    return false
+  }
 }
 
 function openIfThere(folder: string): void {

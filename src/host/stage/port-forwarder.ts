@@ -1,15 +1,27 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { closeSync, constants, fstatSync, openSync } from 'node:fs'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
-import { personCookie } from '../../contracts/person-cookie.ts'
-import { couple, relaySocketName } from './relay.ts'
+import { listeningPorts, mostListening } from './listening-ports.ts'
+import { relaySocketName } from './relay.ts'
+import { openServerFront } from './server-front.ts'
 
 /** The way from this machine's loopback to a server that has a network of its own. Connections go in and never out. */
 export interface PortForwarder {
   /** Opens what the server listens on by now, shuts what it has left, and says where it can be opened. */
   urls(): Promise<string[]>
-  /** Which ports are open by now under another number than the server knows, in words. */
-  elsewhere(): string[]
+  /** Where each of its ports is open by now, in words. */
+  says(): string[]
+  /** The names with their ports under which pages are shown. */
+  hosts(): string[]
   close(): void
+}
+
+/** What is decided once for each port that servers of a project have inside, and holds for the next one too. */
+export interface KnownPort {
+  /** Nobody guesses it, and no other server of this machine has it. */
+  readonly name: string
+  /** Somebody had the number on this machine. It may be free now because they start anew: it is not taken from them. */
+  busy: boolean
 }
 
 const mostPorts = 16
@@ -30,30 +42,61 @@ const tries = 10
 /** Only names a place, whatever lies there. Node has no word for it. */
 const onlyName = 0o10000000
 
-/** `folder` is where the relay makes its socket; `pid` is any process that shares the server's network. */
-export function openPortForwarder(folder: string, pid: number): PortForwarder {
-  const open = new Map<number, { port: number; servers: Server[] }>()
+/**
+ * `folder` is where the relay makes its socket; `pid` is any process that shares the server's network. `tooMuch` is told where the server
+ * listens more than anybody can follow.
+ */
+export function openPortForwarder(
+  folder: string,
+  pid: number,
+  known: Map<number, KnownPort>,
+  tooMuch: (why: string) => void,
+): PortForwarder {
+  const open = new Map<number, Opened>()
   const connections = new Set<Socket>()
   let socket: number | undefined
   let closed = false
   let looking: Promise<string[]> | undefined
 
-  const enter = (client: Socket, port: number): void => {
-    if (socket === undefined || connections.size >= mostConnections) return void client.destroy()
-    connections.add(client)
-    client.once('close', () => connections.delete(client))
+  const dial = (port: number): Socket => {
     // By its number: the server can put whatever it likes in the place of the socket, a link to one of this machine's too.
-    const inner = connect({ path: `/proc/self/fd/${socket}`, allowHalfOpen: true })
+    const inner = connect({ path: `/proc/self/fd/${socket ?? -1}`, allowHalfOpen: true })
     inner.write(Buffer.from([port >> 8, port & 0xff]))
-    client.setNoDelay(true)
-    keepPersonOut(client)
-    couple(client, inner)
+    return inner
+  }
+  const knownOf = (port: number): KnownPort => {
+    const found = known.get(port) ?? { name: `dev-${randomBytes(8).toString('hex')}.localhost`, busy: !usual.has(port) }
+    known.set(port, found)
+    return found
+  }
+  const openOne = async (inside: number): Promise<Opened | undefined> => {
+    const decided = knownOf(inside)
+    let host = ''
+    const front = openServerFront(
+      () => host,
+      () => dial(inside),
+    )
+    const enter = (client: Socket): void => {
+      if (socket === undefined || connections.size >= mostConnections) return void client.destroy()
+      connections.add(client)
+      client.once('close', () => connections.delete(client))
+      client.setNoDelay(true)
+      front.take(client)
+    }
+    let found = decided.busy ? undefined : await listenOn(inside, enter)
+    decided.busy ||= !found
+    for (let more = tries; !found && more > 0; more--) found = await listenOn(0, enter)
+    if (!found) return undefined
+    host = `${decided.name}:${found.port}`
+    return { ...found, host }
   }
 
   const look = async (): Promise<string[]> => {
     socket ??= openSocket(`${folder}/${relaySocketName}`)
     if (socket === undefined) return []
-    const inside = listening(pid).slice(0, mostPorts)
+    const { ports, sockets } = await listeningPorts(pid)
+    if (sockets > mostListening) tooMuch(`it listened with more than ${mostListening} sockets`)
+    const inside = ports.slice(0, mostPorts)
     for (const [port, { servers }] of open) {
       if (inside.includes(port)) continue
       open.delete(port)
@@ -61,11 +104,11 @@ export function openPortForwarder(folder: string, pid: number): PortForwarder {
     }
     for (const port of inside) {
       if (open.has(port)) continue
-      const found = await openFor(port, (client) => enter(client, port))
+      const found = await openOne(port)
       if (closed) found?.servers.forEach((server) => server.close())
       else if (found) open.set(port, found)
     }
-    return [...open.values()].map(({ port }) => `http://localhost:${port}/`)
+    return [...open.values()].map(({ host }) => `http://${host}/`)
   }
 
   return {
@@ -73,10 +116,12 @@ export function openPortForwarder(folder: string, pid: number): PortForwarder {
       if (closed) return Promise.resolve([])
       return (looking ??= look().finally(() => (looking = undefined)))
     },
-    elsewhere: () =>
-      [...open].flatMap(([inside, { port }]) =>
-        port === inside ? [] : [`its port ${inside} is opened on this machine as http://localhost:${port}/`],
+    says: () =>
+      [...open].map(
+        ([inside, { host, port }]) =>
+          `its port ${inside} is opened on this machine as http://${host}/ (for programs that do not find that name: http://localhost:${port}/, without cookies)`,
       ),
+    hosts: () => [...open.values()].map(({ host }) => host),
     close() {
       closed = true
       for (const { servers } of open.values()) for (const server of servers) server.close()
@@ -99,36 +144,14 @@ function openSocket(path: string): number | undefined {
   return undefined
 }
 
-/** The TCP ports somebody listens on in the network of a process. */
-function listening(pid: number): number[] {
-  const found = new Set<number>()
-  for (const table of ['tcp', 'tcp6']) {
-    let text = ''
-    try {
-      text = readFileSync(`/proc/${pid}/net/${table}`, 'latin1')
-    } catch {
-      // It is gone, or has no such network.
-    }
-    for (const [, port = ''] of text.matchAll(/^ *\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} 0A /gm))
-      found.add(parseInt(port, 16))
-  }
-  return [...found].sort((a, b) => a - b)
+interface Opened {
+  port: number
+  servers: Server[]
+  host: string
 }
 
-async function openFor(
-  wanted: number,
-  enter: (client: Socket) => void,
-): Promise<{ port: number; servers: Server[] } | undefined> {
-  let found = usual.has(wanted) ? await listenOn(wanted, enter) : undefined
-  for (let more = tries; !found && more > 0; more--) found = await listenOn(0, enter)
-  return found
-}
-
-/** On both addresses of `localhost`: a browser may take either, and must not find somebody else there. */
-async function listenOn(
-  wanted: number,
-  enter: (client: Socket) => void,
-): Promise<{ port: number; servers: Server[] } | undefined> {
+/** On both addresses of this machine: a browser may take either for a name, and must not find somebody else there. */
+async function listenOn(wanted: number, enter: (client: Socket) => void): Promise<Omit<Opened, 'host'> | undefined> {
   const servers: Server[] = []
   let port = wanted
   for (const host of ['127.0.0.1', '::1']) {
@@ -146,26 +169,4 @@ async function listenOn(
     }
   }
   return { port, servers }
-}
-
-const needle = Buffer.from(`${personCookie}=`)
-
-/**
- * Cookies do not tell ports apart: a browser in which the person is signed in to Handrail shows that cookie to every server of
- * this machine, and whoever has it can approve. It is blanked on its way in, length kept; what is encrypted cannot be, and is not let in.
- */
-function keepPersonOut(client: Socket): void {
-  let matched = 0
-  let first = true
-  client.on('data', (chunk: Buffer) => {
-    if (first && chunk[0] === 0x16) return void client.destroy()
-    first = false
-    for (let at = 0; at < chunk.length; at++) {
-      const byte = chunk[at] as number
-      if (matched === needle.length) {
-        if (/[\w.-]/.test(String.fromCharCode(byte))) chunk[at] = 0x78
-        else matched = 0
-      } else matched = byte === needle[matched] ? matched + 1 : byte === needle[0] ? 1 : 0
-    }
-  })
 }

@@ -3,6 +3,7 @@ import { closeSync, constants, existsSync, openSync, readFileSync, readdirSync, 
 import { join } from 'node:path'
 import { Fault } from '../../contracts/faults/fault.ts'
 import type { Effect, ProgramResult } from '../../contracts/stage.ts'
+import { byHolder, holderOf } from '../../text/giving-way.ts'
 import type { Steps } from '../../text/steps.ts'
 import { readChunks, writeChunks } from '../chunks.ts'
 import { killMarked, processName } from '../running.ts'
@@ -15,14 +16,17 @@ export interface StageOrigin {
   session: string
   tool: string
   inputDigest: string
+  /** Who asks, whatever sessions they open: those that wait are counted by it. */
+  asker?: string
 }
 
 /** What is written down beside the layers of a stage; small, since all are looked at to find one. With `approval` it waits for a person. */
 export interface StageRecord extends StageOrigin {
   confined: boolean
   approval?: string
-  /** What it takes on the disk while it waits. */
+  /** What it takes on the disk while it waits, and since when. */
   bytes?: number
+  at?: number
 }
 
 /** How a program ran that waits for a person, and all it changed: as much as it likes, in a file of its own. */
@@ -136,19 +140,48 @@ export function stagesBelow(places: readonly string[]): { folder: string; owned:
 const mostWaiting = 32
 const mostWaitingTimes = 4
 
-/** Refuses to let another stage wait where too many do: an answer that nobody gives must not fill the disk. */
-export function mustHaveRoom(places: readonly string[], bytes: number, diskBytes: number): void {
-  const waiting = stagesBelow(places).flatMap(({ record }) => (record?.approval === undefined ? [] : [record.bytes ?? 0]))
-  const all = waiting.reduce((sum, one) => sum + one, bytes)
-  if (waiting.length < mostWaiting && all <= mostWaitingTimes * diskBytes) return
-  throw new Fault(
-    'busy',
-    `The changes of ${waiting.length} programs wait for a person already; with these that would be ${all} bytes (most: ${mostWaiting} programs, ${mostWaitingTimes * diskBytes} bytes)`,
-    {
-      details: { waiting: waiting.length },
-      hint: 'Nothing of this run was applied. A person can answer what waits: handrail approvals list. Then make the call again.',
-    },
-  )
+/** A stage that is about to wait. */
+export interface Newcomer {
+  asker: string
+  bytes: number
+}
+
+/**
+ * Room for another stage that waits: an answer that nobody gives must not fill the disk, nor one asker's many keep everybody else out. Where all
+ * is taken, the oldest question of whoever holds most lapses; refused where nobody holds more than the newcomer would.
+ */
+export function makeRoom(
+  places: readonly string[],
+  { asker, bytes }: Newcomer,
+  diskBytes: number,
+  /** Whether it could: a question that was answered does not give way. */
+  lapse: (approval: string) => boolean,
+): void {
+  const most = { count: mostWaiting, bytes: mostWaitingTimes * diskBytes }
+  for (;;) {
+    const waiting = stagesBelow(places).flatMap(({ record }) => (record?.approval === undefined ? [] : [record]))
+    const taken = (share: readonly StageRecord[]) => ({
+      count: share.length,
+      bytes: share.reduce((sum, one) => sum + (one.bytes ?? 0), 0),
+    })
+    const all = taken(waiting)
+    const short = all.count >= most.count ? 'count' : all.bytes + bytes > most.bytes ? 'bytes' : undefined
+    if (short === undefined) return
+    const shares = byHolder(waiting.map((record) => ({ record, peer: record.asker ?? '', usedAt: record.at ?? 0 })))
+    const held = (share: readonly { record: StageRecord }[] = []): number => taken(share.map(({ record }) => record))[short]
+    const own = held(shares.get(holderOf(asker))) + (short === 'count' ? 1 : bytes)
+    const [largest] = [...shares.values()].sort((one, other) => held(other) - held(one))
+    const oldest = held(largest) > own ? largest?.sort((one, other) => one.usedAt - other.usedAt) : undefined
+    if (!oldest?.some(({ record }) => lapse(record.approval as string)))
+      throw new Fault(
+        'busy',
+        `The changes of ${all.count} programs wait for a person already; with these that would be ${all.bytes + bytes} bytes (most: ${most.count} programs, ${most.bytes} bytes)`,
+        {
+          details: { waiting: all.count },
+          hint: 'Nothing of this run was applied. A person can answer what waits: handrail approvals list. Then make the call again.',
+        },
+      )
+  }
 }
 
 /** Takes away the stage that a question was about. */
@@ -156,16 +189,20 @@ export function forgetStage(places: readonly string[], approval: string): void {
   for (const { folder, record } of stagesBelow(places)) if (record?.approval === approval) removeStage(folder)
 }
 
+/** What has become of the question a stage waits for: it can be answered or its yes used, a yes was used and its process died, or neither. */
+export type QuestionEnd = 'stands' | 'used' | 'gone'
+
 /** Takes away what nobody owns and no question is about. `lost` is told of each call that ended with its process, before its stage goes. */
 export function sweepStages(
   places: readonly string[],
-  stands: (approval: string) => boolean,
+  endOf: (approval: string) => QuestionEnd,
   lost: (record: StageRecord, folder: string) => void,
 ): void {
   for (const { folder, owned, record } of stagesBelow(places)) {
-    if (record?.approval === undefined ? owned : stands(record.approval)) continue
+    const end = record?.approval === undefined ? (owned ? 'stands' : 'used') : endOf(record.approval)
+    if (end === 'stands') continue
     killMarked(folder)
-    if (record && record.approval === undefined) lost(record, folder)
+    if (record && end === 'used') lost(record, folder)
     removeStage(folder)
   }
 }

@@ -6,7 +6,7 @@ import type { CapturedOutput, Program, ProgramResult } from '../../contracts/sta
 import { openSerialQueue } from '../../text/serial-queue.ts'
 import { captureBothEnds, type OutputCapture } from '../output.ts'
 import type { Shown, View } from './confine.ts'
-import { openPortForwarder, type PortForwarder } from './port-forwarder.ts'
+import { openPortForwarder, type KnownPort, type PortForwarder } from './port-forwarder.ts'
 import { guardHidden, uncovered, type Exposure, type HiddenView } from './hidden-guard.ts'
 import type { Hidden } from './hidden.ts'
 import { howItEnded, prepareSandbox, mustHaveStarted, type LaunchEnd } from './launch.ts'
@@ -27,6 +27,8 @@ export interface Servers {
   /** The settings are others now: what runs and sees something that these hide is ended. */
   judge(parts: ServerParts): Promise<void>
   stop(why: string): Promise<void>
+  /** The names, with their ports, under which the pages of what runs are shown. */
+  hosts(): readonly string[]
   /** Settles once nothing runs that was started with these parts. */
   over(parts: ServerParts): Promise<void>
   close(): Promise<void>
@@ -58,8 +60,9 @@ interface Server {
   readonly hides: readonly Hidden[]
   readonly log: OutputCapture
   readonly errors: OutputCapture
-  /** Which of its ports are opened under another number, in words. */
-  elsewhere(): readonly string[]
+  /** Where its ports are opened, in words. */
+  openedAs(): readonly string[]
+  hosts(): readonly string[]
   readonly began: number
   /** When it last printed something. */
   spoke: number
@@ -87,6 +90,7 @@ const stopped = 'it was stopped'
 
 export function openServers(): Servers {
   let current: Server | undefined
+  const knownPorts = new Map<number, KnownPort>()
   const inTurn = openSerialQueue()
   let closed = false
 
@@ -105,7 +109,7 @@ export function openServers(): Servers {
     const before = current && farewell(current, program)
     const hiddenView = parts.hiddenViewOf(program)
     const hides = await hiddenView.scan()
-    const server = (current = launchServer(parts, hiddenView, found, program, origin, hides))
+    const server = (current = launchServer(parts, hiddenView, found, program, origin, hides, knownPorts))
     if (before !== undefined) server.log.add(Buffer.from(`[handrail] the server that ran before is gone: ${before}\n`))
     try {
       await untilReady(server, signal)
@@ -146,6 +150,7 @@ export function openServers(): Servers {
     async stop(why) {
       await current?.stop(why)
     },
+    hosts: () => current?.hosts() ?? [],
     async over(parts) {
       await inTurn(() => undefined)
       if (current?.parts === parts) await current.gone
@@ -178,7 +183,7 @@ async function answer(server: Server, program: Program): Promise<ProgramResult> 
       ...log,
       text:
         server
-          .elsewhere()
+          .openedAs()
           .map((one) => `[handrail] ${one}\n`)
           .join('') + log.text,
     },
@@ -216,12 +221,13 @@ function launchServer(
   program: Program,
   origin: StageOrigin,
   hides: readonly Hidden[],
+  knownPorts: Map<number, KnownPort>,
 ): Server {
   const folder = join(found.place, nameStage())
   try {
     mkdirSync(join(folder, 'door'), { recursive: true, mode: 0o700 })
     writeRecord(folder, { ...origin, confined: true })
-    return supervise(parts, hiddenView, found, program, folder, hides)
+    return supervise(parts, hiddenView, found, program, folder, hides, knownPorts)
   } catch (fault) {
     removeStage(folder)
     throw fault
@@ -235,6 +241,7 @@ function supervise(
   program: Program,
   folder: string,
   hides: readonly Hidden[],
+  knownPorts: Map<number, KnownPort>,
 ): Server {
   const { project, limits } = parts
   const socketFolder = join(folder, 'door')
@@ -262,7 +269,7 @@ function supervise(
         server.ending = true
         way(why)
       }),
-    onFirst: (pid) => (forwarder = openPortForwarder(socketFolder, pid)),
+    onFirst: (pid) => (forwarder = openPortForwarder(socketFolder, pid, knownPorts, (why) => end(why))),
     onOutput: (chunk) => hear(server.log, chunk),
     onErrors: (chunk) => hear(server.errors, chunk),
   })
@@ -278,7 +285,8 @@ function supervise(
     hides,
     log: captureBothEnds(program.outputBytes, program.secrets, 0),
     errors: captureBothEnds(program.outputBytes, program.secrets, 0),
-    elsewhere: () => (server.end ? [] : (forwarder?.elsewhere() ?? [])),
+    openedAs: () => (server.end ? [] : (forwarder?.says() ?? [])),
+    hosts: () => (server.end ? [] : (forwarder?.hosts() ?? [])),
     began: performance.now(),
     spoke: performance.now(),
     end: undefined,

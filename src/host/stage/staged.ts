@@ -26,7 +26,7 @@ export function* onStage(
   record: StageRecord,
   story: StageStory,
   { diffs, rules }: { diffs: Diffs; rules: PathRules },
-  room: () => void = () => undefined,
+  room: (lapse: (approval: string) => boolean) => void = () => undefined,
 ): Steps<Staged> {
   const { ran, changed } = story
   const byPath = yield* indexOf(changed)
@@ -76,13 +76,13 @@ export function* onStage(
       return showEffects(ran.effects, both, sensitive, diffs, links && { ends: links.ends, look })
     },
     sides: sidesOf(byPath, contents),
-    async mayWait() {
+    async mayWait(lapse) {
       if (asked) return
-      room()
+      room(lapse)
       await runInSlices(writeStory(place, story))
     },
     keep(approval) {
-      replaceRecord(place, { ...record, approval })
+      replaceRecord(place, { ...record, approval, at: Date.now() })
       asked = true
     },
     take(call) {

@@ -24,12 +24,13 @@ import { makePlace, openUp, placeFor, removeIfEmpty, removeStage, roomForStage, 
 import { probe, type Confined, type Probe } from './probe.ts'
 import {
   forgetStage,
-  mustHaveRoom,
+  makeRoom,
   nameStage,
   readStory,
   stagesBelow,
   sweepStages,
   writeRecord,
+  type QuestionEnd,
   type StageOrigin,
   type StageRecord,
   type StageStory,
@@ -58,7 +59,7 @@ export interface Stages {
    * Takes away stages that nobody owns any more, unless their question still stands. `lost` is told of each call that ended with
    * its process, and of what an unconfined program had changed by then.
    */
-  sweep(stands: (approval: string) => boolean, lost: (record: StageRecord, made: ReturnType<Staged['made']>) => void): void
+  sweep(endOf: (approval: string) => QuestionEnd, lost: (record: StageRecord, made: ReturnType<Staged['made']>) => void): void
   /** The settings that these were opened with are in force from now on: a server that may not go on under them is ended. */
   inForce(): Promise<void>
   /** Waits for a server that was started here; what waits for an answer stays. */
@@ -231,7 +232,8 @@ export function openStages(parts: StageParts): Stages {
         confined: true,
         network: program.network ?? false,
       }
-      const room = (): void => mustHaveRoom(places, usage.bytes, limits.diskBytes)
+      const newcomer = { asker: origin.asker ?? '', bytes: usage.bytes }
+      const room = (lapse: (approval: string) => boolean): void => makeRoom(places, newcomer, limits.diskBytes, lapse)
       return await runInSlices(onStage(project, folder, { ...record, bytes: usage.bytes }, { ran, changed }, parts, room))
     } catch (fault) {
       await ready.drop()
@@ -311,8 +313,8 @@ export function openStages(parts: StageParts): Stages {
       return before && partOf(project, folder, { path, before, after: undefined }, from)
     },
     forget: (approval) => forgetStage(places, approval),
-    sweep: (stands, lost) =>
-      sweepStages(places, stands, (record, folder) =>
+    sweep: (endOf, lost) =>
+      sweepStages(places, endOf, (record, folder) =>
         lost(record, record.confined ? [] : runToEnd(reopenPreRunCopy(project, parts.rules, join(folder, 'before')).compare())),
       ),
     inForce: () => servers.judge(serverParts),

@@ -34,9 +34,9 @@ export interface CliDependencies {
   serveHttp(
     operator: Operator,
     options: { host: string; port: number; allowRemote: boolean; allowOrigins: readonly string[] },
-  ): Promise<{ url: string; close(): Promise<void> }>
-  /** A link that signs the person in, once, on the page served at an address. */
-  signInLink(operator: Operator, url: string): string
+  ): Promise<{ url: string; signInLink: string; close(): Promise<void> }>
+  /** A link that signs the person in, once, on the page of a server that runs and has proved to be this project's. */
+  findSignInLink(operator: Operator, wanted: { port?: number; byAddress: boolean }): Promise<string>
   /** How many bytes the list of tools takes over MCP. */
   toolListBytes(tools: readonly Tool[]): Promise<number>
   /** The settings files of other programs on this machine, for `init`. */

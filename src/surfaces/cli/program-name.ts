@@ -1,4 +1,6 @@
-import { relative } from 'node:path'
+import { relative, resolve } from 'node:path'
+import { printable } from '../../text/printable.ts'
+import type { Invocation } from './command.ts'
 
 /** How this program was called, so that what it suggests can be typed as it stands. */
 export function programName(): string {
@@ -7,6 +9,13 @@ export function programName(): string {
   if (!script.endsWith('.js')) return 'handrail'
   const near = relative(process.cwd(), script)
   return `node ${forShell(near.startsWith('..') ? script : near)}`
+}
+
+/** A command about the same project and state, as it can be typed in another terminal. */
+export function commandHere(command: string, project: string, options: Invocation['options']): string {
+  const state = options['state']
+  const where = ['--project', project, ...(typeof state === 'string' ? ['--state', resolve(state)] : [])]
+  return `${programName()} ${command} ${printable(where.map(forShell).join(' '))}`
 }
 
 /** A word as a shell takes it for one. */

@@ -25,6 +25,7 @@ import { trust } from './commands/trust.ts'
 import { undo } from './commands/undo.ts'
 import { webgal } from './commands/webgal.ts'
 import { bold, dim, printable, red, say, warn, warnFolded, yellow } from './print.ts'
+import { terminalJson } from '../../text/terminal-json.ts'
 
 export const commands: readonly Command[] = [
   init,
@@ -139,7 +140,7 @@ function openFor({ name }: Command, dependencies: CliDependencies, wanted: Runti
 function report(fault: Fault, json: boolean): number {
   const code = fault.reason === 'bad-input' ? 2 : 1
   if (json) {
-    warn(JSON.stringify(errorBodyOf(fault)))
+    warn(terminalJson(errorBodyOf(fault)))
     return code
   }
   warnFolded(`${errorCodeOf(fault)} ${printable(fault.message)}`, (text) => text.replace(errorCodeOf(fault), red))

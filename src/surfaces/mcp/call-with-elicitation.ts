@@ -29,23 +29,28 @@ export async function callWithElicitation(
   const { answerWithinMs, approvalWaitMs } = gate.waits
   const openForm = (question: Elicitation): Form => formAt(forms, question, sendElicitation)
   const call = { ...given, answerBy: Date.now() + answerWithinMs, openForm }
-  /** What a tool itself asks the person comes before the call. */
-  const ask = async (question: Elicitation): Promise<Reply> => {
-    call.signal.throwIfAborted()
-    const form = openForm(question)
-    const stopListening = onAbort(call.signal, () => form.close())
-    const rest = call.progress?.wait(waitingForPerson)
-    const patience = Math.min(approvalWaitMs, call.answerBy - Date.now())
-    const said = await within(Math.max(1, patience), form.said)
-    rest?.()
-    stopListening()
-    form.close()
-    call.signal.throwIfAborted()
-    return handler.reply({ ...call, answered: { state: question.state, ...(said ?? { action: 'none' }) } })
-  }
   let reply = await handler.reply(call)
-  while ('question' in reply) reply = await ask(reply.question)
+  while ('question' in reply) reply = await ask(handler, call, reply.question, approvalWaitMs)
   return reply.result
+}
+
+/** What a tool itself asks the person comes before the call. */
+async function ask(
+  handler: ToolCallHandler,
+  call: ToolCall & { answerBy: number; openForm: (question: Elicitation) => Form },
+  question: Elicitation,
+  mostMs: number,
+): Promise<Reply> {
+  call.signal.throwIfAborted()
+  const form = call.openForm(question)
+  const stopListening = onAbort(call.signal, () => form.close())
+  const rest = call.progress?.wait(waitingForPerson)
+  const said = await within(Math.max(1, Math.min(mostMs, call.answerBy - Date.now())), form.said)
+  rest?.()
+  stopListening()
+  form.close()
+  call.signal.throwIfAborted()
+  return handler.reply({ ...call, answered: { state: question.state, ...(said ?? { action: 'none' }) } })
 }
 
 /** A form at the client. It is taken back where the approval is answered elsewhere. */

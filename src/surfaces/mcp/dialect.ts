@@ -58,11 +58,12 @@ export function listBytes(tools: readonly Tool[]): number {
   return Buffer.byteLength(JSON.stringify(read))
 }
 
-const callKey = 'handrail/call'
+/** Under it an answer of ours names its call. */
+export const callKey = 'handrail/call'
 
 /**
  * A good answer: structured for clients that read it, the same JSON as text for those that do not. Where it has pictures there is no
- * structured content, since some clients would pass that on and nothing else.
+ * structured content, since some clients would pass that on and nothing else. The text is made when it is looked at: `toWire` makes its own.
  */
 export function toResult(output: unknown, callId: string, attachments: readonly Attachment[] = []): Record<string, unknown> {
   const pictures = attachments.map(({ mimeType, bytes }) => ({
@@ -70,22 +71,18 @@ export function toResult(output: unknown, callId: string, attachments: readonly 
     mimeType,
     data: Buffer.from(bytes).toString('base64'),
   }))
+  let json: string | undefined
+  const words = {
+    type: 'text',
+    get text() {
+      return (json ??= JSON.stringify(output))
+    },
+  }
   return {
-    content: [{ type: 'text', text: JSON.stringify(output) }, ...pictures],
+    content: [words, ...pictures],
     ...(pictures.length === 0 && { structuredContent: output }),
     _meta: { [callKey]: callId },
   }
-}
-
-/** A message as it goes over the wire. Where it is an answer of ours, its text *is* the JSON of its structured content and is not made twice. */
-export function toWire(message: object): string {
-  const { result, ...envelope } = message as {
-    result?: { _meta?: object; content?: { text?: string }[]; structuredContent?: unknown }
-  }
-  const text = result?._meta && callKey in result._meta && result.structuredContent ? result.content?.[0]?.text : undefined
-  if (text === undefined) return JSON.stringify(message)
-  const rest = JSON.stringify({ ...result, structuredContent: undefined })
-  return `${JSON.stringify(envelope).slice(0, -1)},"result":${rest.slice(0, -1)},"structuredContent":${text}}}`
 }
 
 /** The contract's error object, as text: clients reject it in `structuredContent` where an output schema exists. */

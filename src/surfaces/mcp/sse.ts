@@ -6,9 +6,9 @@ import { Refusal } from '../../contracts/refusal.ts'
 import type { Peers } from '../../text/connections.ts'
 import { whoGivesWay } from '../../text/giving-way.ts'
 import { answer, type Route } from '../listen.ts'
-import { toWire } from './dialect.ts'
 import { readMessage, sessionName } from './http.ts'
 import { createServer, openConnectionContext, type McpContext } from './server.ts'
+import { toWire } from './wire.ts'
 
 const mostStreams = 64
 const heartbeatMs = 15_000
@@ -113,7 +113,7 @@ class EventStream implements Transport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    this.response.write(`event: message\ndata: ${toWire(message)}\n\n`)
+    this.response.write(`event: message\ndata: ${toWire(message).toString()}\n\n`)
   }
 
   async close(): Promise<void> {

@@ -5,13 +5,13 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { ClientForms } from '../../contracts/client-forms.ts'
 import type { AgentGate } from '../../contracts/gate.ts'
-import { toWire } from './dialect.ts'
 import { oneLine } from '../../text/printable.ts'
 import { redact } from '../../text/redact/redact.ts'
 import { parseJson, TooMuchJson } from '../../contracts/json.ts'
 import type { CallServer } from './call-server.ts'
 import { openPacing } from './pacing.ts'
 import { createServer, openConnectionContext, openMcpContext } from './server.ts'
+import { toWire } from './wire.ts'
 
 /** Longest message taken in; a longer one is answered with an error and the next one is read as usual. */
 const longestMessage = 32 << 20
@@ -90,8 +90,11 @@ class LineTransport implements Transport {
   /** Small answers that are ready together go out together; a large one goes at once, while the next is made. */
   send(message: JSONRPCMessage): Promise<void> {
     if (this.closed) return Promise.resolve()
-    this.outgoing += `${toWire(message)}\n`
+    const line = toWire(message, '\n')
+    if (typeof line === 'string') this.outgoing += line
+    const sent = typeof line === 'string' ? undefined : this.flush(line)
     if (!('method' in message) && message.id !== undefined) this.over(message.id)
+    if (sent) return sent
     if (this.outgoing.length >= largeAnswer) return this.flush()
     return (this.flushing ??= new Promise((resolve) => process.nextTick(() => void this.flush().then(resolve))))
   }
@@ -103,11 +106,15 @@ class LineTransport implements Transport {
     if (this.ending && this.open.size === 0) void this.flush().then(this.finish)
   }
 
-  private flush(): Promise<void> {
+  /** What waits goes out, and these bytes behind it. */
+  private flush(bytes?: Buffer): Promise<void> {
     const text = this.outgoing
     this.outgoing = ''
     this.flushing = undefined
-    if (this.closed || text === '' || this.output.write(text)) return Promise.resolve()
+    if (this.closed) return Promise.resolve()
+    let hasRoom = text === '' || this.output.write(text)
+    if (bytes) hasRoom = this.output.write(bytes)
+    if (hasRoom) return Promise.resolve()
     return (this.draining ??= new Promise((resolve) =>
       this.output.once('drain', () => {
         this.draining = undefined

@@ -179,6 +179,8 @@ export function createToolCallHandler(
     return conversation
   }
 
+  const toolNamed = (name: string) => gate.tools.find((one) => one.name === name)
+
   const reply = async (call: ToolCall): Promise<Reply> => {
     const { name, input, elicitation: given, signal, progress, answered } = call
     const caller = open(call.client)
@@ -186,29 +188,27 @@ export function createToolCallHandler(
     if (answered && (answered.state.about !== about() || !outstanding.delete(answered.state.nonce))) throw invalidState()
     const attachments: Attachment[] = []
     const answer = wordsOf(answered, 'answer')
-    const tool = gate.tools.find((one) => one.name === name)
     const opened = answered?.state.mode === 'url' && answered.action === 'accept'
     const answerBy = call.answerBy ?? Date.now() + gate.waits.answerWithinMs
-    const patience = new AbortController()
     let rest: (() => void) | undefined
     let question: Elicitation | undefined
     let conversation: Conversation | undefined
     /** A person is needed, and the kernel waits: they are asked at the client, or nobody waits, or it is left to the other places. */
-    const onApproval = (id: string): void => {
+    const onApproval = (id: string): AbortSignal | undefined => {
       rest ??= progress?.wait(waitingForPerson)
       const { form, url } = reachFor(given)
       // One question is one form.
-      if (opened || !(form || url || answered) || (reading.has(id) && !answered)) return
+      if (opened || !(form || url || answered) || (reading.has(id) && !answered)) return undefined
       question =
         answered?.state.approval === undefined ? questionFor(forms.question(id, caller.session), about, given) : undefined
-      if (!question || !call.openForm) return patience.abort()
+      if (!question || !call.openForm) return AbortSignal.abort()
       const until = Math.min(answerBy, Date.now() + gate.waits.approvalWaitMs)
       conversation = converse(call, question, call.openForm, until)
-      onAbort(conversation.over.signal, () => patience.abort())
+      return conversation.over.signal
     }
     try {
-      const mayAsk = tool?.asks && given.form && !answered && gate.accepts(name, input)
-      const asks = mayAsk ? tool.asks?.(input) : undefined
+      const tool = given.form && !answered ? toolNamed(name) : undefined
+      const asks = tool?.asks && gate.accepts(name, input) ? tool.asks(input) : undefined
       // A question nobody would read is not put; the tool says why.
       if (asks !== undefined && asks.length <= longestQuestion) return put(askQuestion(asks, about(), caller.client))
       const next = answered && settle(answered, call.client)
@@ -218,7 +218,6 @@ export function createToolCallHandler(
         onAttachment: (attachment) => void attachments.push(attachment),
         answerBy,
         onApproval,
-        patience: patience.signal,
         ...(progress && { onProgress: progress.step }),
         ...(answer !== undefined && { answer }),
       }
@@ -234,7 +233,7 @@ export function createToolCallHandler(
       if (isPending && question?.state.approval === id && !call.openForm) return put(question as Elicitation)
       if (fault.reason === 'internal') logFault('handrail:', fault.cause ?? fault)
       const wavedAway = conversation?.wavedAway || (answered?.state.approval !== undefined && answered.action !== 'none')
-      return { result: failureOf(tool, isPending && wavedAway ? unansweredForm(fault) : fault, namesIn(mcp)) }
+      return { result: failureOf(toolNamed(name), isPending && wavedAway ? unansweredForm(fault) : fault, namesIn(mcp)) }
     } finally {
       rest?.()
       conversation?.leave()

@@ -39,7 +39,7 @@ const style = `
   code, pre { background: var(--code); border-radius: 6px; padding: .1em .35em }
   main { overflow-wrap: anywhere } code { white-space: pre-wrap; unicode-bidi: isolate }
   pre { padding: .8em 1em; overflow-x: auto }
-  table { border-collapse: collapse; width: 100% } td, th { text-align: left; padding: .5em .8em .5em 0; border-bottom: 1px solid var(--line) } th { color: var(--quiet); font-weight: 500 }
+  table { border-collapse: collapse; width: 100% } td, th { text-align: left; padding: .5em .8em .5em 0; border-bottom: 1px solid var(--line) } th { color: var(--quiet); font-weight: 500 } th, td:last-child { white-space: nowrap }
   .diff { white-space: pre-wrap; overflow-wrap: anywhere } .diff b { font-weight: normal; display: block; padding-left: 4ch; text-indent: -4ch }
   .said, h1, h2 { padding-left: 2em; text-indent: -2em }
   .in { background: var(--in) } .out { background: var(--out) } .place, .quiet { color: var(--quiet) }

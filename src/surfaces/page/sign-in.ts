@@ -1,12 +1,13 @@
 import { Refusal } from '../../contracts/refusal.ts'
-import type { Route, Incoming } from '../listen.ts'
+import { answer, type Route, type Incoming } from '../listen.ts'
 import type { PersonAuth } from '../person-auth.ts'
 import { goTo, html, sendPage, type Markup } from './html.ts'
 
 /**
  * The way in. A link is looked at by more than the person (previews, scanners, prefetching), so opening it uses nothing up; pressing the
- * button does. Then the browser is asked for a picture at the page's own name: where it gets there, it goes on there, and else, as Safari
- * may, it stays at the address it came to, where the room keeps the cookie from every other port.
+ * button does. A link leads to the page's own name. Who comes by the address instead, since their browser may not find that name, is asked
+ * for a picture at it: where the browser gets there, it goes on there, and else, as Safari may, it stays at the address, where the room
+ * keeps the cookie from every other port.
  */
 export function signInPages(personAuth: PersonAuth, ownOrigin: () => string | undefined): Record<string, Route> {
   const enter = ({ request, response }: Incoming, pass: string): void => {
@@ -65,6 +66,16 @@ export function signInPages(personAuth: PersonAuth, ownOrigin: () => string | un
       if (here || origin === undefined || !personAuth.reachesName(pass)) return enter(incoming, pass)
       incoming.response.writeHead(303, { Location: `${origin}/sign-in/on?pass=${pass}` }).end()
     }),
+    // Whoever is about to hand out a key asks first whether it is this server that has the port.
+    '/sign-in/proof': {
+      for: 'anyone',
+      methods: ['GET'],
+      handle({ response, query }) {
+        const challenge = query.get('challenge') ?? ''
+        if (!/^[\w-]{22,86}$/.test(challenge)) throw new Refusal(400, 'Ask with a challenge.')
+        answer(response, 200, { proof: personAuth.proof(challenge) })
+      },
+    },
     '/sign-out': {
       for: 'person',
       methods: ['GET', 'POST'],
@@ -89,7 +100,14 @@ export const detour: Route = {
 }
 
 function wrongKey(response: Incoming['response']): void {
-  sendPage(response, 403, 'Sign in', askForKey('This link is not good any more. Each one works once, for ten minutes.'))
+  sendPage(
+    response,
+    403,
+    'Sign in',
+    askForKey(
+      'This link is not good here, or not any more. Each one works once, for ten minutes, at the server it was made for.',
+    ),
+  )
 }
 
 function askToSignIn(key: string): Markup {
@@ -107,12 +125,7 @@ function askForKey(problem?: string): Markup {
     ${problem === undefined ? html`` : html`<p class="notice">${problem}</p>`}
     <p>Only you may answer for an agent. Run this in the project, and open the link it prints:</p>
     <pre>handrail approvals page</pre>
-    <form method="post" action="/sign-in">
-      <p>
-        <label>Or paste the key from the link: <input name="key" autocomplete="off" size="40" /></label>
-      </p>
-      <button>Sign in</button>
-    </form>
+    <p>The link leads to the right place by itself. Give no page a key out of it: not this one, and none that asks for it.</p>
     <p class="quiet">Already signed in? Go to the tab in which you did; it shows new questions by itself.</p>`
 }
 

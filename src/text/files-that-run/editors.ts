@@ -133,4 +133,18 @@ export const editors: readonly RunRow[] = [
     when: opened('the editor of that game engine'),
     files: 'project.godot addons/*/plugin.cfg *.uproject *.uplugin Packages/manifest.json',
   },
+  {
+    of: 'language servers',
+    depth: 'A',
+    class: '1*',
+    when: opened('an editor that speaks to such a server'),
+    files: '.ropeproject/** .bsp/*.json buildServer.json .sourcekit-lsp/** .lsp/** .clj-kondo/hooks/**',
+  },
+  {
+    of: 'game engines',
+    depth: 'A',
+    class: '1*',
+    when: opened('Godot or Unreal'),
+    files: '*.gdextension init_unreal.py',
+  },
 ]

@@ -1,7 +1,9 @@
 import { foldPath } from '../fold-name.ts'
+import { belowRoot } from '../root-path.ts'
 import { agents } from './agents.ts'
 import { builds } from './builds.ts'
 import { deliver } from './deliver.ts'
+import { mayBeSettings } from './dot-files.ts'
 import { editors } from './editors.ts'
 import { compile, expand, firstFit } from './match.ts'
 import type { RunRow } from './row.ts'
@@ -16,14 +18,24 @@ export const filesThatRun: readonly RunRow[] = [...agents, ...editors, ...delive
 let fits: ReturnType<typeof firstFit> | undefined
 let heads: { row: RunRow; fits: RegExp }[] | undefined
 
+/** A dot-file that no row knows is asked about, too: every month another tool looks for its settings there. */
+const unknown: RunRow = {
+  of: 'unknown tools',
+  depth: 'R',
+  class: '2',
+  when: 'has a name that tools look for by themselves, and is none that is known to be plain',
+  files: '.* .*/**',
+}
+
 /** What a path makes run; the first row that fits. */
 export function whatRuns(path: string): RunRow | undefined {
-  return (fits ??= firstFit(filesThatRun))(path)
+  const below = belowRoot(path)
+  return (fits ??= firstFit(filesThatRun))(below) ?? (mayBeSettings(foldPath(below)) ? unknown : undefined)
 }
 
 /** What files below this path make run, where some of them are named by where they lie: `.vscode` for `.vscode/tasks.json`. */
 export function whatRunsBelow(path: string): RunRow | undefined {
-  const folded = foldPath(path)
+  const folded = foldPath(belowRoot(path))
   return (heads ??= filesThatRun.flatMap(headsIn)).find((one) => one.fits.test(folded))?.row
 }
 

@@ -12,6 +12,9 @@ const byThemselves =
 /** Sections in which managers of hooks say what runs. */
 const ofHooks = /hooks?$|husky|staged|^(?:pre|post)-|^commit-msg$/i
 
+/** Of a file that starts nothing, and only takes others in. */
+export const takesIn: Parts = { itself: '', called: new Map() }
+
 /** Reads off a file what it starts, by its name. */
 export function startedParts(name: string, text: string): Parts {
   const none = new Map<string, string>()

@@ -1,4 +1,5 @@
 import { foldName } from '../fold-name.ts'
+import { includeRowOf } from './includes.ts'
 import { expand } from './match.ts'
 
 /**
@@ -62,6 +63,8 @@ export interface StarterKind {
   below: number
   /** Only where somebody says so: a key of `callers`. */
   called?: string
+  /** What it takes in counts, and nothing else that it says. */
+  includes?: true
 }
 
 interface Row extends StarterKind {
@@ -104,8 +107,11 @@ export function starterAt(folders: readonly string[], name: string): StarterKind
   const ends = endings.find(({ file }) => folded.endsWith(file.slice(1)))
   if (ends) return ends
   const byName = exact.get(folded)?.find((row) => endsWith(folders, row.folders))
-  return byName ?? whole.get(foldName(folders.at(-1) ?? ''))?.find((row) => endsWith(folders, row.folders))
+  const found = byName ?? whole.get(foldName(folders.at(-1) ?? ''))?.find((row) => endsWith(folders, row.folders))
+  return found ?? (includeRowOf(name) ? includer : undefined)
 }
+
+const includer: StarterKind = { below: 1, includes: true }
 
 /** The folders in which such files lie that a folder of this name is or leads to, from it on; `*` is all that is there. */
 export function startersBelow(folders: readonly string[]): string[] {

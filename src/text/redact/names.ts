@@ -26,9 +26,23 @@ const aboutIt = new Set(
 const harmlessNames =
   /^(?:max|min|num|total|prompt|completion|input|output|n|used|next|page|continuation|sync|stop|special|eos|bos|pad|unk)[_-]?tokens?$|^(?:public|primary|foreign|sort|partition|cache|idempotency|idempotent|row|group|hot|object|map|index|lookup|composite|unique|natural|surrogate|shortcut|host|localization|i18n|translation|sql|dict|json|react|widget|event|item|list|node|route|query|config|local)[_-]?keys?$/i
 
+/** Names that were looked at: the fields of tools come again with every call. */
+const known = new Map<string, boolean>()
+const mostKnown = 1_000
+
 /** Whether what stands beside a name is a secret by that name. */
 export function isSecretName(name: string): boolean {
-  if (name.length > 120 || harmlessNames.test(name)) return false
+  if (name.length > 120) return false
+  let isSecret = known.get(name)
+  if (isSecret !== undefined) return isSecret
+  isSecret = tellsSecret(name)
+  if (known.size >= mostKnown) known.clear()
+  known.set(name, isSecret)
+  return isSecret
+}
+
+function tellsSecret(name: string): boolean {
+  if (harmlessNames.test(name)) return false
   const parts = name
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
     .toLowerCase()

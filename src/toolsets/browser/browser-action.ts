@@ -5,6 +5,8 @@ import { tooLarge } from '../../host/files.ts'
 import { defineTool, pageFault, type BrowserUse } from './use.ts'
 
 const local = '^https?://(localhost|127\\.0\\.0\\.1)(:[0-9]+)?(/.*)?$'
+/** The name that `execute_command` answers with for a dev server. Under `localhost` it sends the page on to it, where it is still that one. */
+const devServer = /^http:\/\/dev-[0-9a-f]{16}\.localhost(?=:[0-9]+(\/|$))/
 const needs = (action: string, field: string) => ({
   if: { properties: { action: { const: action } } },
   // oxlint-disable-next-line unicorn/no-thenable -- a word of JSON Schema
@@ -47,11 +49,13 @@ export const browserAction = defineTool({
   pictures: true,
   // An address elsewhere is a matter of policy, not of form (seed 000 §4.2); it must not come out as a bad argument.
   normalizeInput(raw) {
-    if (raw['action'] === 'open' && typeof raw['url'] === 'string' && !new RegExp(local).test(raw['url']))
-      throw new Fault('policy', `Address not allowed: ${raw['url'].slice(0, 200)}`, {
-        hint: 'Only http(s)://localhost and http(s)://127.0.0.1 can be opened.',
+    if (raw['action'] !== 'open' || typeof raw['url'] !== 'string') return raw
+    const url = raw['url'].replace(devServer, 'http://localhost')
+    if (!new RegExp(local).test(url))
+      throw new Fault('policy', `Address not allowed: ${url.slice(0, 200)}`, {
+        hint: 'Only http(s)://localhost, http(s)://127.0.0.1 and the address of a running dev server can be opened.',
       })
-    return raw
+    return { ...raw, url }
   },
   touches: ({ action, url, path }, use) =>
     action === 'open'

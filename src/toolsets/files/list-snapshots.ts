@@ -46,7 +46,9 @@ export const listSnapshots = defineTool({
   // The contract promises the default for a negative or not-a-number limit, which the schema alone would refuse.
   normalizeInput: (raw) => (typeof raw['limit'] === 'number' && !(raw['limit'] >= 0) ? { ...raw, limit: 50 } : raw),
   execute({ limit = 50, path = '' }, { files, kept }) {
-    const inReach = readingKept(() => kept.list(Math.floor(limit), path)).filter((one) => isInReach(files, one.path))
+    const inReach = readingKept(() => kept.list(Math.floor(limit), path, files.reaches)).filter((one) =>
+      isInReach(files, one.path),
+    )
     const snapshots = inReach.map((snapshot) => ({
       id: snapshot.id,
       path: snapshot.path,

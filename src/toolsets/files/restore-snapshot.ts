@@ -27,8 +27,11 @@ export const restoreSnapshot = defineTool({
   faults: ['bad-input', 'not-found', 'parse', 'internal', 'encoding', 'path-denied'],
   examples: [],
   execute({ snapshotId }, { files, kept }) {
-    const content = readingKept(() => kept.content(snapshotId))
     const snapshot = kept.get(snapshotId)
+    // Of a root that is not theirs nobody learns that anything is kept.
+    if (snapshot && !files.reaches(snapshot.path))
+      throw new Fault('not-found', `No such snapshot: ${snapshotId}`, { details: { snapshotId } })
+    const content = readingKept(() => kept.content(snapshotId))
     if (!snapshot || formOf(snapshot) !== 'file')
       throw new Fault('not-found', `No such snapshot of a file: ${snapshotId}`, {
         hint: (name) => `${name('list_snapshots')} shows what is kept.`,

@@ -97,7 +97,10 @@ interface Plan {
 function* plan(input: Target, { kept }: FileUse): Steps<Plan> {
   const steps = input.to === undefined ? yield* stepsBack(input, kept) : [yield* stepTo(input.to, input.shown, kept)]
   const digest = createHash('sha256')
-  for (const { path, from, to, takesBack } of steps) digest.update(JSON.stringify([path, from.id, to?.id ?? null, takesBack]))
+  for (const { path, from, to, takesBack } of steps) {
+    digest.update(JSON.stringify([path, from.id, to?.id ?? null, takesBack]))
+    yield
+  }
   const upTo = steps.reduce((newest, { from }) => Math.max(newest, from.timestamp), 0)
   const shown = { upTo, digest: digest.digest('hex') }
   if (input.shown && input.shown.digest !== shown.digest) throw notAsShown(steps)

@@ -19,7 +19,7 @@ export interface FileUse {
   /** What stands at a path that is to be taken back. */
   states: PathStates
   kept: {
-    list(limit: number, prefix: string): Snapshot[]
+    list(limit: number, prefix: string, among?: (path: string) => boolean): Snapshot[]
     get(id: string): Snapshot | undefined
     content(id: string): Buffer
     contentOnDisk(id: string): Content

@@ -179,10 +179,12 @@ function filesOf({ signIn, settings }: AgentProfile, { programs }: SkillsUse): s
   return programs.homeFiles([...signIn, ...settings])
 }
 
-/** What must not be seen of it: its keys, and whatever its sign-in consists of. The longest first: one may be part of another. */
-function secretsOf({ signIn }: AgentProfile, keys: Record<string, string>, { programs }: SkillsUse): string[] {
+/** What must not be seen of it: its keys, those in its settings too, and whatever its sign-in consists of. The longest first: one may be part of another. */
+function secretsOf({ signIn, settings }: AgentProfile, keys: Record<string, string>, { programs }: SkillsUse): string[] {
   const values = Object.values(keys).filter((value) => value.length >= shortestSecret)
-  return [...new Set([...values, ...programs.secretsIn(signIn)])].sort((a, b) => b.length - a.length)
+  return [...new Set([...values, ...programs.secretsIn(signIn), ...programs.keysIn(settings)])].sort(
+    (a, b) => b.length - a.length,
+  )
 }
 
 function keysOf({ keys }: AgentProfile, { environment }: SkillsUse): Record<string, string> {

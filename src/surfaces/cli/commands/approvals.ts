@@ -20,6 +20,7 @@ import {
   yellow,
 } from '../print.ts'
 import { columns, folded, quotedBlock } from '../screen-rows.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 
 export const approvals: Command = {
   name: 'approvals',
@@ -29,9 +30,10 @@ export const approvals: Command = {
 answer holds for exactly that call of that session on exactly the state of the files you saw; if a file changes in between, the
 call is refused. A yes to a run with the network, or to another agent, is one to the whole project as it was, for ten minutes. What a
 card has no room for is printed by \`show --file\` and \`show --full\`; to agree without that takes \`--unread\`. A note given with
-approve or deny goes to the agent word for word. A no holds for every session of that client until \`lift\`, for a day or as long as limits.approvalTtlMs. Silence
-turns into no. \`approvals page\` prints a link that signs you in, once, on the page of a running \`handrail serve\`, until that
-stops or twelve hours have passed.`,
+approve or deny goes to the agent word for word. A no holds for every session of that client until \`lift\`, for a day or as long as
+limits.approvalTtlMs; the files it would have removed or replaced ask as long, whoever changes them. Silence turns into no. \`approvals page\` finds
+the \`handrail serve\` that runs on the project, has it prove that it is the one, and prints a link that signs you in there, once and
+nowhere else, until it stops or twelve hours have passed.`,
   options: [
     { name: 'note', value: 'TEXT', says: 'Words for the agent.' },
     { name: 'all', says: 'List answered ones too.' },
@@ -40,7 +42,8 @@ stops or twelve hours have passed.`,
     { name: 'file', value: 'PATH', says: 'For show: all of one change.' },
     { name: 'full', says: 'For show: everything the card has no room for, too.' },
     { name: 'unread', says: 'For approve: agree to what the card does not show. The log says so.' },
-    { name: 'port', value: 'N', says: 'For page: the port of `handrail serve`. Default 4777.' },
+    { name: 'port', value: 'N', says: 'For page: which `handrail serve`, where several run on the project.' },
+    { name: 'by-address', says: 'For page: a link to the address, for a browser that does not find names below localhost.' },
   ],
   examples: [
     'handrail approvals list --project .',
@@ -57,8 +60,11 @@ stops or twelve hours have passed.`,
         return 0
       }
       if (what === 'page') {
-        const link = dependencies.signInLink(runtime, `http://127.0.0.1:${Number(options['port'] ?? 4777)}`)
-        say(json ? JSON.stringify({ url: link }) : link)
+        const byAddress = options['by-address'] === true
+        const port = options['port'] === undefined ? undefined : Number(options['port'])
+        const link = await dependencies.findSignInLink(runtime, { byAddress, ...(port !== undefined && { port }) })
+        say(json ? terminalJson({ url: link }) : link)
+        if (!json && !byAddress) warn('Where your browser does not find that name (Safari may not), add --by-address.')
         return 0
       }
       if (!['show', 'approve', 'deny', 'lift'].includes(what))
@@ -74,10 +80,10 @@ stops or twelve hours have passed.`,
         })
       if (what === 'lift') {
         const lifted = runtime.approvals.lift(given, `${userInfo().username}@cli`)
-        say(json ? JSON.stringify(lifted) : `The no is taken back: ${oneLine(lifted.card.title, 80)}. The agent may ask again.`)
+        say(json ? terminalJson(lifted) : `The no is taken back: ${oneLine(lifted.card.title, 80)}. The agent may ask again.`)
       } else if (typeof options['file'] === 'string') await printText(runtime, given, options['file'])
       else if (what === 'show') {
-        say(json ? JSON.stringify(found) : describe(found))
+        say(json ? terminalJson(found) : describe(found))
         if (options['full'] === true) await printRest(runtime, found)
       } else {
         const note = typeof options['note'] === 'string' ? options['note'] : undefined
@@ -87,7 +93,7 @@ stops or twelve hours have passed.`,
           ...(options['unread'] === true && { unread: true }),
           ...(note !== undefined && { note }),
         })
-        if (json) say(JSON.stringify(decided))
+        if (json) say(terminalJson(decided))
         else say(folded(`${what === 'approve' ? green('Approved') : red('Denied')}: ${oneLine(decided.card.title, 80)}`))
       }
       return 0
@@ -106,7 +112,7 @@ function list(runtime: Operator, options: Record<string, string | boolean | unde
     throw new Fault('bad-input', `--limit ${String(given)} is no number of approvals`, { hint: 'Give 1 to 500.' })
   const state = all === true ? undefined : 'pending'
   const found = runtime.approvals.list(state, { limit, ...(typeof before === 'string' && { before }) })
-  if (json) return found.forEach((approval) => say(JSON.stringify(approval)))
+  if (json) return found.forEach((approval) => say(terminalJson(approval)))
   if (found.length === 0) return say(before === undefined ? 'Nothing waits for you.' : 'No more.')
   say(table(['id', 'state', 'risk', 'tool', 'asked', 'what'], found.map(row)))
   if (found.length === limit) warn(`There may be more: handrail approvals list --before ${found.at(-1)?.id}`)

@@ -4,7 +4,9 @@ import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Command, Invocation } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { dim, green, oneLine, printable, progressBar, red, say, table, yellow } from '../print.ts'
+import { sayRoots } from '../root-lines.ts'
 import { folded } from '../screen-rows.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 
 export const audit: Command = {
   name: 'audit',
@@ -80,7 +82,7 @@ async function verify({ json, options }: Invocation, runtime: Operator): Promise
   const bar = progressBar('Checking')
   const verdict = await runtime.audit.check({ full: options['full'] === true, anchors, onProgress: bar.show })
   bar.end()
-  if (json) say(JSON.stringify(verdict))
+  if (json) say(terminalJson(verdict))
   else if (verdict.whole)
     say(
       `${green('Log intact')}: ${verdict.lines} entries, head ${verdict.head}` +
@@ -97,7 +99,7 @@ async function verify({ json, options }: Invocation, runtime: Operator): Promise
 function anchor({ json, options }: Invocation, runtime: Operator): number {
   const to = options['to']
   const anchored = typeof to === 'string' ? runtime.audit.keepAnchor(to) : { project: runtime.project, ...runtime.audit.head() }
-  if (json) say(JSON.stringify(anchored))
+  if (json) say(terminalJson(anchored))
   else {
     say(`entry ${anchored.seq}, ${anchored.at || 'nothing written yet'}\n${anchored.hash}\n${printable(anchored.project)}`)
     if (typeof to === 'string') say(dim(`Added to ${printable(to)}. Check with: handrail audit verify --anchor ${printable(to)}`))
@@ -119,7 +121,7 @@ async function renew({ json, options }: Invocation, runtime: Operator): Promise<
   const kept = runtime.audit.renew()
   say(
     json
-      ? JSON.stringify({ kept })
+      ? terminalJson({ kept })
       : `A new log was started; its first line records the break. Kept: ${kept.join(', ') || 'nothing was left'}`,
   )
   return 0
@@ -139,7 +141,7 @@ function wantedBy({ options }: Invocation): Wanted {
       (session === undefined || line.session === session) &&
       (tool === undefined || line.tool === tool),
     holding: Object.entries({ call, session, tool }).flatMap(([name, value]) =>
-      value === undefined ? [] : [`"${name}":${JSON.stringify(value)}`],
+      value === undefined ? [] : [`"${name}":${terminalJson(value)}`],
     ),
   }
 }
@@ -149,14 +151,17 @@ function show(invocation: Invocation, runtime: Operator): number {
   if (!Number.isInteger(limit) || limit < 1) throw new Fault('bad-input', '--limit must be a whole number above 0', {})
   const { fits, holding } = wantedBy(invocation)
   const lines = runtime.audit.last(limit, fits, holding)
-  if (invocation.json) for (const line of lines) say(JSON.stringify(line))
+  if (invocation.json) for (const line of lines) say(terminalJson(line))
   else if (lines.length === 0) say('Nothing yet.')
-  else say(table(['line', 'time', 'event', 'what', 'outcome', 'by', 'id'], lines.map(row)))
+  else {
+    say(table(['line', 'time', 'event', 'what', 'outcome', 'by', 'id'], lines.map(row)))
+    sayRoots(lines.flatMap(pathsIn), runtime.roots)
+  }
   return 0
 }
 
 function row(line: AuditLine): string[] {
-  const what = [line.tool, pathsOf(line), line.evidence?.join(', ')].filter(Boolean).join(' ')
+  const what = [line.tool, pathsIn(line).join(', '), line.evidence?.join(', ')].filter(Boolean).join(' ')
   const outcome = line.error ?? line.outcome ?? (line.approved === undefined ? '' : line.approved ? 'approved' : 'denied')
   return [
     String(line.seq),
@@ -169,12 +174,9 @@ function row(line: AuditLine): string[] {
   ]
 }
 
-function pathsOf(line: AuditLine): string {
+function pathsIn(line: AuditLine): string[] {
   const touches = Array.isArray(line.touches) ? (line.touches as { path?: string }[]) : []
-  return touches
-    .map((touch) => touch.path)
-    .filter(Boolean)
-    .join(', ')
+  return touches.flatMap(({ path }) => path || [])
 }
 
 /** Follows until it is told to stop. Whoever reads slowly is not written ahead of: the log is read on from where it stands. */
@@ -183,7 +185,7 @@ async function tail(invocation: Invocation, runtime: Operator): Promise<number> 
   const from = Math.max(1, runtime.audit.head().seq - 9)
   const show = async (lines: AuditLine[]): Promise<void> => {
     for (const line of lines.filter(fits))
-      await print(invocation.json ? JSON.stringify(line) : folded(row(line).map(printable).join('  ')))
+      await print(invocation.json ? terminalJson(line) : folded(row(line).map(printable).join('  ')))
   }
   const stop = runtime.audit.subscribe({ from, onLost: (why) => process.stderr.write(`${yellow(why)}\n`) }, show)
   // Following alone keeps no process alive.
@@ -199,7 +201,7 @@ async function print(text: string): Promise<void> {
 }
 
 async function exportAll(runtime: Operator): Promise<number> {
-  for (const line of runtime.audit.lines()) await print(JSON.stringify(line))
+  for (const line of runtime.audit.lines()) await print(terminalJson(line))
   const head = runtime.audit.head()
   process.stderr.write(`${dim(`head: line ${head.seq}, ${head.hash}`)}\n`)
   return 0

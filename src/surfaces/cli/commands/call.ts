@@ -2,10 +2,12 @@ import { text as readAll } from 'node:stream/consumers'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import { noteRows, restLines } from '../../../text/printable.ts'
 import type { Operator } from '../../../contracts/operator.ts'
-import type { Command } from '../command.ts'
-import { printableBlock, bold, oneLine, printable, progressBar, renderChange, say, warn, warnFolded, yellow } from '../print.ts'
+import type { Command, Invocation } from '../command.ts'
+import { printableBlock, bold, oneLine, progressBar, renderChange, say, warn, warnFolded, yellow } from '../print.ts'
+import { commandHere } from '../program-name.ts'
 import { columns } from '../screen-rows.ts'
 import { confirm } from '../confirm.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 
 export const call: Command = {
   name: 'call',
@@ -39,12 +41,12 @@ the session is "cli" unless you name another. \`handrail tools\` lists the tools
         { surface: 'cli', client: 'handrail-cli', session, role: 'agent' },
         {
           onProgress: (done, total) => bar.show(done, total ?? 0),
-          onApproval: (id) => void askHere(runtime, id),
+          onApproval: (id) => void askHere(runtime, id, options),
           ...(options['wait'] !== undefined && { approvalWaitMs: Number(options['wait']) }),
         },
       )
       bar.end()
-      const answer = JSON.stringify(output, null, 2)
+      const answer = terminalJson(output, 2)
       say(process.stdout.isTTY ? printableBlock(answer) : answer)
       return 0
     } finally {
@@ -65,7 +67,7 @@ function parseInput(text: string): unknown {
 }
 
 /** A person at this very terminal can answer here; elsewhere the call waits for an answer from another one. */
-async function askHere(runtime: Operator, id: string): Promise<void> {
+async function askHere(runtime: Operator, id: string, options: Invocation['options']): Promise<void> {
   const approval = runtime.approvals.get(id)
   if (!approval) return
   const width = columns(undefined, process.stderr)
@@ -73,8 +75,9 @@ async function askHere(runtime: Operator, id: string): Promise<void> {
   for (const change of approval.card.changes) warn(renderChange(change, Number.POSITIVE_INFINITY, width))
   for (const line of restLines(approval.card)) warnFolded(line, yellow)
   for (const note of approval.card.notes ?? []) warn(noteRows(note, width))
-  warn(`From another terminal: ${bold(`handrail approvals approve ${id} --project ${printable(runtime.project)}`)}`)
-  if (!approval.whole) return warn(yellow(`Not all of it is shown here. Read it: handrail approvals show ${id} --full`))
+  const command = (words: string): string => commandHere(words, runtime.project, options)
+  warn(`From another terminal: ${bold(command(`approvals approve ${id}`))}`)
+  if (!approval.whole) return warn(yellow(`Not all of it is shown here. Read it: ${command(`approvals show ${id} --full`)}`))
   const yes = await confirm('Let it through?', 'stderr')
   if (yes === undefined || runtime.approvals.get(id)?.state !== 'pending') return
   runtime.approvals.decide(id, { approve: yes, by: 'terminal' })

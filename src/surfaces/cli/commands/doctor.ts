@@ -3,6 +3,7 @@ import { asFault } from '../../../contracts/faults/fault.ts'
 import type { Command } from '../command.ts'
 import { printableBlock, bold, green, oneLine, red, say, size, table, yellow } from '../print.ts'
 import { under } from '../screen-rows.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 
 interface Finding {
   what: string
@@ -29,6 +30,12 @@ export const doctor: Command = {
       settings = [...runtime.settings]
       ignored = runtime.projectSettings?.ignored ?? []
       add('project', 'good', `${runtime.project}, ${runtime.config.mode} mode, ${runtime.tools.length} tools`)
+      for (const { name, path, why } of runtime.roots)
+        add(
+          'root',
+          why === undefined ? 'good' : 'bad',
+          why === undefined ? `//${name} is ${path}` : `//${name} (${path}) is out of reach: ${why}`,
+        )
       const listed = runtime.listed()
       const bytes = await dependencies.toolListBytes(listed)
       add(
@@ -101,7 +108,7 @@ export const doctor: Command = {
       add('project', 'bad', `${message}${hint ? ` — ${hint}` : ''}`)
     }
     if (json)
-      say(JSON.stringify({ findings, settings: settings.map(({ key, value, origin }) => ({ key, value, origin })), ignored }))
+      say(terminalJson({ findings, settings: settings.map(({ key, value, origin }) => ({ key, value, origin })), ignored }))
     else {
       const marks = { good: green('ok  '), note: yellow('note'), bad: red('BAD ') }
       for (const finding of findings)
@@ -129,6 +136,6 @@ function inWords(loosenings: readonly { says: string }[]): string {
 }
 
 function brief(value: unknown): string {
-  const text = JSON.stringify(value)
+  const text = terminalJson(value)
   return text.length > 60 ? `${text.slice(0, 59)}…` : text
 }

@@ -5,6 +5,7 @@ import type { Operator } from '../../../contracts/operator.ts'
 import type { Session } from '../../../contracts/session.ts'
 import type { Command, Invocation } from '../command.ts'
 import { ago, green, oneLine, printable, say, table, warn } from '../print.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 
 export const grants: Command = {
   name: 'grants',
@@ -13,7 +14,8 @@ export const grants: Command = {
   about: `Files that hold credentials (.env, .npmrc, keys, …) are out of reach of every tool and program. \`grants allow secret PATH\` lets
 the tools of one session read that one file; programs still do not see it, and nobody writes it. \`grants allow runs PATH\` lets a
 session change a file that makes a program run something on an everyday command (vite.config.ts, Makefile, …) without asking;
-your first yes to such a change gives the same. A grant is for one file and one session, or with --always for every session; what is not for
+your first yes to such a change gives the same. It counts for the reasons the file is asked about now: where it runs for another
+one later, or is removed, you are asked again. A grant is for one file and one session, or with --always for every session; what is not for
 good lapses by itself. Secrets are never granted for good. All of it is in the log, with every use of a secret.`,
   options: [
     { name: 'session', value: 'ID', says: 'Whose it is. It must be said where there are several.' },
@@ -34,19 +36,19 @@ good lapses by itself. Secrets are never granted for good. All of it is in the l
     try {
       if (what === 'list') {
         const found = runtime.grants.list()
-        if (json) for (const grant of found) say(JSON.stringify(grant))
+        if (json) for (const grant of found) say(terminalJson(grant))
         else
           say(
             found.length
-              ? table(['id', 'kind', 'for', 'what', 'session', 'given', 'by', 'until'], found.map(row))
+              ? table(['id', 'kind', 'for', 'what', 'session', 'given', 'by', 'until', 'reasons'], found.map(row))
               : 'Nothing is granted.',
           )
         return 0
       }
       const by = `${userInfo().username}@cli`
       if (what === 'allow') {
-        const grant = given(runtime, { ...wanted(invocation, rest), by }, json)
-        if (json) say(JSON.stringify(grant))
+        const grant = await given(runtime, { ...wanted(invocation, rest), by }, json)
+        if (json) say(terminalJson(grant))
         else say(`${green('Granted')}: ${described(grant)}  (to take it back: handrail grants revoke ${grant.id})`)
         return 0
       }
@@ -56,7 +58,7 @@ good lapses by itself. Secrets are never granted for good. All of it is in the l
           hint: 'grants list, allow secret PATH, allow runs PATH or revoke ID.',
         })
       const revoked = runtime.grants.revoke(id, by)
-      say(json ? JSON.stringify(revoked) : `Revoked: ${printable(revoked.subject)}`)
+      say(json ? terminalJson(revoked) : `Revoked: ${printable(revoked.subject)}`)
       return 0
     } finally {
       await runtime.close()
@@ -65,22 +67,24 @@ good lapses by itself. Secrets are never granted for good. All of it is in the l
 }
 
 type Give = Operator['grants']['give']
+type Given = Awaited<ReturnType<Give>>
 
 /** Where it must be said whose it is, those who may be meant are shown. */
-function given({ grants: { give } }: Operator, wish: Parameters<Give>[0], json: boolean): ReturnType<Give> {
+async function given({ grants: { give } }: Operator, wish: Parameters<Give>[0], json: boolean): Promise<Given> {
   try {
-    return give(wish)
+    return await give(wish)
   } catch (fault) {
     const offered = fault instanceof Fault ? fault.details?.['sessions'] : undefined
     if (json || !Array.isArray(offered)) throw fault
-    const rows = (offered as (Session & { refused: boolean })[]).map((one) => [
+    const rows = (offered as (Session & { refused: boolean; program?: string })[]).map((one) => [
       one.id,
       oneLine(one.client, 40),
       one.surface,
+      one.program === undefined ? '' : oneLine(one.program, 40),
       ago(one.lastAt),
       one.refused ? 'was refused it' : '',
     ])
-    warn(table(['session', 'client', 'over', 'last call', ''], rows))
+    warn(table(['session', 'client', 'over', 'process', 'last call', ''], rows))
     const { message, hint } = fault as Fault
     throw new Fault('bad-input', message, hint === undefined ? {} : { hint })
   }
@@ -119,13 +123,14 @@ function milliseconds(time: string): number {
   throw new Fault('bad-input', `Not a time: ${oneLine(time, 40)}`, { hint: 'Write 30m, 2h or 1d; seven days at most.' })
 }
 
-function row({ id, kind, scope, subject, session, by, givenAt, expiresAt }: Grant): string[] {
-  return [id, kind, scope, oneLine(subject, 60), session ?? 'every', ago(givenAt), oneLine(by, 30), until(expiresAt)]
+function row({ id, kind, scope, subject, session, by, givenAt, expiresAt, reasons }: Grant): string[] {
+  const why = oneLine(reasons.join('; '), 120)
+  return [id, kind, scope, oneLine(subject, 60), session ?? 'every', ago(givenAt), oneLine(by, 30), until(expiresAt), why]
 }
 
 const until = (at: number | null): string => (at === null ? 'you revoke it' : new Date(at).toISOString())
 
-function described({ kind, scope, session, subject, expiresAt, client, surface }: ReturnType<Give>): string {
+function described({ kind, scope, session, subject, expiresAt, client, surface }: Given): string {
   const whose = session === null ? 'every session' : `${printable(session)} (${oneLine(client ?? '', 40)} over ${surface ?? ''})`
   const may = kind === 'secret' ? 'read' : 'change'
   return `${whose} may ${may} ${printable(subject)}${scope === 'once' ? ' once,' : ''} until ${until(expiresAt)}`

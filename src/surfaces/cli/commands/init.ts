@@ -17,6 +17,7 @@ import { confirm, onStdout } from '../confirm.ts'
 import { forShell, programName } from '../program-name.ts'
 import { bold, printableInline, dim, green, printable, red, say, warn } from '../print.ts'
 import { columns } from '../screen-rows.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 
 const options: Option[] = [
   { name: 'yes', says: 'Do not ask.' },
@@ -61,7 +62,7 @@ ${tokenVariable}; it is never written. Where the file is yours and not the proje
     const file = request.config ?? configs.locate(client, project)
     if (request.print) {
       const snippet = configs.snippet(client, name, request.entry as Entry)
-      if (invocation.json) say(JSON.stringify({ client: client.name, file, name, snippet }))
+      if (invocation.json) say(terminalJson({ client: client.name, file, name, snippet }))
       else process.stdout.write(snippet)
       return 0
     }
@@ -80,7 +81,7 @@ ${tokenVariable}; it is never written. Where the file is yours and not the proje
     const { whole } = change
     const said = { client: client.name, file, name, changed, diff, ...(whole !== undefined && { whole }) }
     const report = (written: boolean, hint?: string): void =>
-      say(JSON.stringify({ ...said, written, ...(hint !== undefined && { hint }) }))
+      say(terminalJson({ ...said, written, ...(hint !== undefined && { hint }) }))
     if (!changed) {
       if (invocation.json) report(false)
       else

@@ -3,6 +3,7 @@ import type { Amount, PrunePlan, Pruned } from '../../../contracts/prune.ts'
 import type { Command } from '../command.ts'
 import { confirm, onStdout } from '../confirm.ts'
 import { dim, green, printable, say, size, table, warn, yellow } from '../print.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 
 const defaultDays = 90
 
@@ -38,7 +39,7 @@ It can be done while servers run. What is kept, and how much of it: docs/referen
     try {
       const plan = await runtime.pruning.plan(days)
       const isDry = options['dry-run'] === true
-      if (json && isDry) say(JSON.stringify(plan))
+      if (json && isDry) say(terminalJson(plan))
       if (!json) for (const line of planned(plan)) say(line)
       if (isDry) return 0
       if (options['yes'] !== true) {
@@ -53,7 +54,7 @@ It can be done while servers run. What is kept, and how much of it: docs/referen
         }
       }
       const report = await runtime.pruning.carryOut(plan, 'person@cli')
-      say(json ? JSON.stringify(report) : done(report))
+      say(json ? terminalJson(report) : done(report))
       return 0
     } finally {
       await runtime.close()

@@ -1,7 +1,8 @@
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Command } from '../command.ts'
-import { programName } from '../program-name.ts'
+import { commandHere } from '../program-name.ts'
 import { bold, dim, printable, say, warnFolded, yellow } from '../print.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 
 export const serve: Command = {
   name: 'serve',
@@ -35,7 +36,9 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
     })
     if (json) {
       if (runtime.projectSettings?.says !== undefined) warnFolded(`handrail: ${printable(runtime.projectSettings.says)}`)
-      say(JSON.stringify({ url: listening.url, tokenFile: file, pid: process.pid }))
+      for (const { name, path, why } of runtime.roots)
+        if (why !== undefined) warnFolded(`handrail: the root ${name} (${printable(path)}) is out of reach: ${printable(why)}`)
+      say(terminalJson({ url: listening.url, tokenFile: file, pid: process.pid }))
     } else {
       say(
         `${bold('Handrail')} ${runtime.version} on ${bold(runtime.project)} (${runtime.config.mode} mode, ${runtime.tools.length} tools)`,
@@ -43,16 +46,16 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
       say()
       say(`  MCP        ${listening.url}/mcp   ${dim('(Authorization: Bearer <token>; older clients: /sse)')}`)
       say(`  token      ${file}`)
-      say(`  approvals  ${dependencies.signInLink(runtime, listening.url)}   ${dim('(for you; works once, for ten minutes)')}`)
+      say(`  approvals  ${listening.signInLink}   ${dim('(for you; works once, for ten minutes)')}`)
       say(`  health     ${listening.url}/healthz`)
       if (runtime.projectSettings?.says !== undefined) say(`\n${yellow(printable(runtime.projectSettings.says))}`)
       say()
-      const me = programName()
+      const command = (words: string): string => `  ${commandHere(words, runtime.project, options)}`
       say('Next, in another terminal:')
-      say(`  ${me} call list_files '{"path":"."}' --project ${runtime.project}`)
-      say(`  ${me} approvals list --project ${runtime.project}   ${dim('# what waits for you')}`)
-      say(`  ${me} audit show --project ${runtime.project}       ${dim('# what was done')}`)
-      say(`  ${me} undo --last --project ${runtime.project}      ${dim('# take the last change back')}`)
+      say(command(`call list_files '{"path":"."}'`))
+      say(`${command('approvals list')}   ${dim('# what waits for you')}`)
+      say(`${command('audit show')}       ${dim('# what was done')}`)
+      say(`${command('undo --last')}      ${dim('# take the last change back')}`)
       say()
       say(dim('Ctrl-C stops it.'))
     }

@@ -1,5 +1,6 @@
 import type { Command } from '../command.ts'
 import { ago, printableBlock, bold, oneLine, say, table } from '../print.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 
 export const sessions: Command = {
   name: 'sessions',
@@ -14,7 +15,7 @@ export const sessions: Command = {
       const [id] = words
       if (id !== undefined) {
         const notes = runtime.notes(id)
-        if (json) for (const note of notes) say(JSON.stringify(note))
+        if (json) for (const note of notes) say(terminalJson(note))
         else
           say(
             notes.length
@@ -24,7 +25,7 @@ export const sessions: Command = {
         return 0
       }
       const found = runtime.sessions()
-      if (json) for (const session of found) say(JSON.stringify(session))
+      if (json) for (const session of found) say(terminalJson(session))
       else
         say(
           found.length

@@ -1,6 +1,8 @@
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Command } from '../command.ts'
 import { ago, say, table } from '../print.ts'
+import { sayRoots } from '../root-lines.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 
 export const snapshots: Command = {
   name: 'snapshots',
@@ -17,9 +19,9 @@ wrote. To go back: handrail undo ID takes back the write that made this state.`,
     const runtime = open()
     try {
       const found = runtime.snapshots(limit, words[0] ?? '')
-      if (json) for (const snapshot of found) say(JSON.stringify(snapshot))
+      if (json) for (const snapshot of found) say(terminalJson(snapshot))
       else if (found.length === 0) say('Nothing kept yet.')
-      else
+      else {
         say(
           table(
             ['id', 'when', 'kind', 'bytes', 'path', 'call'],
@@ -33,6 +35,11 @@ wrote. To go back: handrail undo ID takes back the write that made this state.`,
             ]),
           ),
         )
+        sayRoots(
+          found.map(({ path }) => path),
+          runtime.roots,
+        )
+      }
       return 0
     } finally {
       await runtime.close()

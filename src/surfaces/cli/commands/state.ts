@@ -1,3 +1,4 @@
+import { terminalJson } from '../../../text/terminal-json.ts'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { StateAdmin, StateView } from '../../../contracts/state.ts'
 import type { Command, Invocation } from '../command.ts'
@@ -52,7 +53,7 @@ Each shows what it will do and asks. Stop servers on the project first.`,
 
 async function show({ json }: Invocation, admin: StateAdmin): Promise<number> {
   const view = await admin.show()
-  if (json) say(JSON.stringify(view))
+  if (json) say(terminalJson(view))
   else for (const line of linesOf(view)) say(line)
   return view.fits === 'yes' || view.fits === 'none yet' ? 0 : 1
 }
@@ -154,6 +155,6 @@ async function written(
 }
 
 function done({ json }: Invocation, body: Record<string, unknown>, says: string): number {
-  say(json ? JSON.stringify(body) : says)
+  say(json ? terminalJson(body) : says)
   return 0
 }

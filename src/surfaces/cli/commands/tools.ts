@@ -2,6 +2,7 @@ import { errorCodesOf } from '../../../contracts/faults/contract-000.ts'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Command } from '../command.ts'
 import { bold, oneLine, say, table } from '../print.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 
 export const tools: Command = {
   name: 'tools',
@@ -19,7 +20,7 @@ export const tools: Command = {
         const rows = runtime.tools.map((tool) => ({ tool, listed: listed.includes(tool) }))
         if (json)
           say(
-            JSON.stringify(
+            terminalJson(
               rows.map(({ tool: { name: one, title, description }, listed: here }) => ({
                 name: one,
                 title,
@@ -44,10 +45,10 @@ export const tools: Command = {
         })
       const { title, description, input, output, faults, examples } = tool
       const errors = errorCodesOf(faults)
-      if (json) say(JSON.stringify({ name, title, description, input, output, errors, examples }))
+      if (json) say(terminalJson({ name, title, description, input, output, errors, examples }))
       else {
         say(
-          `${bold(name)}: ${description}\n\n${bold('input')}\n${JSON.stringify(input, null, 2)}\n\n${bold('output')}\n${JSON.stringify(output, null, 2)}`,
+          `${bold(name)}: ${description}\n\n${bold('input')}\n${terminalJson(input, 2)}\n\n${bold('output')}\n${terminalJson(output, 2)}`,
         )
         say(`\n${bold('errors')} ${errors.join(', ') || 'none of its own'}`)
         for (const example of examples)

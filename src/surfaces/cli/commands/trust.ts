@@ -5,6 +5,7 @@ import type { Command } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { bold, dim, green, printable, say, warn, yellow } from '../print.ts'
 import { columns, folded, quotedBlock } from '../screen-rows.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 
 const by = 'person@cli'
 
@@ -29,7 +30,7 @@ ports of your machine are never taken from a project. Agents cannot do this. Whe
       if (options['revoke'] === true) return revoke(runtime, json)
       const { digest } = options
       if (typeof digest === 'string') return grant(runtime, digest, json)
-      if (json) say(JSON.stringify(status(runtime.projectSettings)))
+      if (json) say(terminalJson(status(runtime.projectSettings)))
       else show(runtime.projectSettings)
       if (json || options['status'] === true || !isOpen(runtime.projectSettings)) return 0
       return await ask(runtime)
@@ -69,7 +70,7 @@ const counted = (entries: number): string => (entries === 1 ? 'one entry' : `${e
 /** What was read and shown is what is granted: the file is not looked at again. */
 function grant(runtime: Operator, digest: string, json: boolean): number {
   runtime.trust.grant(digest.toLowerCase(), by)
-  if (json) say(JSON.stringify({ ...status(runtime.projectSettings), trusted: true, ignored: [] }))
+  if (json) say(terminalJson({ ...status(runtime.projectSettings), trusted: true, ignored: [] }))
   else
     say(
       `${green('Trusted')}: ${digest.toLowerCase()}. A running server takes it up by itself; \`handrail trust --revoke\` takes it back.`,
@@ -79,7 +80,7 @@ function grant(runtime: Operator, digest: string, json: boolean): number {
 
 function revoke(runtime: Operator, json: boolean): number {
   const revoked = runtime.trust.revoke(by)
-  if (json) say(JSON.stringify({ revoked }))
+  if (json) say(terminalJson({ revoked }))
   else say(revoked ? 'Taken back: the project’s settings only tighten again.' : 'Nothing was trusted here.')
   return 0
 }

@@ -3,7 +3,9 @@ import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Command } from '../command.ts'
 import { confirm, onStdout } from '../confirm.ts'
 import { green, printable, renderChange, say, warn } from '../print.ts'
+import { sayRoots } from '../root-lines.ts'
 import { folded } from '../screen-rows.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 
 interface Undone {
   applied: boolean
@@ -48,9 +50,14 @@ An undo is a write like any other: it is kept, and can be undone by its own call
     try {
       const caller = { surface: 'cli', client: 'handrail-cli', session: 'cli-person', role: 'person' } as const
       const preview = (await runtime.call('undo', { ...input, dryRun: true }, caller)).output as Undone
-      if (!json)
+      if (!json) {
         for (const change of preview.changes)
           say(`${renderChange(change.diff.hunks.length ? change : { ...change, says: willBe[change.becomes] })}\n`)
+        sayRoots(
+          preview.changes.map(({ path }) => path),
+          runtime.roots,
+        )
+      }
       if (options['yes'] !== true) {
         const yes = await confirm(`Undo ${preview.changes.length} file(s)?`, onStdout(json))
         if (yes === undefined)
@@ -64,7 +71,7 @@ An undo is a write like any other: it is kept, and can be undone by its own call
       }
       // What was shown is what is done: agents go on writing while somebody reads.
       const { output, callId } = await runtime.call('undo', { ...input, shown: preview.shown, dryRun: false }, caller)
-      if (json) say(JSON.stringify({ ...(output as Undone), call: callId }))
+      if (json) say(terminalJson({ ...(output as Undone), call: callId }))
       else say(folded(`${green('Undone')}: ${named((output as Undone).changes)}  (to take this back: handrail undo ${callId})`))
       return 0
     } finally {

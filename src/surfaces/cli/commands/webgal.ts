@@ -3,6 +3,7 @@ import type { Operator } from '../../../contracts/operator.ts'
 import type { Command } from '../command.ts'
 import { bold, dim, green, oneLine, progressBar, red, say, table, yellow } from '../print.ts'
 import { folded } from '../screen-rows.ts'
+import { terminalJson } from '../../../text/terminal-json.ts'
 
 /** Where no row of a scene's own words begins a line of the screen. */
 const behind = ' '.repeat(17)
@@ -101,7 +102,7 @@ async function ask<T>(runtime: Operator, tool: string, input: object): Promise<T
 function validate(report: Report, options: Record<string, string | boolean | undefined>, json: boolean): number {
   const failed = !report.valid || (options['strict'] === true && report.warnings > 0)
   const shown = report.diagnostics.filter(({ severity }) => severity !== 'info' || options['all'] === true)
-  if (json) say(JSON.stringify({ ...report, diagnostics: shown, failed }))
+  if (json) say(terminalJson({ ...report, diagnostics: shown, failed }))
   else {
     const paint = { error: red, warning: yellow, info: dim }
     const sorted = shown.toSorted((one, other) =>
@@ -126,7 +127,7 @@ function validate(report: Report, options: Record<string, string | boolean | und
 }
 
 function summary(report: Report, json: boolean): number {
-  if (json) say(JSON.stringify(report))
+  if (json) say(terminalJson(report))
   else {
     say(
       `${bold(String(report.scenes))} scenes, ${report.lines} lines, ${report.words} words; ${report.errors} errors, ${report.warnings} warnings`,
@@ -149,7 +150,7 @@ function summary(report: Report, json: boolean): number {
 async function graph(runtime: Operator, options: Record<string, string | boolean | undefined>, json: boolean): Promise<number> {
   const format = options['svg'] === true ? 'svg' : options['mermaid'] === true ? 'mermaid' : 'json'
   const found = await ask<Graph>(runtime, 'scene_graph', { format })
-  if (json) say(JSON.stringify(found))
+  if (json) say(terminalJson(found))
   else if (found.drawing !== undefined) process.stdout.write(found.drawing)
   else {
     for (const left of found.leftOut ?? []) say(yellow(folded(oneLine(left, 160))))
