@@ -338,7 +338,9 @@ test('one answer many times over is as large as it is often', async () => {
   const text = 'x'.repeat(4_000_000)
   await using world = await openWorld({ files: { 'a.txt': text } })
   const often = Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`n${n}`, { $: 'steps.a.output' }]))
-  putTemplates(world.base, { often: template('often', [{ id: 'a', tool: 'read_file', input: { path: 'a.txt' } }], { result: often }) })
+  putTemplates(world.base, {
+    often: template('often', [{ id: 'a', tool: 'read_file', input: { path: 'a.txt' } }], { result: often }),
+  })
   const { runId } = await hand(world.runtime, 'often', {})
   expect(await wait(world.runtime, runId)).toMatchObject({ status: 'failed', error: { details: { reason: 'over-limit' } } })
 })
