@@ -53,6 +53,8 @@ export interface ArtifactStore {
   put(id: string, bytes: Uint8Array): Promise<void>
   read(id: string, offset: number, length: number): Promise<Uint8Array>
   remove(id: string): Promise<void>
+  /** Those that were written so long ago: what no run names by then was left by a process that died. */
+  writtenBefore(time: number): Promise<string[]>
 }
 
 /** A process that carries runs out. */
@@ -130,6 +132,5 @@ export interface RunEnd {
   error?: RunError
   artifacts: readonly { id: string; mimeType: string; bytes: number }[]
   activeMs: number
-  ttlMs: number
   artifactTtlMs: number
 }

@@ -119,6 +119,8 @@ export async function carryOut(
         })
     }
     const result = fillIn(template.result, scope)
+    // One answer may stand in it many times.
+    if (isLarger(result, mostOfRun)) throw tooMuch()
     checkResult(template.results, result)
     return { kind: 'ended', status: lasting && lasting.failed > 0 ? 'partial_success' : 'succeeded', result }
   } catch (thrown) {

@@ -116,7 +116,7 @@ export function openDesk(ports: RunPorts, engine: Engine, shelf: Shelf): RunDesk
       if (!body || !isTerminal(old.status))
         throw new Fault('conflict', `The run is still ${old.status}`, { hint: 'Wait for its end, or cancel it first.' })
       const { template, inputs } = body
-      const behind = behindOf(old, await store.steps(id), how)
+      const behind = behindOf(old, template, await store.steps(id), how)
       const { mode, timeoutMs } = old
       const run = {
         id: ports.newId('run'),

@@ -9,6 +9,10 @@ import { Closing, openRunner, type LiveRun } from './runner.ts'
 /** How soon it is seen that a process died with runs in its hands. */
 const deadMs = 2_000
 const tidyMs = 60_000
+/** Between an artifact and the end of the run that names it lies a moment; a process may sleep in it. */
+const strayMs = 86_400_000
+/** Looked at in one turn of the event loop. */
+const few = 50
 /** Deaths of its process that a run survives without a step in between: one that kills whoever takes it up must have an end. */
 const mostDeaths = 5
 /** What was begun and may not be done again has so long to end when Handrail is closed. */
@@ -108,13 +112,25 @@ export function openEngine(ports: RunPorts): Engine {
       tell({ event: 'run.ended', run: run.id, details: { status: run.status } })
   }
 
+  const unlessClosed = (fault: unknown): void => {
+    if (!closed) complain(fault)
+  }
+  /** Contents that a process wrote and died before any run named them. */
+  const removeStrays = async (): Promise<void> => {
+    for (const [at, id] of (await artifacts.writtenBefore(Date.now() - strayMs)).entries()) {
+      if (closed) return
+      if ((await store.artifact(id)) === undefined) await artifacts.remove(id)
+      if (at % few === 0) await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+
   return {
     wake,
     work() {
       claimer = worker
       wake()
-      tidying ??= setInterval(() => void tidy().catch(complain), tidyMs).unref()
-      void tidy().catch(complain)
+      tidying ??= setInterval(() => void tidy().catch(unlessClosed), tidyMs).unref()
+      void tidy().then(removeStrays).catch(unlessClosed)
     },
     async cancel(id, by) {
       const fault = canceled(by)

@@ -1,10 +1,12 @@
 import { Fault } from '../contracts/faults/fault.ts'
 import type { JournalledStep, RunRecord } from '../contracts/run-ports.ts'
 import type { UnknownStep } from '../contracts/run.ts'
+import type { Template } from '../contracts/template.ts'
 
 /** What a new run has behind it: all that was done in the old one. Steps after a batch are done anew where some of its items are. */
 export function behindOf(
   old: RunRecord,
+  template: Template,
   steps: readonly JournalledStep[],
   { failed = false, unknown }: { failed?: boolean; unknown?: UnknownStep },
 ): JournalledStep[] {
@@ -23,12 +25,13 @@ export function behindOf(
         hint: 'Without --failed the whole rest is done.',
       },
     )
-  const again = new Set(left.map(({ step }) => step))
+  const order = new Map(template.steps.map(({ id }, index) => [id, index]))
+  const placeOf = ({ step }: JournalledStep): number => order.get(step) ?? 0
   // A single step after a batch was made of its results.
-  const after = left.length > 0 ? Math.max(...left.map(({ at }) => at)) : Number.POSITIVE_INFINITY
+  const firstAgain = Math.min(...left.map(placeOf))
   return steps.flatMap((step) => {
     if (step.state === 'begun') return unknown === 'done' ? [{ ...step, state: 'done' as const, output: null }] : []
-    const isStale = step.item === undefined && step.at > after && !again.has(step.step)
+    const isStale = step.item === undefined && placeOf(step) > firstAgain
     return step.state === 'done' && !isStale ? [step] : []
   })
 }

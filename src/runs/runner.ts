@@ -38,9 +38,9 @@ export function openRunner(ports: RunPorts): Runner {
   const { store, artifacts, worker, log, limits, questions } = ports
 
   const finish = async (live: LiveRun, outcome: Exclude<Outcome, { kind: 'waits' }>, activeMs: number): Promise<void> => {
-    const { runTtlMs, artifactTtlMs } = limits()
+    const { artifactTtlMs } = limits()
     const { id, origin } = live.run
-    const end: RunEnd = { status: outcome.status, artifacts: [], activeMs, ttlMs: runTtlMs, artifactTtlMs }
+    const end: RunEnd = { status: outcome.status, artifacts: [], activeMs, artifactTtlMs }
     if ('error' in outcome) end.error = outcome.error
     else {
       const bytes = new TextEncoder().encode(JSON.stringify(outcome.result))
@@ -50,7 +50,10 @@ export function openRunner(ports: RunPorts): Runner {
       end.artifacts = [artifact]
       end.result = bytes.length <= runBounds.inlineBytes ? outcome.result : summaryOf(outcome.result, artifact)
     }
-    if (!(await store.finish(id, worker, end))) return
+    if (!(await store.finish(id, worker, end))) {
+      for (const artifact of end.artifacts) await artifacts.remove(artifact.id)
+      return
+    }
     tellLog(log, {
       event: 'run.ended',
       run: id,

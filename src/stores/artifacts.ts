@@ -1,6 +1,7 @@
 import { Fault } from '../contracts/faults/fault.ts'
 import type { ArtifactStore } from '../contracts/run-ports.ts'
 import type { StateFolder } from '../host/state-folder.ts'
+import { runInSlices, type Steps } from '../text/steps.ts'
 
 const known = /^art_[0-9a-f]{32}$/
 
@@ -29,5 +30,16 @@ export function openArtifacts(state: StateFolder): ArtifactStore {
     async remove(id) {
       own().remove(named(id))
     },
+    writtenBefore: async (time) => (state.has('artifacts') ? runInSlices(writtenIn(own(), time)) : []),
   }
+}
+
+function* writtenIn(folder: StateFolder, before: number): Steps<string[]> {
+  const found: string[] = []
+  for (const name of folder.names()) {
+    const stat = known.test(name) ? folder.stat(name) : undefined
+    if (stat && stat.changedMs < before) found.push(name)
+    yield
+  }
+  return found
 }

@@ -7,30 +7,8 @@ import type { Database, SqlValue } from '../host/database.ts'
 import { isRunning } from '../host/running.ts'
 import { openArtifactRows } from './artifact-rows.ts'
 import { openGroupCommit } from './group-commit.ts'
+import { fromRow, type Row } from './run-row.ts'
 import { openRunSteps } from './run-steps.ts'
-
-interface Row {
-  id: string
-  template: string
-  version: string
-  status: RunStatus
-  origin: string
-  session_id: string | null
-  mode: 'sync' | 'async'
-  timeout_ms: number
-  submitter: string
-  authority: string
-  owner: string
-  deaths: number
-  done_steps: number
-  total_steps: number
-  active_ms: number
-  waiting: string | null
-  error: string | null
-  artifacts: string
-  created_at: number
-  updated_at: number
-}
 
 /** Of what is past its time, so many rows go at once: whoever comes by next takes more of them. */
 const few = 500
@@ -149,13 +127,14 @@ export function openRuns(db: Database): RunStore {
       if (!leftBy(worker) && (!nextFor(worker) || busy(worker) >= slots)) return undefined
       return db.transaction(() => {
         const left = leftBy(worker)
-        if (left) return take(left, worker, 1)
+        // One that was put down, or that waits for a person, was not what its process died of.
+        if (left) return take(left, worker, left.owner === '' || left.waiting !== null ? 0 : 1)
         const next = nextFor(worker)
         return next && busy(worker) < slots ? take(next, worker, 0) : undefined
       })
     },
     hasForeign: async ({ name }) =>
-      db.get(`SELECT 1 FROM runs WHERE ${underWay} AND status = 'running' AND owner != ? LIMIT 1`, name) !== undefined,
+      db.get(`SELECT 1 FROM runs WHERE ${underWay} AND status = 'running' AND owner NOT IN ('', ?) LIMIT 1`, name) !== undefined,
     park: async (id, worker, waiting, activeMs) =>
       db.run(
         `UPDATE runs SET waiting = ?, active_ms = ?, updated_at = max(?, created_at) WHERE id = ? AND owner = ? AND status = 'running'`,
@@ -304,26 +283,4 @@ function full(waiting: number): Fault {
     details: { waiting },
     hint: (name) => `Wait for some to end: ${name('list_task_runs')} shows them.`,
   })
-}
-
-function fromRow(row: Row): RunRecord {
-  return {
-    id: row.id,
-    template: row.template,
-    version: row.version,
-    status: row.status,
-    origin: JSON.parse(row.origin) as RunRecord['origin'],
-    ...(row.session_id !== null && { sessionId: row.session_id }),
-    mode: row.mode,
-    timeoutMs: row.timeout_ms,
-    owner: row.owner,
-    deaths: row.deaths,
-    progress: { done: row.done_steps, total: row.total_steps, activeMs: row.active_ms },
-    activeMs: row.active_ms,
-    ...(row.waiting !== null && { waiting: row.waiting }),
-    ...(row.error !== null && { error: JSON.parse(row.error) as RunError }),
-    artifacts: JSON.parse(row.artifacts) as string[],
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-  }
 }

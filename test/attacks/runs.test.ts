@@ -1,3 +1,4 @@
+import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs'
 import Type from 'typebox'
 import { afterEach, expect, test, vi } from 'vitest'
 import type { Operator } from '../../src/contracts/operator.ts'
@@ -304,4 +305,42 @@ test('one approval for the whole effect of a batch, all of it or none, and one u
   const { call } = (await (await world.runtime.runs()).steps(handed.runId))[0] ?? {}
   await world.runtime.call('undo', { call, dryRun: false }, { ...caller, role: 'person' })
   expect([world.read('a.txt'), world.read('package.json'), world.read('c.txt')]).toEqual(['x\n', '{"x":1}\n', 'x x\n'])
+})
+
+test('a run that waits for a person outlives every restart: being closed is not dying', async () => {
+  await using world = await openWorld({ files: { 'package.json': '{}\n' } })
+  putTemplates(world.base)
+  const { runId } = await hand(world.runtime, 'replace_once', { path: 'package.json', find: '{}', replace: '[]' })
+  await expect.poll(async () => (await get(world.runtime, runId)).waiting).toBeDefined()
+  const taken = (): number => world.runtime.audit.last(1_000, ({ event, run }) => event === 'run.started' && run === runId).length
+  for (let restart = 2; restart < 10; restart++) {
+    await world.reopen()
+    ;(await world.runtime.runs()).work()
+    await expect.poll(taken).toBe(restart)
+  }
+  const { waiting: asked } = await get(world.runtime, runId)
+  world.runtime.approvals.decide(asked?.approvalId ?? '', { approve: true, by: 'the person' })
+  expect(await wait(world.runtime, runId)).toMatchObject({ status: 'succeeded' })
+})
+
+test('what a process left that died between an artifact and its run goes, what was just written stays', async () => {
+  await using world = await openWorld({ files: { 'a.txt': 'x' } })
+  mkdirSync(world.state('artifacts'), { recursive: true })
+  const [old, young] = ['a', 'b'].map((letter) => world.state(`artifacts/art_${letter.repeat(32)}`)) as [string, string]
+  for (const file of [old, young]) writeFileSync(file, '{}')
+  utimesSync(old, 1, 1)
+  ;(await world.runtime.runs()).work()
+  await expect.poll(() => existsSync(old)).toBe(false)
+  expect(existsSync(young)).toBe(true)
+})
+
+test('one answer many times over is as large as it is often', async () => {
+  const text = 'x'.repeat(4_000_000)
+  await using world = await openWorld({ files: { 'a.txt': text } })
+  const often = Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`n${n}`, { $: 'steps.a.output' }]))
+  putTemplates(world.base, {
+    often: template('often', [{ id: 'a', tool: 'read_file', input: { path: 'a.txt' } }], { result: often }),
+  })
+  const { runId } = await hand(world.runtime, 'often', {})
+  expect(await wait(world.runtime, runId)).toMatchObject({ status: 'failed', error: { details: { reason: 'over-limit' } } })
 })
