@@ -305,7 +305,7 @@ test('what a link that is called like a secret leads to is one for tools too, fr
     await turn()
     await turn()
   }
-  const refused = (path: string): string => `E_DENY_PATH handrail grants allow secret ${path}`
+  const refused = (path: string): string => `E_DENY_PATH handrail grants allow secret ${path} --session ID`
   expect(await reads('config.txt')).toBe(canary)
   symlinkSync('config.txt', world.path('.env'))
   symlinkSync('keys', world.path('.aws'))
