@@ -2,9 +2,11 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { findPostgres } from './test/support/postgres.ts'
 import { seed } from './test/support/seed.ts'
 
-const reporters = ['default', ['json', { outputFile: '.cache/tests.json' }]] as [string, ['json', { outputFile: string }]]
+const outputFile = process.env['HANDRAIL_TEST_REPORT'] ?? '.cache/some-tests.json'
+const reporters = ['default', ['json', { outputFile }]] as [string, ['json', { outputFile: string }]]
 
 /** Test files whose first line is `// @stage`: nearly every test of them needs a stage to run on. */
 const staged = ['src', 'test']
@@ -24,19 +26,61 @@ if (process.env['HANDRAIL_SEED'] === undefined)
 process.env['HANDRAIL_SEED'] = String(seed)
 const env = { HANDRAIL_TEST_CONFINES: confines ? '1' : '', HANDRAIL_SEED: String(seed) }
 
+/** What runs promise, whichever store they are in. Left out: what looks into the embedded store itself (`cluster/store` has its like). */
+const onBothStores = [
+  'test/flows/runs.test.ts',
+  'test/flows/runs-contract.test.ts',
+  'test/flows/mcp-tasks.test.ts',
+  'test/attacks/runs.test.ts',
+  // Between processes: a small case of each; all of it in `npm run soak`.
+  'test/flows/runs-cli.test.ts',
+  'test/flows/runs-processes.test.ts',
+]
+const hasPostgres = findPostgres() !== undefined
+if (!hasPostgres)
+  process.stderr.write(
+    'handrail: there is no PostgreSQL here, so runs on several machines are not tested. Debian: apt-get install postgresql\n',
+  )
+
 /** These take longest, most of all by waiting: begun first, none of them is left over at the end while other processes have nothing to do. */
 const longest = [
   'http-floods',
-  'commands-walls',
-  'dev-server',
-  'crash',
-  'stage',
   'preview',
-  'trees',
-  'page-origin',
+  'stage-walls',
+  'dev-server',
+  'stage',
+  'commands',
+  'commands-walls',
+  'browser',
+  'browser-pages',
+  'stage-secrets',
+  'flooding',
+  'nothing-blocks',
+  'client-answers',
+  'browser-runs',
+  'crash-writes',
+  'browser-contract',
+  'browser-sessions',
+  'stage-late-secrets',
+  'hostile-game',
   'races',
-  'regex',
+  'killed-yes',
+  'conformance',
+  'page-origin',
+  'crash',
+  'browser-floods',
+  'browser-killed',
+  'endless-files',
+  'link-names',
+  'serve',
+  'memory-usage',
+  'process',
+  'diffs',
+  'running',
 ]
+
+/** Twice what a small machine has cores: tests wait for browsers, limits and programs a good part of their time. */
+const maxWorkers = 4
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -45,8 +89,9 @@ class LongestFirst extends BaseSequencer {
       return at < 0 ? longest.length : at
     }
     const sorted = await super.sort(files)
-    const group = ({ project }: TestSpecification): number => project.config.sequence.groupOrder
-    return sorted.toSorted((a, b) => group(a) - group(b) || rank(a) - rank(b))
+    // Those of one project together, since a process serves only one; the shortest at the end.
+    const isUnit = ({ project }: TestSpecification): number => Number(project.name === 'unit')
+    return sorted.toSorted((a, b) => isUnit(a) - isUnit(b) || rank(a) - rank(b))
   }
 }
 
@@ -54,7 +99,7 @@ export default defineConfig({
   test: {
     reporters,
     env,
-    setupFiles: ['test/support/fast-check.ts', 'test/support/same-environment.ts'],
+    setupFiles: ['test/support/fast-check.ts', 'test/support/same-environment.ts', 'test/support/processor-time.ts'],
     // Longer than anything waits for one event: on a busy machine a test is late, not wrong.
     testTimeout: 120_000,
     hookTimeout: 120_000,
@@ -64,25 +109,37 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'unit',
-          include: ['src/**/*.test.ts', 'test/pins/**/*.test.ts', 'test/contract/**/*.test.ts'],
+          include: ['src/**/*.test.ts', 'test/pins/**/*.test.ts'],
           exclude,
           pool: 'threads',
           isolate: false,
-          sequence: { groupOrder: 0 },
+          maxWorkers,
         },
       },
       {
         extends: true,
-        // Real servers, real processes, real kills. Three processes, since tests wait a third of their time, take one file after the other;
-        // a file leaves nothing behind in them.
+        // Real servers, real processes, real kills. A few processes take one file after the other; a file leaves nothing behind in them.
         test: {
           name: 'whole',
-          include: ['test/flows/**/*.test.ts', 'test/attacks/**/*.test.ts', 'test/conformance/**/*.test.ts'],
+          include: ['contract', 'flows', 'attacks', 'conformance'].map((folder) => `test/${folder}/**/*.test.ts`),
           exclude,
           pool: 'forks',
           isolate: false,
-          maxWorkers: 3,
-          sequence: { groupOrder: 1 },
+          maxWorkers,
+        },
+      },
+      {
+        extends: true,
+        // Several machines on one PostgreSQL; and once more everything about runs, on that store in the place of the embedded one.
+        test: {
+          name: 'cluster',
+          include: ['test/cluster/**/*.test.ts', ...(hasPostgres ? onBothStores : [])],
+          exclude: [...exclude, ...(hasPostgres ? [] : ['test/cluster/**'])],
+          env: { ...env, HANDRAIL_TEST_CLUSTER: '1' },
+          globalSetup: ['test/support/cluster-server.ts'],
+          pool: 'forks',
+          isolate: false,
+          maxWorkers,
         },
       },
     ],

@@ -7,11 +7,12 @@ const runtime = openRuntime({ project, environment: process.env, flags: { 'enabl
 const caller = (role, session = `bench-${role}`) => ({ surface: 'cli', client: 'bench', session, role })
 
 process.on('message', async ({ id, tool, input, role, session }) => {
+  if (tool === undefined) return process.send({ id, says: globalThis.takeLoopStops() })
   try {
     const { output } = await runtime.call(tool, input, caller(role, session), { approvalWaitMs: 0 })
     process.send({ id, output: tool === 'shell' ? { ok: output.ok, confined: output.confined } : {} })
   } catch (fault) {
-    process.send({ id, fault: { code: fault.code, message: fault.message } })
+    process.send({ id, fault: { code: fault.reason, message: fault.message } })
   }
 })
 process.on('disconnect', () => process.exit(0))

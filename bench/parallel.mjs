@@ -3,13 +3,12 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { smallProject } from './data.mjs'
-import { manyReads, serve } from './events.mjs'
 import { quantile } from './measure.mjs'
 import { cleanEnv, repository } from './servers.mjs'
 import { plain } from './table.mjs'
 
 const most = 50
-const everyMs = 5
+export const everyMs = 5
 const files = (count, folder) =>
   `mkdir -p ${folder}; i=0; while [ $i -lt ${count} ]; do echo $i > ${folder}/f$i; i=$((i+1)); done`
 
@@ -28,60 +27,18 @@ export async function parallel(bench) {
     await during('one is committed', () => server.call('shell', large, 'person'))
     await during('it is undone', () => server.call('undo', { last: true, dryRun: false }, 'person'))
     await during('100,000 entries are read and asked about', () =>
-      server.call('shell', { command: files(100_000, 'more') }, 'agent'),
+      server.call('shell', { command: files(100_000, 'more'), timeout_seconds: 110 }, 'agent'),
     )
-    return [...rows, ...(await manyPrograms(bench)), ...(await longLog(bench))]
+    return rows
   } finally {
     server.close()
   }
 }
 
-/** Each has a client of its own, prints and writes ten times a second, and is judged and committed in the end. */
-export async function manyPrograms(bench) {
-  const server = await openServer(bench, smallProject(bench.temp, 'programs'))
-  const lasting = (folder) =>
-    `mkdir ${folder}; n=0; while [ $n -lt 600 ]; do n=$((n+1)); echo line $n; echo $n > ${folder}/f$((n%50)); sleep 0.1; done`
-  const one = (index) =>
-    server.call('shell', { command: lasting(`p${index}`), timeout_seconds: 110 }, 'agent', `bench-program-${index}`)
-  const all = async () => (await Promise.all(Array.from({ length: 16 }, (_, index) => one(index)))).find(Boolean)
-  try {
-    await server.call('shell', { command: 'true' }, 'person')
-    return [await reading(bench, server, 'sixteen programs run for a minute', all)]
-  } finally {
-    server.close()
-  }
-}
-
-/** Over HTTP, with the streams of all three open; the other two read as often. */
-export async function longLog(bench) {
-  const served = await serve(bench, await manyReads(bench), 3)
-  const [reader, ...others] = served.clients.map((client) => ({
-    call: (name, input) => client.callTool({ name, arguments: input }),
-  }))
-  let over = false
-  const keepReading = async (client) => {
-    while (!over) {
-      await client.call('read_file', { path: 'ten.txt' })
-      await pause(everyMs)
-    }
-  }
-  try {
-    const working = async () => {
-      const reading = others.map(keepReading)
-      await pause(20_000)
-      over = true
-      await Promise.all(reading)
-    }
-    return [await reading(bench, reader, 'the log has 1,000,000 lines of reads and three clients are connected', working)]
-  } finally {
-    over = true
-    await served.close()
-  }
-}
-
-async function reading(bench, server, what, work) {
+export async function reading(bench, server, what, work) {
   const times = []
   let over = false
+  await server.stops?.()
   const since = performance.now()
   const working = work().finally(() => (over = true))
   while (!over) {
@@ -95,14 +52,17 @@ async function reading(bench, server, what, work) {
   const [p50, p99] = [quantile(times, 0.5), quantile(times, 0.99)]
   const met = p99 <= most ? 'met' : 'missed'
   const took = ((performance.now() - since) / 1_000).toFixed(1)
-  const note = `p50 ${p50.toFixed(1)}, p99 ${p99.toFixed(1)}, max ${Math.max(...times).toFixed(0)} ms of ${times.length} reads in ${took} s; ${end ?? 'done'}; p99 under ${most} ms: ${met}`
+  const note = `p50 ${p50.toFixed(1)}, p99 ${p99.toFixed(1)}, max ${Math.max(...times).toFixed(0)} ms of ${times.length} reads in ${took} s; ${end ?? 'done'}; p99 under ${most} ms: ${met}; ${(await server.stops?.()) ?? ''}`
   bench.say(`parallel: while ${what}: ${note}`)
   return plain({ part: 'parallel', what: `a read while ${what}`, unit: 'ms', ours: p99, rounds: times.length, note })
 }
 
-async function openServer(bench, project) {
+export async function openServer(bench, project) {
   const library = join(bench.program, '..', '..', 'dist', 'handrail.cjs')
-  const child = fork(join(repository, 'bench', 'parallel-server.mjs'), [library, project], { env: cleanEnv(bench.temp) })
+  const child = fork(join(repository, 'bench', 'parallel-server.mjs'), [library, project], {
+    env: cleanEnv(bench.temp),
+    execArgv: ['--require', join(repository, 'bench', 'loop-stops.cjs')],
+  })
   const waiting = new Map()
   let last = 0
   await once(child, 'message')
@@ -121,6 +81,15 @@ async function openServer(bench, project) {
       })
       if (tool === 'read_file' && reply.fault) throw new Error(reply.fault.message)
       return reply.fault && `${reply.fault.code} ${reply.fault.message}`
+    },
+    /** Of its event loop, since it was asked last. */
+    async stops() {
+      const id = ++last
+      const reply = await new Promise((resolve) => {
+        waiting.set(id, resolve)
+        child.send({ id })
+      })
+      return reply.says
     },
     close: () => child.disconnect(),
   }

@@ -2,6 +2,7 @@
 'use strict'
 // Loads the built program with V8's cached code, so that a stdio server answers quickly. Without a build (a fresh
 // clone), it builds first; everything it says goes to stderr, because stdout may belong to a protocol.
+const { isAscii } = require('node:buffer')
 const { existsSync, readFileSync } = require('node:fs')
 const { join } = require('node:path')
 const { createRequire } = require('node:module')
@@ -28,6 +29,7 @@ if (!existsSync(file)) {
 }
 
 const dist = join(root, 'dist')
+const outside = createRequire(file)
 const loaded = new Map()
 
 /** Like `require` for the built files, with V8's code cache beside each of them. */
@@ -35,14 +37,16 @@ function load(path) {
   const known = loaded.get(path)
   if (known) return known.module.exports
   const cache = path.replace(/\.cjs$/, '.cache')
-  const script = new vm.Script(`(function (exports, require, module, __filename, __dirname) {${readFileSync(path, 'utf8')}\n})`, {
+  const bytes = readFileSync(path)
+  // Nearly all of it is, and then nothing has to be decoded.
+  const text = bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8')
+  const script = new vm.Script(`(function (exports, require, module, __filename, __dirname) {${text}\n})`, {
     filename: path,
     cachedData: existsSync(cache) ? readFileSync(cache) : undefined,
     importModuleDynamically: vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER,
   })
   const module = { exports: {} }
   loaded.set(path, { module, script, cache })
-  const outside = createRequire(path)
   script.runInThisContext()(
     module.exports,
     (id) => (id.startsWith('./') ? load(join(dist, id)) : outside(id)),

@@ -45,14 +45,26 @@ function givePackages(tree) {
 }
 
 function rowsOf(tree, parts) {
-  const { stdout } = spawnSync(process.execPath, ['scripts/bench.mjs', ...parts, '--json'], {
+  const { stdout, stderr } = spawnSync(process.execPath, ['scripts/bench.mjs', ...parts, '--json'], {
     cwd: tree,
     encoding: 'utf8',
     maxBuffer: 1 << 26,
-    stdio: ['ignore', 'pipe', 'ignore'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
+  // A part that fails in one of the trees is in no pair: that must not look like a part nobody asked for.
+  for (const line of stderr.split('\n')) if (line.includes('could not be measured')) say(line)
   const { rows } = JSON.parse(stdout.trimEnd().split('\n').at(-1))
-  return new Map(rows.filter((row) => Number.isFinite(row.ours)).map((row) => [row.what, row]))
+  return new Map(named(rows).filter(([, row]) => Number.isFinite(row.ours)))
+}
+
+/** What a row says of the one before it ("… server CPU") carries that one's name, or those of several parts would be one. */
+function named(rows) {
+  let last = ''
+  return rows.map((row) => {
+    const isMore = row.what.startsWith('…')
+    if (!isMore) last = row.what
+    return [isMore ? `${last} ${row.what}` : row.what, row]
+  })
 }
 
 /** One line a figure: this tree divided by the other, pair by pair, and the same with each divided by its peer in the same minute. */
@@ -68,7 +80,7 @@ function compare(found, name) {
     const range = `(${quantile(plain, 0).toFixed(2)}–${quantile(plain, 1).toFixed(2)})`
     const worse = pairs[0][0].more || pairs[0][0].unit === '/s' ? median(plain) < 0.9 : median(plain) > 1.1
     lines.push(
-      `${what.padEnd(70)} ${median(plain).toFixed(2).padStart(6)} ${range.padEnd(13)} ${byPeer.length ? median(byPeer).toFixed(2) : '–'}${worse ? '   worse by more than 10 %' : ''}`,
+      `${what.padEnd(84)} ${median(plain).toFixed(2).padStart(6)} ${range.padEnd(13)} ${byPeer.length ? median(byPeer).toFixed(2) : '–'}${worse ? '   worse by more than 10 %' : ''}`,
     )
   }
   return lines.join('\n')

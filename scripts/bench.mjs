@@ -9,9 +9,12 @@ const names = [
   'start',
   'read',
   'http',
+  'gateway',
+  'bridge',
   'webgal',
   'dry-run',
   'search',
+  'anchors',
   'memory',
   'ceilings',
   'audit',
@@ -20,9 +23,15 @@ const names = [
   'stage',
   'commit',
   'parallel',
+  'parallel-programs',
+  'parallel-log',
   'beside',
   'events',
   'runs',
+  'cluster',
+  'browser',
+  'browser-one',
+  'browser-runs',
 ]
 const words = process.argv.slice(2)
 const against = words.includes('--against') ? words.splice(words.indexOf('--against'), 2)[1] : undefined
@@ -30,7 +39,16 @@ const asked = words.filter((word) => !word.startsWith('--'))
 const unknown = asked.filter((word) => !names.includes(word))
 const say = (text) => process.stderr.write(`${text}\n`)
 
-if (process.argv.at(-1) === '--against') say('--against needs a commit, a branch or a tag.')
+const help = `npm run bench [-- PART…] [--json] [--against REF]
+
+Measures Handrail beside its peers, in one run on this machine; all of it takes most of an hour. It measures and does not judge.
+  --json         one JSON object on the last line
+  --against REF  this tree and that commit, in five interleaved pairs
+
+parts: ${names.join(', ')}`
+
+if (words.includes('--help')) say(help)
+else if (process.argv.at(-1) === '--against') say('--against needs a commit, a branch or a tag.')
 else if (unknown.length) say(`No such part: ${unknown.join(', ')}. Parts: ${names.join(', ')}.`)
 else if (against) {
   setup()

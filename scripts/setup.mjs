@@ -35,8 +35,9 @@ export function buildIsFresh() {
   if (!existsSync(built)) return false
   const since = statSync(built).mtimeMs
   return (
-    ['package.json', 'scripts/build.mjs', 'bin/handrail.js'].every((file) => statSync(join(root, file)).mtimeMs < since) &&
-    newest(join(root, 'src')) < since
+    ['package.json', 'scripts/build.mjs', 'scripts/lean-sdk.mjs', 'bin/handrail.js'].every(
+      (file) => statSync(join(root, file)).mtimeMs < since,
+    ) && newest(join(root, 'src')) < since
   )
 }
 

@@ -9,7 +9,7 @@ const wanted = {
   confinement: {
     what: 'bubblewrap',
     names: ['bwrap'],
-    package: 'bubblewrap',
+    packages: ['bubblewrap'],
     without: 'programs cannot be confined: they run only after you agreed to each, and what needs a stage is not tested',
     how: 'Debian: apt-get install bubblewrap',
   },
@@ -25,14 +25,29 @@ const wanted = {
       '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
     ],
     named: process.env.HANDRAIL_CHROMIUM,
-    package: 'chromium',
+    // The one without windows starts in less than half the processor time; not every system has it.
+    packages: ['chromium-headless-shell', 'chromium'],
     without: 'pages are not tested',
-    how: 'Debian: apt-get install chromium; macOS: Google Chrome; or name one in HANDRAIL_CHROMIUM',
+    how: 'Debian: apt-get install chromium-headless-shell; macOS: Google Chrome; or name one in HANDRAIL_CHROMIUM',
+  },
+  database: {
+    what: 'PostgreSQL',
+    names: ['/usr/lib/postgresql'],
+    packages: ['postgresql'],
+    without: 'runs on several machines are not tested',
+    how: 'Debian: apt-get install postgresql',
+  },
+  redis: {
+    what: 'Redis',
+    names: ['redis-server'],
+    packages: ['redis-server'],
+    without: 'the queue of runs on Redis is not tested',
+    how: 'Debian: apt-get install redis-server',
   },
   python: {
     what: 'Python 3',
     names: ['python3'],
-    package: 'python3',
+    packages: ['python3'],
     without: 'scripts in Python cannot be run and are not tested',
     how: 'Debian: apt-get install python3',
   },
@@ -53,7 +68,7 @@ function isThere({ names, named }) {
   return names.some((name) => (name.startsWith('/') ? isProgram(name) : folders.some((folder) => isProgram(join(folder, name)))))
 }
 
-function install({ what, package: name }) {
+function install({ what, packages }) {
   if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return
   process.stderr.write(`handrail: installing ${what} by apt-get (once)…\n`)
   const apt = (...args) =>
@@ -62,7 +77,7 @@ function install({ what, package: name }) {
       env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
       timeout: 600_000,
     }).status === 0
-  const put = () => apt('install', '-y', '--no-install-recommends', name)
+  const put = () => packages.some((name) => apt('install', '-y', '--no-install-recommends', name))
   if (!put() && apt('update')) put()
 }
 

@@ -1,28 +1,63 @@
 // `npm test`: sets up whatever is missing, then runs every test. Arguments go to vitest.
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root, setup } from './setup.mjs'
+import { slowest } from './slowest.mjs'
 import { ensure } from './system.mjs'
 
 setup()
 // What cannot be had is said there, and its tests are skipped.
 spawnSync(process.execPath, [join(root, 'test', 'conformance', 'install.mjs')], { stdio: ['ignore', 2, 2] })
-ensure('confinement', 'browser', 'python')
-const report = join(root, '.cache', 'tests.json')
+ensure('confinement', 'browser', 'python', 'database', 'redis')
+// A run of some tests does not take the place of what is known of all.
+const isWhole = process.argv.length === 2
+const report = join(root, '.cache', isWhole ? 'tests.json' : 'some-tests.json')
 rmSync(report, { force: true })
+const memory = folderInMemory()
+// Ctrl-C ends vitest, and then what it left in memory is cleared away.
+process.on('SIGINT', () => undefined)
 const { status } = spawnSync(join(root, 'node_modules', '.bin', 'vitest'), ['run', ...process.argv.slice(2)], {
   cwd: root,
   stdio: 'inherit',
-  env: { ...process.env, npm_config_loglevel: 'error' },
+  env: {
+    ...process.env,
+    npm_config_loglevel: 'error',
+    HANDRAIL_TEST_REPORT: report,
+    ...(memory && { HANDRAIL_TEST_MEMORY: memory }),
+  },
 })
+if (memory) rmSync(memory, { recursive: true, force: true, maxRetries: 5 })
 if (existsSync(report)) {
   const { numPassedTests, numFailedTests, numPendingTests } = JSON.parse(readFileSync(report, 'utf8'))
+  if (isWhole) process.stdout.write(`\nWhat cost most (node scripts/slowest.mjs):\n\n${slowest(report, 10)}\n`)
   process.stdout.write(`${numPassedTests} passed, ${numFailedTests} failed, ${numPendingTests} skipped\n`)
 }
 const left = leftBehind()
 if (left.length) process.stderr.write(`handrail: these tests left processes behind, which is a fault:\n${left.join('\n')}\n`)
 process.exit(left.length ? 1 : (status ?? 1))
+
+/**
+ * Where tests put their projects: in memory, where a flush costs nothing and most of what they would wait for is one. On the disk where
+ * somebody says so with TMPDIR, in `npm run soak`, and where there is too little memory or nothing can be run from it.
+ */
+function folderInMemory() {
+  if (process.env.TMPDIR || process.env.HANDRAIL_SOAK) return undefined
+  let folder
+  try {
+    const { bavail, bsize } = statfsSync('/dev/shm')
+    if (bavail * bsize < 4 * 2 ** 30) return undefined
+    folder = mkdtempSync('/dev/shm/handrail-')
+    // Some tests are run by two users.
+    chmodSync(folder, 0o1777)
+    writeFileSync(join(folder, 'runs'), '#!/bin/sh\n', { mode: 0o755 })
+    if (spawnSync(join(folder, 'runs')).status === 0) return folder
+  } catch {
+    // The disk will do.
+  }
+  if (folder) rmSync(folder, { recursive: true, force: true })
+  return undefined
+}
 
 /** Programs of this checkout whose parents are gone: whoever started them did not end them. */
 function leftBehind() {

@@ -6,19 +6,30 @@ import { runCli, type SettingFlag } from './surfaces/cli/run.ts'
 
 /** The program: hands the command line what it needs from the other rooms. Heavy modules are loaded only when used. */
 export function main(argv: string[], version: string): Promise<number> {
-  const flags: SettingFlag[] = leaves.map(({ flag, schema }) => ({
-    flag,
-    boolean: schema.type === 'boolean',
-    says: schema.description ?? '',
-  }))
+  const flags: SettingFlag[] = leaves
+    .filter(({ schema }) => !schema.secret)
+    .map(({ flag, schema }) => ({
+      flag,
+      boolean: schema.type === 'boolean',
+      says: schema.description ?? '',
+    }))
   return runCli(
     argv,
     {
       openRuntime,
       serveMcpStdio: async (gate, forms) => (await import('./surfaces/mcp/stdio.ts')).serveMcpStdio(gate, forms),
       serveHttp: async (operator, options) => (await import('./runtime/serve.ts')).serveHttp(operator, options),
+      serveBridge: async (operator, options) => (await import('./runtime/bridge.ts')).serveBridge(operator, options),
+      openBridgeState: async (project, named) =>
+        (await import('./host/bridge-state.ts')).openBridgeState(project, process.env, named),
+      async goneWith({ pid }) {
+        const { gone } = await import('./host/running.ts')
+        await Promise.race([gone(pid), new Promise((resolve) => setTimeout(resolve, 5_000).unref())])
+      },
+      connectBridge: async (url, options) => (await import('./client/node.ts')).connect(url, options),
       openStateAdmin: async (options) => (await import('./runtime/state-admin.ts')).openStateAdmin(options),
       findSignInLink: async (operator, wanted) => (await import('./surfaces/page/link.ts')).findSignInLink(operator, wanted),
+      findProgramKey: async (operator, wanted) => (await import('./surfaces/page/link.ts')).findProgramKey(operator, wanted),
       toolListBytes: async (tools) => (await import('./surfaces/mcp/dialect.ts')).listBytes(tools),
       openClientConfigs: async () =>
         (await import('./host/client-config.ts')).openClientConfigs({
@@ -28,6 +39,8 @@ export function main(argv: string[], version: string): Promise<number> {
         }),
       checkTemplates: async (files, offers) =>
         (await import('./runtime/check-templates.ts')).checkTemplates(files, offers, process.env),
+      openPlane: async (operator) => (await import('./runtime/commands.ts')).commandsOf(operator),
+      readText: async (file, most) => (await import('./host/small-file.ts')).readSmall(file, most),
       checkSettings: (given) => void loadConfig({ flags: given }),
       async installation() {
         const program = fileURLToPath(new URL('../bin/handrail.js', import.meta.url))
@@ -41,6 +54,7 @@ export function main(argv: string[], version: string): Promise<number> {
 }
 
 export { openRuntime }
+export const gatewayDocument = async (): Promise<object> => (await import('./runtime/serve.ts')).gatewayDocument()
 export { codes000, errorCodesOf, errorTable } from './contracts/faults/contract-000.ts'
 export { cliPlane, exits } from './contracts/faults/cli-plane.ts'
 export { contract001 } from './contracts/faults/contract-001.ts'
@@ -51,7 +65,9 @@ export { plainDotFiles } from './text/files-that-run/dot-files.ts'
 export { filesThatRun } from './text/files-that-run/index.ts'
 export { includeNames } from './text/files-that-run/includes.ts'
 export { kept } from './contracts/kept.ts'
+export { readPage } from './host/browser/read-page.ts'
 export { deniedSecrets, markedSecrets } from './text/secret-files.ts'
+export { bridgeContract } from './contracts/bridge.ts'
 export { Config } from './contracts/config.ts'
 export { leaves as settings } from './config/load.ts'
 export { commands } from './surfaces/cli/run.ts'

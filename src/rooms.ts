@@ -17,7 +17,11 @@ export const rooms = {
     says: 'work that outlives a request: queue, steps, cancel, time to live; it calls tools through a gate',
   },
   toolsets: { may: ['contracts', 'text', 'host'], says: 'what an agent can do, one file per tool' },
-  surfaces: { may: ['contracts', 'text', 'kernel'], says: 'how a caller gets in: a transport and a dialect' },
+  client: {
+    may: ['contracts', 'text'],
+    says: 'the typed client of the dev bridge, `handrail/client`; runs in Node and in the browser',
+  },
+  surfaces: { may: ['contracts', 'text', 'kernel', 'client'], says: 'how a caller gets in: a transport and a dialect' },
   agent: { may: ['contracts', 'text'], says: 'models that act: they hold an `AgentGate`, as any stranger does (not built yet)' },
   runtime: {
     may: ['contracts', 'text', 'config', 'kernel', 'host', 'stores', 'runs', 'toolsets', 'surfaces'],
@@ -37,8 +41,15 @@ type Holder = Room | `${Room}/${string}`
  * nobody who serves agents can so much as name what only the person holds.
  */
 export const keys: Record<string, Holder | readonly Holder[]> = {
-  'contracts/operator.ts': ['runtime', 'kernel', 'stores', 'surfaces/cli', 'surfaces/page'],
-  'contracts/client-forms.ts': ['runtime', 'kernel', 'surfaces/mcp', 'surfaces/cli/command.ts', 'contracts/operator.ts'],
+  'contracts/operator.ts': ['runtime', 'kernel', 'stores', 'surfaces/cli', 'surfaces/page', 'surfaces/person'],
+  'contracts/client-forms.ts': [
+    'runtime',
+    'kernel',
+    'surfaces/mcp',
+    'surfaces/gateway',
+    'surfaces/cli/command.ts',
+    'contracts/operator.ts',
+  ],
   'node:fs': 'host',
   'node:fs/promises': 'host',
   // One file: nothing is started that it does not confine, bound and kill. (The browser's driver starts the browser.)
@@ -47,8 +58,13 @@ export const keys: Record<string, Holder | readonly Holder[]> = {
   // Callers come in through surfaces; the host serves and confines pages.
   'node:net': ['surfaces', 'host'],
   'node:http': ['surfaces', 'host'],
-  ws: ['surfaces', 'host'],
+  ws: ['surfaces', 'host', 'client/node.ts'],
   'playwright-core': 'host',
   '@photostructure/sqlite': 'host',
+  pg: 'host',
+  bullmq: 'host',
+  ioredis: 'host',
+  aws4fetch: 'stores/cluster',
+  'oxc-parser': 'toolsets/workspace',
   '@modelcontextprotocol/server': 'surfaces',
 }

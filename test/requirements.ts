@@ -140,18 +140,45 @@ export const requirements = {
   'privacy.local': { source: '000 §9', says: 'nothing outside the project root is looked at, nothing is uploaded' },
   'privacy.keys': { source: '000 §9', says: 'API keys stay local and can be cleared', later: agent },
   'privacy.logs': { source: '000 §9', says: 'logs are local and stay local' },
-  // The other four contracts, by section; their sentences are listed one by one with the issue that builds them.
-  'gateway.process': {
+  // The other four contracts: 001 sentence by sentence, the others by section until their issue is built.
+  'gateway.tools': {
+    source: '001 §1',
+    says: 'POST /agent/process with biz_params.tool calls read_file, create_file, update_file and shell',
+  },
+  'gateway.request': {
     source: '001 §2',
-    says: 'POST /agent/process with biz_params.tool calls read_file, create_file, update_file, shell',
-    later: 'the gateway',
+    says: 'the body has input, session_id, user_id, channel, stream and biz_params.tool with name and input',
   },
-  'gateway.paths': {
-    source: '001 §3',
-    says: 'absolute paths within allowed roots, system folders refused',
-    later: 'the gateway',
+  'gateway.tool-name': { source: '001 §2', says: 'name must be one of the four' },
+  'gateway.tool-input': { source: '001 §2', says: 'input is an object, whose fields depend on the tool' },
+  'gateway.read': { source: '001 §3.1', says: 'read_file {path} gives ok, path, size, truncated, content and text' },
+  'gateway.create': {
+    source: '001 §3.2',
+    says: 'create_file {path, content} gives ok, path, size and text "created PATH (N bytes)", and only where there is no such file',
   },
-  'gateway.errors': { source: '001 §4–§5', says: 'six error codes', later: 'the gateway' },
+  'gateway.update': {
+    source: '001 §3.3',
+    says: 'update_file {path, content, mode} changes a file that is there; overwrite, the default, or append; ok, path, mode, size, text',
+  },
+  'gateway.shell': {
+    source: '001 §3.4',
+    says: 'shell {command, cwd, timeout_seconds} gives ok, command, exit_code, output and text',
+  },
+  'gateway.invalid-tool-input': { source: '001 §4', says: 'invalid_tool_input: the input does not fit' },
+  'gateway.forbidden-path': { source: '001 §4', says: 'tool_forbidden_path: out of bounds' },
+  'gateway.not-found': { source: '001 §4', says: 'tool_not_found: no such tool, or no such file' },
+  'gateway.conflict': { source: '001 §4', says: 'tool_conflict: such as creating a file that is there' },
+  'gateway.tool-error': { source: '001 §4', says: 'tool_error: anything else that goes wrong in a tool' },
+  'gateway.disabled': { source: '001 §4', says: 'tool_disabled: the server has switched the tool off, shell above all' },
+  'gateway.paths': { source: '001 §5', says: 'relative and absolute paths' },
+  'gateway.climbing': { source: '001 §5', says: 'no way out with ".."' },
+  'gateway.roots': { source: '001 §5', says: 'the roots that may be reached are set on each machine' },
+  'gateway.system-folders': { source: '001 §5', says: 'twelve folders of the system are neither read nor written' },
+  'gateway.links': {
+    source: '001 §5',
+    says: 'a symbolic link is judged by the real path it leads to; one that leads into the list is refused',
+  },
+  'gateway.order': { source: '001 §6', says: 'read, change, read again, and shell only where files do not do' },
   'runs.tools': { source: '002 §2', says: 'seven task-run tools, and events of a run beside them' },
   'runs.status': { source: '002 §3.1', says: 'six states of a run, and legal transitions only' },
   'runs.object': {
@@ -168,6 +195,22 @@ export const requirements = {
     source: '002 §4.1.1',
     says: 'one run for each (templateId, idempotencyKey) while its record lives, deduplicated: true',
   },
+  'runs.keys.window': {
+    source: '002 §4.1.1',
+    says: 'the window of a key is the time its run is kept, 30 minutes by default; after it the same key makes a new run',
+  },
+  'runs.output-schema': {
+    source: '002 §4.1, §6',
+    says: 'outputSchema is accepted, and ignored where a template is run directly',
+  },
+  'runs.session': {
+    source: '002 §3.2, §4.1',
+    says: "a run uses the sessionId it was given: its creator's, SESSION_NOT_FOUND for any other",
+  },
+  'runs.ends': {
+    source: '002 §3.2',
+    says: 'succeeded and partial_success have a result, failed and canceled an error with its code and a way on',
+  },
   'runs.get': { source: '002 §4.2', says: 'get_task_run answers the Run' },
   'runs.list': {
     source: '002 §4.3',
@@ -179,18 +222,58 @@ export const requirements = {
   },
   'runs.profile': { source: '002 §4.5', says: 'get_runtime_profile: every field, the numbers of the contract by default' },
   'runs.queue': { source: '002 §8', says: 'beyond the limit a run is queued, and is carried out when its turn comes' },
+  'runs.polling': {
+    source: '002 §6',
+    says: 'a client that only asks again sees every run to its end; fields are added, none is missing',
+  },
   'runs.errors': { source: '002 §5, §8', says: 'the codes of runs, templates, artifacts and parameters, each raised by a test' },
-  'runs.errors.pages': { source: '002 §5, §8', says: 'the codes of pages, each raised by a test', later: 'browser runs' },
-  'bridge.envelope': {
+  'runs.advice': { source: '002 §5', says: 'each of the sixteen codes comes with a way on' },
+  'runs.errors.pages': { source: '002 §5, §8', says: 'the codes of pages, each raised by a test' },
+  'bridge.request': {
     source: '003 §1',
-    says: 'intent-flow.devserver.v1 envelopes over a local WebSocket',
-    later: 'the dev bridge',
+    says: 'a request is {protocol, type, requestId, method, params}; anything else is ERR_INVALID_REQUEST',
   },
-  'bridge.methods': {
-    source: '003 §2–§4',
-    says: 'dev.info, dev.run, dev.runChecks, dev.cancel, dev.stop',
-    later: 'the dev bridge',
+  'bridge.response': {
+    source: '003 §1',
+    says: 'a response has the request’s id, ok and result, or ok: false and error {code, message, data}',
   },
+  'bridge.ok-false': {
+    source: '003 §1',
+    says: 'ok: false is for failures of the protocol only; a command or check that failed is a result',
+  },
+  'bridge.event': { source: '003 §1', says: 'an event carries the id of its request, and comes before the response' },
+  'bridge.json': { source: '003 TL;DR', says: 'JSON values only' },
+  'bridge.least': { source: '003 TL;DR', says: 'never whole files: diagnostics, anchors and summaries only' },
+  'bridge.read-only': {
+    source: '003 TL;DR',
+    says: 'read-only first: what writes is refused unless the server was started with --allowWrite',
+  },
+  'bridge.no-git': { source: '003 TL;DR', says: 'no git is run at all' },
+  'bridge.info': { source: '003 §2.1', says: 'dev.info: protocol, version, cwd, capabilities.write, nothing that varies' },
+  'bridge.snapshot': {
+    source: '003 §2.2',
+    says: 'dev.workspace.snapshot: repoRoot, cwd, packageManager, devserver and cliConfig',
+  },
+  'bridge.snapshot.config': {
+    source: '003 §2.2',
+    says: 'cliConfig is missing, usable with its profiles, or wrong with a code; none is a failure',
+  },
+  'bridge.snapshot.budget': { source: '003 §2.2', says: 'maxBytes bounds cliConfig.config, and a cut is marked' },
+  'bridge.run': { source: '003 §2.3', says: 'dev.run runs a command and returns its CommandResult and exit code, or help' },
+  'bridge.run.id': { source: '003 §2.3', says: '--runId is the requestId where argv has none, unless injectRunId is false' },
+  'bridge.run.trace': {
+    source: '003 §2.3',
+    says: 'a trace is told as started, chunks and finished, within maxBytes and chunkBytes',
+  },
+  'bridge.checks': { source: '003 §2.4', says: 'dev.runChecks returns check, ok, exitCode, durationMs, preview and diagnostics' },
+  'bridge.checks.events': { source: '003 §2.4', says: 'each check that started is told as finished' },
+  'bridge.checks.cancel': { source: '003 §2.4', says: 'cancelled checks answer ERR_CANCELLED, with the results so far' },
+  'bridge.cancel': { source: '003 §2.5', says: 'dev.cancel cancels a request by its id; ERR_NOT_FOUND where there is none' },
+  'bridge.stop': { source: '003 §2.6', says: 'dev.stop answers {stopping: true} and ends the server' },
+  'bridge.token': { source: '003 §2.7', says: 'a request without the token is ERR_UNAUTHORIZED' },
+  'bridge.codes': { source: '003 §2.8', says: 'the nine error codes, each for what it says' },
+  'bridge.shapes': { source: '003 §3', says: 'Diagnostic, Anchor, TextEdit and FilePatch have the fields of the contract' },
+  'bridge.same-result': { source: '003 §4', says: 'dev.run gives the same result and exit code as the command line' },
   'gate.no-bypass': { source: '004 §1.3', says: 'risk R2 and above always meets the gate; no way round' },
   'gate.evidence': { source: '004 §1.3', says: 'every tool with a side effect leaves evidence' },
   'gate.audit': { source: '004 §1.5', says: 'every act is in the audit log as JSON lines' },
@@ -208,6 +291,22 @@ export const requirements = {
   'agents.tool': { source: '004 §6 Q4', says: 'external agents run through a tool of their own, R3, asked first' },
   'agents.workspace': { source: '004 §6 Q4', says: 'external agents work below sandbox/workspaces/ only' },
   'agents.evidence': { source: '004 §6 Q4', says: 'external agents leave an audit event, changed_files and evidence' },
+  // 003: checks, plans and commands, whichever surface they are asked for over
+  'checks.result': { source: '003 §2.4', says: 'a check answers check, ok, exitCode, durationMs, preview and diagnostics' },
+  'checks.preview': { source: '003 §2.4', says: 'preview is at most 4 KB' },
+  'checks.diagnostic': {
+    source: '003 §3.1',
+    says: 'a diagnostic has severity, code, message, a pointer that counts from 1, and an action a person can run',
+  },
+  'checks.partial': { source: '003 §2.4', says: 'what was found before a cancel is not lost' },
+  'plans.reviewable': {
+    source: '003 §4',
+    says: 'a change of sources is a PatchPlan and a WriteBackResult: reviewable, gated, idempotent',
+  },
+  'plans.missing-only': { source: '003 §4', says: 'autofill adds only what is missing, in the platform-grade subset' },
+  'plans.digest': { source: '003 TL;DR', says: 'a write carries the digest of the file it was made for' },
+  'plans.report-first': { source: '003 TL;DR', says: 'report is the default; writing is an explicit wish' },
+  'commands.result': { source: '003 §4', says: 'a one-shot command answers CommandResult@v1 and an exit code' },
   'prompts.files': { source: '004 §3', says: 'prompts live in prompts/ with front matter', later: agent },
   'router.light': { source: '004 §4', says: 'the router only chooses the way', later: agent },
 } as const satisfies Record<string, Requirement>

@@ -14,8 +14,11 @@ export interface Schema extends Direction {
   maximum?: number
   minLength?: number
   maxLength?: number
+  pattern?: string
   maxItems?: number
   description?: string
+  /** It signs in somewhere: shown to nobody, and never a flag, which every process of the machine can read. */
+  secret?: boolean
   items?: { minLength?: number; maxLength?: number; pattern?: string }
   properties?: Record<string, Schema>
 }
@@ -73,10 +76,8 @@ function wrong(schema: Schema, said: unknown, keyword: string, where: string, ke
         )
       : bad(`${where} is ${length} characters long`, `It may have ${schema.maxLength}.`)
   }
-  return bad(
-    `${where} must be ${wanted(schema)}, not ${(JSON.stringify(said) ?? 'nothing').slice(0, 200)}`,
-    `${key}: ${schema.description ?? ''}`,
-  )
+  const found = schema.secret ? 'what is there' : (JSON.stringify(said) ?? 'nothing').slice(0, 200)
+  return bad(`${where} must be ${wanted(schema)}, not ${found}`, `${key}: ${schema.description ?? ''}`)
 }
 
 function wanted(schema: Schema): string {
@@ -93,6 +94,7 @@ function wanted(schema: Schema): string {
       if (schema.items?.pattern !== undefined) return 'a list of texts in the form that is described'
       return schema.items?.minLength ? 'a list of texts that are not empty' : 'a list of texts'
     default:
+      if (schema.pattern !== undefined) return 'a text in the form that is described'
       return schema.minLength ? 'a text that is not empty' : 'a text'
   }
 }

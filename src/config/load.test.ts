@@ -76,7 +76,12 @@ const wrongFor = (schema: (typeof leaves)[number]['schema']): { value: unknown; 
         { value: ['x'.repeat(1_001)], text: 'x'.repeat(1_001) },
       ]
     default:
-      return [...(schema.minLength ? [{ value: '' }] : []), { value: 3 }, { value: 'x'.repeat(4_097), text: 'x'.repeat(4_097) }]
+      return [
+        ...(schema.minLength ? [{ value: '' }] : []),
+        ...(schema.pattern === undefined ? [] : [{ value: ' /', text: ' /' }]),
+        { value: 3 },
+        { value: 'x'.repeat(4_097), text: 'x'.repeat(4_097) },
+      ]
   }
 }
 
@@ -95,14 +100,48 @@ test.each(leaves)(
       if (leaf.schema.tighter !== 'person') refused({ project: file(asFile(value)) }, `x.json: ${leaf.key}`)
       if (text === undefined) continue
       refused({ environment: { [leaf.env]: text } }, leaf.env)
-      refused({ flags: { [leaf.flag]: text } }, `--${leaf.flag}`)
+      // A secret is no flag at all, right or wrong.
+      if (!leaf.schema.secret) refused({ flags: { [leaf.flag]: text } }, `--${leaf.flag}`)
     }
   },
 )
 
+test.each(leaves.filter((leaf) => leaf.schema.secret))(
+  '$key: a secret is taken from the person’s file and variable, is no flag, and is shown to nobody',
+  ({ key, path, flag, env }) => {
+    const secret = 'postgres://me:hunter2@db/runs'
+    const inFile = path.reduceRight<unknown>((inner, name) => ({ [name]: inner }), secret)
+    for (const sources of [{ user: file(inFile) }, { environment: { [env]: secret } }]) {
+      const { config, settings } = loadConfig(sources)
+      expect(config).toMatchObject(inFile as object)
+      expect(settings.find((one) => one.key === key)?.value).toBe('(set)')
+      expect(JSON.stringify(settings)).not.toContain('hunter2')
+    }
+    for (const said of [secret, '', true]) {
+      const thrown = expect(() => loadConfig({ flags: { [flag]: said } }), String(said))
+      thrown.toThrow(`--${flag} would show a secret to every process of this machine`)
+    }
+    // A password of digits without its quotes: what is wrong is said, the password is not.
+    const unquoted = path.reduceRight<unknown>((inner, name) => ({ [name]: inner }), 271_828)
+    expect(() => loadConfig({ user: file(unquoted) })).toThrow(new RegExp(`^x\\.json: ${key} must be a text, not (?!.*271828)`))
+    expect(loadConfig({ project: file(inFile) })).toMatchObject({ config: loadConfig({}).config, refused: [key] })
+  },
+)
+
+test('which settings are secrets', () => {
+  expect(leaves.filter((leaf) => leaf.schema.secret).map(({ key }) => key)).toEqual([
+    'cluster.databaseUrl',
+    'cluster.redisUrl',
+    'cluster.artifactSecret',
+  ])
+})
+
+/** Times that end sooner than a timer could, for a reason of their own: a run whose worker is gone waits this long. */
+const shorter: Record<string, number> = { 'cluster.leaseMs': 600_000 }
+
 test('no setting is a time that no timer runs and no date has, and who says one is told how long it may be', () => {
   for (const { key, schema } of leaves.filter((leaf) => leaf.key.endsWith('Ms')))
-    expect([key, schema.maximum]).toEqual([key, key.endsWith('TtlMs') ? 3_153_600_000_000 : 2 ** 31 - 1])
+    expect([key, schema.maximum]).toEqual([key, shorter[key] ?? (key.endsWith('TtlMs') ? 3_153_600_000_000 : 2 ** 31 - 1)])
   expect(() => loadConfig({ flags: { 'call-timeout-ms': String(2 ** 31) } })).toThrow(
     '--call-timeout-ms must be a whole number from 100 to 2147483647, not 2147483648',
   )

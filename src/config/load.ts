@@ -1,4 +1,5 @@
-import { Config, type Origin, type Setting } from '../contracts/config.ts'
+import { Config, type SettingOrigin, type Setting } from '../contracts/config.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import type { Loosening } from '../contracts/project-settings.ts'
 import { checkSettings, type Schema } from './check.ts'
 import { isRecord, parseFile } from './parse.ts'
@@ -66,6 +67,11 @@ export function loadConfig(sources: Sources): LoadedConfig {
     (leaf) => sources.environment?.[leaf.env] || undefined,
     (leaf) => leaf.env,
   )
+  const shown = leaves.find((leaf) => leaf.schema.secret && sources.flags?.[leaf.flag] !== undefined)
+  if (shown)
+    throw new Fault('bad-input', `--${shown.flag} would show a secret to every process of this machine`, {
+      hint: `Set ${shown.key} in your own settings (~/.config/handrail/config.json), or ${shown.env} in the environment.`,
+    })
   const flags = inWords(
     (leaf) => sources.flags?.[leaf.flag],
     (leaf) => `--${leaf.flag}`,
@@ -75,8 +81,8 @@ export function loadConfig(sources: Sources): LoadedConfig {
   const ignored: Loosening[] = []
   const settings = leaves.map((leaf): Setting => {
     let value = structuredClone(leaf.schema.default)
-    let origin: Origin = 'default'
-    const take = (layer: Layer | undefined, from: Origin): void => {
+    let origin: SettingOrigin = 'default'
+    const take = (layer: Layer | undefined, from: SettingOrigin): void => {
       const found = dig(layer, leaf.path)
       if (found === undefined) return
       value = found
@@ -101,7 +107,8 @@ export function loadConfig(sources: Sources): LoadedConfig {
       flag: `--${leaf.flag}`,
       env: leaf.env,
       description: leaf.schema.description ?? '',
-      value,
+      // Whoever looks at the settings sees that there is one.
+      value: leaf.schema.secret && value !== '' ? '(set)' : value,
       origin,
     }
   })
@@ -119,6 +126,8 @@ type Layer = Record<string, unknown>
 /** What a file says. What only the person may say is taken out of a project's, and named. */
 function inFile(file: { name: string; text: string }, refused?: string[]): Layer {
   const said = parseFile(file)
+  // The commands' own section: they check it themselves (surfaces/cli/plane/config.ts), and it loosens nothing.
+  if (refused) delete said['cli']
   for (const { key, path, schema: leaf } of refused ? leaves : []) {
     if (leaf.tighter !== 'person' || dig(said, path) === undefined) continue
     refused?.push(key)

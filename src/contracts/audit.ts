@@ -23,6 +23,8 @@ export interface AuditEntry {
     | 'grant.given'
     | 'grant.used'
     | 'grant.revoked'
+    /** A person removed a login that was saved. */
+    | 'login.removed'
     | 'session.opened'
     | 'session.note'
     | 'snapshot.pruned'
@@ -93,6 +95,8 @@ export interface Subscription {
   from?: number
   /** Which kinds of lines are wanted: the others are not even taken apart. */
   events?: (event: string) => boolean
+  /** Only lines of this session are wanted. */
+  session?: string
   /** The place in the log is lost: it was renewed, cut or swapped. What comes after is told again; look at everything anew. */
   onLost?: (why: string) => void
   /** Handrail is closed here: nothing more comes. */
@@ -101,9 +105,10 @@ export interface Subscription {
 
 /**
  * Hears the lines that were asked for, in order, some at a time, and the number up to which the log was read for it; no lines where all
- * that came were others. Whoever returns a promise is told nothing more until it is settled: the log itself is the buffer.
+ * that came were others. Whoever returns a promise is told nothing more until it is settled: the log itself is the buffer. Those who want the
+ * same are handed the same list, which is nobody's to change.
  */
-export type AuditListener = (lines: AuditLine[], upTo: number) => void | Promise<void>
+export type AuditListener = (lines: readonly AuditLine[], upTo: number) => void | Promise<void>
 
 /** The one stream of what happens in a project, whichever process does it. Its cursor is the number of a line. */
 export interface AuditStream {

@@ -1,9 +1,9 @@
 import type { AuditEntry } from './audit.ts'
-import type { Attachment, Risk } from './tool.ts'
+import type { Attachment, Risk, ToolNews } from './tool.ts'
 
 /** Who is asking, over which way in. The surface fills it in; nothing in it comes from the arguments of a call. */
 export interface Caller {
-  surface: 'mcp-stdio' | 'mcp-http' | 'mcp-sse' | 'cli'
+  surface: 'mcp-stdio' | 'mcp-http' | 'mcp-sse' | 'gateway' | 'bridge' | 'cli'
   /** Name and version the client gave of itself, for the record only. */
   client: string
   session: string
@@ -18,10 +18,14 @@ export interface Caller {
 export interface CallOptions {
   /** The id it goes by, for whoever must know it before the call is made; nobody else's. */
   id?: string
+  /** The run it is a step of: set by whoever carries that out. */
+  run?: string
   signal?: AbortSignal
   onProgress?: (done: number, total: number | undefined, message: string | undefined) => void
   /** Called with what the call shows beside its answer, before it answers. */
   onAttachment?: (attachment: Attachment) => void
+  /** Called with what the tool tells of its work while it goes on, in its own form (`CheckEvent`). */
+  onEvent?: (event: ToolNews) => void
   /** A plan or a router may raise the risk; nothing may lower it. */
   raisedRisk?: Risk
   /** How long to wait for a person inside this request, at most; `Infinity` for as long as the question stands. */
@@ -35,6 +39,8 @@ export interface CallOptions {
   onApproval?: (approvalId: string) => AbortSignal | undefined | void
   /** The call reads a resource, for which there are tools that are not listed. */
   asResource?: boolean
+  /** The answer is kept where other agents read it: what the person let this one read is not read for it. */
+  sharesAnswer?: boolean
   /** What the person answered to the question this call asks (see `asks` in the tool form). */
   answer?: string
 }

@@ -1,15 +1,8 @@
 import Type, { type Static } from 'typebox'
-
-const closed = { additionalProperties: false } as const
-/** Longer than any name, address or path that somebody reads to its end. */
-const entry = { maxLength: 1_000 } as const
-const text = { maxLength: 4_096 } as const
-const list = { maxItems: 1_000 } as const
-const whole = { maximum: Number.MAX_SAFE_INTEGER } as const
-/** Milliseconds. No timer runs longer: one that is asked to is over at once. */
-const time = { maximum: 2_147_483_647 } as const
-/** A hundred years: what counts until then ends at a date there is. */
-const lifetime = { maximum: 3_153_600_000_000 } as const
+import { entry, list, text, whole } from './config-bounds.ts'
+import { cluster } from './config-cluster.ts'
+import { limits } from './config-limits.ts'
+import { closed } from './shapes.ts'
 
 /**
  * Every setting there is: the policy file of seed 000 §6 with our own additions. Field names are also flags and environment variables.
@@ -150,7 +143,22 @@ export const Config = Type.Object(
           tighter: 'fewer',
           loosens: 'lets the browser open {}',
           default: ['localhost', '127.0.0.1'],
-          description: 'Hosts a browser may open (developer mode).',
+          description: 'Hosts a browser may open (developer mode), and pages of runs without asking.',
+        }),
+        browserForbiddenHosts: Type.Array(Type.String(entry), {
+          ...list,
+          tighter: 'more',
+          loosens: 'lets pages reach {}',
+          default: [],
+          description: 'Hosts that no page of a run reaches, nor anything below them, whatever a person allows.',
+        }),
+        trustLevel: Type.Enum(['local', 'remote'], {
+          type: 'string',
+          tighter: [['remote'], ['local']],
+          loosens: 'takes callers for {}',
+          default: 'local',
+          description:
+            '`remote`: every caller counts as one from another machine. Its pages reach the internet only, and templates for this machine are refused. Callers whose address is another machine’s are remote anyway.',
         }),
         askFrom: Type.Enum(['R1', 'R2'], {
           type: 'string',
@@ -189,217 +197,8 @@ export const Config = Type.Object(
       },
       closed,
     ),
-    limits: Type.Object(
-      {
-        maxReadBytes: Type.Integer({
-          ...whole,
-          minimum: 1,
-          tighter: 'lower',
-          loosens: 'lets a call read or write {} bytes at once',
-          default: 5_242_880,
-          description: 'Largest file read or written.',
-        }),
-        snapshotRetention: Type.Integer({
-          ...whole,
-          minimum: 3,
-          tighter: 'trust',
-          loosens: 'keeps {} states per file for undo',
-          default: 200,
-          description:
-            'States kept per file of those written through Handrail. The original, the present state and the one before it are never dropped. States that Handrail did not write are kept besides: the newest 200, and older ones for 30 days.',
-        }),
-        callTimeoutMs: Type.Integer({
-          ...time,
-          minimum: 100,
-          tighter: 'lower',
-          loosens: 'lets a call run for {} ms',
-          default: 60_000,
-          description: 'Longest a call may run.',
-        }),
-        approvalWaitMs: Type.Integer({
-          ...time,
-          minimum: 0,
-          tighter: 'lower',
-          loosens: 'lets a call wait {} ms for you',
-          default: 45_000,
-          description: 'How long a call waits for a person before it answers with the approval id.',
-        }),
-        answerWithinMs: Type.Integer({
-          ...time,
-          minimum: 1_000,
-          tighter: 'trust',
-          loosens: 'makes calls answer within {} ms',
-          default: 50_000,
-          description:
-            'Longest a call over MCP takes in all where it waits for a person: run time and waiting together. It must lie below the time limit of the client.',
-        }),
-        approvalTtlMs: Type.Integer({
-          ...lifetime,
-          minimum: 1_000,
-          tighter: 'lower',
-          loosens: 'lets an approval count for {} ms',
-          default: 86_400_000,
-          description:
-            'After this an unanswered question is denied, and an unused approval lapses. A no holds as long, and for a day at least.',
-        }),
-        runApprovalTtlMs: Type.Integer({
-          ...lifetime,
-          minimum: 1_000,
-          tighter: 'lower',
-          loosens: 'lets an approval of a run count for {} ms',
-          default: 600_000,
-          description:
-            'The same for a question that is asked before a program runs: with the network, unconfined, or by another agent.',
-        }),
-        requestsPerSecond: Type.Integer({
-          ...whole,
-          minimum: 1,
-          tighter: 'lower',
-          loosens: 'takes {} requests per second',
-          default: 5_000,
-          description: 'Requests a listener takes per second; more are told to wait.',
-        }),
-        maxConcurrent: Type.Integer({
-          ...whole,
-          minimum: 1,
-          tighter: 'lower',
-          loosens: 'carries out {} calls at once',
-          default: 16,
-          description:
-            'Calls carried out at once; those that wait for a page, a search or a pattern have as many slots of their own.',
-        }),
-        maxPrograms: Type.Integer({
-          ...whole,
-          minimum: 1,
-          tighter: 'lower',
-          loosens: 'runs {} programs at once',
-          default: 16,
-          description: 'Programs run at once, three quarters of them for one client at most. They take no slot of other calls.',
-        }),
-        maxQueued: Type.Integer({
-          ...whole,
-          minimum: 1,
-          tighter: 'lower',
-          loosens: 'lets {} calls of a client wait for their turn',
-          default: 1_024,
-          description: 'Calls of one client that may wait for their turn.',
-        }),
-        idempotencyTtlMs: Type.Integer({
-          ...lifetime,
-          minimum: 1_000,
-          tighter: 'trust',
-          loosens: 'remembers for {} ms which calls were made already',
-          default: 2_592_000_000,
-          description: 'How long an idempotency key is remembered.',
-        }),
-        maxConcurrentRuns: Type.Integer({
-          ...whole,
-          minimum: 1,
-          maximum: 100,
-          tighter: 'lower',
-          loosens: 'carries out {} runs at once',
-          default: 5,
-          description: 'Runs carried out at once, by all processes of the project together; others wait for their turn.',
-        }),
-        runTtlMs: Type.Integer({
-          ...lifetime,
-          minimum: 1_000,
-          tighter: 'trust',
-          loosens: 'keeps a run for {} ms after its end',
-          default: 1_800_000,
-          description: 'How long a run, and its idempotency key, is kept after its end.',
-        }),
-        artifactTtlMs: Type.Integer({
-          ...lifetime,
-          minimum: 1_000,
-          tighter: 'trust',
-          loosens: 'keeps what a run leaves for {} ms',
-          default: 86_400_000,
-          description: 'How long an artifact of a run is kept.',
-        }),
-        auditFileBytes: Type.Integer({
-          ...whole,
-          minimum: 65_536,
-          tighter: 'person',
-          default: 67_108_864,
-          description:
-            'A file of the audit log that has grown to this is closed, and the log goes on in the next. Not in a project’s own file.',
-        }),
-        auditKeptDays: Type.Integer({
-          ...whole,
-          minimum: 0,
-          tighter: 'person',
-          default: 0,
-          description:
-            'Closed files of the audit log whose last entry is older than so many days are dropped. 0: none is, until you say `handrail prune`. Not in a project’s own file.',
-        }),
-        searchTimeoutMs: Type.Integer({
-          ...time,
-          minimum: 100,
-          tighter: 'lower',
-          loosens: 'lets a search run for {} ms',
-          default: 20_000,
-          description: 'Longest a search may take.',
-        }),
-        regexTimeoutMs: Type.Integer({
-          ...time,
-          minimum: 10,
-          tighter: 'lower',
-          loosens: 'lets one replacement run for {} ms',
-          default: 2_000,
-          description: 'Longest one replacement may take.',
-        }),
-        browserTimeoutMs: Type.Integer({
-          ...time,
-          minimum: 1_000,
-          tighter: 'lower',
-          loosens: 'lets a page load for {} ms',
-          default: 30_000,
-          description: 'Longest a page may take to load or settle.',
-        }),
-        commandTimeoutMs: Type.Integer({
-          ...time,
-          minimum: 1_000,
-          tighter: 'lower',
-          loosens: 'lets a script run for {} ms',
-          default: 120_000,
-          description: 'Longest a script of `package.json` may run; a dev server is not bound by it.',
-        }),
-        stageProcesses: Type.Integer({
-          ...whole,
-          minimum: 8,
-          tighter: 'lower',
-          loosens: 'lets a program start {} processes',
-          default: 512,
-          description: 'Most processes one program may start.',
-        }),
-        stageMemoryBytes: Type.Integer({
-          ...whole,
-          minimum: 67_108_864,
-          tighter: 'lower',
-          loosens: 'lets a program take {} bytes of memory',
-          default: 4_294_967_296,
-          description: 'Most memory a program and all it starts may take.',
-        }),
-        stageDiskBytes: Type.Integer({
-          ...whole,
-          minimum: 1_048_576,
-          tighter: 'lower',
-          loosens: 'lets a program write {} bytes',
-          default: 1_073_741_824,
-          description: 'Most a program may write on its stage.',
-        }),
-        stageEntries: Type.Integer({
-          ...whole,
-          minimum: 100,
-          tighter: 'lower',
-          loosens: 'lets a program make {} files and folders',
-          default: 250_000,
-          description: 'Most files and folders a program may make on its stage.',
-        }),
-      },
-      closed,
-    ),
+    limits,
+    cluster,
     stage: Type.Object(
       {
         unconfined: Type.Enum(['ask', 'refuse'], {
@@ -467,6 +266,19 @@ export const Config = Type.Object(
       },
       closed,
     ),
+    gateway: Type.Object(
+      {
+        gatewayRoots: Type.Array(Type.String({ pattern: '^[a-z][a-z0-9_-]{0,31}$', ...entry }), {
+          maxItems: 32,
+          tighter: 'fewer',
+          loosens: 'lets callers of the HTTP gateway into these roots: {}',
+          default: [],
+          description:
+            'Which folders of the setting roots callers of the HTTP gateway reach besides the project, by name. Folders of the system never.',
+        }),
+      },
+      closed,
+    ),
     browser: Type.Object(
       {
         screenshotDir: Type.String({
@@ -487,7 +299,7 @@ export type Config = Static<typeof Config>
 
 /** Where a value came from; later ones win. */
 export const origins = ['default', 'user', 'project', 'environment', 'flag'] as const
-export type Origin = (typeof origins)[number]
+export type SettingOrigin = (typeof origins)[number]
 
 export interface Setting {
   /** Where it stands in the file, e.g. `policies.maxAutoFix`. */
@@ -496,5 +308,5 @@ export interface Setting {
   env: string
   description: string
   value: unknown
-  origin: Origin
+  origin: SettingOrigin
 }

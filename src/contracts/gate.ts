@@ -26,7 +26,7 @@ export interface News {
  */
 export interface AgentGate {
   readonly version: string
-  /** What a client is told of the project's own settings, where those ask for more than they get. */
+  /** What a client is told of what the project brings, where that asks for more than it gets: its settings, its templates. */
   readonly notice: string | undefined
   /** How long clients wait for an answer, and calls for a person. */
   readonly waits: { readonly answerWithinMs: number; readonly approvalWaitMs: number }

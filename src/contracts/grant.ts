@@ -1,10 +1,11 @@
-export const grantKinds = ['secret', 'runs'] as const
+export const grantKinds = ['secret', 'runs', 'host'] as const
 
 export const grantScopes = ['once', 'session', 'always'] as const
 
 /**
  * What a person let agents do beyond the rules. `secret`: tools may read this file. `runs`: it may be changed without asking each time,
- * although it makes a program run something on an everyday command. Only a person gives one, and a yes to what is R3 leaves none behind.
+ * although it makes a program run something on an everyday command. `host`: pages may be sent to this site. Only a person gives one, and a
+ * yes to what is R3 leaves none behind.
  */
 export interface Grant {
   id: string
@@ -13,9 +14,12 @@ export interface Grant {
   scope: (typeof grantScopes)[number]
   /** Null for `always`. */
   session: string | null
-  /** What it is about: for both kinds there are, the path of a file. */
+  /** What it is about: the path of a file, or a site. */
   subject: string
-  /** For `runs`: why the file was asked about, in the words of the card. For any other reason the person is asked again. */
+  /**
+   * For `runs`: why the file was asked about, in the words of the card. For any other reason the person is asked again. For `host` that is good
+   * once: the run or call that has made use of it.
+   */
   reasons: readonly string[]
   /** Who gave it: the person by name, or the approval that they agreed to. */
   by: string
@@ -28,4 +32,5 @@ export interface Grant {
 export const scopesOf: Record<Grant['kind'], readonly Grant['scope'][]> = {
   secret: ['once', 'session'],
   runs: ['session', 'always'],
+  host: ['once', 'session', 'always'],
 }

@@ -11,13 +11,17 @@ export const bounds = {
   others: { stay: 200, days: 30, ever: 2_000 },
   idempotency: 100_000,
   grants: 1_000,
+  logins: { most: 100, days: 90, bytes: 2_097_152 },
   sessions: 10_000,
   refusals: 5_000,
   rehearsals: { most: 20_000, days: 7 },
   repairs: 20_000,
   notes: { session: 200, all: 2_000, characters: 16_384 },
-  runs: { queued: 10_000, most: 200_000 },
-  artifacts: { bytes: 1_073_741_824, tombstones: 100_000, tombstoneDays: 7 },
+  /** Messages of one chat of the gateway, of all, and the characters of one. */
+  chats: { most: 1_000, messages: 200, all: 10_000, characters: 8_192 },
+  runs: { queued: 50_000, queuedEach: 10_000, most: 200_000, bytes: 1_073_741_824 },
+  servers: { most: 100, log: 16_384, command: 2_000 },
+  artifacts: { most: 100_000, bytes: 1_073_741_824, tombstones: 100_000, tombstoneDays: 7 },
 } as const
 
 /** What `handrail state` counts together. */
@@ -152,6 +156,14 @@ export const kept: readonly KeptRow[] = [
     after: 'They lapse, are used up or are revoked; beyond that number the oldest of their kind goes.',
   },
   {
+    what: 'Logins that were saved on request, encrypted',
+    tables: ['logins'],
+    kind: 'database',
+    bound: `${bounds.logins.most}, of ${mebibytes(bounds.logins.bytes)} each; ${bounds.logins.days} days after their last use`,
+    after:
+      'The one that was used longest ago goes; a person removes them with `handrail logins remove`. What is larger is not saved, and the run says so.',
+  },
+  {
     what: 'How much programs changed unasked',
     tables: ['unasked'],
     kind: 'database',
@@ -167,17 +179,25 @@ export const kept: readonly KeptRow[] = [
   },
   {
     what: 'Runs, how far they are and what came of them',
-    tables: ['runs', 'run_bodies', 'run_steps', 'run_counts'],
+    tables: ['runs', 'run_bodies', 'run_steps', 'run_counts', 'run_turns', 'run_bytes'],
     kind: 'database',
-    bound: `under way: ${whole(bounds.runs.queued)} that wait for their turn; ended: \`limits.runTtlMs\`, ${whole(bounds.runs.most)}`,
-    after: 'No more are accepted. Of the ended the oldest go, with their keys.',
+    bound: `waiting for their turn: ${whole(bounds.runs.queued)}, of one client ${whole(bounds.runs.queuedEach)}; ended: \`limits.runTtlMs\`, ${whole(bounds.runs.most)}; inputs and journals ${mebibytes(bounds.runs.bytes)} together`,
+    after:
+      'Of the ended the oldest go, with their keys and journals. Where those that wait or are under way take all of it, no more are accepted.',
+  },
+  {
+    what: 'Dev servers, how they ended and what they printed',
+    tables: ['server_runs'],
+    kind: 'database',
+    bound: `one runs in each process; ended: \`limits.runTtlMs\`, ${whole(bounds.servers.most)}; ${whole(bounds.servers.log)} characters printed by each`,
+    after: 'The oldest go; of what one printed the end is kept.',
   },
   {
     what: 'Artifacts of runs',
     files: ['artifacts/*'],
     tables: ['artifacts'],
     kind: 'artifacts',
-    bound: `\`limits.artifactTtlMs\`; ${mebibytes(bounds.artifacts.bytes)} together; that one was there: ${bounds.artifacts.tombstoneDays} days, ${whole(bounds.artifacts.tombstones)}`,
+    bound: `\`limits.artifactTtlMs\`; ${whole(bounds.artifacts.most)}, ${mebibytes(bounds.artifacts.bytes)} together; that one was there: ${bounds.artifacts.tombstoneDays} days, ${whole(bounds.artifacts.tombstones)}`,
     after: 'The oldest content goes, and its id still says that it has expired.',
   },
   {
@@ -202,8 +222,8 @@ export const kept: readonly KeptRow[] = [
     after: 'Only a person removes it, by hand.',
   },
   {
-    what: 'Tokens, what the project is, what was trusted',
-    files: ['token', 'person-token', 'manifest.json', 'manifest.json.*', 'trust.json', 'trust.json.*'],
+    what: 'Tokens, the key that secrets of runs are kept under, what the project is, what was trusted',
+    files: ['token', 'person-token', 'seal-key', 'manifest.json', 'manifest.json.*', 'trust.json', 'trust.json.*'],
     kind: 'other',
     bound: 'one of each',
     after: 'Replaced.',
@@ -214,6 +234,14 @@ export const kept: readonly KeptRow[] = [
     kind: 'other',
     bound: 'their time',
     after: 'Gone at the next sign-in after it.',
+  },
+  {
+    what: 'Chats of the HTTP gateway',
+    tables: ['chats', 'chat_messages'],
+    kind: 'database',
+    bound: `${whole(bounds.chats.most)} chats; ${whole(bounds.chats.messages)} messages of one, ${whole(bounds.chats.all)} of all, ${whole(bounds.chats.characters)} characters of each`,
+    after:
+      'The chat that nobody added to for longest goes, and of the messages the oldest; a longer one is cut, and says so. What was done is in the log.',
   },
   {
     what: 'Where its page is served',
@@ -237,6 +265,13 @@ export const kept: readonly KeptRow[] = [
     after: 'Another folder takes a name over once nothing is kept of the former.',
   },
   {
+    what: 'How dev servers are reached: address and token, one file each, and a lock',
+    shared: ['devserver/*'],
+    kind: 'other',
+    bound: 'one for each project whose dev server runs; in the runtime folder of the user where there is one',
+    after: 'A server takes its own away when it ends; what a killed one left is replaced by the next on that project.',
+  },
+  {
     what: 'Locks of roots that projects share',
     shared: ['root-locks/*'],
     kind: 'other',
@@ -247,8 +282,10 @@ export const kept: readonly KeptRow[] = [
     what: 'Stages of programs, with what is written down of each',
     shared: ['stages/*'],
     kind: 'other',
-    bound: 'those that run; 32 that wait for an answer, four times `limits.stageDiskBytes` together',
-    after: 'No other may wait. What nobody owns is swept at the next start.',
+    bound:
+      'those that run; 32 that wait for an answer, four times `limits.stageDiskBytes` together; empty folders of the last 512 that ran',
+    after:
+      'No other may wait. Empty folders go when no program has run for five seconds. What nobody owns is swept at the next start.',
   },
   {
     what: 'State that `state reset` set aside',

@@ -1,16 +1,21 @@
+import type { ClusterView } from './cluster.ts'
 import type { Approval, ApprovalHead, ApprovalState, Decision, Page, TextPart } from './approval.ts'
 import type { Anchor, AuditEntry, AuditLine, AuditStream, AuditVerdict } from './audit.ts'
 import type { CallOptions, Caller } from './call.ts'
+import type { Chats } from './chat.ts'
 import type { ClientForms } from './client-forms.ts'
 import type { Config, Setting } from './config.ts'
 import type { AgentGate, CallResult } from './gate.ts'
+import type { SavedLogins } from './saved-login.ts'
 import type { Grant } from './grant.ts'
 import type { Profile } from './profile.ts'
 import type { Pruning } from './prune.ts'
+import type { ServerRuns } from './server-run.ts'
+import type { ProjectTemplate } from './project-templates.ts'
 import type { ProjectSettings } from './project-settings.ts'
 import type { NamedRoot } from './roots.ts'
 import type { ServedPage } from './served-page.ts'
-import type { RunDesk } from './run.ts'
+import type { RunsApi } from './run.ts'
 import type { Session, SessionNote } from './session.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { Confinement } from './stage.ts'
@@ -41,6 +46,8 @@ export interface Operator {
   }
   /** The project's own settings file, where it has one. */
   readonly projectSettings: ProjectSettings | undefined
+  /** What the project brings as templates of runs, trusted or not. Where `offers` is given, a step whose tool is not offered is wrong. */
+  projectTemplates(offers?: (tool: string) => boolean): Promise<ProjectTemplate[]>
   /** What this system gives us, for `doctor`. */
   readonly capabilities: {
     search: string
@@ -101,6 +108,8 @@ export interface Operator {
   token(whose?: 'agent' | 'person'): { token: string; file: string }
   /** Marks a word as used until a time, for every process on the project; false where it was used before. */
   consumeNonce(word: string, until: number): boolean
+  /** What was said over the HTTP gateway. */
+  readonly chats: Chats
   /** Where pages of this project are served now, in whichever process that is. */
   servedPages: {
     announce(page: ServedPage): () => void
@@ -108,6 +117,8 @@ export interface Operator {
   }
   /** What is old or no longer named goes; the person says when. */
   pruning: Pruning
+  /** Logins that were saved for runs. */
+  logins: SavedLogins
   /** What the person lets sessions do beyond the rules. No agent reaches it over any surface. */
   grants: {
     list(): Grant[]
@@ -124,9 +135,18 @@ export interface Operator {
     revoke(id: string, by: string): Grant
   }
   /** Work that outlives a request. Opened when it is first asked for. */
-  runs(): Promise<RunDesk>
+  runs(): Promise<RunsApi>
+  /** How it is with the machines that share the runs; undefined where no database is configured. */
+  cluster(): Promise<ClusterView | undefined>
+  /** All runs of the project from the embedded store into the shared one, or back. `left` are under way, or of another machine. */
+  moveRuns(to: 'shared' | 'embedded'): Promise<{ moved: number; left: number }>
+  /** Programs that keep running, as runs of their own kind. */
+  servers: ServerRuns
   trust: {
-    /** Lets the project's settings loosen what `projectSettings.loosenings` says, as long as no byte of the file changes. */
+    /**
+     * Lets the project's settings loosen what `projectSettings.loosenings` says, or one of its templates be run, as long as no byte of the
+     * file changes.
+     */
     grant(digest: string, by: string): void
     /** False where nothing was trusted. */
     revoke(by: string): boolean

@@ -41,5 +41,5 @@ export interface Pruning {
   /** What is older than so many days and may go, and what nothing refers to any more. Changes nothing. */
   plan(days: number): Promise<PrunePlan>
   /** Does it, in small steps beside all who work on the project. Each kind is in the log. */
-  carryOut(plan: PrunePlan, by: string): Promise<Pruned>
+  apply(plan: PrunePlan, by: string): Promise<Pruned>
 }

@@ -7,7 +7,7 @@ import type { Template } from './template.ts'
  */
 export interface RunStore {
   /** Durable when it resolves. A run of the same template and key whose record lives is answered in its place, whatever became of it. */
-  accept(run: NewRun, room: { mostQueued: number }): Promise<{ run: RunRecord; deduplicated: boolean }>
+  accept(run: NewRun, room: RunRoom): Promise<{ run: RunRecord; deduplicated: boolean }>
   get(id: string): Promise<RunRecord | undefined>
   /** What it was accepted with. */
   body(id: string): Promise<RunBody | undefined>
@@ -20,8 +20,9 @@ export interface RunStore {
     offset: number
   }): Promise<{ runs: RunRecord[]; total: number }>
   /**
-   * Takes the next run in hand: first one whose process died, then, while fewer than `slots` run, the one that was accepted first. Only
-   * those that this process handed in itself, or that were handed in under the same authority.
+   * Takes the next run in hand: first one whose process died, then, while fewer than `slots` run, one of whoever has waited longest for
+   * a turn, and of theirs the one that was accepted first. Only those that this process handed in itself, or that were handed in under
+   * the same authority.
    */
   claim(worker: Worker, slots: number): Promise<RunRecord | undefined>
   /** Whether there are runs that another process has in hand: that one may die without a word. */
@@ -35,16 +36,21 @@ export interface RunStore {
   steps(id: string): Promise<JournalledStep[]>
   /** Writes down how far a step is. False where the run is no longer this worker's: then nothing was written. */
   journal(id: string, worker: Worker, step: NewStep, progress: Progress): Promise<boolean>
+  /** The largest content of an artifact that is handed over with the end of its run, where that is cheaper than to write it before. */
+  readonly contentsWithEnd?: number
   /** Ends it, with its artifacts. False where it has its end already, or is no longer this worker's. */
   finish(id: string, worker: Worker, end: RunEnd): Promise<boolean>
-  /** Ends it from outside, whoever has it in hand. Undefined where there is no such run; its record else, and whether this ended it. */
-  cancel(id: string, error: RunError): Promise<{ run: RunRecord; done: boolean } | undefined>
+  /**
+   * Ends it from outside, whoever has it in hand; what its steps left is kept for `artifactTtlMs`. Undefined where there is no such run; its
+   * record else, and whether this ended it.
+   */
+  cancel(id: string, error: RunError, artifactTtlMs: number): Promise<{ run: RunRecord; done: boolean } | undefined>
   /** Ends what nobody will take in hand any more: handed in under another authority by a process that is gone, this long ago. */
-  abandon(worker: Worker, olderThanMs: number, error: RunError): Promise<RunRecord[]>
+  abandon(worker: Worker, olderThanMs: number, error: RunError, artifactTtlMs: number): Promise<RunRecord[]>
   artifact(id: string): Promise<ArtifactInfo | undefined>
   artifacts(run?: string): Promise<ArtifactInfo[]>
-  /** What is past its time goes; says which contents may go with it. */
-  purge(): Promise<string[]>
+  /** Of what is past its time, or beyond the room there is, some goes; says which contents may go with it, and whether there may be more. */
+  purge(room: RunRoom): Promise<{ contents: string[]; more: boolean }>
 }
 
 /** Contents of artifacts, by their ids. */
@@ -55,6 +61,33 @@ export interface ArtifactStore {
   remove(id: string): Promise<void>
   /** Those that were written so long ago: what no run names by then was left by a process that died. */
   writtenBefore(time: number): Promise<string[]>
+}
+
+/** How many runs wait for their turn at most, in all and of each who hands them in; how many are kept, and how much they take together. */
+export interface RunRoom {
+  queued: number
+  queuedEach: number
+  most: number
+  bytes: number
+}
+
+/** Browser sessions that are kept between calls, wherever they are kept. Who may use one is judged by runs. */
+export interface KeptSessions {
+  /** The session (of calls) that made it; undefined where there is none, or no longer. */
+  creatorOf(sessionId: string): Promise<string | undefined>
+  /** Of one that was saved over restarts: whether this session (of calls) may use it now, or once a person agreed; undefined where there is none. */
+  savedFor(sessionId: string, session: string): Promise<'now' | 'asks' | undefined>
+  /** Closes it, unless it is to be kept. */
+  end(sessionId: string): Promise<void>
+}
+
+/** Something in a value that does not fit its schema. */
+export interface SchemaProblem {
+  /** Where it is, as a JSON pointer. */
+  at: string
+  says: string
+  /** The field that is missing, or that nobody knows. */
+  named?: string
 }
 
 /** A process that carries runs out. */
@@ -68,13 +101,20 @@ export interface Worker {
 export interface RunBody {
   template: Template
   inputs: Record<string, unknown>
+  /** The browser session it was handed in with. */
+  sessionId?: string
+  /** What an agent makes of its result is to fit this. */
+  outputSchema?: object
+  /** Handed in on another machine, or written by whoever can write to a shared store: nothing says whose it is. */
+  elsewhere?: true
 }
 
 export interface NewRun extends RunBody {
   id: string
   key?: string
   origin: RunOrigin
-  sessionId?: string
+  /** Whose turn it takes in the queue. */
+  holder: string
   mode: 'sync' | 'async'
   timeoutMs: number
   totalSteps: number
@@ -119,10 +159,21 @@ export interface NewStep {
   call?: string
   output?: unknown
   error?: RunError
+  /** What the call left beside its answer. */
+  artifacts?: readonly KeptArtifact[]
+}
+
+export interface KeptArtifact {
+  id: string
+  mimeType: string
+  bytes: number
 }
 
 export interface JournalledStep extends StepRecord {
+  /** As in `RunBody`. */
+  elsewhere?: true
   output?: unknown
+  artifacts?: readonly KeptArtifact[]
 }
 
 export interface RunEnd {
@@ -130,7 +181,9 @@ export interface RunEnd {
   /** What is shown of the result; all of it is in the artifact. */
   result?: unknown
   error?: RunError
-  artifacts: readonly { id: string; mimeType: string; bytes: number }[]
+  artifacts: readonly KeptArtifact[]
   activeMs: number
   artifactTtlMs: number
+  /** Contents of artifacts that are kept with it, in one step; see `contentsWithEnd`. */
+  contents?: readonly { id: string; bytes: Uint8Array }[]
 }

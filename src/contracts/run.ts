@@ -1,5 +1,7 @@
 import Type, { type Static } from 'typebox'
-import { closed } from './shapes.ts'
+import type { IgnoredTemplates } from './project-templates.ts'
+import { AnyObject, closed } from './shapes.ts'
+import type { TemplateStep } from './template.ts'
 
 /** The states of a run (seed 002 §3.1). The last four are final. */
 export const runStatuses = ['queued', 'running', 'succeeded', 'failed', 'partial_success', 'canceled'] as const
@@ -25,6 +27,16 @@ export type RunMode = (typeof runModes)[number]
 /** From where a run was handed in: some templates are for the machine itself only. */
 export const trustLevels = ['local', 'remote'] as const
 export type TrustLevel = (typeof trustLevels)[number]
+
+/** Whoever comes from another machine is remote; on this one a process must show the project's token. */
+export function levelOf({ peer }: { peer?: string | undefined }, setting: TrustLevel): TrustLevel {
+  const address = peer?.startsWith('address ') ? peer.slice('address '.length) : undefined
+  const isHere = address === undefined || /^(127\.|::1$|::ffff:127\.|$)/.test(address)
+  return isHere ? setting : 'remote'
+}
+
+/** The session of the browser that a run opens for itself. */
+export const ownSession = (run: string): string => run.replace(/^run_/, 'sess_')
 
 /** The numbers of seed 002 that are no settings. */
 export const runBounds = {
@@ -52,7 +64,7 @@ export const RunError = Type.Object(
     errorCode: Type.String(),
     message: Type.String(),
     recoverHint: Type.String(),
-    details: Type.Record(Type.String(), Type.Unknown()),
+    details: AnyObject(),
   },
   closed,
 )
@@ -62,7 +74,7 @@ const heading = {
   runId: id('run'),
   templateId: Type.String(),
   templateVersion: Type.Optional(Type.String()),
-  sessionId: Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'The browser session it uses, if any' }),
+  sessionId: Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'The browser session it uses, if it is yours' }),
   ownsSession: Type.Boolean(),
   status: Type.Enum([...runStatuses], { type: 'string' }),
   mode: Type.Optional(Type.Enum(['sync', 'async'], { type: 'string', description: 'How it was handed in' })),
@@ -106,6 +118,9 @@ export const ArtifactChunk = Type.Object(
 )
 export type ArtifactChunk = Static<typeof ArtifactChunk>
 
+/** Whether `data` of a chunk is the text itself, and not base64. */
+export const isTextType = (mimeType: string): boolean => /^text\/|^application\/(json|xml|yaml)\b|\+(json|xml)\b/.test(mimeType)
+
 /** One thing that happened to a run. */
 export const RunEvent = Type.Object(
   {
@@ -114,7 +129,7 @@ export const RunEvent = Type.Object(
     at: Type.String(),
     status: Type.Optional(Type.Enum([...runStatuses], { type: 'string' })),
     progress: Type.Optional(Type.Object({ doneSteps: Type.Integer(), totalSteps: Type.Integer() }, closed)),
-    details: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    details: Type.Optional(AnyObject()),
   },
   closed,
 )
@@ -128,6 +143,9 @@ export interface RunOrigin {
   peer?: string
 }
 
+/** Who looks at a run: its browser session is shown to whoever handed it in, and to nobody else. */
+export type RunViewer = Pick<RunOrigin, 'session'>
+
 export interface Submission {
   templateId: string
   templateVersion?: string | undefined
@@ -136,6 +154,8 @@ export interface Submission {
   mode?: RunMode | undefined
   timeoutMs?: number | undefined
   idempotencyKey?: string | undefined
+  /** Counts where an agent with a model carries it out; templates alone ignore it. */
+  outputSchema?: object | undefined
 }
 
 /** What a submission came to: the run, whether it was there before, and how the caller is answered. */
@@ -173,21 +193,29 @@ export type StepState = 'begun' | 'done' | 'failed' | 'dropped'
 export type UnknownStep = 'again' | 'done'
 
 /** Runs as tools and the command line know them. */
-export interface RunDesk {
+export interface RunsApi {
   /** From now on this process carries out what is in the queue, whoever handed it in, and what dead processes left. */
   work(): void
+  /** This process takes nothing more in hand; resolves when what it had is over, or waits for a person. */
+  drain(): Promise<void>
   submit(given: Submission, origin: RunOrigin): Promise<Submitted>
-  get(runId: string): Promise<RunView>
-  list(wanted: {
-    status?: RunStatus | undefined
-    templateId?: string | undefined
-    limit?: number | undefined
-    offset?: number | undefined
-  }): Promise<{ runs: RunHeadView[]; total: number }>
+  get(runId: string, viewer?: RunViewer): Promise<RunView>
+  list(
+    wanted: {
+      status?: RunStatus | undefined
+      templateId?: string | undefined
+      limit?: number | undefined
+      offset?: number | undefined
+    },
+    viewer?: RunViewer,
+  ): Promise<{ runs: RunHeadView[]; total: number }>
   steps(runId: string): Promise<StepRecord[]>
   cancel(runId: string, by: string): Promise<{ success: boolean; reason?: string }>
   /** Resolves with the run at its end; told of what happens meanwhile. */
-  wait(runId: string, options?: { signal?: AbortSignal | undefined; onProgress?: (run: RunView) => void }): Promise<RunView>
+  wait(
+    runId: string,
+    options?: { signal?: AbortSignal | undefined; onProgress?: (run: RunView) => void; viewer?: RunViewer },
+  ): Promise<RunView>
   /** A new run that has all that was done in an old one behind it, and does the rest. */
   retry(runId: string, origin: RunOrigin, how: { failed?: boolean; unknown?: UnknownStep }): Promise<Submitted>
   /** What happened to a run after a line of the log, and the line from which to ask on. */
@@ -195,6 +223,9 @@ export interface RunDesk {
   artifact(artifactId: string, offset: number, limit: number): Promise<ArtifactChunk>
   artifacts(runId?: string): Promise<ArtifactInfo[]>
   templates(): Promise<TemplateView[]>
+  /** What the project brings as templates and nobody trusted. */
+  ignoredTemplates(): IgnoredTemplates | undefined
+  template(id: string): Promise<TemplateDetails>
   profile(origin: Pick<RunOrigin, 'peer'>): RuntimeProfile
 }
 
@@ -211,6 +242,16 @@ export interface TemplateView {
   supportsPartialSuccess: boolean
   partialSuccessThreshold: number
   limits: Record<string, number>
+  /** Whose it is. */
+  from: 'handrail' | 'person' | 'project'
+}
+
+/** One template, for people. */
+export interface TemplateDetails extends TemplateView {
+  /** What it does, line by line. */
+  does: string[]
+  steps: readonly TemplateStep[]
+  digest?: string
 }
 
 /** Seed 002 §4.5. */

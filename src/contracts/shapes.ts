@@ -3,6 +3,10 @@ import Type from 'typebox'
 /** Contract options every object of seed 000 carries. */
 export const closed = { additionalProperties: false } as const
 
+/** Any object. Not a `Type.Record` of anything: strict clients find fault with a pattern that says nothing. */
+export const AnyObject = (options: { description?: string } = {}) =>
+  Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true, ...options })
+
 const draft = 'https://json-schema.org/draft/2020-12/schema'
 
 /** The two ids a contract schema has: `<tool>.request`, `<tool>.response`. */

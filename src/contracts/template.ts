@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox'
-import { closed } from './shapes.ts'
+import { AnyObject, closed } from './shapes.ts'
 
 /** Names in templates: of the template itself, its steps, its inputs. */
 const word = '^[a-z][a-z0-9_]{0,63}$'
@@ -8,15 +8,39 @@ const schema = Type.Object({ type: Type.String({ const: 'object' }) }, { descrip
 
 /**
  * One call of a tool, or one for each item of a list. What stands in `input` is sent as it is, except for `{"$": "…"}`, in whose place comes
- * what the path leads to: `inputs.…`, `steps.<id>.…` of a step before, and `item` and `index` in a step for each item.
+ * what the path leads to: `inputs.…`, `steps.<id>.…` of a step before, `session`, the browser session of the run, and in a step for each item
+ * `item`, `index` and `last.…`, the answer for the item before.
  */
 const Step = Type.Object(
   {
     id: Type.String({ pattern: word }),
     tool: Type.String({ pattern: word, description: 'The tool that is called' }),
-    input: Type.Record(Type.String(), Type.Unknown()),
+    input: AnyObject(),
     each: Type.Optional(
-      Type.String({ maxLength: 200, description: 'A path to a list: the tool is called once for each of its items, in order' }),
+      Type.String({
+        maxLength: 200,
+        description: 'A path to a list, or to a number: the tool is called once for each item, or so many times, in order',
+      }),
+    ),
+    atOnce: Type.Optional(
+      Type.Union([Type.Integer({ minimum: 1, maximum: 5 }), Type.Object({ $: Type.String({ maxLength: 200 }) }, closed)], {
+        description: 'How many items at once, where each may be done again; one unless said otherwise',
+      }),
+    ),
+    until: Type.Optional(
+      Type.String({ maxLength: 200, description: 'A path in the answer: once that is true, no further item is begun' }),
+    ),
+    tries: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 3,
+        description: 'How often it is tried where a page crashed or did not answer in time, and the call may be made again',
+      }),
+    ),
+    report: Type.Optional(
+      AnyObject({
+        description: 'What is told of each item, with paths: item, index, success, output.…, error, artifacts',
+      }),
     ),
     repeat: Type.Optional(
       Type.Boolean({
@@ -49,7 +73,7 @@ export const Template = Type.Object(
     ),
     inputs: schema,
     results: schema,
-    example: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    example: Type.Optional(AnyObject()),
     limits: Type.Optional(
       Type.Object(
         {
@@ -66,9 +90,30 @@ export const Template = Type.Object(
         { ...closed, description: 'How long it takes, for `auto`' },
       ),
     ),
+    browser: Type.Optional(
+      Type.Enum(['uses', 'keeps'], {
+        type: 'string',
+        description: 'It has a session of the browser, `session` in its paths. `keeps`: that stays open after a good end',
+      }),
+    ),
+    secrets: Type.Optional(
+      Type.Array(Type.String({ pattern: word }), {
+        maxItems: 10,
+        uniqueItems: true,
+        description: 'Inputs that are kept encrypted until the run ends, and then dropped; steps get them sealed',
+      }),
+    ),
     steps: Type.Array(Step, { minItems: 1, maxItems: 50 }),
-    result: Type.Record(Type.String(), Type.Unknown(), { description: 'What the run answers, with paths as in a step' }),
+    result: AnyObject({ description: 'What the run answers, with paths as in a step' }),
   },
   closed,
 )
 export type Template = Static<typeof Template>
+
+/** With what holds where a template says nothing. */
+export const limitsOf = ({ limits }: Template): Required<NonNullable<Template['limits']>> => ({
+  timeoutMs: 600_000,
+  maxItems: 1_000,
+  partial: 0.5,
+  ...limits,
+})

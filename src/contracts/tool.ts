@@ -9,8 +9,11 @@ import type { Program, ProgramResult, Sides } from './stage.ts'
 export const risks = ['R0', 'R1', 'R2', 'R3'] as const
 export type Risk = (typeof risks)[number]
 
-/** What a call reads or changes, stated before it acts. Policy judges it, order and snapshots follow it. */
-export type Touch = { path: string; access: 'read' | 'write' } | { command: string } | { url: string }
+/**
+ * What a call reads or changes, stated before it acts. Policy judges it, order and snapshots follow it. `host`: a site that a page is sent to; the
+ * person is asked about one they have not allowed.
+ */
+export type Touch = { path: string; access: 'read' | 'write' } | { command: string } | { url: string } | { host: string }
 
 /** What a person sees of a call: its effect, not its words. */
 export interface Card {
@@ -66,6 +69,12 @@ export interface Attachment {
   bytes: Uint8Array
 }
 
+/** Something that happened in a call that goes on, for surfaces that tell it at once. */
+export interface ToolNews {
+  kind: string
+  payload: object
+}
+
 /** For whom something is worked out before the call has its turn: it takes that client's place in line, and ends with its call. */
 export interface Asker {
   client: string
@@ -80,6 +89,8 @@ export interface ToolContext {
   readonly client: string
   readonly signal: AbortSignal
   readonly caller: { surface: string; client: string }
+  /** The run whose step it is. */
+  readonly run?: string | undefined
   /** Every tool that is switched on in this runtime. */
   readonly tools: readonly string[]
   /** What the person answered, where the tool `asks` and the surface could put the question. */
@@ -90,6 +101,8 @@ export interface ToolContext {
   /** Where what the tool named as `evidence` is kept. */
   readonly evidence: readonly string[]
   progress(done: number, total?: number, message?: string): void
+  /** Tells what happened so far to whoever listens; the answer holds all of it. */
+  tell(news: ToolNews): void
   /** Shows something beside the answer, where the surface can; the answer must do without it. */
   attach?(attachment: Attachment): void
   /**

@@ -1,4 +1,5 @@
-import { ownFields, type Client, type Entry } from '../contracts/clients.ts'
+import type { Client, Entry } from '../contracts/clients.ts'
+import { ownFields } from '../text/client-start.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 
 /** One server's place in the text of a client's settings. */

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { findNodeAtLocation, getNodeValue, parseTree, printParseErrorCode, type Node, type ParseError } from 'jsonc-parser'
-import { ownFields, type Entry } from '../contracts/clients.ts'
+import type { Entry } from '../contracts/clients.ts'
+import { ownFields } from '../text/client-start.ts'
 import { broken, renewed, unsafe, type EntryPlace } from './client-config-entry.ts'
 import { insertProperty, layoutOf, removeProperty, replaceValue, written } from './jsonc-edits.ts'
 

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { parse, stringify, TomlError } from 'smol-toml'
-import { ownFields, type Client, type Entry, type EntryValue } from '../contracts/clients.ts'
+import type { Client, Entry, EntryValue } from '../contracts/clients.ts'
+import { ownFields } from '../text/client-start.ts'
 import { broken, renewed, unsafe, type EntryPlace } from './client-config-entry.ts'
-import { readStatements, type Statement } from './toml-statements.ts'
+import { readStatements, type TomlStatement } from './toml-statements.ts'
 
 type Table = Record<string, unknown>
 
@@ -47,7 +48,7 @@ export function showToml(place: EntryPlace): string | undefined {
 const isInside = (table: string[], path: string[]): boolean => path.every((name, index) => table[index] === name)
 
 /** The header of a table and its fields, in order. */
-function fieldsOf(statements: Statement[], path: string[]): Statement[] | undefined {
+function fieldsOf(statements: TomlStatement[], path: string[]): TomlStatement[] | undefined {
   const first = statements.findIndex((one) => one.header === 'table' && isDeepStrictEqual(one.table, path))
   if (first < 0) return undefined
   const next = statements.findIndex((one, index) => index > first && one.header)
@@ -55,10 +56,10 @@ function fieldsOf(statements: Statement[], path: string[]): Statement[] | undefi
 }
 
 /** Sets our fields inside a table that is there: in their old place, or after the last field. */
-function renewTable(text: string, fields: Statement[], old: Table, entry: Entry, client: Client, eol: string): string {
+function renewTable(text: string, fields: TomlStatement[], old: Table, entry: Entry, client: Client, eol: string): string {
   const own = ownFields(client)
   const missing = Object.fromEntries(Object.entries(entry).filter(([field]) => !Object.hasOwn(old, field)))
-  const { end } = fields.at(-1) as Statement
+  const { end } = fields.at(-1) as TomlStatement
   const parted = Object.keys(missing).length > 0 && !text.slice(0, end).endsWith('\n')
   let after = text.slice(0, end) + (parted ? eol : '') + lines(missing, eol) + text.slice(end)
   // From the back, so that the places of those before stay right.
@@ -81,7 +82,7 @@ function append(text: string, table: string, eol: string): string {
 }
 
 /** Runs of ours go from header to last field, with the one empty line before. Comments after the last field stay: they speak of what comes next. */
-function withoutTable(text: string, statements: Statement[], path: string[]): string {
+function withoutTable(text: string, statements: TomlStatement[], path: string[]): string {
   const runs: { start: number; end: number; last: number }[] = []
   statements.forEach(({ table, start, end }, index) => {
     if (!isInside(table, path)) return

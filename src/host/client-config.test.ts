@@ -8,6 +8,7 @@ import { clients, type Client, type Entry } from '../contracts/clients.ts'
 import { putJson, takeJson } from './client-config-json.ts'
 import { putToml, takeToml } from './client-config-toml.ts'
 import { openClientConfigs } from './client-config.ts'
+import { sweep } from '../../test/support/soak.ts'
 
 const base = realpathSync(mkdtempSync(join(tmpdir(), 'handrail-configs-')))
 afterAll(() => rmSync(base, { recursive: true, force: true }))
@@ -93,7 +94,7 @@ test('JSON: whatever stands there stays, comments too, and taking the entry out 
       expect(taken.replace(/\s/g, '')).toBe(text.replace(/\s/g, ''))
       if (windows) expect(put).not.toMatch(/(?<!\r)\n/)
     }),
-    { numRuns: 1_000 },
+    { numRuns: sweep(1_000, 300) },
   )
 })
 
@@ -148,7 +149,7 @@ test('TOML: whatever stands there stays, and taking the entry out gives back wha
         expect(takeToml({ ...place, text: again }).trimEnd()).toBe(text.trimEnd())
       },
     ),
-    { numRuns: 1_000 },
+    { numRuns: sweep(1_000, 300) },
   )
 })
 

@@ -12,12 +12,15 @@ export interface Database {
   close(): void
 }
 
-export type SqlValue = string | number | null
+/** A text is kept as it is, whatever characters it has. A list of texts is for `json_each(?)`. */
+export type SqlValue = string | number | null | readonly string[]
+
+type Bound = Exclude<SqlValue, readonly string[]>
 
 interface Statement {
-  all(...values: SqlValue[]): unknown[]
-  get(...values: SqlValue[]): unknown
-  run(...values: SqlValue[]): { changes: number | bigint }
+  all(...values: Bound[]): unknown[]
+  get(...values: Bound[]): unknown
+  run(...values: Bound[]): { changes: number | bigint }
 }
 
 interface Connection {
@@ -30,8 +33,10 @@ interface Driver {
   DatabaseSync: new (path: string) => Connection
 }
 
+let driver: Driver | undefined
+
 export function openConnection(path: string): Connection {
-  const driver = builtinDriver() ?? (createRequire(import.meta.url)('@photostructure/sqlite') as Driver)
+  driver ??= builtinDriver() ?? (createRequire(import.meta.url)('@photostructure/sqlite') as Driver)
   return new driver.DatabaseSync(path)
 }
 
@@ -89,9 +94,16 @@ export function openDatabase(path: string, schema: string, version: number): Dat
   }
   return {
     exec: (sql) => guarded(() => connection.exec(sql)),
-    all: <Row>(sql: string, ...values: SqlValue[]) => guarded(() => statement(sql).all(...values) as Row[]),
-    get: <Row>(sql: string, ...values: SqlValue[]) => guarded(() => statement(sql).get(...values) as Row | undefined),
-    run: (sql, ...values) => guarded(() => Number(statement(sql).run(...values).changes)),
+    all: <Row>(sql: string, ...values: SqlValue[]) =>
+      guarded(
+        () =>
+          statement(sql)
+            .all(...values.map(bound))
+            .map(readRow) as Row[],
+      ),
+    get: <Row>(sql: string, ...values: SqlValue[]) =>
+      guarded(() => readRow(statement(sql).get(...values.map(bound))) as Row | undefined),
+    run: (sql, ...values) => guarded(() => Number(statement(sql).run(...values.map(bound)).changes)),
     transaction: (act, durable = false) =>
       guarded(() => {
         if (durable) connection.exec('PRAGMA synchronous = FULL')
@@ -114,6 +126,34 @@ export function openDatabase(path: string, schema: string, version: number): Dat
       connection.close()
     },
   }
+}
+
+/**
+ * Drivers cut a text at a NUL character, some when it is bound, others when it is read, and make one character of every half of a pair. Two
+ * names would be one. Such characters are kept as a mark, which Unicode has for nothing but such uses, and their number; the mark too.
+ */
+const mark = '\ufdd0'
+const unkept = /[\0\ufdd0\ud800-\udfff]/gu
+const keptForm = /\ufdd0(0000|fdd0|d[89a-f][0-9a-f]{2})/g
+
+function keptText(text: string): string {
+  if (!text.includes('\0') && !text.includes(mark) && text.isWellFormed()) return text
+  return text.replace(unkept, (one) => mark + one.charCodeAt(0).toString(16).padStart(4, '0'))
+}
+
+function bound(value: SqlValue): Bound {
+  if (typeof value === 'string') return keptText(value)
+  return typeof value === 'object' && value !== null ? JSON.stringify(value.map(keptText)) : value
+}
+
+function readRow(row: unknown): unknown {
+  const values = row as Record<string, unknown> | undefined
+  for (const name in values) {
+    const value = values[name]
+    if (typeof value === 'string' && value.includes(mark))
+      values[name] = value.replace(keptForm, (_, number: string) => String.fromCharCode(parseInt(number, 16)))
+  }
+  return row
 }
 
 /** Brings the tables of an older store up: what a new one would have and they have not is added, empty. */

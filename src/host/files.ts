@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { isAscii, isUtf8 } from 'node:buffer'
-import { closeSync, opendirSync, readSync } from 'node:fs'
+import { closeSync, existsSync, lstatSync, opendirSync, readSync } from 'node:fs'
+import { join } from 'node:path'
 import { Fault } from '../contracts/faults/fault.ts'
 import { longestJudged, secretIn } from '../text/secret-content.ts'
-import { rootOf } from '../text/root-path.ts'
+import { isInRoot, rootOf } from '../text/root-path.ts'
 import { isSecretGranted } from './secret-grants.ts'
 import { byText, runInSlices, openPace, sorted, type Pace } from '../text/steps.ts'
 import { deepest, letThroughHint, splitPath, type PathRules } from './paths.ts'
@@ -39,15 +40,20 @@ export interface Files {
   /** Throws where a file of this name with these bytes may not be shown: what is kept of files is judged like files. */
   checkContent(path: string, bytes: Buffer): void
   isFolder(path: string): boolean
+  /** Whether a folder is there that may be entered. Where it is not, whatever the reason, that is no fault. */
+  hasFolder(path: string): boolean
+  /** The same for a file, by its name alone. */
+  hasFile(path: string): boolean
   /** The entries of one folder, names sorted; of an endless one the first that were found, and that there are more. */
   list(path: string, signal?: AbortSignal, most?: number): Promise<Listing>
   /**
    * Every file and folder below, depth first, names sorted; links are never followed, forbidden names never entered. Answers whether a
-   * folder had more entries than are looked at.
+   * folder had more entries than are looked at. `stamp` is another one as soon as the file is another or was written; nothing where it was
+   * written so lately that a next time could go unseen.
    */
   scan(
     path: string,
-    visit: (relative: string, kind: Entry['kind']) => void | 'stop',
+    visit: (relative: string, kind: Entry['kind'], stamp: () => string | undefined) => void | 'stop',
     signal?: AbortSignal,
   ): Promise<{ more: boolean }>
 }
@@ -92,6 +98,24 @@ export function openFiles(root: Root, rules: PathRules, maxBytes: number): Files
       } catch (fault) {
         if (isNoFolder(fault)) return false
         throw fault
+      }
+    },
+    hasFolder(path) {
+      try {
+        const [first] = splitPath(path, rules)
+        // Mostly it is not there, and to see that takes a tenth of being refused; what is there is judged.
+        if (first !== undefined && !isInRoot(first) && !existsSync(join(root.path, first))) return false
+        return files.isFolder(path)
+      } catch {
+        return false
+      }
+    },
+    hasFile(path) {
+      try {
+        files.readPart(path, () => ({ start: 0, end: 0 }))
+        return true
+      } catch {
+        return false
       }
     },
     async list(path, signal, most = mostInFolder) {
@@ -229,7 +253,7 @@ async function entriesOf(folder: Folder, names: readonly string[], rules: PathRu
 interface Walk {
   root: Root
   rules: PathRules
-  visit: (relative: string, kind: Entry['kind']) => void | 'stop'
+  visit: (relative: string, kind: Entry['kind'], stamp: () => string | undefined) => void | 'stop'
   pace: Pace
   more: boolean
 }
@@ -240,7 +264,7 @@ async function scanFolder(walk: Walk, folder: Folder, names: readonly string[], 
   if (more) walk.more = true
   for (const entry of entries) {
     const relative = prefix + entry.name
-    if (visit(relative, entry.kind) === 'stop') return 'stop'
+    if (visit(relative, entry.kind, () => stampAt(folder.at(entry.name))) === 'stop') return 'stop'
     if (pace.due()) await pace.turn()
     const path = [...names, entry.name]
     if (entry.kind !== 'folder' || path.length > deepest) continue
@@ -253,6 +277,15 @@ async function scanFolder(walk: Walk, folder: Folder, names: readonly string[], 
     }
   }
   return undefined
+}
+
+/** The clock of file systems ticks in hundredths of a second. */
+const settledMs = 100
+
+function stampAt(place: string): string | undefined {
+  const stat = lstatSync(place, { throwIfNoEntry: false })
+  if (!stat?.isFile() || Date.now() - stat.ctimeMs < settledMs) return undefined
+  return `${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeMs}:${stat.ctimeMs}`
 }
 
 /** A folder that vanished, turned into a link or may not be read is passed over, as any walker does. */

@@ -1,11 +1,10 @@
 import { createHash, type Hash } from 'node:crypto'
 import { lstatSync, opendirSync, type Stats } from 'node:fs'
-import { setImmediate as breathe, setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '../contracts/faults/fault.ts'
+import { openPace } from '../text/steps.ts'
 
 const mostEntries = 500_000
-/** The event loop is given back after this long. */
-const sliceMs = 5
 /** A file system tells times in ticks of a few milliseconds: what was changed within the last one might be changed again unseen. */
 const tickMs = 20
 const mostWalks = 4
@@ -38,7 +37,7 @@ async function walk(
   const folders = [Buffer.from(folder)]
   let entries = 0
   let newest = 0
-  let slice = performance.now()
+  const pace = openPace(signal)
   for (let at = folders.pop(); at; at = folders.pop()) {
     const top = entries === 0
     for (const name of namesIn(at, hash)) {
@@ -49,10 +48,7 @@ async function walk(
       hash.update(name).update(wordOf(stat))
       if (stat) newest = Math.max(newest, stat.ctimeMs)
       if (stat?.isDirectory()) folders.push(path)
-      if (performance.now() - slice < sliceMs) continue
-      await breathe()
-      signal?.throwIfAborted()
-      slice = performance.now()
+      if (pace.due()) await pace.turn()
     }
   }
   return { word: hash.digest('hex'), newest }

@@ -6,7 +6,7 @@ const { O_NOFOLLOW, O_CLOEXEC = 0 } = constants as typeof constants & { O_CLOEXE
 const O_PATH = 0o10000000
 
 /** A file or folder whose bits keep even its owner out, with these lent to them. */
-interface Lent {
+interface RelaxedBits {
   /** The bits it has by itself. */
   mode: number
   takeBack(): void
@@ -16,7 +16,7 @@ interface Lent {
 /** Does something that needs the owner's bits; where they are missing they are given first, and stay. */
 export function givingBits<T>(root: Root, names: readonly string[], act: () => T): T {
   return whereShut(root, act, () => {
-    lend(root, names, true)?.close()
+    relaxBits(root, names, true)?.close()
     return act()
   })
 }
@@ -24,18 +24,18 @@ export function givingBits<T>(root: Root, names: readonly string[], act: () => T
 /** Looks at something that its owner is kept out of by bits, its own or those of folders on the way: lent for that moment. `own` are the bits of a file that was lent some. */
 export function lendingBits<T>(root: Root, names: readonly string[], look: (own?: number) => T): T {
   return whereShut(root, look, () => {
-    const lent: Lent[] = []
+    const relaxed: RelaxedBits[] = []
     try {
       let own: number | undefined
       names.forEach((_, index) => {
         const isLast = index === names.length - 1
-        const one = lend(root, names.slice(0, index + 1), !isLast)
-        if (one) lent.push(one)
+        const one = relaxBits(root, names.slice(0, index + 1), !isLast)
+        if (one) relaxed.push(one)
         if (isLast) own = one?.mode
       })
       return look(own)
     } finally {
-      for (const one of lent.toReversed()) {
+      for (const one of relaxed.toReversed()) {
         one.takeBack()
         one.close()
       }
@@ -56,7 +56,7 @@ function whereShut<T>(root: Root, act: () => T, otherwise: () => T): T {
 }
 
 /** Nothing where there is nothing to lend: it is somebody else's, a link, gone, or open to its owner. Folders only where they are wanted open. */
-function lend(root: Root, names: readonly string[], folders: boolean): Lent | undefined {
+function relaxBits(root: Root, names: readonly string[], folders: boolean): RelaxedBits | undefined {
   if (isRootItself(names)) return undefined
   const parent = openFolder(root, parentOf(names), { asked: names })
   let fd: number

@@ -69,6 +69,8 @@ export interface PathRoots {
   readonly further?: ReadonlyMap<string, string>
   /** The project as an absolute path, where paths below a root may be written absolute. */
   readonly absolute?: string | undefined
+  /** Says which folder of the system a path is or lies in, where those are out of reach. */
+  readonly system?: (names: readonly string[]) => string | undefined
 }
 
 /**
@@ -96,6 +98,8 @@ export function pathRules(
   const secretBehind = (path: readonly string[]): string | undefined =>
     behind.size > 0 && behind.has(path.map(foldName).join('/')) ? 'what a link with the name of a secret leads to' : undefined
   const refuseByName: PathRules['refuse'] = (path) => {
+    const folder = roots.system?.(path)
+    if (folder !== undefined) return `it lies in ${folder}, a folder of the system`
     const secret = secrets ? secretAt(path) : undefined
     if (secret !== undefined) return `it holds ${secret}`
     const folded = foldName(path.at(-1) ?? '')
@@ -180,6 +184,8 @@ function checkPath(given: string, rules: PathRules): readonly string[] {
   const names = root === undefined ? below : [root, ...below]
   if (root === undefined && rules.within.some((name, index) => names[index] !== name))
     throw deny(`tools may only enter ${rules.within.join('/')}/ (policies.sandboxRoot)`)
+  const system = rules.roots.system?.(names)
+  if (system !== undefined) throw deny(`it lies in ${system}, a folder of the system`)
   if (below.length > deepest) throw deny(`it is more than ${deepest} folders deep`)
   below.forEach((name, index) => {
     if (index === 0 && name === '~') throw deny('"~" is not expanded')

@@ -1,12 +1,18 @@
-import { readFileSync, readlinkSync } from 'node:fs'
-import { readdir, readFile, readlink } from 'node:fs/promises'
+import { closeSync, opendirSync, openSync, readFileSync, readlinkSync, readSync, type Dir } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { Socket } from 'node:net'
 import type { Peers } from '../text/connections.ts'
 
 /** Processes that connected lately; a client that opens one connection after another is found among them first. */
 const mostKnown = 64
-const atOnce = 16
+/**
+ * So many names are looked at in one turn of the event loop. The system has them at hand: a turn for each few, which may be long where there
+ * is much else to do, made everybody wait for whoever holds a thousand connections.
+ */
+const atOnce = 256
+/** A page of a table takes as long as so many of them. */
+const pageLooks = 16
 
 interface Asked {
   /** Both addresses, as Linux prints them. */
@@ -27,10 +33,12 @@ export function openPeers(): Peers<Socket> {
   let unknown = 0
 
   const lookOnce = async (asked: Asked[]): Promise<void> => {
-    const wanted = await inodesOf(asked)
-    for (const pid of [...known, ...(await processes()).filter((one) => !known.has(one))]) {
+    const look = openTurns()
+    const wanted = await inodesOf(asked, look)
+    // Whoever connected last first.
+    for (const pid of [...[...known].toReversed(), ...(await processes()).filter((one) => !known.has(one))]) {
       if (wanted.size === 0) break
-      const mine = await heldBy(pid, wanted)
+      const mine = await heldBy(pid, wanted, look)
       const word = mine.length ? await wordFor(pid) : undefined
       if (word === undefined) continue
       known.delete(pid)
@@ -70,12 +78,12 @@ export function openPeers(): Peers<Socket> {
 }
 
 /** The system's numbers for the other ends that are still there. */
-async function inodesOf(asked: readonly Asked[]): Promise<Map<string, Asked>> {
+async function inodesOf(asked: readonly Asked[], look: Looks): Promise<Map<string, Asked>> {
   const byEnds = new Map(asked.map((one) => [one.ends, one]))
   const wanted = new Map<string, Asked>()
   const kinds = new Set(asked.map(({ ends }) => (ends.indexOf(':') > 8 ? 'tcp6' : 'tcp')))
   for (const kind of kinds) {
-    const table = await readFile(`/proc/net/${kind}`, 'latin1').catch(() => '')
+    const table = await readTable(`/proc/net/${kind}`, look)
     for (const [, ends = '', inode = ''] of table.matchAll(/^ *\d+: (\S+ \S+) \S+ \S+ \S+ \S+ +\d+ +\d+ (\d+)/gm)) {
       const one = byEnds.get(ends)
       if (one && inode !== '0') wanted.set(inode, one)
@@ -84,25 +92,85 @@ async function inodesOf(asked: readonly Asked[]): Promise<Map<string, Asked>> {
   return wanted
 }
 
+/** The system gives a page of it at a time, of which there are very many where there are many connections. */
+async function readTable(path: string, look: Looks): Promise<string> {
+  let fd: number | undefined
+  let text = ''
+  try {
+    const file = (fd = openSync(path, 'r'))
+    const page = Buffer.allocUnsafe(16_384)
+    const next = (): number => readSync(file, page, 0, page.length, null)
+    for (let read = next(); read > 0; read = next()) {
+      text += page.toString('latin1', 0, read)
+      await look(pageLooks)
+    }
+  } catch {
+    // What was read is all there is.
+  } finally {
+    if (fd !== undefined) closeSync(fd)
+  }
+  return text
+}
+
 /** Whoever connects has mostly begun not long ago: the newest first. */
 async function processes(): Promise<string[]> {
   const names = await readdir('/proc').catch(() => [] as string[])
   return names.filter((name) => /^\d+$/.test(name)).toSorted((one, other) => Number(other) - Number(one))
 }
 
-/** Those of the wanted connections that a process holds. */
-async function heldBy(pid: string, wanted: ReadonlyMap<string, Asked>): Promise<string[]> {
+/** Those of the wanted connections that a process holds; the newest have the highest numbers, mostly. */
+async function heldBy(pid: string, wanted: ReadonlyMap<string, Asked>, look: Looks): Promise<string[]> {
   const folder = `/proc/${pid}/fd`
-  const descriptors = await readdir(folder).catch(() => [] as string[])
   const mine: string[] = []
-  for (let from = 0; from < descriptors.length && mine.length < wanted.size; from += atOnce) {
-    const some = descriptors.slice(from, from + atOnce)
-    for (const target of await Promise.all(some.map((fd) => readlink(`${folder}/${fd}`).catch(() => '')))) {
-      const inode = /^socket:\[(\d+)\]$/.exec(target)?.[1]
-      if (inode !== undefined && wanted.has(inode)) mine.push(inode)
-    }
+  for (const name of (await namesIn(folder, look)).toReversed()) {
+    if (mine.length === wanted.size) break
+    const turn = look()
+    if (turn) await turn
+    const inode = /^socket:\[(\d+)\]$/.exec(targetOf(`${folder}/${name}`))?.[1]
+    if (inode !== undefined && wanted.has(inode)) mine.push(inode)
   }
   return mine
+}
+
+/** What is in a folder of the system, however much; nothing where it is another user's, or its process is over. */
+async function namesIn(folder: string, look: Looks): Promise<string[]> {
+  const names: string[] = []
+  let dir: Dir | undefined
+  try {
+    await look()
+    dir = opendirSync(folder, { bufferSize: 128 })
+    for (let entry = dir.readSync(); entry; entry = dir.readSync()) {
+      names.push(entry.name)
+      const turn = look()
+      if (turn) await turn
+    }
+  } catch {
+    // What was read is all there is.
+  } finally {
+    dir?.closeSync()
+  }
+  return names
+}
+
+function targetOf(link: string): string {
+  try {
+    return readlinkSync(link)
+  } catch {
+    return ''
+  }
+}
+
+/** Counts looks, and after so many of them has everybody else have a turn. */
+type Looks = (count?: number) => Promise<void> | undefined
+
+function openTurns(): Looks {
+  let looks = 0
+  return (count = 1) => {
+    looks += count
+    if (looks < atOnce) return undefined
+    looks = 0
+    return new Promise((resolve) => setImmediate(resolve))
+  }
 }
 
 /** The two ends as the other side sees them; nothing where it is not on this machine. */

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { runProcess, type ProcessOptions } from './process.ts'
 import { gone, killMarked, processName } from './running.ts'
 
@@ -69,6 +69,23 @@ test('what it is given to read arrives whole, also where it reads none of it', a
   const input = Buffer.alloc(1_000_000, 'x')
   expect((await sh('wc -c', { input })).out.trim()).toBe('1000000')
   expect(await sh('exit 3', { input })).toMatchObject({ code: 3 })
+})
+
+test('after its last fact it is over when it has ended, whoever still holds that pipe', async () => {
+  // Without a clock nobody is let go of for taking long.
+  vi.useFakeTimers({ toFake: ['setTimeout'] })
+  try {
+    const heard: string[] = []
+    const { out } = await sh(`setsid sh -c 'sleep 60 >/dev/null 2>&1 & echo $!'; echo done >&3`, {
+      onFacts: (chunk) => (heard.push(chunk.toString()), 'last'),
+    })
+    expect(heard.join('')).toBe('done\n')
+    const [holder = 0] = pidsIn(out)
+    expect(lives(holder)).toBe(true)
+    process.kill(holder, 'SIGKILL')
+  } finally {
+    vi.useRealTimers()
+  }
 })
 
 test('ends are told apart: its own code, its own signal, the deadline, a cancelled call, a reason of ours, enough output', async () => {

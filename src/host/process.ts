@@ -20,8 +20,11 @@ export interface ProcessOptions {
   onErrors?: (chunk: Buffer) => void
   /** Called once it runs, with a way to end it; what is said there comes back as `ended`. */
   onStarted?: (pid: number, end: (why: string) => void) => void
-  /** One more pipe, number 3, that the process may write facts to, and is told something on. */
-  onFacts?: (chunk: Buffer, tell: (line: string) => void) => void
+  /**
+   * One more pipe, number 3, that the process may write facts to, and is told something on. After the last of them it is not waited
+   * for once the process has ended, whoever else still holds it.
+   */
+  onFacts?: (chunk: Buffer, tell: (line: string) => void) => void | 'last'
   /** Whoever else is to go whenever it is killed, and when it has ended. */
   onKill?: () => void
   /** And more after that, number 4 and on, that it reads from: it waits there, and its time begins once all is said. Seen in no list of processes. */
@@ -78,6 +81,8 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
     let ended: string | undefined
     let errors = ''
     let over = false
+    let exited = false
+    let lastFact = false
     const strays = options.mark === undefined ? undefined : followStrays(child.pid)
     const kill = (): void => {
       killTree(child, options.mark)
@@ -116,7 +121,12 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
     if (facts && 'write' in facts) {
       const tell = (line: string): void => void facts.write(line)
       // It may have ended before it is told.
-      facts.on('error', () => undefined).on('data', (chunk: Buffer) => options.onFacts?.(chunk, tell))
+      facts
+        .on('error', () => undefined)
+        .on('data', (chunk: Buffer) => {
+          if (options.onFacts?.(chunk, tell) === 'last') lastFact = true
+          if (lastFact && exited) facts.destroy()
+        })
     }
     if (child.pid !== undefined)
       options.onStarted?.(child.pid, (why) => {
@@ -143,8 +153,10 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
       reject(cause)
     })
     child.once('exit', () => {
+      exited = true
       // What it left running goes with it, and whoever holds its pipes is not waited for.
       kill()
+      if (lastFact) facts?.destroy()
       child.once('close', letGoOf(child))
     })
     child.once('close', (code, signal) => {

@@ -8,8 +8,14 @@ import { openFolder } from './walk.ts'
 const hitsInOrder = 100_000
 const charactersOfPaths = 32 << 20
 
-/** Where ripgrep's binary is, if its package came with one for this system. */
+let binary: { path: string | undefined } | undefined
+
+/** Where ripgrep's binary is, if its package came with one for this system. Looked for once, when it is first asked for: that takes milliseconds. */
 export function findRipgrep(): string | undefined {
+  return (binary ??= { path: resolveBinary() }).path
+}
+
+function resolveBinary(): string | undefined {
   try {
     const require = createRequire(import.meta.url)
     const name = process.platform === 'win32' ? 'rg.exe' : 'rg'

@@ -1,5 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
+import { runToEnd, type Steps } from '../text/steps.ts'
 
 /** What the system says of processes that run: who descends from whom, who carries our mark, which is which. */
 
@@ -27,8 +28,16 @@ export function followStrays(pid: number | undefined): { kill(): void; stop(): v
 
 /** Processes and all below them. */
 export function treeOf(roots: readonly number[], most: number): number[] {
+  return runToEnd(treeInSteps(roots, most))
+}
+
+/** The same in small steps: hundreds of processes are more than a thousand questions to the system. */
+export function* treeInSteps(roots: readonly number[], most: number): Steps<number[]> {
   const found = [...roots]
-  for (let at = 0; at < found.length && found.length <= most; at++) found.push(...childrenOf(found[at] as number))
+  for (let at = 0; at < found.length && found.length <= most; at++) {
+    found.push(...childrenOf(found[at] as number))
+    yield
+  }
   return [...new Set(found)]
 }
 

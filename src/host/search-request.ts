@@ -38,7 +38,7 @@ export interface SearchParts {
   forbidden: readonly string[]
   regex: RegexEngine
   timeoutMs: number
-  ripgrep?: string | undefined
+  ripgrep: () => string | undefined
 }
 
 export function tooSlow(ms: number): Fault {

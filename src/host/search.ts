@@ -34,9 +34,11 @@ const charactersAtOnce = 4 << 20
  * nothing a link or a race could show it ever reaches the caller. Patterns it does not know go to the bounded engine.
  */
 export function openSearch(parts: SearchParts): Search {
-  const { files, rules, ripgrep } = parts
+  const { files, rules } = parts
   return {
-    engine: ripgrep === undefined ? 'node' : 'ripgrep',
+    get engine() {
+      return parts.ripgrep() === undefined ? 'node' : 'ripgrep'
+    },
     async find(asked) {
       const pattern = readPattern(asked.regex)
       const names = splitPath(asked.path, rules)
@@ -55,6 +57,7 @@ export function openSearch(parts: SearchParts): Search {
         files.read(asked.path, largestFile)
         return { matches: await scanInNode(parts, state, '', () => true), cut: state.cut }
       }
+      const ripgrep = parts.ripgrep()
       const hits = ripgrep === undefined ? undefined : await propose(parts, ripgrep, names, state)
       const matches = hits
         ? await readHits(parts, ripgrep as string, hits, base, wanted, state)

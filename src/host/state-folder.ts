@@ -10,13 +10,16 @@ import {
   linkSync,
   lstatSync,
   mkdirSync,
+  open,
   openSync,
+  fsync,
   read,
   readFileSync,
   readSync,
   readdirSync,
   renameSync,
   unlinkSync,
+  write,
   writeSync,
   fsyncSync,
 } from 'node:fs'
@@ -25,7 +28,10 @@ import { promisify } from 'node:util'
 import { Fault } from '../contracts/faults/fault.ts'
 import { watchFile } from './watch-file.ts'
 
-const [readSoon, flushSoon] = [promisify(read), promisify(fdatasync)]
+const littleBytes = 65_536
+
+const [readSoon, flushSoon, writeSoon, syncSoon] = [promisify(read), promisify(fdatasync), promisify(write), promisify(fsync)]
+const openSoon = promisify<string, number, number, number>(open)
 
 const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL, O_WRONLY, O_NOFOLLOW, O_DIRECTORY, O_APPEND, O_NONBLOCK } = constants
 
@@ -46,6 +52,8 @@ export interface StateFolder {
   open(name: string): number | undefined
   /** Creates a file that must not exist yet, flushed to disk. False where it exists. */
   create(name: string, content: Uint8Array): boolean
+  /** The same beside the event loop: nobody else waits for the disk. */
+  createSoon(name: string, content: Uint8Array): Promise<void>
   /** Puts content in place of a file through a temporary one. */
   replace(name: string, content: Uint8Array): void
   /** A second name for the same content; `EMLINK` and file systems without links fall back to false. */
@@ -134,6 +142,21 @@ function folderAt(own: string, path: string, label: string, fd: number): StateFo
       closeSync(file)
     }
   }
+  const putSoon = async (name: string, content: Uint8Array): Promise<void> => {
+    // A new name waits for the disk as well, where that is just writing down other names.
+    const file = await openSoon(at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+    try {
+      // A little of it is only copied: the disk is what takes its time.
+      if (content.byteLength <= littleBytes) for (let done = 0; done < content.byteLength;) done += writeSync(file, content, done)
+      else for (let done = 0; done < content.byteLength;) done += (await writeSoon(file, content, done)).bytesWritten
+      await syncSoon(file)
+    } catch (cause) {
+      unlinkSync(at(name))
+      throw cause
+    } finally {
+      closeSync(file)
+    }
+  }
   const guarded = <T>(name: string, act: () => T): T => {
     try {
       return act()
@@ -194,6 +217,10 @@ function folderAt(own: string, path: string, label: string, fd: number): StateFo
         throw stateFault(shown(name), cause)
       }
     },
+    createSoon: (name, content) =>
+      putSoon(name, content).catch((cause: unknown) => {
+        throw stateFault(shown(name), cause)
+      }),
     create(name, content) {
       try {
         put(name, content)

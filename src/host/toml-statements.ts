@@ -1,5 +1,5 @@
 /** A header or a field of a TOML text, and where it stands. */
-export interface Statement {
+export interface TomlStatement {
   /** The lines it takes up. */
   start: number
   end: number
@@ -14,8 +14,8 @@ export interface Statement {
 }
 
 /** The statements of a valid TOML text, in order. What looks like one inside a string or a comment is none. */
-export function readStatements(text: string): Statement[] {
-  const statements: Statement[] = []
+export function readStatements(text: string): TomlStatement[] {
+  const statements: TomlStatement[] = []
   let table: string[] = []
   let start = text.startsWith('\uFEFF') ? 1 : 0
   while (start < text.length) {

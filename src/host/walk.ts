@@ -143,6 +143,12 @@ function folderAt(root: Root, fd: number, path: string): Folder {
   }
 }
 
+/** Which folder stands at a name of an open one, as the system and `stat` write it; nothing where none does, a link to one included. */
+export function folderIdentity(parent: Folder, name: string): string | undefined {
+  const stat = lstatSync(parent.at(name), { bigint: true, throwIfNoEntry: false })
+  return stat?.isDirectory() ? `${stat.dev} ${stat.ino}` : undefined
+}
+
 /** Opens a regular file for reading, judged on the descriptor itself: not a link, not a device, no second name. */
 export function openFile(project: Root, folder: Folder, names: readonly string[]): { fd: number; stat: Stats } {
   const root = rootFor(project, names)

@@ -1,4 +1,4 @@
-import { watch, type FSWatcher } from 'node:fs'
+import { onDoubt, watchCounted, type CountedWatch } from './inotify-pressure.ts'
 import { isOnLocalDisk } from './local-disk.ts'
 
 /** How often a file is looked at where the system does not tell. */
@@ -10,24 +10,23 @@ const lookMs = 1_000
  * keeps no process alive.
  */
 export function watchFile(path: string, tell: () => void): () => void {
-  let watcher: FSWatcher | undefined
+  let watcher: CountedWatch | undefined
   let timer: NodeJS.Timeout | undefined
   let over = false
   const lay = (): void => {
     watcher?.close()
     watcher = undefined
     try {
-      watcher = watch(path, { persistent: false })
-      watcher.on('change', (kind) => {
+      watcher = watchCounted(path, (kind) => {
         if (over) return
+        if (kind === undefined) {
+          watcher?.close()
+          watcher = undefined
+          return look(true)
+        }
         // Another file may stand there now.
         if (kind === 'rename') lay()
         tell()
-      })
-      watcher.on('error', () => {
-        watcher?.close()
-        watcher = undefined
-        look(true)
       })
       look(!isOnLocalDisk(path))
     } catch {
@@ -45,8 +44,14 @@ export function watchFile(path: string, tell: () => void): () => void {
       }, lookMs).unref()
   }
   lay()
+  // What was said of it may be lost in a flood elsewhere, and that another file stands there too.
+  const stopDoubting = onDoubt(() => {
+    lay()
+    tell()
+  })
   return () => {
     over = true
+    stopDoubting()
     watcher?.close()
     clearInterval(timer)
   }

@@ -1,5 +1,5 @@
-import { watch, type FSWatcher } from 'node:fs'
 import { basename, dirname, relative, sep } from 'node:path'
+import { onDoubt, watchCounted, type CountedWatch } from './inotify-pressure.ts'
 import { isOnLocalDisk } from './local-disk.ts'
 
 const lookMs = 1_000
@@ -21,16 +21,22 @@ export function watchNames(paths: readonly string[], tell: () => void, seldom = 
   }
   const watches = paths.map((path) => watchName(path, soon))
   const told = watches.every(({ tells }) => tells)
+  // What was said of it may be lost in a flood elsewhere, and that there is more of the way by now.
+  const stopDoubting = onDoubt(() => {
+    for (const one of watches) one.layAgain()
+    soon()
+  })
   const timer = setInterval(tell, told ? seldom : lookMs).unref()
   return () => {
+    stopDoubting()
     clearInterval(timer)
     clearTimeout(due)
     for (const one of watches) one.stop()
   }
 }
 
-function watchName(path: string, tell: () => void): { tells: boolean; stop(): void } {
-  let watcher: FSWatcher | undefined
+function watchName(path: string, tell: () => void): { tells: boolean; layAgain(): void; stop(): void } {
+  let watcher: CountedWatch | undefined
   let over = false
   /** Watches the nearest folder that is there: `name` is what leads on from it. */
   const lay = (folder = dirname(path)): boolean => {
@@ -39,13 +45,13 @@ function watchName(path: string, tell: () => void): { tells: boolean; stop(): vo
     if (over) return false
     try {
       const name = relative(folder, path).split(sep)[0]
-      watcher = watch(folder, { persistent: false }, (_, changed) => {
-        if (changed !== null && changed !== name && changed !== basename(folder)) return
+      watcher = watchCounted(folder, (kind, changed) => {
+        if (kind === undefined) return watcher?.close()
+        if (changed !== null && changed !== undefined && changed !== name && changed !== basename(folder)) return
         // What is missing on the way may be there now, or the folder itself be gone.
         if (folder !== dirname(path) || changed === basename(folder)) lay()
         tell()
       })
-      watcher.on('error', () => watcher?.close())
       return isOnLocalDisk(folder)
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException
@@ -54,6 +60,7 @@ function watchName(path: string, tell: () => void): { tells: boolean; stop(): vo
   }
   return {
     tells: lay(),
+    layAgain: () => void lay(),
     stop() {
       over = true
       watcher?.close()

@@ -1,5 +1,8 @@
+import type { AgentTabs } from './browser/agent-tabs.ts'
 import type { Browser } from './browser/browser.ts'
+import { allowsHost, coversHost } from '../text/host-name.ts'
 import type { Pages } from './browser/pages.ts'
+import type { BrowserSessions, SavedStates } from './browser/sessions.ts'
 import type { Files } from './files.ts'
 import type { Preview, PreviewSettings } from './preview/preview.ts'
 
@@ -7,6 +10,8 @@ import type { Preview, PreviewSettings } from './preview/preview.ts'
 export interface Web {
   preview: Pick<Preview, 'show'>
   pages: Pick<Pages, 'open' | 'current'>
+  sessions: Pick<BrowserSessions, 'withPage' | 'creatorOf' | 'savedFor' | 'keep' | 'end' | 'count'>
+  tabs: Pick<AgentTabs, 'withTab' | 'list' | 'select' | 'closeTab'>
   /** Which browser there is, or why there is none. */
   about(): Promise<{ there: boolean; says: string }>
   close(): Promise<void>
@@ -16,13 +21,18 @@ interface Opened {
   browser: Browser
   preview: Preview
   pages: Pages
+  sessions: BrowserSessions
+  tabs: AgentTabs
 }
 
 /** What the settings say of it. */
 export interface WebSettings {
   files: Files
+  /** What links have made a secret since it was last looked; nothing to wait for where no link has changed. */
+  judgeLinks: () => Promise<void> | undefined
   preview: PreviewSettings
   allowedHosts: readonly string[]
+  forbiddenHosts: readonly string[]
   timeoutMs: number
 }
 
@@ -33,27 +43,41 @@ export function openWeb(parts: {
   now: () => WebSettings
   /** The names, with their ports, that the project's own dev server has now. */
   served: () => readonly string[]
+  logins: SavedStates
 }): Web {
   const { environment, now, served } = parts
   let opened: Promise<Opened> | undefined
+  let loaded: Opened | undefined
   const load = async (): Promise<Opened> => {
-    const [{ openBrowser }, { hostsOnly }, { openPages }, { openPreview }] = await Promise.all([
-      import('./browser/browser.ts'),
-      import('./browser/network-scope.ts'),
-      import('./browser/pages.ts'),
-      import('./preview/preview.ts'),
-    ])
+    const [{ openBrowser }, { hostsOnly }, { openPages }, { openBrowserSessions }, { openAgentTabs }, { openPreview }] =
+      await Promise.all([
+        import('./browser/browser.ts'),
+        import('./browser/network-scope.ts'),
+        import('./browser/pages.ts'),
+        import('./browser/sessions.ts'),
+        import('./browser/agent-tabs.ts'),
+        import('./preview/preview.ts'),
+      ])
     const browser = openBrowser(environment, parts.project)
+    const rules = {
+      allows: (host: string): boolean => allowsHost(now().allowedHosts)(host),
+      forbids: (host: string): boolean => coversHost(now().forbiddenHosts)(host),
+    }
     return {
       browser,
-      preview: openPreview({ browser, environment, now }),
+      preview: openPreview({ project: parts.project, browser, environment, now }),
       pages: openPages(browser, { mayReach: (host, port) => hostsOnly(now().allowedHosts, served()).mayReach(host, port) }),
+      sessions: openBrowserSessions(browser, rules, parts.logins),
+      tabs: openAgentTabs(browser, rules),
     }
   }
   const open = (): Promise<Opened> => {
     opened ??= load()
     // What could not be loaded is loaded anew the next time.
-    opened.catch(() => (opened = undefined))
+    opened.then(
+      (all) => (loaded = all),
+      () => (opened = undefined),
+    )
     return opened
   }
   return {
@@ -62,14 +86,29 @@ export function openWeb(parts: {
       open: async (session) => (await open()).pages.open(session),
       current: async (session) => (await open()).pages.current(session),
     },
+    sessions: {
+      withPage: async (wanted, act) => (await open()).sessions.withPage(wanted, act),
+      // Nobody opened one before anything was loaded, and nothing is loaded to be told so.
+      creatorOf: async (id) => loaded?.sessions.creatorOf(id),
+      savedFor: async (id, session) => parts.logins.standing(id, session),
+      keep: async (id, how) => (await open()).sessions.keep(id, how),
+      end: async (id) => loaded?.sessions.end(id),
+      count: () => loaded?.sessions.count() ?? { sessions: 0, contexts: 0, pages: 0 },
+    },
+    tabs: {
+      withTab: async (wanted, act) => (await open()).tabs.withTab(wanted, act),
+      list: async (session) => loaded?.tabs.list(session) ?? [],
+      select: async (session, id) => (await open()).tabs.select(session, id),
+      closeTab: async (session, id) => (await open()).tabs.closeTab(session, id),
+    },
     async about() {
       const { browser } = await open()
       return { there: browser.missing() === undefined, says: browser.about() }
     },
     async close() {
       const all = await opened
-      await all?.pages.close()
-      await all?.preview.close()
+      // Each waits for a browser that may not answer any more; together that is not longer.
+      await Promise.all([all?.sessions.close(), all?.tabs.close(), all?.pages.close(), all?.preview.close()])
       await all?.browser.close()
     },
   }

@@ -138,12 +138,26 @@ export class CallAudit {
 
   /** `durable`: on the disk itself before anything is done. */
   start(durable: boolean): void {
-    // A call that is judged anew, or taken up again, has begun already.
-    if (this.started || !this.facts?.changes) return
-    const entry = this.line('call.start', true)
-    entry.inputDigest = this.inputDigest()
+    const entry = this.startLine()
+    if (!entry) return
     this.stores.audit.write(entry, durable)
     this.started = true
+  }
+
+  /** The same, in one append with others that begin with the same event. */
+  async startTogether(): Promise<void> {
+    const entry = this.startLine()
+    if (!entry) return
+    await this.stores.audit.writeTogether(entry)
+    this.started = true
+  }
+
+  private startLine(): AuditEntry | undefined {
+    // A call that is judged anew, or taken up again, has begun already.
+    if (this.started || !this.facts?.changes) return undefined
+    const entry = this.line('call.start', true)
+    entry.inputDigest = this.inputDigest()
+    return entry
   }
 
   wrote(ids: string[]): void {
@@ -178,6 +192,15 @@ export class CallAudit {
 
   end(): void {
     this.close()
+  }
+
+  /** The same, in one append with others that end with the same event. */
+  async endTogether(): Promise<void> {
+    const { audit } = this.stores
+    const lines = this.endLines()
+    if (!this.started) return this.write(lines)
+    await Promise.all(lines.map((line) => audit.writeTogether(line)))
+    this.settled()
   }
 
   fail(thrown: unknown): Fault {
@@ -268,7 +291,10 @@ export class CallAudit {
   }
 
   private close(fault?: Fault): void {
-    const { audit, suspended } = this.stores
+    this.write(this.endLines(fault))
+  }
+
+  private endLines(fault?: Fault): AuditEntry[] {
     // Where it ends without its answer.
     this.withdraw(this.question)
     const lines = this.ending(!this.started)
@@ -278,10 +304,21 @@ export class CallAudit {
     if (this.snapshots.length) entry.snapshots = this.snapshots
     if (this.approval !== undefined) entry.approval = this.approval
     entry.ms = this.spent()
+    return lines
+  }
+
+  /** Its end is the last of them; a call that was only a read has that line alone, which may wait for others. */
+  private write(lines: readonly AuditEntry[]): void {
+    const { audit } = this.stores
+    const entry = lines.at(-1) as AuditEntry
     if (lines.length > 1) audit.write(lines[0] as AuditEntry)
     if (this.started) audit.write(entry)
     else audit.note(entry)
-    if (this.question !== undefined || this.follows) suspended.over(this.call.id, this.request)
+    this.settled()
+  }
+
+  private settled(): void {
+    if (this.question !== undefined || this.follows) this.stores.suspended.over(this.call.id, this.request)
   }
 
   private withdraw(id: string | undefined): void {

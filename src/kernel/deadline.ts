@@ -4,6 +4,8 @@ import { Fault } from '../contracts/faults/fault.ts'
 export interface Deadline {
   signal(): AbortSignal
   within<T>(doing: Promise<T>): Promise<T>
+  /** For what goes the road itself and hears of the end there: it has a while to say what it had done by then. */
+  settling<T>(doing: Promise<T>): Promise<T>
   /** What has begun to change the world is waited for, however late: an answer that says otherwise would be a lie. */
   finishing<T>(doing: Promise<T>): Promise<T>
   /** Over, one way or the other: nothing of it stays on the signal of the caller. */
@@ -12,6 +14,8 @@ export interface Deadline {
 
 /** What a call that is over its time gets to say what it did. */
 const graceMs = 1_000
+/** What a call that is made of others gets until those have ended: a program is killed within two seconds. */
+const settleMs = 5_000
 
 /** A time limit that costs nothing until somebody waits. */
 export function deadline(ms: number, outer: AbortSignal | undefined, late = tooLate): Deadline {
@@ -39,6 +43,14 @@ export function deadline(ms: number, outer: AbortSignal | undefined, late = tooL
           reject(limit.reason as Error)
         }
         const deaf = onAbort(limit, () => void stop())
+        void doing.then(resolve, reject).finally(deaf)
+      }),
+    settling: (doing) =>
+      new Promise((resolve, reject) => {
+        const limit = signal()
+        const deaf = onAbort(limit, () => {
+          grace = setTimeout(() => reject(limit.reason as Error), settleMs).unref()
+        })
         void doing.then(resolve, reject).finally(deaf)
       }),
     finishing(doing) {

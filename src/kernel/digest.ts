@@ -1,6 +1,6 @@
-import { createHash, type Hash } from 'node:crypto'
+import { createHash, hash as hashOf, type Hash } from 'node:crypto'
 import { canonical } from '../text/canonical.ts'
-import { runInSlices, type Steps } from '../text/steps.ts'
+import { byText, runInSlices, sorted, type Steps } from '../text/steps.ts'
 
 /** Names a value: equal values have equal digests, whatever the order of their fields. */
 export function digest(...values: unknown[]): string {
@@ -20,10 +20,10 @@ function* feed(hash: Hash, value: unknown, depth: number): Steps<void> {
   if (depth === 0 || value === null || typeof value !== 'object') return void hash.update(canonical(value))
   const isList = Array.isArray(value)
   const record = value as Record<string, unknown>
-  const keys = isList ? undefined : Object.keys(record).filter((key) => record[key] !== undefined)
   hash.update(isList ? '[' : '{')
   let first = true
-  for (const key of keys ? keys.sort() : (value as unknown[]).keys()) {
+  for (const key of isList ? value.keys() : yield* sorted(Object.keys(record), byText)) {
+    if (!isList && record[key] === undefined) continue
     hash.update(`${first ? '' : ','}${isList ? '' : `${JSON.stringify(key)}:`}`)
     yield* feed(hash, record[key], depth - 1)
     first = false
@@ -33,5 +33,5 @@ function* feed(hash: Hash, value: unknown, depth: number): Steps<void> {
 
 /** Names a content, or a text. */
 export function contentHash(bytes: Uint8Array | string): string {
-  return createHash('sha256').update(bytes).digest('hex')
+  return hashOf('sha256', bytes, 'hex')
 }

@@ -2,6 +2,7 @@ import { Fault } from '../contracts/faults/fault.ts'
 import { scopesOf, type Grant } from '../contracts/grant.ts'
 import type { Operator } from '../contracts/operator.ts'
 import type { Session } from '../contracts/session.ts'
+import { plainHost } from '../text/host-name.ts'
 import { namesOn } from '../text/root-path.ts'
 import { foldName } from '../text/fold-name.ts'
 import { secretOn } from '../text/secret-files.ts'
@@ -23,6 +24,7 @@ export interface GrantingPorts {
     list(): Grant[]
     revoke(id: string, record: (grant: Grant) => void): Grant | undefined
     mayChange(session: string, subject: string, reason: string): boolean
+    mayVisit(session: string, host: string, by: string): boolean
     use(kind: Grant['kind'], session: string, subject: string): boolean
   }
   audit: Pick<AuditPort, 'write'>
@@ -57,7 +59,8 @@ export function granting({ grants, audit, sessions, secrets, programOf, marksOn 
     ({ id, kind, scope, subject, reasons, session, expiresAt }: Grant, durable = true) => {
       const until = expiresAt === null ? null : new Date(expiresAt).toISOString()
       const why = reasons.length > 0 && { reasons: reasons.map(scrub) }
-      const details = { grant: id, kind, scope, path: scrub(subject), ...why, until }
+      const about = kind === 'host' ? { host: scrub(subject) } : { path: scrub(subject) }
+      const details = { grant: id, kind, scope, ...about, ...why, until }
       audit.write({ event, ...(session !== null && { session }), by, details }, durable)
     }
   /** With one flush for all of them. */
@@ -72,7 +75,7 @@ export function granting({ grants, audit, sessions, secrets, programOf, marksOn 
         throw new Fault('bad-input', `"${kind}" is granted ${scopesOf[kind].map((one) => scopeWords[one]).join(' or ')}`, {
           hint: 'Secrets are never granted for good, and one change is what a yes is for.',
         })
-      const plain = grantable(kind, subject, secrets)
+      const plain = kind === 'host' ? siteOf(subject) : grantable(kind, subject, secrets)
       const reasons = kind === 'runs' ? everyday(plain, await marksOn(plain)) : []
       const given = { kind, scope, subject: plain, reasons, by }
       const one = (grant: Omit<Grant, 'id' | 'givenAt'>): Grant => grants.give([grant], lines(by))[0] as Grant
@@ -97,6 +100,22 @@ export function granting({ grants, audit, sessions, secrets, programOf, marksOn 
       const given = { kind: 'runs', scope: 'session', session, by: approval, expiresAt: Date.now() + grantTtlMs } as const
       const all = [...byPath(marks)].map(([subject, reasons]) => ({ ...given, subject, reasons }))
       if (all.length > 0) grants.give(all, lines(approval))
+    },
+    mayVisit: grants.mayVisit,
+    letVisit(session, hosts, approval) {
+      const given = {
+        kind: 'host',
+        scope: 'session',
+        session,
+        by: approval,
+        reasons: [],
+        expiresAt: Date.now() + grantTtlMs,
+      } as const
+      if (hosts.length > 0)
+        grants.give(
+          hosts.map((subject) => ({ ...given, subject })),
+          lines(approval),
+        )
     },
     reading(path, { id, session }, act) {
       const plain = plainly(path)
@@ -161,6 +180,15 @@ function grantable(kind: Grant['kind'], path: string, secrets: GrantingPorts['se
   if (kind === 'secret' && secretOn(normal.split('/')) === undefined && !secrets.isSecretByContent(normal))
     throw new Fault('bad-input', `${normal} is not kept from anybody`, { hint: 'Agents can read it as it is.' })
   return normal
+}
+
+/** A site as pages are judged by it. */
+function siteOf(given: string): string {
+  const site = plainHost(given)
+  if (site !== undefined) return site
+  throw new Fault('bad-input', `Not a site: ${given.slice(0, 100)}`, {
+    hint: 'Give its host alone, such as example.org, without https:// and without a port.',
+  })
 }
 
 /** Why a person may let a file be changed without a question; throws where nobody asks about it, or about more than one yes can be for. */

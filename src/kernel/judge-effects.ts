@@ -41,7 +41,8 @@ export async function judgeEffects(context: CallContext, staged: Staged, touches
   const { lines, begins }: Contents = isRead
     ? await readContents(effects, staged.sides, { most: batchMaxLines, compare }, signal)
     : { lines: 0, begins: [] }
-  const marks = await kernel.marks({ session, touches, effects, drafts: () => [...begins] })
+  const isWritten = (path: string): boolean => Object.hasOwn(staged.states, path)
+  const marks = await kernel.marks({ session, touches, effects, drafts: () => [...begins], isWritten })
   const floor = highest(tool.risk(input), 'R1')
   const why = [
     ...(floor === 'R1' ? [] : [`is started by ${tool.name}, which asks about everything it changes`]),

@@ -5,7 +5,7 @@ import { Fault } from '../contracts/faults/fault.ts'
 import type { CallResult } from '../contracts/gate.ts'
 import type { Tool } from '../contracts/tool.ts'
 import { checkInput } from './check.ts'
-import { marksInOrder } from './marks-in-order.ts'
+import { marksInOrder, nothingUnderWay, type UnderWay } from './marks-in-order.ts'
 import { openMarks, type Mark } from './marks.ts'
 import { openPathScheduler, type PathScheduler, type SchedulerLimits } from './path-scheduler.ts'
 import { perform } from './pipeline.ts'
@@ -21,8 +21,7 @@ const longestPath = 4_096
 export interface Traffic {
   scheduler: PathScheduler
   same: SameCalls
-  /** Writes that are being judged, by session and path. */
-  judged: Map<string, Promise<void>>
+  judged: UnderWay
   nextId(): string
   /** Aborted when Handrail is closed here. */
   readonly closing: AbortSignal
@@ -38,7 +37,7 @@ export function openTraffic(limits: SchedulerLimits): Traffic {
   return {
     scheduler: openPathScheduler(limits),
     same: openSameCalls(),
-    judged: new Map(),
+    judged: nothingUnderWay(),
     nextId: () => `call_${start}${(++count).toString(16).padStart(8, '0')}`,
     closing: closing.signal,
     async close() {
@@ -117,7 +116,7 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
       const act = (): Promise<CallResult> => perform(kernel, tool, input, { id, caller: known, options })
       const path = (input as { path?: unknown } | null)?.path
       // What is longer is no path, and is refused further on: nothing looks through it before.
-      if (typeof path !== 'string' || path.length > longestPath) return act()
+      if (typeof path !== 'string' || path.length > longestPath || options.sharesAnswer) return act()
       return ports.grants.reading(ports.world.asWritten(path), { id, session: caller.session }, act)
     },
   }

@@ -33,6 +33,8 @@ export interface PlannedWrite {
   drafts?: () => Draft[] | Promise<Draft[]>
   /** What a program did. */
   effects?: readonly Effect[]
+  /** Whether a path is among those that are written, where that is known without looking through them. */
+  isWritten?: (path: string) => boolean
 }
 
 /** At once where nothing is written and no write of the same session is ahead there. */
@@ -119,7 +121,8 @@ export function openMarks({ policies }: Config, world: WorldPort, declined: Appr
   }
 
   return async (written) => {
-    const paths = written.touches.flatMap((touch) => ('path' in touch && touch.access === 'write' ? [touch.path] : []))
+    const paths: string[] = []
+    for (const touch of written.touches) if ('path' in touch && touch.access === 'write') paths.push(touch.path)
     const { effects = [] } = written
     const made = (await runInSlices(each(effects, linkOf))).flat()
     const links = await world.links(made)

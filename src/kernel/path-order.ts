@@ -13,12 +13,15 @@ interface Entry {
   let(): void
 }
 
+/** Most files have one call in line, and a call may have a hundred thousand files: that one stands there by itself. */
+type Line = Entry | Entry[]
+
 /**
  * Calls of one session on the same file go in the order they came: readers together, a writer alone. Between sessions there is no
  * order to keep, so that nobody waits for what another thinks about: a commit finds out whether somebody was faster.
  */
 export function openPathOrder(): { enter(session: string, touches: readonly Touch[]): Place } {
-  const lines = new Map<string, Entry[]>()
+  const sessions = new Map<string, Map<string, Line>>()
 
   const promote = (line: Entry[]): void => {
     for (let index = 0; index < line.length; index++) {
@@ -33,47 +36,64 @@ export function openPathOrder(): { enter(session: string, touches: readonly Touc
 
   return {
     enter(session, touches) {
-      const wanted = wantedBy(session, touches)
+      const wanted = wantedBy(touches)
       if (wanted.size === 0) return nowhere
-      let missing = wanted.size
+      const lines = sessions.get(session) ?? new Map<string, Line>()
+      sessions.set(session, lines)
+      let missing = 0
       let go: (() => void) | undefined
-      const mine: [string, Entry][] = []
-      for (const [key, writes] of wanted) {
-        const entry: Entry = {
-          writes,
+      for (const [path, entry] of wanted) {
+        const line = lines.get(path)
+        if (line === undefined) {
+          lines.set(path, entry)
+          continue
+        }
+        missing++
+        const behind: Entry = {
+          writes: entry.writes,
           in: false,
           let() {
             if (--missing === 0) go?.()
           },
         }
-        const line = lines.get(key) ?? []
-        lines.set(key, line)
-        line.push(entry)
-        mine.push([key, entry])
-        promote(line)
+        wanted.set(path, behind)
+        const several = Array.isArray(line) ? line : [line]
+        several.push(behind)
+        lines.set(path, several)
+        promote(several)
       }
       return {
         wait: missing === 0 ? undefined : new Promise((resolve) => (go = resolve)),
         leave() {
-          for (const [key, entry] of mine.splice(0)) {
-            const line = lines.get(key) as Entry[]
+          for (const [path, entry] of wanted) {
+            const line = lines.get(path)
+            if (!Array.isArray(line)) {
+              lines.delete(path)
+              continue
+            }
             line.splice(line.indexOf(entry), 1)
-            if (line.length === 0) lines.delete(key)
+            if (line.length === 0) lines.delete(path)
             else promote(line)
           }
+          wanted.clear()
+          if (lines.size === 0 && sessions.get(session) === lines) sessions.delete(session)
         },
       }
     },
   }
 }
 
-/** By file, and whether it is written. */
-function wantedBy(session: string, touches: readonly Touch[]): Map<string, boolean> {
-  const wanted = new Map<string, boolean>()
+const first = { in: true, let: () => undefined }
+const reader: Entry = { writes: false, ...first }
+const writer: Entry = { writes: true, ...first }
+
+/** By file, as whoever is first in its line: whether it is written. */
+function wantedBy(touches: readonly Touch[]): Map<string, Entry> {
+  const wanted = new Map<string, Entry>()
   for (const touch of touches) {
     if (!('path' in touch)) continue
-    const key = `${session}\0${touch.path}`
-    wanted.set(key, touch.access === 'write' || wanted.get(key) === true)
+    if (touch.access === 'write') wanted.set(touch.path, writer)
+    else if (!wanted.has(touch.path)) wanted.set(touch.path, reader)
   }
   return wanted
 }

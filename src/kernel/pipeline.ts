@@ -12,6 +12,7 @@ import { RiskChanged } from './recheck-at-commit.ts'
 import { askedAbout, askedOnce, boundTo, marksAsk, tellMarks } from './marks.ts'
 import { commitNow, openToolContext, type CommitGuard } from './tool-context.ts'
 import { scrub, redactInput } from './redacted-input.ts'
+import { newSites, tellSites } from './sites.ts'
 import type { CallContext, ProgramContext, KernelContext } from './call-context.ts'
 import { cardBefore } from './program-card.ts'
 import { prepareProgram, riskBefore, scopeOf, stage } from './staging.ts'
@@ -94,12 +95,14 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
   const drafts = tool.drafts && draftsOf(context, tool.drafts)
   const found = kernel.marks(drafts ? { session, touches, drafts } : { session, touches })
   const marks = found instanceof Promise ? await found : found
+  const by = call.options.run ?? call.id
+  const sites = newSites(touches, (host) => policy.allowsSite(host) || ports.grants.mayVisit(session, host, by))
   const risk = policy.risk(
     floor,
     changes && ports.sessions.failing(session) ? touches : [],
     (path) => ports.sessions.failures(session, path),
     call.options.raisedRisk,
-    marksAsk(marks, (mark) => ports.grants.mayChange(session, mark)),
+    sites.length > 0 || marksAsk(marks, (mark) => ports.grants.mayChange(session, mark)),
   )
   callAudit.setFacts({ input, redactedInput, touches, marks, risk, changes: changes || risk !== 'R0' || program !== undefined })
   const known = changes ? recall(context) : undefined
@@ -118,10 +121,10 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
     if (program) program.seen = await ports.world.fingerprint(scopeOf(program), call.options.signal)
     const state = await stateOf()
     // A yes to a change is none to what else the change has come to be by the time it is made.
-    const bound = (on: string): string => digest(on, program?.seen ?? null, boundTo(marks))
+    const bound = (on: string): string => digest(on, program?.seen ?? null, boundTo(marks), ...(sites.length > 0 ? [sites] : []))
     const stateDigest = bound(state)
     const card = async (): Promise<Card> => {
-      const made = await tool.card(input)
+      const made = tellSites(await tool.card(input), sites)
       if (program) return tellMarks(cardBefore(made, program), marks)
       // Nobody is asked about what is refused anyway.
       policy.checkSize(
@@ -148,10 +151,15 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
     callAudit.approved(approval, state)
     context.agreed = marks
     // What destroys, publishes, spends or touches secrets is asked about each time, with all that goes with it.
-    if (risk !== 'R3') ports.grants.letChange(call.caller.session, askedOnce(marks), approval)
+    if (risk !== 'R3') {
+      ports.grants.letChange(call.caller.session, askedOnce(marks), approval)
+      ports.grants.letVisit(call.caller.session, sites, approval)
+    }
   }
-  // 5. audit: the start line, on disk before anything is done; nothing a confined program does is real before its commit
-  callAudit.start(!program?.confined || program.program.network === true)
+  // 5. audit: the start line, on disk before anything is done; nothing a confined program does is real before its commit, and what goes the
+  // same road itself has start lines of its own there
+  if (tool.unhurried) await callAudit.startTogether()
+  else callAudit.start(!program?.confined || program.program.network === true)
   const within = tool.unhurried ? Number.POSITIVE_INFINITY : config.limits.callTimeoutMs
   const act = (): Promise<unknown> => (changes ? change(context) : run(context, {}, { within }))
   const scheduled = {
@@ -166,7 +174,8 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
   const verdict = tool.verdict?.(input, output)
   if (verdict) ports.sessions.checked(call.caller.session, ports.world.normal(verdict.path), verdict.passed)
   // 9. audit: the end line
-  callAudit.end()
+  if (tool.unhurried) await callAudit.endTogether()
+  else callAudit.end()
   return { callId: call.id, output: withNote(context, output), snapshots: callAudit.snapshots }
 }
 
@@ -292,7 +301,10 @@ async function run(context: CallContext, states: States, { within, late }: Limit
   const limit = deadline(within, call.options.signal, late)
   try {
     const doing = tool.execute(input, openToolContext(context, states, limit, commitGuard))
-    return checkOutput(tool, doing instanceof Promise ? await limit.within(doing) : doing)
+    return checkOutput(
+      tool,
+      doing instanceof Promise ? await (tool.unhurried ? limit.settling(doing) : limit.within(doing)) : doing,
+    )
   } finally {
     limit.done()
   }

@@ -1,4 +1,5 @@
 import { isWebAddress } from '../text/address.ts'
+import { allowsHost, coversHost } from '../text/host-name.ts'
 import type { Config } from '../contracts/config.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import { secretOn } from '../text/secret-files.ts'
@@ -11,6 +12,8 @@ export interface Policy {
   offers(tool: Tool): boolean
   /** Throws where the mode, a switch, a host or a command forbids the call. Paths are judged by the world itself. */
   authorize(tool: Tool, touches: readonly Touch[]): void
+  /** Whether pages may be sent to this site without asking. */
+  allowsSite(host: string): boolean
   /** The same of very many, in steps. */
   authorizeAll(tool: Tool, touches: readonly Touch[]): Steps<void>
   /** The risk in force: the tool's floor, what the arguments imply, and whatever raises it. Nothing lowers it. */
@@ -30,6 +33,7 @@ export function openPolicy(config: Config, letThrough: (path: string) => boolean
     picked.length === 0 || picked.some((parts) => parts.every((part) => part === toolset || part === name))
   const hosts = new Set(policies.browserAllowedHosts.map((host) => host.toLowerCase()))
 
+  const forbids = coversHost(policies.browserForbiddenHosts)
   const authorizeTouch = (touch: Touch): void => {
     if ('command' in touch && !policies.allowedCommands.includes(touch.command))
       throw new Fault('policy', `Command not allowed: ${touch.command}`, {
@@ -40,6 +44,11 @@ export function openPolicy(config: Config, letThrough: (path: string) => boolean
       throw new Fault('policy', `Address not allowed: ${touch.url.slice(0, 200)}`, {
         details: { allowed: [...hosts] },
         hint: 'Only http(s) addresses on policies.browserAllowedHosts may be opened.',
+      })
+    if ('host' in touch && forbids(touch.host))
+      throw new Fault('policy', `Site not allowed: ${touch.host.slice(0, 200)}`, {
+        details: { host: touch.host.slice(0, 253) },
+        hint: 'It is on policies.browserForbiddenHosts.',
       })
     // Tools reach one only where a person let its session read it, whether it is told by its name or by what it holds.
     if ('path' in touch && touch.access === 'write' && (letThrough(touch.path) || secretOn(touch.path.split('/')) !== undefined))
@@ -79,6 +88,7 @@ export function openPolicy(config: Config, letThrough: (path: string) => boolean
         })
       for (const touch of touches) authorizeTouch(touch)
     },
+    allowsSite: allowsHost(policies.browserAllowedHosts),
     *authorizeAll(tool, touches) {
       policy.authorize(tool, [])
       for (const touch of touches) {

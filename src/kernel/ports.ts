@@ -104,6 +104,7 @@ export interface EvidencePort {
 export interface AuditPort extends AuditStream {
   note(entry: AuditEntry): void
   write(entry: AuditEntry, durable?: boolean): void
+  writeTogether(entry: AuditEntry): Promise<void>
 }
 
 export interface ApprovalPort {
@@ -157,6 +158,10 @@ export interface GrantPort {
   mayChange(session: string, mark: AskedFor): boolean
   /** A yes to changing these counts for the rest of the session, for the reasons that the card named. */
   letChange(session: string, marks: readonly AskedFor[], approval: string): void
+  /** Whether it may send pages to this site; `by` is the run or call that wants to. */
+  mayVisit(session: string, host: string, by: string): boolean
+  /** A yes to these sites counts for the rest of the session. */
+  letVisit(session: string, hosts: readonly string[], approval: string): void
   /** Does it with the one secret at hand that the call names, where a person lets this session read that. */
   reading<T>(path: string, call: { id: string; session: string }, act: () => T): T
   /** Whether this is that secret, in the call that is being made. */

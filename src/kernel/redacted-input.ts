@@ -2,6 +2,7 @@ import type { Tool, Touch } from '../contracts/tool.ts'
 import { isPlaceholder, isSecretName } from '../text/redact/names.ts'
 import { secretsAmong } from '../text/redact/programs.ts'
 import { lookedAt, scrub } from '../text/redact/scrub.ts'
+import { createHmac, randomBytes } from 'node:crypto'
 import { contentHash } from './digest.ts'
 
 export { scrub }
@@ -41,7 +42,9 @@ export function scrubTouches(touches: readonly Touch[]): Touch[] {
       ? { ...touch, path: scrub(touch.path) }
       : 'url' in touch
         ? { url: scrub(touch.url) }
-        : { command: scrub(touch.command) },
+        : 'host' in touch
+          ? { host: scrub(touch.host) }
+          : { command: scrub(touch.command) },
   )
 }
 
@@ -50,9 +53,20 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? `list of ${value.length}` : value === null ? 'null' : typeof value
 }
 
-function sizeAndDigest(value: unknown): { bytes: number; sha256: string } {
+/** A digest of something short could be guessed; this one is good for as long as the process, which is as long as calls are compared. */
+const guessKey = randomBytes(32)
+
+function sizeAndDigest(value: unknown): { bytes: number; sha256: string } | { secret: true; mac: string } {
+  if (holdsSecret(value, 0))
+    return { secret: true, mac: createHmac('sha256', guessKey).update(JSON.stringify(value)).digest('hex') }
   const bytes = Buffer.from(typeof value === 'string' ? value : JSON.stringify(value ?? null))
   return { bytes: bytes.length, sha256: contentHash(bytes) }
+}
+
+/** Whether a field in it is named as secrets are. */
+function holdsSecret(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null || depth > deepest) return false
+  return Object.entries(value).some(([name, one]) => (isSecretName(name) && one !== null) || holdsSecret(one, depth + 1))
 }
 
 /** How deep, how many of one list and how many in all are looked at. What is not looked at is not written. */

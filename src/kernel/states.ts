@@ -5,5 +5,7 @@ import type { WorldPort } from './ports.ts'
 export type States = Record<string, string | null>
 
 export function statesOf(world: WorldPort, touches: readonly Touch[]): States | Promise<States> {
-  return world.states(touches.flatMap((touch) => ('path' in touch ? [touch.path] : [])))
+  const paths: string[] = []
+  for (const touch of touches) if ('path' in touch) paths.push(touch.path)
+  return world.states(paths)
 }

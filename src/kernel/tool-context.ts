@@ -1,5 +1,5 @@
 import type { Change } from '../contracts/change.ts'
-import type { Attachment, ToolContext, FileChange, Written } from '../contracts/tool.ts'
+import type { Attachment, ToolContext, FileChange, ToolNews, Written } from '../contracts/tool.ts'
 import type { Deadline } from './deadline.ts'
 import { isOnDisk, type Content } from '../contracts/content.ts'
 import type { Form } from '../contracts/snapshot.ts'
@@ -33,6 +33,7 @@ class BoundContext implements ToolContext {
   readonly session: string
   readonly client: string
   readonly caller: ToolContext['caller']
+  readonly run: string | undefined
   readonly tools: readonly string[]
   readonly answer: string | undefined
   readonly committed = nothing
@@ -48,6 +49,7 @@ class BoundContext implements ToolContext {
     this.session = call.caller.session
     this.client = call.caller.peer ?? call.caller.session
     this.caller = call.caller
+    this.run = call.options.run
     this.tools = kernel.offered
     this.answer = call.options.answer
     this.#context = context
@@ -65,6 +67,10 @@ class BoundContext implements ToolContext {
 
   progress(done: number, total?: number, message?: string): void {
     this.#context.call.options.onProgress?.(done, total, message)
+  }
+
+  tell(news: ToolNews): void {
+    this.#context.call.options.onEvent?.(news)
   }
 
   attach(attachment: Attachment): void {

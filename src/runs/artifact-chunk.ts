@@ -1,6 +1,6 @@
 import { Fault } from '../contracts/faults/fault.ts'
 import type { ArtifactStore } from '../contracts/run-ports.ts'
-import { runBounds, type ArtifactChunk, type ArtifactInfo } from '../contracts/run.ts'
+import { isTextType, runBounds, type ArtifactChunk, type ArtifactInfo } from '../contracts/run.ts'
 
 /** No character of UTF-8 is longer. */
 const longestCharacter = 4
@@ -19,21 +19,21 @@ export async function chunkOf(info: ArtifactInfo, store: ArtifactStore, offset: 
     complete: offset + length >= totalSize,
   })
   if (offset >= totalSize) return chunk('', 0)
-  if (!isText(mimeType)) {
+  if (!isTextType(mimeType)) {
     const bytes = await store.read(artifactId, offset, Math.min(most, totalSize - offset))
     return chunk(Buffer.from(bytes).toString('base64'), bytes.length)
   }
   const bytes = await store.read(artifactId, offset, Math.min(Math.max(most, longestCharacter), totalSize - offset))
-  if (isInside(bytes[0] as number))
+  if (offset > 0 && isInside(bytes[0] as number))
     throw new Fault('bad-input', `offset ${offset} lies inside a character`, {
       details: { fields: [{ field: 'offset', problem: 'must be where a chunk ends' }] },
       hint: 'Begin at 0, and go on at offset + length of the chunk before.',
     })
-  const length = wholeCharacters(bytes, most)
+  // What says that it is text and is none ends somewhere inside a character: it has an end all the same.
+  const isEnd = offset + bytes.length >= totalSize && bytes.length <= most
+  const length = isEnd ? bytes.length : wholeCharacters(bytes, most)
   return chunk(new TextDecoder().decode(bytes.subarray(0, length)), length)
 }
-
-const isText = (mimeType: string): boolean => /^text\/|^application\/(json|xml|yaml)|\+(json|xml)$/.test(mimeType)
 
 /** Whether a byte goes on with a character that began before it. */
 const isInside = (byte: number): boolean => (byte & 0b1100_0000) === 0b1000_0000

@@ -1,7 +1,7 @@
 import { Template, type TemplateStep } from '../contracts/template.ts'
+import { lookThrough } from '../text/template-schema.ts'
 import { validatorOf } from '../text/validator.ts'
 import { isPath, pathsIn } from './expressions.ts'
-import { validatorFor } from './schemas.ts'
 
 /**
  * Everything that is wrong with a template, each in one sentence; nothing where it can be used. `offers` says which tools there are, where
@@ -20,8 +20,10 @@ export function wrongWith(given: unknown, offers?: (tool: string) => boolean): s
 
 function wrongSchemas(template: Template): string[] {
   return (['inputs', 'results'] as const).flatMap((which) => {
+    const { wrong } = lookThrough(template[which])
+    if (wrong.length > 0) return wrong.map((one) => `${which} is no JSON Schema that can be used: ${one}`)
     try {
-      validatorFor(template[which])
+      validatorOf(template[which])
       return []
     } catch (cause) {
       return [`${which} is no JSON Schema that can be used: ${(cause as Error).message.slice(0, 200)}`]
@@ -37,14 +39,18 @@ function wrongSteps({ steps }: Template): string[] {
     if (!twice) order.set(id, index)
     return twice ? [`two steps are called ${id}`] : []
   })
-  const readsOf = (step: TemplateStep): string[] => [...pathsIn(step.input), ...(step.each === undefined ? [] : [step.each])]
+  const readsOf = (step: TemplateStep): string[] => [
+    ...pathsIn(step.input),
+    ...pathsIn(step.atOnce),
+    ...(step.each === undefined ? [] : [step.each]),
+  ]
   for (const [index, step] of steps.entries()) {
     for (const where of readsOf(step)) {
       const [root, name = ''] = where.split('.')
       const of = order.get(name)
-      if (!isPath(where) || !['inputs', 'steps', 'item', 'index'].includes(root as string))
-        wrong.push(`step ${step.id}: ${quoted(where)} is no path; it begins with inputs, steps, item or index`)
-      else if ((root === 'item' || root === 'index') && (step.each === undefined || where === step.each))
+      if (!isPath(where) || !['inputs', 'steps', 'item', 'index', 'last', 'session'].includes(root as string))
+        wrong.push(`step ${step.id}: ${quoted(where)} is no path; it begins with inputs, steps, item, index, last or session`)
+      else if (['item', 'index', 'last'].includes(root as string) && (step.each === undefined || where === step.each))
         wrong.push(`step ${step.id}: there is no ${root} without each`)
       else if (root === 'steps' && of === undefined) wrong.push(`step ${step.id}: there is no step ${quoted(name)}`)
       else if (root === 'steps' && (of as number) >= index)
@@ -52,7 +58,10 @@ function wrongSteps({ steps }: Template): string[] {
           `step ${step.id}: ${of === index ? 'it needs its own answer' : `it needs the answer of ${name}, which comes after it`}: steps in a cycle never begin`,
         )
     }
-    if (step.check !== undefined && !isPath(step.check)) wrong.push(`step ${step.id}: ${quoted(step.check)} is no path`)
+    for (const where of [step.check, step.until])
+      if (where !== undefined && !isPath(where)) wrong.push(`step ${step.id}: ${quoted(where)} is no path`)
+    if (step.each === undefined && (step.until ?? step.report ?? step.atOnce) !== undefined)
+      wrong.push(`step ${step.id}: until, report and atOnce are for a step with each`)
   }
   return wrong
 }

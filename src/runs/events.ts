@@ -17,9 +17,10 @@ export interface RunEvents {
 
 const ofRuns = (event: string): boolean => event.startsWith('run.')
 
-export function openEvents({ log }: Pick<RunPorts, 'log'>): RunEvents {
+export function openEvents({ log, cluster }: Pick<RunPorts, 'log' | 'cluster'>): RunEvents {
   return {
     since(run, after) {
+      if (cluster) return cluster.since(run, after)
       const last = log.lastLine()
       if (after >= last) return Promise.resolve({ cursor: Math.max(after, last), events: [] })
       return new Promise((resolve) => {
@@ -54,7 +55,8 @@ export function openEvents({ log }: Pick<RunPorts, 'log'>): RunEvents {
         if (lines.some((line) => line.run === run)) tell()
       })
       const stopListening = onAbort(signal, end)
-      const looking = setInterval(tell, lookEveryMs).unref()
+      // Keeps the process: a command that waits for a run which waits for a person has nothing else that does.
+      const looking = setInterval(tell, lookEveryMs)
       try {
         while (!over) {
           if (!isNew) await new Promise<void>((resolve) => (news = resolve))

@@ -52,8 +52,11 @@ export function pathsIn(value: unknown): string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(pathsIn) : []
 }
 
-/** Whether a value takes more characters as JSON than this; looks no further than it has to. */
-export function isLarger(value: unknown, most: number): boolean {
+/** Whether a value takes more characters as JSON than this. */
+export const isLarger = (value: unknown, most: number): boolean => weightOf(value, most) > most
+
+/** About how many characters a value takes as JSON; looks no further than it has to where that is more than `most`. */
+export function weightOf(value: unknown, most: number): number {
   let left = most
   const weigh = (one: unknown): void => {
     if (left < 0) return
@@ -69,5 +72,5 @@ export function isLarger(value: unknown, most: number): boolean {
     left -= 2
   }
   weigh(value)
-  return left < 0
+  return most - left
 }

@@ -1,18 +1,23 @@
 import type { AgentCaller } from '../contracts/gate.ts'
 import { Fault } from '../contracts/faults/fault.ts'
-import type { RunBody, RunEnd, RunRecord } from '../contracts/run-ports.ts'
+import type { JournalledStep, KeptArtifact, RunBody, RunEnd, RunRecord } from '../contracts/run-ports.ts'
 import { runBounds, type RunError } from '../contracts/run.ts'
 import type { TemplateStep } from '../contracts/template.ts'
+import type { Attachment } from '../contracts/tool.ts'
 import { onAbort } from '../text/aborts.ts'
-import { carryOut, errorOf, Lost, type Begun, type Outcome, type StepPorts } from './carry-out.ts'
+import { executeSteps, errorOf, Lost, type Begun, type Outcome, type StepPorts } from './execute-steps.ts'
 import { isLarger } from './expressions.ts'
 import { tellLog, type RunPorts } from './ports.ts'
 
 /** Handrail is closed here: the run is put down, and whoever opens the project next takes it up. */
 export class Closing extends Error {}
 
+/** What the steps of a run may leave beside their answers, in all. */
+const mostKept = 134_217_728
 /** How often a batch says in the log how far it is, at most. */
 const tellEveryMs = 500
+
+type Contents = { id: string; bytes: Uint8Array }[]
 
 /** A run in this process's hands. */
 export interface LiveRun {
@@ -20,8 +25,12 @@ export interface LiveRun {
   stop: AbortController
   /** It waits for a person, or for a slot after that. */
   parked: boolean
-  /** Set while a step is under way that may not be done twice. */
-  mayStop?: boolean
+  /** Steps under way that may not be done twice. */
+  held?: number
+  /** Bytes of what its steps left beside their answers, in this process. */
+  kept?: number
+  /** What its journal names of that, once it was read. */
+  left?: KeptArtifact[]
   /** It is put down after the step that is under way. */
   closing?: true
   slotFreed?: () => void
@@ -37,29 +46,41 @@ export interface Runner {
 export function openRunner(ports: RunPorts): Runner {
   const { store, artifacts, worker, log, limits, questions } = ports
 
+  /** On the disk before a run names it, or in the same step; what a process that dies here leaves is named by nobody. */
+  const putJson = async (value: unknown, contents: Contents): Promise<KeptArtifact> => {
+    const bytes = new TextEncoder().encode(JSON.stringify(value))
+    const artifact = { id: ports.newId('art'), mimeType: 'application/json', bytes: bytes.length }
+    if (bytes.length <= (store.contentsWithEnd ?? -1)) contents.push({ id: artifact.id, bytes })
+    else await artifacts.put(artifact.id, bytes)
+    return artifact
+  }
   const finish = async (live: LiveRun, outcome: Exclude<Outcome, { kind: 'waits' }>, activeMs: number): Promise<void> => {
     const { artifactTtlMs } = limits()
     const { id, origin } = live.run
-    const end: RunEnd = { status: outcome.status, artifacts: [], activeMs, artifactTtlMs }
+    const contents: Contents = []
+    const end: RunEnd = { status: outcome.status, artifacts: [], activeMs, artifactTtlMs, contents }
     if ('error' in outcome) end.error = outcome.error
+    const left = live.left ?? leftIn(await store.steps(id))
+    if (outcome.result === undefined) end.artifacts = left
     else {
-      const bytes = new TextEncoder().encode(JSON.stringify(outcome.result))
-      const artifact = { id: ports.newId('art'), mimeType: 'application/json', bytes: bytes.length }
-      // On the disk before a run names it; what a process that dies here leaves is named by nobody.
-      await artifacts.put(artifact.id, bytes)
-      end.artifacts = [artifact]
-      end.result = bytes.length <= runBounds.inlineBytes ? outcome.result : summaryOf(outcome.result, artifact)
+      const artifact = await putJson(outcome.result, contents)
+      const { bytes } = artifact
+      end.artifacts = [artifact, ...('raw' in outcome ? [await putJson(outcome.raw, contents)] : []), ...left]
+      if (!('error' in outcome))
+        end.result = bytes <= runBounds.inlineBytes ? outcome.result : summaryOf(outcome.result, artifact)
     }
-    if (!(await store.finish(id, worker, end))) {
-      for (const artifact of end.artifacts) await artifacts.remove(artifact.id)
-      return
-    }
-    tellLog(log, {
+    // What its journal names is whoever's the run is now; the result is nobody's.
+    if (!(await store.finish(id, worker, end))) return removeAll(end.artifacts.filter((one) => !left.includes(one)))
+    void tellLog(log, {
       event: 'run.ended',
       run: id,
       session: origin.session,
       details: { status: end.status, ...(end.error && { errorCode: end.error.errorCode }) },
     })
+  }
+
+  const removeAll = async (some: readonly KeptArtifact[]): Promise<void> => {
+    for (const { id } of some) await artifacts.remove(id)
   }
 
   /** Until the question is answered and a slot is free. Throws what ends the run. */
@@ -72,22 +93,23 @@ export function openRunner(ports: RunPorts): Runner {
     const asked = questions.look(approval)
     if (asked?.state === 'denied') throw declined(approval, asked.note)
     if (!asked || asked.state === 'expired') throw lapsed(approval)
-    for (;;) {
-      signal.throwIfAborted()
-      const got = await store.unpark(live.run.id, worker, limits().maxConcurrentRuns)
-      if (got === 'lost') throw new Lost()
-      if (got === 'running') break
-      await new Promise<void>((resolve) => {
-        const stop = onAbort(signal, resolve)
-        live.slotFreed = () => {
-          stop()
-          resolve()
-        }
-      })
+    const stopListening = onAbort(signal, () => live.slotFreed?.())
+    try {
+      for (;;) {
+        signal.throwIfAborted()
+        // Before it is asked for: one that becomes free while the answer is on its way is not missed.
+        const freed = new Promise<void>((resolve) => (live.slotFreed = resolve))
+        const got = await store.unpark(live.run.id, worker, limits().maxConcurrentRuns)
+        if (got === 'lost') throw new Lost()
+        if (got === 'running') break
+        await freed
+      }
+    } finally {
+      stopListening()
       delete live.slotFreed
     }
     live.parked = false
-    tellLog(log, {
+    void tellLog(log, {
       event: 'run.resumed',
       run: live.run.id,
       approval,
@@ -98,11 +120,15 @@ export function openRunner(ports: RunPorts): Runner {
 
   const stretch = async (live: LiveRun, body: RunBody): Promise<Outcome | undefined> => {
     const { run, stop } = live
-    const began = performance.now()
-    const active = (): number => Math.round(run.activeMs + performance.now() - began)
-    const late = setTimeout(() => stop.abort(tooLate(run.timeoutMs)), Math.max(1, run.timeoutMs - run.activeMs))
+    const [before, began] = [run.activeMs, performance.now()]
+    const active = (): number => Math.round(before + performance.now() - began)
+    const late = setTimeout(() => stop.abort(tooLate(run.timeoutMs)), Math.max(1, run.timeoutMs - before))
+    /** What calls left and no step names yet. */
+    const unnamed = new Map<string, KeptArtifact[]>()
     try {
-      const outcome = await carryOut(body, await store.steps(run.id), stepPorts(live, active), stop.signal)
+      const journalled = await store.steps(run.id)
+      live.left = leftIn(journalled)
+      const outcome = await executeSteps(body, journalled, stepPorts(live, unnamed, active), stop.signal)
       run.activeMs = active()
       if (outcome.kind !== 'waits') {
         await finish(live, outcome, run.activeMs)
@@ -111,7 +137,7 @@ export function openRunner(ports: RunPorts): Runner {
       if (!(await store.park(run.id, worker, outcome.approval, run.activeMs))) throw new Lost()
       live.parked = true
       live.run.waiting = outcome.approval
-      tellLog(log, {
+      void tellLog(log, {
         event: 'run.waiting',
         run: run.id,
         approval: outcome.approval,
@@ -124,37 +150,71 @@ export function openRunner(ports: RunPorts): Runner {
       throw thrown
     } finally {
       clearTimeout(late)
+      await removeAll([...unnamed.values()].flat())
     }
   }
 
-  const stepPorts = (live: LiveRun, active: () => number): StepPorts => {
+  const stepPorts = (live: LiveRun, unnamed: Map<string, KeptArtifact[]>, active: () => number): StepPorts => {
     const { id, origin } = live.run
     const caller = { ...origin, role: 'agent' } as AgentCaller
-    // Nobody waits for a person inside a step: the run gives its slot back, and makes the call again after the answer.
-    const patience = AbortSignal.abort()
     let told = 0
+    /** Beyond what a run may leave, nothing is kept. */
+    const keep = async (call: string, attachments: readonly Attachment[]): Promise<void> => {
+      const kept: KeptArtifact[] = []
+      for (const { mimeType, bytes } of attachments) {
+        live.kept = (live.kept ?? 0) + bytes.length
+        if (live.kept > mostKept) return
+        const artifact = { id: ports.newId('art'), mimeType, bytes: bytes.length }
+        await artifacts.put(artifact.id, bytes)
+        kept.push(artifact)
+        unnamed.set(call, kept)
+      }
+    }
     return {
       async call(step, input, { id: call, place }, signal) {
         // One that hands in another would never come to an end.
         if (toolOf(step.tool)?.toolset === 'runs') throw nested(step)
-        live.mayStop = mayRepeat(step, input)
+        const isHeld = mayRepeat(step, input) ? 0 : 1
+        live.held = (live.held ?? 0) + isHeld
+        const attachments: Attachment[] = []
         try {
           const given = withKey(step, input, `${id}:${place}`)
-          return await ports.gate.call(step.tool, given, caller, { id: call, signal, onApproval: () => patience })
+          return await ports.gate.call(step.tool, given, caller, {
+            id: call,
+            run: id,
+            signal,
+            sharesAnswer: true,
+            // Nobody waits for a person inside a step: the run gives its slot back, and makes the call again after the answer.
+            onApproval: () => AbortSignal.abort(),
+            onAttachment: (one) => void attachments.push(one),
+          })
         } finally {
-          live.mayStop = true
+          live.held -= isHeld
           if (live.closing) live.stop.abort(new Closing('closed'))
+          else await keep(call, attachments)
         }
+      },
+      left(call) {
+        const kept = unnamed.get(call) ?? []
+        unnamed.delete(call)
+        return kept
       },
       mayRepeat,
       begun: (call) => begunIn(log.newestOf(call)?.event),
+      taskAgent: () => ports.taskAgent?.(),
+      problems: (schema, value) => ports.problems(schema, value, origin.peer ?? origin.session),
       newCall: () => ports.newId('call'),
       async journal(step, done, total) {
-        if (!(await store.journal(id, worker, step, { done, total, activeMs: active() }))) throw new Lost()
+        const { artifacts: some = [] } = step
+        if (!(await store.journal(id, worker, step, { done, total, activeMs: active() }))) {
+          await removeAll(some)
+          throw new Lost()
+        }
+        live.left?.push(...some)
         if (step.state === 'begun' || (step.item !== undefined && performance.now() - told < tellEveryMs)) return
         told = performance.now()
         const progress = { doneSteps: done, totalSteps: total }
-        tellLog(log, {
+        void tellLog(log, {
           event: 'run.progress',
           run: id,
           session: origin.session,
@@ -180,8 +240,9 @@ export function openRunner(ports: RunPorts): Runner {
     async carry(live) {
       const { run, stop } = live
       try {
-        const body = await store.body(run.id)
-        if (!body) throw new Lost()
+        const kept = await store.body(run.id)
+        if (!kept) throw new Lost()
+        const body = { ...kept, ...(run.sessionId !== undefined && { sessionId: run.sessionId }) }
         for (;;) {
           if (run.waiting !== undefined) await waitForAnswer(live, run.waiting)
           delete run.waiting
@@ -201,6 +262,8 @@ export function openRunner(ports: RunPorts): Runner {
     fail: (live, error) => finish(live, { kind: 'ended', status: 'failed', error }, live.run.activeMs),
   }
 }
+
+const leftIn = (journalled: readonly JournalledStep[]): KeptArtifact[] => journalled.flatMap(({ artifacts = [] }) => artifacts)
 
 /** By the newest line about a call, which is on the disk before anything is done. */
 function begunIn(event: string | undefined): Begun {

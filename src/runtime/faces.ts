@@ -12,6 +12,7 @@ import { scrub } from '../text/redact/scrub.ts'
 import { version } from '../version.ts'
 import type { InForce } from './in-force.ts'
 import type { Live } from './live.ts'
+import type { OwnTemplates } from './project-templates.ts'
 import type { Machine } from './machine.ts'
 import type { Place } from './place.ts'
 import type { Stores } from './stores.ts'
@@ -29,6 +30,12 @@ export interface Behind {
   forms: ClientForms
   recover: () => Promise<void>
   runs: Operator['runs']
+  cluster: Operator['cluster']
+  moveRuns: Operator['moveRuns']
+  /** Runs to which something happened on another machine. */
+  runsElsewhere: (listener: (runs: readonly string[]) => void) => () => void
+  templates: OwnTemplates
+  servers: Operator['servers']
   /** What the callers of a profile go by, and how they call. */
   under: (profile: Profile) => Pick<Behind, 'inForce' | 'call'>
 }
@@ -37,11 +44,19 @@ export interface Behind {
 const mostIds = 1_000
 
 /** What agents' surfaces are handed. It is an object of its own: there is nothing of the person's behind it, whatever anybody casts it to. */
-export function gateTo({ stores: { audit, sessions, snapshots }, inForce: { now }, live, call }: Behind): AgentGate {
+export function gateTo({
+  stores: { audit, sessions, snapshots },
+  inForce: { now },
+  live,
+  templates,
+  call,
+  runsElsewhere,
+}: Behind): AgentGate {
   return {
     version,
     get notice() {
-      return now().settings.project?.says
+      const parts = [now().settings.project?.says, templates.ignored()?.says].filter((part) => part !== undefined)
+      return parts.length > 0 ? parts.join(' ') : undefined
     },
     get waits() {
       const { answerWithinMs, approvalWaitMs } = now().settings.config.limits
@@ -60,15 +75,10 @@ export function gateTo({ stores: { audit, sessions, snapshots }, inForce: { now 
         audit.note({ event: 'session.opened', session: session.id, surface: session.surface, client })
     },
     call: (name, input, caller, options) => call(name, input, asAgent(caller), options),
-    events: (session, wanted, listener) =>
-      audit.subscribe(wanted, (lines, upTo) =>
-        listener(
-          lines.filter((line) => line.session === session),
-          upTo,
-        ),
-      ),
-    onNews: (listener) =>
-      audit.subscribe(
+    events: (session, wanted, listener) => audit.subscribe({ ...wanted, session }, listener),
+    onNews(listener) {
+      const deaf = runsElsewhere((runs) => listener({ log: false, snapshots: false, runs }))
+      const stop = audit.subscribe(
         { events: (event) => event !== 'call.read', onLost: () => listener({ log: true, snapshots: true, runs: [] }) },
         (lines) =>
           listener({
@@ -76,7 +86,12 @@ export function gateTo({ stores: { audit, sessions, snapshots }, inForce: { now 
             snapshots: lines.some(({ snapshots: made, event }) => made?.length || event === 'state.imported'),
             runs: lines.flatMap(({ run }) => run ?? []),
           }),
-      ),
+      )
+      return () => {
+        deaf()
+        stop()
+      }
+    },
     lastLine: () => audit.head().seq,
     snapshotIds: () => snapshots.list(mostIds, '', now().files.reaches).map(({ id }) => id),
   }
@@ -90,7 +105,7 @@ function asAgent(caller: Caller): AgentCaller {
 /** What the person holds. */
 export function operatorOf(behind: Behind, close: () => Promise<void>): Operator {
   const { place, stores, machine, inForce, call, approvals, grants, forms, recover } = behind
-  const { state, projectLock, db, audit, contents, snapshots, sessions, credentials, servedPages } = stores
+  const { state, projectLock, db, audit, contents, snapshots, sessions, credentials, chats, servedPages } = stores
   const { now } = inForce
   const gate = gateTo(behind)
   const gates = new Map<Profile, AgentGate>()
@@ -117,10 +132,13 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
     get projectSettings() {
       return now().settings.project
     },
-    trust: trusting(() => now().settings, audit),
+    projectTemplates: (offers) => behind.templates.look(gate.tools, offers),
+    trust: trusting(() => now().settings, behind.templates.digests, audit),
     state: { base: place.kept.base.path, folder: state.path, ignored: bringsOldState(project) },
     capabilities: {
-      search: now().search.engine,
+      get search() {
+        return now().search.engine
+      },
       paths: place.root.method,
       sqlite: process.getBuiltinModule?.('node:sqlite') ? 'node:sqlite' : '@photostructure/sqlite',
       browser: machine.web.about,
@@ -137,7 +155,18 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
     notes: sessions.notes,
     approvals,
     grants,
+    logins: {
+      list: stores.logins.list,
+      remove(id, by) {
+        const removed = stores.logins.remove(id)
+        if (removed) audit.note({ event: 'login.removed', by, message: removed.site, details: { session: id } })
+        return removed
+      },
+    },
     runs: behind.runs,
+    cluster: behind.cluster,
+    moveRuns: behind.moveRuns,
+    servers: behind.servers,
     pruning: openPruning({
       state,
       contents,
@@ -161,6 +190,7 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
     },
     snapshots: (limit, prefix) => snapshots.list(limit, prefix),
     ...credentials,
+    chats,
     servedPages,
     close,
   }

@@ -6,6 +6,7 @@ import type { Tool } from '../contracts/tool.ts'
 import { isSecretByContent } from '../host/files.ts'
 import { asWritten } from '../host/paths.ts'
 import { isSecretGranted, withSecretGrants } from '../host/secret-grants.ts'
+import { claimPorts } from '../host/own-ports.ts'
 import { programOf } from '../host/peer.ts'
 import type { Stages } from '../host/stage/stages.ts'
 import { attended } from '../kernel/attended.ts'
@@ -23,15 +24,18 @@ import { notLive, openLive } from './live.ts'
 import { openMachine } from './machine.ts'
 import { openPlace, type Place } from './place.ts'
 import { underProfile } from './profile.ts'
+import { openOwnTemplates } from './project-templates.ts'
 import { openReach } from './reach.ts'
 import { openRoots } from './roots.ts'
 import { openRuns } from './runs.ts'
+import { openServerRuns } from './server-runs.ts'
 import { loadSettings, type LoadedSettings } from './settings.ts'
 import { settle } from './settled.ts'
 import { openStores } from './stores.ts'
 
 const probeAfterMs = 500
 const lapseEveryMs = 30_000
+const servedMs = 500
 /** The tool that starts programs that keep running, and ends them. */
 const startsServers = 'execute_command'
 
@@ -68,16 +72,38 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
   const roots = keep(openRoots(place, options, () => stores.rootNames))
   const stores = openStores(place, config, roots, (approval) => stages().forget(approval), keep)
   const { audit, sessions } = stores
+  const serverRuns = openServerRuns(stores)
   const machine = openMachine(
     place,
     config,
     () => {
       const { preview, policies, limits } = config()
-      const { files } = inForce.now()
-      return { files, preview, allowedHosts: policies.browserAllowedHosts, timeoutMs: limits.browserTimeoutMs }
+      const { files, reach } = inForce.now()
+      return {
+        files,
+        judgeLinks: reach.links.judgeSecrets,
+        preview,
+        allowedHosts: policies.browserAllowedHosts,
+        forbiddenHosts: policies.browserForbiddenHosts,
+        timeoutMs: limits.browserTimeoutMs,
+      }
     },
+    serverRuns.records,
+    stores.logins,
     keep,
   )
+  // Other processes of the project serve pages as well; they do not come and go by the millisecond.
+  const served = { ports: [] as number[], until: 0 }
+  keep({
+    close: claimPorts(() => {
+      if (performance.now() < served.until) return served.ports
+      served.until = performance.now() + servedMs
+      served.ports = stores.servedPages
+        .list()
+        .flatMap(({ url, page }) => [url, page ?? url].map((one) => Number(new URL(one).port)))
+      return served.ports
+    }),
+  })
   const recovery = openRecovery({
     ...stores,
     lock: stores.projectLock,
@@ -97,14 +123,19 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     },
     marksOn: (path) => personally().now().kernel.marksOn(path),
   })
+  /** When somebody called last, steps of runs excepted. */
+  let calledAt = Number.NEGATIVE_INFINITY
+  const templates = openOwnTemplates(place.root, place.environment, () => settings.trust)
   const runs = openRuns({
     stores,
     gate: () => operator.gate,
     settings: () => inForce.now().settings,
     untightened: options.untightened === true,
-    environment: place.environment,
+    templates,
+    sessions: machine.web.sessions,
+    calledAt: () => calledAt,
   })
-  const lasting = { stores, machine, grants: grants.kernel, recover: recovery.again, runs, toolsets }
+  const lasting = { stores, machine, grants: grants.kernel, recover: recovery.again, runs, templates, toolsets }
   const openIt = (): InForce =>
     openInForce({
       openReach: (given) => openReach(place, given, machine, roots),
@@ -183,6 +214,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
   const callUnder = (one: (caller: Caller) => InForce): Operator['call'] =>
     attended((name, input, caller, how) => {
       live.lookAgain()
+      if (how?.run === undefined) calledAt = performance.now()
       return one(caller).during(({ kernel }) => kernel.call(name, input, caller, how))
     }, sessions)
   const operator: Operator = operatorOf(
@@ -198,7 +230,12 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       grants: grants.person,
       forms: openClientForms({ policies: () => config().policies, approvals, audit }),
       recover: recovery.again,
-      runs: runs.desk,
+      runs: runs.runsApi,
+      cluster: runs.cluster,
+      moveRuns: runs.move,
+      runsElsewhere: runs.onElsewhere,
+      templates,
+      servers: serverRuns.person,
       under(profile) {
         const one = under(profile)
         return { inForce: one, call: callUnder(() => one) }

@@ -10,7 +10,8 @@ export function underProfile(settings: LoadedSettings, profile: Profile): Loaded
     ...settings,
     profiled: true,
     absolutePaths: profile.paths === 'absolute',
-    roots: profile.roots ?? [],
+    roots: typeof profile.roots === 'function' ? profile.roots(config) : (profile.roots ?? []),
+    ...(profile.systemFolders && { refusesSystem: true as const }),
     config: {
       ...config,
       readOnly: config.readOnly || profile.readOnly === true,
@@ -19,6 +20,8 @@ export function underProfile(settings: LoadedSettings, profile: Profile): Loaded
         ...policies,
         forbiddenDirs: [...policies.forbiddenDirs, ...(profile.forbids ?? [])],
         writeRequiresDiff: profile.dryRun ?? policies.writeRequiresDiff,
+        // A folder of the system that is mounted in the project has another path there.
+        crossMounts: policies.crossMounts && profile.systemFolders === undefined,
       },
       limits: {
         ...limits,

@@ -6,12 +6,12 @@ import { openLinksOver } from '../host/links/over-roots.ts'
 import { followingRules, pathRules, withKinOfGit, type PathRules } from '../host/paths.ts'
 import type { Servers } from '../host/stage/servers.ts'
 import { openStages, type Stages } from '../host/stage/stages.ts'
-import { namesWithin } from '../host/state-place.ts'
+import { refuseSystem } from '../host/system-folders.ts'
 import { withMounts, type Root } from '../host/walk.ts'
 import { rootMark } from '../text/root-path.ts'
 import type { Place } from './place.ts'
 import type { Roots } from './roots.ts'
-import type { LoadedSettings } from './settings.ts'
+import { personalIn, type LoadedSettings } from './settings.ts'
 
 /** What tools and programs reach of the project. It is made anew only where the settings it was made from are others. */
 export interface Reach {
@@ -32,10 +32,14 @@ export function openReach(
   roots: Roots,
 ): Reach {
   const made = madeFrom(settings, roots)
-  const { forbidden, within, absolute, crossMounts, stage, limits, further } = made
+  const { forbidden, within, absolute, crossMounts, refusesSystem, stage, limits, further } = made
   const root = withMounts(opened, ({ mounts }) => (crossMounts ? undefined : mounts), new Map(further))
   const folders = new Map(further.map(([mark, { path }]) => [mark.slice(rootMark('').length), path]))
-  const rules = pathRules(forbidden, within, true, { further: folders, absolute: absolute ? root.path : undefined })
+  const rules = pathRules(forbidden, within, true, {
+    further: folders,
+    absolute: absolute ? root.path : undefined,
+    ...(refusesSystem && { system: refuseSystem(root) }),
+  })
   const links = openLinksOver(root, followingRules(forbidden), rules)
   const stages = openStages({ project: root, rules, environment, state: kept.base.path, settings: stage, limits, diffs, servers })
   return {
@@ -53,7 +57,7 @@ export function openReach(
 }
 
 function madeFrom(settings: LoadedSettings, { named, opened }: Roots) {
-  const { config, personal, within, files, absolutePaths: absolute = false, roots: wanted = [] } = settings
+  const { config, personal, within, files, absolutePaths: absolute = false, refusesSystem = false, roots: wanted = [] } = settings
   const { policies, limits, stage } = config
   const further = named().flatMap(({ name, why }): [string, Root][] => {
     const root = opened.get(rootMark(name))
@@ -61,13 +65,14 @@ function madeFrom(settings: LoadedSettings, { named, opened }: Roots) {
   })
   // The person's own settings are nobody's to reach, in whichever root they lie.
   const theirs = further.flatMap(([mark, { path }]) =>
-    namesWithin(dirname(files[0] as string), path).map((one) => `${mark}/${one}`),
+    personalIn(dirname(files[0] as string), path).map((one) => `${mark}/${one}`),
   )
   return {
     further,
     forbidden: withKinOfGit([...personal, ...theirs, ...policies.forbiddenDirs]),
     within,
     absolute,
+    refusesSystem,
     crossMounts: policies.crossMounts,
     stage: { ...stage, stageVisible: withKinOfGit(stage.stageVisible) },
     limits: {

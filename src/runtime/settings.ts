@@ -30,6 +30,8 @@ export interface LoadedSettings {
   absolutePaths?: boolean
   /** The further roots that are within reach, by name; none without. */
   roots?: readonly string[] | 'all'
+  /** Folders of the system are out of reach, wherever the roots lie. */
+  refusesSystem?: true
   /** They are those of a profile, narrower than what the project's own runs are carried out under. */
   profiled?: true
 }
@@ -68,12 +70,17 @@ export function loadSettings(
     config: loaded.config,
     settings: loaded.settings,
     within: sandboxWithin(project, loaded.config.policies.sandboxRoot),
-    personal: namesWithin(dirname(user), project.path),
+    personal: personalIn(dirname(user), project.path),
     files,
     stamp,
     project: found || standIn ? aboutProject(own, found, loaded, standIn?.fault) : undefined,
     trust,
   }
+}
+
+/** What of a folder is the person's own, and nobody's to reach: their settings, and their templates wherever a link has those. */
+export function personalIn(settings: string, folder: string): string[] {
+  return [settings, join(settings, 'templates')].flatMap((one) => namesWithin(one, folder))
 }
 
 function aboutProject(path: string, found: SettingsFile | undefined, loaded: LoadedConfig, fault: unknown): ProjectSettings {

@@ -1,17 +1,22 @@
 import type { AuditLine } from '../contracts/audit.ts'
+import type { Caller } from '../contracts/call.ts'
 import { Fault } from '../contracts/faults/fault.ts'
+import { levelOf } from '../contracts/run.ts'
 import type { Tool } from '../contracts/tool.ts'
 import { openFiles, type Files } from '../host/files.ts'
 import { pathStatesBelow } from '../host/path-state.ts'
+import { findRipgrep } from '../host/ripgrep.ts'
 import { openSearch, type Search } from '../host/search.ts'
 import { openKernel, type Kernel } from '../kernel/kernel.ts'
 import type { GrantPort, Ports } from '../kernel/ports.ts'
 import type { RootNames } from '../stores/roots.ts'
+import { allowsHost } from '../text/host-name.ts'
 import { redact } from '../text/redact/redact.ts'
 import { rootMark } from '../text/root-path.ts'
 import type { Uses } from '../toolsets/index.ts'
 import { usefulIn } from '../toolsets/useful.ts'
 import type { Machine } from './machine.ts'
+import type { OwnTemplates } from './project-templates.ts'
 import type { Runs } from './runs.ts'
 import type { Reach } from './reach.ts'
 import type { LoadedSettings } from './settings.ts'
@@ -25,7 +30,8 @@ export interface Lasting {
   machine: Machine
   grants: GrantPort
   recover: () => Promise<void>
-  runs: Pick<Runs, 'desk'>
+  runs: Pick<Runs, 'runsApi'>
+  templates: Pick<OwnTemplates, 'ignored'>
   toolsets: (use: Uses) => Tool[]
 }
 
@@ -40,7 +46,7 @@ export interface Settled {
 }
 
 export function settle(
-  { stores, machine, grants, recover, runs, toolsets }: Lasting,
+  { stores, machine, grants, recover, runs, templates, toolsets }: Lasting,
   reach: Reach,
   settings: LoadedSettings,
 ): Settled {
@@ -57,7 +63,7 @@ export function settle(
     forbidden: ['.handrail', ...reach.forbidden],
     regex,
     timeoutMs: limits.searchTimeoutMs,
-    ripgrep: machine.ripgrep,
+    ripgrep: findRipgrep,
   })
   const useful = usefulIn(files, config)
   const listed = (): Tool[] => useful(kernel.tools)
@@ -66,6 +72,7 @@ export function settle(
     session: {
       facts: factsFrom(settings, root.path),
       confinement: stages.confinement,
+      ignoredTemplates: templates.ignored,
       unlisted: () => {
         const shown = new Set(listed())
         return kernel.tools.filter((tool) => !shown.has(tool)).map((tool) => tool.name)
@@ -77,6 +84,13 @@ export function settle(
     browser: {
       files,
       pages: machine.web.pages,
+      sessions: machine.web.sessions,
+      tabs: machine.web.tabs,
+      mayVisit: (host, { session, id }) =>
+        allowsHost(config.policies.browserAllowedHosts)(host) || grants.mayVisit(session, host, id),
+      unseal: stores.sealing.open,
+      logins: stores.logins,
+      trustOf: (client) => levelOf({ peer: client }, config.policies.trustLevel),
       screenshotDir: config.browser.screenshotDir,
       timeoutMs: limits.browserTimeoutMs,
     },
@@ -84,6 +98,11 @@ export function settle(
     skills: { files, diffs, programs: machine.programs, python: machine.python, environment: machine.environment },
     // A run's steps go through the project's own gate, which may let more through than a profile does.
     runs: settings.profiled ? notUnderProfile : runs,
+    workspace: {
+      files,
+      diffs,
+      call: async (tool, input, by, options) => (await kernel.call(tool, input, by.caller as Caller, options)).output,
+    },
   })
   const ports: Ports = {
     audit,
@@ -134,8 +153,8 @@ function auditWithin(audit: Stores['audit'], roots: RootNames, files: Files): Us
   }
 }
 
-const notUnderProfile: Pick<Runs, 'desk'> = {
-  async desk() {
+const notUnderProfile: Pick<Runs, 'runsApi'> = {
+  async runsApi() {
     throw new Fault('unsupported', 'Runs cannot be handed in over this surface', { hint: 'Make the calls one by one.' })
   },
 }

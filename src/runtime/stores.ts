@@ -10,7 +10,10 @@ import { endSuspended } from '../kernel/suspended-calls.ts'
 import { openApprovals } from '../stores/approvals.ts'
 import { openArtifacts } from '../stores/artifacts.ts'
 import { openAudit } from '../stores/audit.ts'
+import { openChats } from '../stores/chats.ts'
 import { openCredentials } from '../stores/credentials.ts'
+import { openLogins } from '../stores/logins.ts'
+import { openSealing } from '../stores/sealing.ts'
 import { openEvidence } from '../stores/evidence.ts'
 import { openGrants } from '../stores/grants.ts'
 import { openIdempotency } from '../stores/idempotency.ts'
@@ -20,6 +23,7 @@ import { tellHalfAnswer } from '../stores/recovery.ts'
 import { openRuns } from '../stores/runs.ts'
 import { schema, schemaVersion } from '../stores/schema.ts'
 import { openRootNames } from '../stores/roots.ts'
+import { openServerRuns } from '../stores/server-runs.ts'
 import { openServedPages } from '../stores/served-pages.ts'
 import { openSessions } from '../stores/sessions.ts'
 import { openSnapshots } from '../stores/snapshots.ts'
@@ -77,6 +81,7 @@ export function openStores(
   const snapshots = openSnapshots(contents, db, projectLock.holdNow)
   const idempotency = openIdempotency(db, () => limits().idempotencyTtlMs)
   const suspended = openSuspended(db)
+  const sealing = openSealing(state)
   const named = (name: string, path: string): void =>
     audit.note({ event: 'root.named', message: `${rootMark(name)} is ${path}`, details: { name, path } })
   return {
@@ -116,9 +121,13 @@ export function openStores(
     }),
     evidence: keep(openEvidence(state)),
     runs: openRuns(db),
+    servers: openServerRuns(db, () => limits().runTtlMs),
     artifacts: openArtifacts(state),
+    chats: keep(openChats(db)),
     pins: openPins(db, projectLock),
     credentials: openCredentials(state),
+    sealing,
+    logins: openLogins(db, sealing),
     servedPages: openServedPages(state),
   }
 }

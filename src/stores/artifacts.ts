@@ -15,7 +15,7 @@ export function openArtifacts(state: StateFolder): ArtifactStore {
   }
   return {
     async put(id, bytes) {
-      own().create(named(id), bytes)
+      await own().createSoon(named(id), bytes)
     },
     async read(id, offset, length) {
       const file = own().openToRead(named(id))

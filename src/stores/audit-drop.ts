@@ -39,25 +39,27 @@ export function openDropping({ folder, lock, keptDays, now, dropped, write, must
   /** Whether this process has looked for files that are too old since the last was closed. */
   let looked = keptDays() === 0
 
-  const files = (): AuditFile[] => {
+  /** Oldest first, up to the first that does not fit: no other is looked into. */
+  const filesWhile = (fits: (file: AuditFile) => boolean): AuditFile[] => {
     const { log } = now()
     log.begin()
-    return log.closed().map(({ name, first, from, bytes }) => {
+    const found: AuditFile[] = []
+    for (const { name, first, from, bytes } of log.closed()) {
       const [line] = lastLines({ ...log, begin: () => from, size: () => from + bytes }, 1)
       const begun = lineOf(log, first)?.at ?? ''
-      return { name, bytes, first, last: line?.seq ?? 0, until: line ? (line.at > begun ? line.at : begun) : '' }
-    })
+      const until = line ? (line.at > begun ? line.at : begun) : ''
+      const file = { name, bytes, first, last: line?.seq ?? 0, until }
+      if (!fits(file)) break
+      found.push(file)
+    }
+    return found
   }
 
   /** Up to the first that is younger, whatever a clock that was set back made of those behind it. */
-  const filesUntil = (time: string): AuditFile[] => {
-    const all = files()
-    const younger = all.findIndex(({ until }) => until === '' || until >= time)
-    return younger < 0 ? all : all.slice(0, younger)
-  }
+  const filesUntil = (time: string): AuditFile[] => filesWhile(({ until }) => until !== '' && until < time)
 
   const drop = (before: number, by: string): AuditFile[] => {
-    const going = files().filter(({ last }) => last > 0 && last < before)
+    const going = filesWhile(({ last }) => last > 0 && last < before)
     const last = going.at(-1)
     if (!last) return []
     const { log } = now()

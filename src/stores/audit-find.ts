@@ -79,3 +79,9 @@ function lineAfter(log: Readable, position: number, until: number): { start: num
   }
   return undefined
 }
+
+/** The number of the first entry from a place on. */
+export function firstIn(log: Readable, from: number): number | undefined {
+  for (const { bytes } of linesOf(log, from, 1 << 12)) return headingOf(bytes)?.seq
+  return undefined
+}

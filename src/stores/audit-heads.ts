@@ -1,6 +1,13 @@
+import type { AuditEntry } from '../contracts/audit.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import { bootId } from '../host/heads.ts'
-import type { LogFile } from '../host/state-folder.ts'
+import type { LogFile, StateFolder } from '../host/state-folder.ts'
+
+/** The folder and name under which the head of this log is kept apart from it. */
+export interface ExternalHeadPlace {
+  folder: StateFolder
+  name: string
+}
 
 export const genesis = '0'.repeat(64)
 const headBytes = 512
@@ -26,16 +33,46 @@ export const start: End = { seq: 0, hash: genesis, end: 0 }
 type Line = Pick<End, 'seq' | 'hash'>
 
 /**
- * What is known of a log outside its folder: its last line, and the last that was flushed to the disk. It is written after the log, so
- * after a kill the log may be further, never less far; only a halt of the whole system can lose what was not flushed.
+ * What is known of a log outside its folder: its last line, the last that was flushed to the disk, and the last of those on their way. It
+ * is written before and after the log, so after a kill the log is as far as one of the two says; only a halt of the whole system can lose
+ * what was not flushed, on either side.
  */
 export interface ExternalHead {
   /** Counts the logs of a project; a person starts another one after a break. */
   log: number
   last: Line
   durable: Line
+  /** The same as `last` while nobody writes. Older heads have none, and are no judge of what stands behind them. */
+  next?: Line
+  /** The last who wrote has closed the log, and this is on the disk: not even a halt of the system explains more. */
+  closed?: boolean
   at: string
   boot: string
+}
+
+/** Before anything is known of a log. */
+export const unknown: ExternalHead = {
+  log: 1,
+  last: { seq: 0, hash: genesis },
+  durable: { seq: 0, hash: genesis },
+  at: '',
+  boot: '',
+}
+
+/** Said in the log itself, for good: what a halt of the system explains, somebody may have made use of. */
+export function foundBehind({ last }: ExternalHead, { seq }: End): AuditEntry {
+  return {
+    event: 'recovered',
+    message: 'entries stand behind the head kept apart: the system stopped before it was on the disk, or somebody added them',
+    details: { from: last.seq + 1, to: seq },
+  }
+}
+
+/** Why lines up to this one can stand behind the last that is known; undefined where there are none, or a process died over them. */
+export function behind({ last, next, closed, boot }: ExternalHead, end: Line): 'added' | 'halted or added' | undefined {
+  if (end.seq <= last.seq || next === undefined) return undefined
+  if (end.seq < next.seq || (end.seq === next.seq && end.hash === next.hash)) return undefined
+  return closed || (boot !== '' && boot === bootId()) ? 'added' : 'halted or added'
 }
 
 /** What of the log is gone, in words; undefined where it holds all it must. `end` is where the log ends now. */

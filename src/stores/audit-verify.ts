@@ -2,7 +2,7 @@ import { createHash, hash as hashOf } from 'node:crypto'
 import type { Anchor, AuditVerdict } from '../contracts/audit.ts'
 import { wait, type Steps } from '../text/steps.ts'
 import type { AuditFiles } from './audit-files.ts'
-import { genesis, lost, start, type ExternalHead, type Checked, type Dropped, type Head } from './audit-heads.ts'
+import { behind, genesis, lost, start, type ExternalHead, type Checked, type Dropped, type Head } from './audit-heads.ts'
 import { parse } from './audit-lines.ts'
 
 /** A log as it was at one moment, so that nobody waits while it is verified. */
@@ -167,6 +167,7 @@ function* verifyLines(
       return bad(lines + 1, 'it has no end: bytes were cut from it or added to it')
     if (missing.size) return { verdict: notThere(missing, lines) }
     if (!isSaid) return unsaid()
+    notes.push(...unsealed(apart, { seq: lines, hash: prev }))
     notes.push(`line ${lines + 1} was torn by a process that died; the next write cuts it off`)
     return { verdict: { whole: true, lines, head: prev, note: notes.join('; '), ...pruned } }
   }
@@ -178,6 +179,7 @@ function* verifyLines(
     return bad(lines + 1, `it is missing: the log had ${copy.checked.seq} entries when it was last verified`)
   if (missing.size) return { verdict: notThere(missing, lines) }
   if (!isSaid) return unsaid()
+  notes.push(...unsealed(apart, { seq: lines, hash: prev }))
   const checked =
     apart && lines > 0
       ? { log: apart.log, seq: lines, hash: prev, end, digest: digest.digest('hex'), from: dropped.end }
@@ -221,9 +223,20 @@ function misplaced({ apart, checked }: LogCopy, { sealed, intended }: Head, numb
     return 'it was added after the log was sealed'
   if (number === apart?.last.seq && hash !== apart.last.hash)
     return 'it is not the line that was written: the head kept apart has another hash'
+  if (apart && behind(apart, { seq: number, hash }) === 'added')
+    return `it was added: the head kept apart knows of ${apart.last.seq} entries, and of none on their way`
   if (number === checked?.seq && hash !== checked.hash)
     return 'it is not the line that was there when the log was last verified: its hashes were made anew'
   return undefined
+}
+
+/** What the last lines rest on where the head kept apart does not know them yet. */
+function unsealed(apart: ExternalHead | undefined, end: { seq: number; hash: string }): string[] {
+  if (!apart?.next || end.seq <= apart.last.seq) return []
+  const which = `entries ${apart.last.seq + 1} to ${end.seq} stand behind the head kept apart`
+  return behind(apart, end) === undefined
+    ? [`${which}: a process died while it wrote them`]
+    : [`${which}: the system stopped before it was on the disk, or somebody added them`]
 }
 
 function notThere(missing: Set<string>, lines: number): AuditVerdict {

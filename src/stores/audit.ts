@@ -3,25 +3,29 @@ import { Fault } from '../contracts/faults/fault.ts'
 import { runToEnd, runInSlices, wait, type Steps } from '../text/steps.ts'
 import type { Lock } from '../host/lock.ts'
 import type { LogFile, StateFolder } from '../host/state-folder.ts'
+import { openAwaited } from './audit-awaited.ts'
 import { openDropping, type Dropping } from './audit-drop.ts'
 import { closedNames, openAuditFiles, type AuditFiles } from './audit-files.ts'
-import { headingOf, lineOf, placeOf } from './audit-find.ts'
+import { openFlushing } from './audit-flushing.ts'
+import { firstIn, lineOf, placeOf } from './audit-find.ts'
 import {
+  behind,
   broken,
-  genesis,
+  foundBehind,
   lost,
   readExternalHead,
   readChecked,
   readDropped,
   readHead,
   start,
+  unknown,
   writeExternalHead,
   writeChecked,
   writeHead,
-  type ExternalHead,
   type Checked,
   type Dropped,
   type End,
+  type ExternalHeadPlace,
 } from './audit-heads.ts'
 import { compose, lastLines, linesOf, parse, stamp } from './audit-lines.ts'
 import { repair } from './audit-repair.ts'
@@ -36,6 +40,8 @@ export interface AuditStore extends AuditStream, Pick<Dropping, 'filesUntil' | '
   note(entry: AuditEntry): void
   /** In the log when it returns; with `durable` on the disk itself. */
   write(entry: AuditEntry, durable?: boolean): void
+  /** In the log when it resolves, after all that was said before it: what comes with one event of the loop is one append. */
+  writeTogether(entry: AuditEntry): Promise<void>
   flush(): void
   /** Every line, on the spot. */
   verify(onProgress?: (done: number, total: number) => void, anchors?: readonly Anchored[]): AuditVerdict
@@ -60,12 +66,6 @@ export interface AuditBounds {
   keptDays: number
 }
 
-/** The folder and name under which the head of this log is kept apart from it. */
-export interface ExternalHeadPlace {
-  folder: StateFolder
-  name: string
-}
-
 /** An append-only log, one JSON line an event, each carrying the hash of the line before; shared by every process on the project. */
 export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPlace, bounds: AuditBounds): AuditStore {
   let headFile = folder.openLog('audit.head')
@@ -77,6 +77,15 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
   let waiting: AuditEntry[] = []
   let timer: NodeJS.Timeout | undefined
   let stuck = false
+  let isDurable = false
+  const flushing = openFlushing()
+  const awaited = openAwaited(() => {
+    try {
+      flush()
+    } catch (cause) {
+      refuseAwaited(cause)
+    }
+  })
   const dropping = openDropping({
     folder,
     lock,
@@ -97,25 +106,32 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
     lock.holdNow(() => {
       mustStand(durable)
       let at = endOfLog(log, headFile, known, (entry) => batch.unshift(entry))
-      if (log.liveBytes() >= bounds.fileBytes) rotate(at, batch)
+      flushing.from(at.end)
+      if (flushing.mayRotate(log.liveBytes(), at.end, bounds.fileBytes)) rotate(at, batch)
       const texts = batch.map((entry) => {
         const { text, hash } = compose(entry, at.seq + 1, at.hash)
         at = { seq: at.seq + 1, hash, end: at.end + Buffer.byteLength(text) }
         return text
       })
       const before = known
+      const last = { seq: at.seq, hash: at.hash }
+      announce(last)
       writeHead(headFile, { sealed: before, intended: at })
       if (durable) headFile.flush()
       log.append(Buffer.from(texts.join('')))
-      if (durable) log.flush()
+      if (durable) {
+        log.flush()
+        flushing.done(at.end)
+      } else flushing.soon(log, at.end, isCurrent(log))
       writeHead(headFile, { sealed: at, intended: at })
       known = at
-      const last = { seq: at.seq, hash: at.hash }
       apart = { ...apart, last, durable: durable ? last : apart.durable }
       writeExternalHead(apartFile, apart)
+      isDurable ||= durable
       waiting = []
       stuck = false
     })
+    awaited.written()
     stream.poll()
     dropping.dropAgedSoon()
   }
@@ -132,12 +148,48 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
     }
   }
 
+  const writeTogether = (entry: AuditEntry): Promise<void> => {
+    const stamped = stamp(entry)
+    waiting.push(stamped)
+    return awaited.add(stamped)
+  }
+  /** As with `write`: what its caller is told was not written must not appear later. */
+  const refuseAwaited = (cause: unknown): void => {
+    const lines = awaited.refuse(cause)
+    waiting = waiting.filter((line) => !lines.has(line))
+  }
+
+  const isCurrent = (file: AuditFiles) => (): boolean => file === log
+
+  /** Said apart before a line is written: what stands there later and was never said, nobody of ours wrote. */
+  function announce(next: { seq: number; hash: string }): void {
+    const { closed = false, ...open } = apart
+    apart = { ...open, next }
+    writeExternalHead(apartFile, apart)
+    if (closed) apartFile.flush()
+  }
+
+  /** Where nobody has written since, a log that what counts was written to is closed at its last line. */
+  function sayClosed(): void {
+    if (!isDurable) return
+    try {
+      lock.holdNow(() => {
+        if (astray(false) !== undefined || log.size() !== known.end) return
+        writeExternalHead(apartFile, { ...apart, closed: true })
+        apartFile.flush()
+      })
+    } catch {
+      // The state was taken away, or the disk is full: it stays open, and a halt of the system leaves it unsure.
+    }
+  }
+
   /** The chain goes on: the first entry of the new file carries the hash of the last of the one before. */
   function rotate(at: End, batch: AuditEntry[]): void {
     const first = firstIn(log, at.end - log.liveBytes())
     // Not a line of ours: it stays where it is, for `audit verify` to name.
     if (first === undefined) return
     const before = log.rotate(first)
+    flushing.done(at.end)
     const details = { before, first, last: at.seq, hash: at.hash }
     batch.unshift(stamp({ event: 'audit.rotated', message: `the log goes on in a new file; ${before} is closed`, details }))
     dropping.fileClosed()
@@ -200,23 +252,25 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
     if (last.end === size && size > 0) return last
     const { sealed, intended } = readHead(head) ?? { sealed: start, intended: start }
     apart = readExternalHead(apartFile) ?? apart
-    if (sealed.end !== size) {
-      known = repair(file, size, sealed, intended, mustHold, tell)
-      return known
+    if (sealed.end !== size) known = repair(file, size, sealed, intended, mustHold, tell)
+    else {
+      mustHold(file, sealed)
+      known = sealed
     }
-    mustHold(file, sealed)
-    known = sealed
-    return sealed
+    if (behind(apart, known) !== undefined) tell(stamp(foundBehind(apart, known)))
+    return known
   }
 
   /**
    * A log that ends where its own seal says may still be an older one, put back with its seal, or cut and sealed as if a process had died:
-   * then nothing is added to it, since the head kept apart would forget what it knows.
+   * then nothing is added to it, since the head kept apart would forget what it knows. The same where it goes on past what was announced.
    */
   function mustHold(file: AuditFiles, end: End): void {
     const { last } = apart
     const gone = lost(apart, end)
     if (gone !== undefined) throw broken(`The audit log is not the one that was written: ${gone}`)
+    if (behind(apart, end) === 'added')
+      throw broken(`The audit log is not the one that was written: lines were added to it behind line ${last.seq}`)
     if (end.seq < last.seq || last.seq === 0) return
     const hash = end.seq === last.seq ? end.hash : lastLines(file, 1, (line) => line.seq <= last.seq)[0]?.hash
     if (hash !== last.hash) throw broken(`The audit log is not the one that was written: line ${last.seq} is another one`)
@@ -277,6 +331,7 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
       }, groupMs)
     },
     write,
+    writeTogether,
     flush: () => flush(),
     verify: (onProgress, anchors) => runToEnd(verifying({ full: true, anchors, onProgress })),
     check: (asked = {}) => runInSlices(verifying(asked)),
@@ -315,11 +370,12 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
         apart = readExternalHead(apartFile) ?? apart
         apartFile.close()
         apartFile = place.folder.openLog(place.name)
-        writeExternalHead(apartFile, { log: apart.log + 1, last: start, durable: start })
+        writeExternalHead(apartFile, { log: apart.log + 1, last: start, durable: start, next: start })
         before = { log: apart.log, entries: apart.last.seq, hash: apart.last.hash }
         apart = { ...unknown, log: apart.log + 1 }
         reopen()
       })
+      refuseAwaited(broken('A person started a new log'))
       waiting = []
       const message = 'a person started a new log after a break; what is left of the old one is kept beside it'
       write({ event: 'audit.renewed', message, details: { kept, before } }, true)
@@ -332,19 +388,13 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
       dropping.close()
       try {
         flush()
+        sayClosed()
       } finally {
+        refuseAwaited(broken('The audit log was closed'))
         log.close()
         headFile.close()
         apartFile.close()
       }
     },
   }
-}
-
-const unknown: ExternalHead = { log: 1, last: { seq: 0, hash: genesis }, durable: { seq: 0, hash: genesis }, at: '', boot: '' }
-
-/** The number of the first entry from a place on. */
-function firstIn(log: AuditFiles, from: number): number | undefined {
-  for (const { bytes } of linesOf(log, from, 1 << 12)) return headingOf(bytes)?.seq
-  return undefined
 }

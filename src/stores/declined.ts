@@ -38,7 +38,7 @@ export function openDeclined(db: Database): DeclinedStore {
         `SELECT a.id, a.decided_at AS at, a.decided_by AS by, a.note FROM declined d JOIN approvals a ON a.id = d.approval
          WHERE d.path IN (SELECT value FROM json_each(?)) AND a.state = 'denied' AND a.no_until > ?
          ORDER BY a.decided_at DESC, a.rowid DESC LIMIT 1`,
-        JSON.stringify([folded, ...(stands ? folders : [])]),
+        [folded, ...(stands ? folders : [])],
         Date.now(),
       )
       return row && { approval: row.id, at: row.at, by: row.by, ...(row.note !== null && { note: row.note }) }

@@ -11,6 +11,8 @@ export interface GrantStore {
   revoke(id: string, record: (grant: Grant) => void): Grant | undefined
   /** Whether a session may, by a grant of its own or one for all that was given for this reason. */
   mayChange(session: string, subject: string, reason: string): boolean
+  /** Whether pages may be sent there. One that is good once belongs to whoever comes first: `by` is a run or a call. */
+  mayVisit(session: string, host: string, by: string): boolean
   /** The same where it is made use of now: one that is good for one use is gone. */
   use(kind: Grant['kind'], session: string, subject: string): boolean
 }
@@ -99,6 +101,17 @@ export function openGrants(db: Database): GrantStore {
       return revoked
     },
     mayChange: (session, subject, reason) => inForce('runs', session, subject).some((row) => reasonsOf(row).includes(reason)),
+    mayVisit(session, host, by) {
+      const rows = inForce('host', session, host)
+      const good = (row: Row): boolean => row.scope !== 'once' || reasonsOf(row).includes(by)
+      if (rows.some(good)) return true
+      if (rows.length === 0) return false
+      return db.transaction(() => {
+        const unused = inForce('host', session, host).find((row) => reasonsOf(row).length === 0)
+        if (unused) db.run('UPDATE grants SET reasons = ? WHERE id = ?', JSON.stringify([by]), unused.id)
+        return unused !== undefined
+      })
+    },
     use(kind, session, subject) {
       // Every read asks: where nobody was granted anything, it asks the store a few hundred times a second and not thousands of times.
       if (performance.now() < noneUntil) return false

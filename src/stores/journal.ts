@@ -17,7 +17,7 @@ import { openRows, type Taken } from './rows.ts'
 import type { Plan } from './snapshot-row.ts'
 import type { Intake, SnapshotStore } from './snapshots.ts'
 
-export interface Origin {
+export interface ChangeOrigin {
   call: string
   session: string
   idempotencyKey: string | null
@@ -32,14 +32,19 @@ export interface Kept {
 /** In small steps, so that nobody else waits; the caller holds the project's lock until they are done. */
 export interface Journal {
   /** All of the changes or none, each with both its states kept; whole trees in any order, a path at most once. */
-  commit(changes: readonly Change[], origin: Origin, together?: (written: Written[]) => void, landed?: () => void): Promise<Kept>
+  commit(
+    changes: readonly Change[],
+    origin: ChangeOrigin,
+    together?: (written: Written[]) => void,
+    landed?: () => void,
+  ): Promise<Kept>
   /** Keeps both states of what was changed already, by a command nobody confined, so that it can be undone. Touches no file of the project. */
-  record(changes: readonly Changed[], origin: Origin): Promise<Kept>
+  record(changes: readonly Changed[], origin: ChangeOrigin): Promise<Kept>
   /** Finishes or takes back what a killed process left; says what it did. */
   recover(): Promise<Recovered[]>
   /** The two that are done at the start too, while nobody can call yet. */
   recoverNow(): Recovered[]
-  recordNow(changes: readonly Changed[], origin: Origin): Kept
+  recordNow(changes: readonly Changed[], origin: ChangeOrigin): Kept
 }
 
 /** What was found where a change is to be made. */
@@ -126,7 +131,7 @@ export function openJournal(parts: {
     intake: Intake,
     change: Change,
     { standing: pathState, seen, madeFolders }: Found,
-    origin: Origin,
+    origin: ChangeOrigin,
   ): Steps<Prepared> {
     const { path } = change
     const { id: before, added } = yield* baselineOf(intake, path, pathState, () => standingContent(path, pathState as PathState))
@@ -203,7 +208,7 @@ export function openJournal(parts: {
 
   const commit = function* (
     changes: readonly Change[],
-    origin: Origin,
+    origin: ChangeOrigin,
     together?: (written: Written[]) => void,
     landed?: () => void,
   ): Steps<Kept> {
@@ -250,7 +255,7 @@ export function openJournal(parts: {
     return { written: prepared.map(({ snapshot }) => writtenAs(snapshot)), pruned: yield* pruned(prepared) }
   }
 
-  const record = function* (changes: readonly Changed[], origin: Origin): Steps<Kept> {
+  const record = function* (changes: readonly Changed[], origin: ChangeOrigin): Steps<Kept> {
     refuseTwice(changes)
     const recorded = yield* takeIn<Taken>(
       changes.length,
@@ -333,7 +338,7 @@ function blank(intake: Intake, path: string, state: PathState | undefined): Omit
   }
 }
 
-const originOf = ({ call, session, idempotencyKey }: Origin): Origin => ({ call, session, idempotencyKey })
+const originOf = ({ call, session, idempotencyKey }: ChangeOrigin): ChangeOrigin => ({ call, session, idempotencyKey })
 
 function refuseTwice(changes: readonly { path: string }[]): void {
   const seen = new Set<string>()

@@ -7,6 +7,7 @@ import { bytesBelow } from '../host/state-size.ts'
 import type { AuditStore } from './audit.ts'
 import { evidenceBeyond, type EvidenceFile } from './evidence.ts'
 import { agedOf, bytesOf, discardAll, findOldStates, unnamed } from './prune-snapshots.ts'
+import { openRunPruning } from './prune-runs.ts'
 import type { SnapshotStore } from './snapshots.ts'
 
 /** So much is done with the project's lock, or in one transaction; then others have a turn. */
@@ -25,6 +26,11 @@ const oldRows: Record<string, { table: string; where: string; least?: number }> 
   'sessions that are over': { table: 'sessions', where: 'last_at < ?', least: dayMs },
   'refused paths': { table: 'refusals', where: 'at < ?', least: dayMs },
   'dry runs': { table: 'rehearsals', where: 'at < ?', least: dayMs },
+  'dev servers that have ended, with what they printed': {
+    table: 'server_runs',
+    where: `status != 'running' AND updated_at < ?`,
+    least: 3_600_000,
+  },
 }
 
 /** What a person may want to know of before the oldest go. */
@@ -33,6 +39,7 @@ const bounded = {
   'idempotency keys': { table: 'idempotency', most: bounds.idempotency },
   sessions: { table: 'sessions', most: bounds.sessions },
   'notes of agents': { table: 'notes', most: bounds.notes.all },
+  runs: { table: 'runs', most: bounds.runs.most },
 }
 const nearly = 0.9
 
@@ -50,6 +57,7 @@ interface Parts {
 export function openPruning({ state, contents, db, audit, snapshots, exclusive }: Parts): Pruning {
   let folder: StateFolder | undefined
   const evidence = (): StateFolder | undefined => (folder ??= state.has('evidence') ? state.sub('evidence') : undefined)
+  const runs = openRunPruning(db, state)
   const cutoff = (days: number): number => Math.max(0, Date.now() - days * dayMs)
   const count = (table: string, where: string, time: number): number =>
     db.get<{ n: number }>(`SELECT count(*) AS n FROM ${table} WHERE ${where}`, time)?.n ?? 0
@@ -85,6 +93,7 @@ export function openPruning({ state, contents, db, audit, snapshots, exclusive }
     )
     for (const [what, { table, where, least = 0 }] of Object.entries(oldRows))
       add(what, count(table, where, Math.min(before, Date.now() - least)), 0)
+    for (const { what, count: number, bytes } of yield* runs.plan(before)) add(what, number, bytes)
     yield
     return { days, before, going, bytes: going.reduce((sum, { bytes }) => sum + bytes, 0), stays: staying() }
   }
@@ -178,9 +187,13 @@ export function openPruning({ state, contents, db, audit, snapshots, exclusive }
       const going = plan.going.filter(({ what }) => what !== 'closed files of the audit log')
       return { ...plan, going, bytes: going.reduce((sum, { bytes }) => sum + bytes, 0), broken: verdict.why }
     },
-    async carryOut({ days, before, broken }, by) {
+    async apply({ days, before, broken }, by) {
       const gone = await dropStates(before, by)
-      gone.push(await runInSlices(dropEvidence(before)), ...(await runInSlices(dropRows(before))))
+      gone.push(
+        await runInSlices(dropEvidence(before)),
+        ...(await runInSlices(dropRows(before))),
+        ...(await runInSlices(runs.drop(before))),
+      )
       // A person takes their time, and others the log.
       const isWhole = broken === undefined && (await audit.check()).whole
       const last = isWhole ? closedBefore(before).at(-1) : undefined

@@ -23,6 +23,8 @@ export interface Row {
   artifacts: string
   created_at: number
   updated_at: number
+  holder: string | null
+  bytes: number | null
 }
 
 export function fromRow(row: Row): RunRecord {

@@ -1,43 +1,57 @@
-import type { JournalledStep, NewStep } from '../contracts/run-ports.ts'
+import type { JournalledStep, KeptArtifact, NewStep } from '../contracts/run-ports.ts'
 import type { RunError, StepState } from '../contracts/run.ts'
 import type { Database } from '../host/database.ts'
 
-interface Row {
+/** A step as the table has it, in either store. */
+export interface StepRow {
   step: string
   item: number
   state: StepState
   call: string | null
   output: string | null
   error: string | null
+  artifacts: string | null
   at: number
 }
 
 /** A step that is one call, not one for each item. */
-const whole = -1
+export const whole = -1
 
 /** The journal of steps. Whoever writes to it does so in a transaction that made sure the run is theirs. */
 export function openRunSteps(db: Database) {
   return {
-    put(run: string, { step, item = whole, state, call, output, error }: NewStep): void {
+    /** Says how much it is. */
+    put(run: string, { step, item = whole, state, call, output, error, artifacts }: NewStep): number {
+      const text = output === undefined ? null : JSON.stringify(output)
       db.run(
-        `INSERT OR REPLACE INTO run_steps (run, step, item, state, call, output, error, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+        `INSERT OR REPLACE INTO run_steps (run, step, item, state, call, output, error, at, artifacts) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
         run,
         step,
         item,
         state,
         call ?? null,
-        output === undefined ? null : JSON.stringify(output),
+        text,
         error ? JSON.stringify(error) : null,
         Date.now(),
+        artifacts?.length ? JSON.stringify(artifacts) : null,
       )
+      return Buffer.byteLength(text ?? '')
     },
     of: (run: string): JournalledStep[] =>
-      db.all<Row>('SELECT * FROM run_steps WHERE run = ? ORDER BY step, item', run).map(fromRow),
+      db.all<StepRow>('SELECT * FROM run_steps WHERE run = ? ORDER BY step, item', run).map(fromStepRow),
+    /** What its steps left beside their answers, without these. */
+    left: (run: string): KeptArtifact[] =>
+      db
+        .all<{ artifacts: string }>(
+          'SELECT artifacts FROM run_steps WHERE run = ? AND artifacts IS NOT NULL ORDER BY step, item',
+          run,
+        )
+        .flatMap(({ artifacts }) => JSON.parse(artifacts) as KeptArtifact[]),
     forget: (run: string): void => void db.run('DELETE FROM run_steps WHERE run = ?', run),
   }
 }
 
-function fromRow({ step, item, state, call, output, error, at }: Row): JournalledStep {
+export function fromStepRow({ step, item, state, call, output, error, artifacts, at }: StepRow): JournalledStep {
   return {
     step,
     ...(item !== whole && { item }),
@@ -45,6 +59,9 @@ function fromRow({ step, item, state, call, output, error, at }: Row): Journalle
     ...(call !== null && { call }),
     ...(output !== null && { output: JSON.parse(output) as unknown }),
     ...(error !== null && { error: JSON.parse(error) as RunError }),
+    ...(artifacts !== null && { artifacts: JSON.parse(artifacts) as KeptArtifact[] }),
     at,
   }
 }
+
+export type RunSteps = ReturnType<typeof openRunSteps>

@@ -1,16 +1,15 @@
-import { Fault } from '../contracts/faults/fault.ts'
-import { bounds } from '../contracts/kept.ts'
 import type { NewRun, RunEnd, RunRecord, RunStore, Worker } from '../contracts/run-ports.ts'
-import { isTerminal, mayFollow, type RunError, type RunStatus } from '../contracts/run.ts'
+import { isTerminal, mayFollow, type RunStatus } from '../contracts/run.ts'
 import type { Template } from '../contracts/template.ts'
-import type { Database, SqlValue } from '../host/database.ts'
+import type { Database } from '../host/database.ts'
 import { isRunning } from '../host/running.ts'
 import { openArtifactRows } from './artifact-rows.ts'
 import { openGroupCommit } from './group-commit.ts'
 import { fromRow, type Row } from './run-row.ts'
+import { openRunRoom } from './run-room.ts'
 import { openRunSteps } from './run-steps.ts'
 
-/** Of what is past its time, so many rows go at once: whoever comes by next takes more of them. */
+/** Ended in one go where nobody will take them in hand. */
 const few = 500
 
 /** In every query for one of the two as well: SQLite uses the index of those that are under way only where it reads these very words. */
@@ -20,8 +19,9 @@ const within = '(submitter = ? OR authority = ?)'
 
 /** Runs on the project's own database, shared by its processes. Every change of a run's state is one transaction that names the state before. */
 export function openRuns(db: Database): RunStore {
-  const durably = openGroupCommit(db)
+  const together = openGroupCommit(db)
   const steps = openRunSteps(db)
+  const room = openRunRoom(db, steps)
   const artifacts = openArtifactRows(db)
   const row = (id: string): Row | undefined =>
     db.get<Row>('SELECT * FROM runs WHERE id = ? AND (expires_at IS NULL OR expires_at > ?)', id, Date.now())
@@ -29,37 +29,33 @@ export function openRuns(db: Database): RunStore {
     const found = row(id)
     return found && fromRow(found)
   }
-  const count = (where: string, ...values: SqlValue[]): number =>
-    db.get<{ n: number | null }>(`SELECT sum(n) AS n FROM run_counts WHERE ${where}`, ...values)?.n ?? 0
-
-  const forget = (where: string, ...values: SqlValue[]): number => {
-    const gone = db.all<{ id: string }>(`SELECT id FROM runs WHERE ${where} LIMIT ${few}`, ...values)
-    for (const { id } of gone) {
-      db.run('DELETE FROM runs WHERE id = ?', id)
-      db.run('DELETE FROM run_bodies WHERE run = ?', id)
-      steps.forget(id)
-    }
-    return gone.length
-  }
-  const forgetOld = (): void => {
-    const late = 'expires_at IS NOT NULL AND expires_at <= ?'
-    if (db.get(`SELECT 1 FROM runs WHERE ${late} LIMIT 1`, Date.now()) === undefined) return
-    db.transaction(() => forget(late, Date.now()))
-  }
-  const end = ({ id, status: from }: Row, status: RunStatus, error: RunError | undefined, more: Partial<RunEnd> = {}): void => {
+  const end = ({ id, status: from }: Row, status: RunStatus, how: Omit<RunEnd, 'status' | 'result'>): void => {
     if (!mayFollow(from, status)) throw new Error(`a run that is ${from} cannot become ${status}`)
     const now = Date.now()
     db.run(
       `UPDATE runs SET status = ?, error = ?, owner = '', waiting = NULL, active_ms = max(active_ms, ?), artifacts = ?,
          updated_at = max(?, created_at), expires_at = ? + ttl_ms WHERE id = ?`,
       status,
-      error ? JSON.stringify(error) : null,
-      more.activeMs ?? 0,
-      JSON.stringify((more.artifacts ?? []).map((one) => one.id)),
+      how.error ? JSON.stringify(how.error) : null,
+      how.activeMs,
+      JSON.stringify(how.artifacts.map((one) => one.id)),
       now,
       now,
       id,
     )
+    for (const artifact of how.artifacts) artifacts.put(id, artifact, how.artifactTtlMs)
+    dropSecrets(id)
+  }
+  /** Whatever became of the run, nobody needs its secrets any more. */
+  const dropSecrets = (id: string): void => {
+    const body = db.get<{ template: string; inputs: string }>(
+      `SELECT template, inputs FROM run_bodies WHERE run = ? AND instr(template, '"secrets"') > 0`,
+      id,
+    )
+    if (!body) return
+    const { secrets = [] } = JSON.parse(body.template) as Template
+    const inputs = Object.entries(JSON.parse(body.inputs) as Record<string, unknown>).filter(([name]) => !secrets.includes(name))
+    db.run('UPDATE run_bodies SET inputs = ? WHERE run = ?', JSON.stringify(Object.fromEntries(inputs)), id)
   }
   const mine = (id: string, worker: Worker): Row | undefined =>
     db.get<Row>(`SELECT * FROM runs WHERE id = ? AND owner = ? AND status = 'running'`, id, worker.name)
@@ -68,38 +64,55 @@ export function openRuns(db: Database): RunStore {
     const rows = db.all<Pick<Row, 'owner'>>(`SELECT owner FROM runs WHERE ${underWay} AND status = 'running' AND waiting IS NULL`)
     return rows.filter(({ owner }) => owner === name || isAlive(owner)).length
   }
-  const leftBy = (worker: Worker): Row | undefined =>
-    db
-      .all<Row>(
-        `SELECT * FROM runs WHERE ${underWay} AND status = 'running' AND owner != ? AND ${within} ORDER BY seq`,
-        ...as(worker),
-      )
-      .find(({ owner }) => !isAlive(owner))
-  const nextFor = (worker: Worker): Row | undefined =>
-    db.get<Row>(
-      `SELECT * FROM runs WHERE ${underWay} AND status = 'queued' AND ${within} ORDER BY seq LIMIT 1`,
-      ...as(worker).slice(1),
+  /** Whoever has runs in hand is asked after once, however many those are. */
+  const leftBy = (worker: Worker): Row | undefined => {
+    const theirs = `FROM runs WHERE ${underWay} AND status = 'running' AND owner != ? AND ${within}`
+    const owners = db.all<Pick<Row, 'owner'>>(`SELECT DISTINCT owner ${theirs}`, ...as(worker)).map(({ owner }) => owner)
+    const gone = owners.filter((owner) => !isAlive(owner))
+    if (gone.length === 0) return undefined
+    return db.get<Row>(
+      `SELECT * ${theirs} AND owner IN (SELECT value FROM json_each(?)) ORDER BY seq LIMIT 1`,
+      ...as(worker),
+      gone,
     )
+  }
+  /** In the order they came for each who hands in, and by turns between those. What came before there were turns comes first. */
+  const nextFor = (worker: Worker): Row | undefined => {
+    const [, ...who] = as(worker)
+    const first = (holder: string): string =>
+      `SELECT seq FROM runs WHERE status = 'queued' AND holder ${holder} AND ${within} ORDER BY seq LIMIT 1`
+    return (
+      db.get<Row>(`SELECT * FROM runs WHERE seq = (${first('IS NULL')})`, ...who) ??
+      db.get<Row>(
+        `SELECT runs.* FROM run_turns JOIN runs ON seq = (${first('= run_turns.holder')}) ORDER BY turn LIMIT 1`,
+        ...who,
+      )
+    )
+  }
 
   return {
-    async accept(run, { mostQueued }) {
-      forgetOld()
-      return durably(() => {
+    async accept(run, most) {
+      room.forgetOld()
+      return together(() => {
         const known = run.key === undefined ? undefined : keyed(run)
         if (known) return { run: fromRow(known), deduplicated: true }
-        const waiting = count(`status = 'queued'`)
-        if (waiting >= mostQueued) throw full(waiting)
-        const beyond = count('true') - bounds.runs.most
-        if (beyond >= 0) forget(`status NOT IN ('queued', 'running') ORDER BY seq`)
+        room.mustHave(run.holder, most)
         insert(run)
         return { run: record(run.id) as RunRecord, deduplicated: false }
       })
     },
     get: async (id) => record(id),
     async body(id) {
-      const found = db.get<{ template: string; inputs: string }>('SELECT template, inputs FROM run_bodies WHERE run = ?', id)
+      const found = db.get<{ template: string; inputs: string; outputSchema: string | null }>(
+        'SELECT template, inputs, output_schema AS outputSchema FROM run_bodies WHERE run = ?',
+        id,
+      )
       return (
-        found && { template: JSON.parse(found.template) as Template, inputs: JSON.parse(found.inputs) as Record<string, unknown> }
+        found && {
+          template: JSON.parse(found.template) as Template,
+          inputs: JSON.parse(found.inputs) as Record<string, unknown>,
+          ...(found.outputSchema !== null && { outputSchema: JSON.parse(found.outputSchema) as object }),
+        }
       )
     },
     async result(id) {
@@ -107,7 +120,7 @@ export function openRuns(db: Database): RunStore {
       return found ? (JSON.parse(found) as unknown) : null
     },
     async list({ status, template, limit, offset }) {
-      forgetOld()
+      room.forgetOld()
       const wanted = [
         ['status', status],
         ['template', template],
@@ -120,18 +133,20 @@ export function openRuns(db: Database): RunStore {
         limit,
         offset,
       )
-      return { runs: rows.map(fromRow), total: count(where, ...values) }
+      return { runs: rows.map(fromRow), total: room.count(where, ...values) }
     },
     async claim(worker, slots) {
       // Most often there is nothing to take: that is found out without keeping anybody from writing.
       if (!leftBy(worker) && (!nextFor(worker) || busy(worker) >= slots)) return undefined
-      return db.transaction(() => {
+      return together(() => {
         const left = leftBy(worker)
         // One that was put down, or that waits for a person, was not what its process died of.
         if (left) return take(left, worker, left.owner === '' || left.waiting !== null ? 0 : 1)
         const next = nextFor(worker)
-        return next && busy(worker) < slots ? take(next, worker, 0) : undefined
-      })
+        if (!next || busy(worker) >= slots) return undefined
+        db.run('UPDATE run_turns SET turn = (SELECT max(turn) + 1 FROM run_turns) WHERE holder = ?', next.holder)
+        return take(next, worker, 0)
+      }, false)
     },
     hasForeign: async ({ name }) =>
       db.get(`SELECT 1 FROM runs WHERE ${underWay} AND status = 'running' AND owner NOT IN ('', ?) LIMIT 1`, name) !== undefined,
@@ -157,41 +172,42 @@ export function openRuns(db: Database): RunStore {
       db.run(`UPDATE runs SET owner = '' WHERE id = ? AND owner = ? AND status = 'running'`, id, worker.name)
     },
     steps: async (id) => steps.of(id),
-    journal: async (id, worker, step, { done, total, activeMs }) =>
-      db.transaction(() => {
+    journal: (id, worker, step, { done, total, activeMs }) =>
+      together(() => {
         if (!mine(id, worker)) return false
-        steps.put(id, step)
+        const bytes = steps.put(id, step)
         const deaths = step.state === 'begun' ? 'deaths' : '0'
         db.run(
-          `UPDATE runs SET done_steps = ?, total_steps = ?, active_ms = ?, deaths = ${deaths}, updated_at = max(?, created_at) WHERE id = ?`,
+          `UPDATE runs SET done_steps = ?, total_steps = ?, active_ms = ?, deaths = ${deaths}, updated_at = max(?, created_at), bytes = bytes + ? WHERE id = ?`,
           done,
           total,
           activeMs,
           Date.now(),
+          bytes,
           id,
         )
         return true
         // What may not be done twice is known to have begun, whatever happens to the machine.
       }, step.state === 'begun'),
     finish: (id, worker, how) =>
-      durably(() => {
+      together(() => {
         const found = mine(id, worker)
         if (!found) return false
-        end(found, how.status, how.error, how)
-        for (const artifact of how.artifacts) artifacts.put(id, artifact, how.artifactTtlMs)
+        end(found, how.status, how)
         if (how.result !== undefined) db.run('UPDATE run_bodies SET result = ? WHERE run = ?', JSON.stringify(how.result), id)
         return true
       }),
-    cancel: (id, error) =>
-      durably(() => {
+    cancel: (id, error, artifactTtlMs) =>
+      together(() => {
         const found = row(id)
         if (!found) return undefined
         const done = !isTerminal(found.status)
         const since = found.status === 'running' && found.waiting === null ? Math.max(0, Date.now() - found.updated_at) : 0
-        if (done) end(found, 'canceled', error, { activeMs: found.active_ms + since })
+        const activeMs = found.active_ms + since
+        if (done) end(found, 'canceled', { error, activeMs, artifacts: steps.left(id), artifactTtlMs })
         return { run: record(id) as RunRecord, done }
       }),
-    abandon: async ({ name, authority }, olderThanMs, error) =>
+    abandon: async ({ name, authority }, olderThanMs, error, artifactTtlMs) =>
       db.transaction(() => {
         const old = db.all<Row>(
           `SELECT * FROM runs WHERE ${underWay} AND submitter != ? AND authority != ? AND updated_at < ? LIMIT ${few}`,
@@ -200,20 +216,25 @@ export function openRuns(db: Database): RunStore {
           Date.now() - olderThanMs,
         )
         const gone = old.filter(({ owner, submitter }) => !isAlive(submitter) && !isAlive(owner))
-        for (const one of gone) end(one, 'failed', error)
+        for (const one of gone)
+          end(one, 'failed', { error, activeMs: one.active_ms, artifacts: steps.left(one.id), artifactTtlMs })
         return gone.map(({ id }) => record(id) as RunRecord)
       }),
     artifact: async (id) => artifacts.get(id),
     artifacts: async (run) => artifacts.list(run),
-    async purge() {
-      forgetOld()
-      return db.transaction(() => artifacts.expire())
+    async purge(most) {
+      const isMore = room.forgetOld()
+      return db.transaction(() => {
+        room.make(most)
+        const contents = artifacts.expire()
+        return { contents, more: isMore || contents.length > 0 }
+      })
     },
   }
 
   /** The run that this key stands for. What is past its time, and not gone yet, frees it. */
   function keyed({ template, key = '' }: NewRun): Row | undefined {
-    forget('template = ? AND idem_key = ? AND expires_at <= ?', template.id, key, Date.now())
+    room.forget('template = ? AND idem_key = ? AND expires_at <= ?', template.id, key, Date.now())
     return db.get<Row>('SELECT * FROM runs WHERE template = ? AND idem_key = ?', template.id, key)
   }
 
@@ -223,6 +244,7 @@ export function openRuns(db: Database): RunStore {
     inputs,
     key,
     origin,
+    holder,
     sessionId,
     mode,
     timeoutMs,
@@ -230,12 +252,16 @@ export function openRuns(db: Database): RunStore {
     worker,
     ttlMs,
     behind,
+    outputSchema,
   }: NewRun): void {
     const now = Date.now()
+    const body = [JSON.stringify(template), JSON.stringify(inputs), outputSchema ? JSON.stringify(outputSchema) : null] as const
+    let bytes = body.reduce((sum, one) => sum + Buffer.byteLength(one ?? ''), 0)
+    for (const step of behind ?? []) bytes += steps.put(id, step)
     db.run(
       `INSERT INTO runs (id, template, version, status, idem_key, origin, session_id, mode, timeout_ms, submitter, authority, owner, deaths,
-         done_steps, total_steps, active_ms, artifacts, created_at, updated_at, ttl_ms)
-       VALUES (?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?, ?, '', 0, ?, ?, 0, '[]', ?, ?, ?)`,
+         done_steps, total_steps, active_ms, artifacts, created_at, updated_at, ttl_ms, holder, bytes)
+       VALUES (?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?, ?, '', 0, ?, ?, 0, '[]', ?, ?, ?, ?, ?)`,
       id,
       template.id,
       template.version,
@@ -251,14 +277,10 @@ export function openRuns(db: Database): RunStore {
       now,
       now,
       ttlMs,
+      holder,
+      bytes,
     )
-    db.run(
-      'INSERT INTO run_bodies (run, template, inputs) VALUES (?, ?, ?)',
-      id,
-      JSON.stringify(template),
-      JSON.stringify(inputs),
-    )
-    for (const step of behind ?? []) steps.put(id, step)
+    db.run('INSERT INTO run_bodies (run, template, inputs, output_schema) VALUES (?, ?, ?, ?)', id, ...body)
   }
 
   function take({ id }: Row, { name }: Worker, deaths: number): RunRecord {
@@ -277,10 +299,3 @@ export function openRuns(db: Database): RunStore {
 const isAlive = (worker: string): boolean => worker !== '' && isRunning(worker.split(' ', 1)[0] as string)
 
 const as = ({ name, authority }: Worker): [string, string, string] => [name, name, authority]
-
-function full(waiting: number): Fault {
-  return new Fault('busy', `${waiting} runs wait for their turn already`, {
-    details: { waiting },
-    hint: (name) => `Wait for some to end: ${name('list_task_runs')} shows them.`,
-  })
-}

@@ -1,5 +1,5 @@
 /** Counts the changes of the schema below; each one is additive: new tables, new indexes, new columns that may be null. */
-export const schemaVersion = 10
+export const schemaVersion = 13
 
 /** The whole store in one place. */
 export const schema = `
@@ -171,6 +171,16 @@ CREATE TABLE IF NOT EXISTS grants (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS grants_by_session ON grants (session, kind, path);
 
+-- Logins that were saved on request, sealed under the key of the project.
+CREATE TABLE IF NOT EXISTS logins (
+  id TEXT PRIMARY KEY,
+  site TEXT NOT NULL,
+  sealed TEXT NOT NULL,
+  owners TEXT NOT NULL,
+  saved_at INTEGER NOT NULL,
+  used_at INTEGER NOT NULL
+) STRICT;
+
 -- What programs did that nobody was asked about, by half hours since 1970.
 CREATE TABLE IF NOT EXISTS unasked (
   period INTEGER PRIMARY KEY,
@@ -212,7 +222,9 @@ CREATE TABLE IF NOT EXISTS runs (
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
   ttl_ms INTEGER NOT NULL,
-  expires_at INTEGER
+  expires_at INTEGER,
+  holder TEXT,
+  bytes INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX IF NOT EXISTS runs_by_key ON runs (template, idem_key) WHERE idem_key IS NOT NULL;
 CREATE INDEX IF NOT EXISTS runs_newest ON runs (created_at DESC, seq DESC);
@@ -221,12 +233,14 @@ CREATE INDEX IF NOT EXISTS runs_by_template ON runs (template, created_at DESC, 
 CREATE INDEX IF NOT EXISTS runs_by_both ON runs (template, status, created_at DESC, seq DESC);
 CREATE INDEX IF NOT EXISTS runs_under_way ON runs (status, seq) WHERE status IN ('queued', 'running');
 CREATE INDEX IF NOT EXISTS runs_expiring ON runs (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS runs_in_line ON runs (holder, seq) WHERE status = 'queued';
 
 CREATE TABLE IF NOT EXISTS run_bodies (
   run TEXT PRIMARY KEY,
   template TEXT NOT NULL,
   inputs TEXT NOT NULL,
-  result TEXT
+  result TEXT,
+  output_schema TEXT
 ) STRICT;
 
 -- How many runs of each kind there are, kept with every change: however many, a list says how many fit without counting them.
@@ -248,6 +262,53 @@ CREATE TRIGGER IF NOT EXISTS runs_gone AFTER DELETE ON runs BEGIN
   DELETE FROM run_counts WHERE template = old.template AND n = 0;
 END;
 
+-- Whoever has runs in the queue, how many, and whose turn it is: the lowest. One who comes anew stands where the one served last does.
+CREATE TABLE IF NOT EXISTS run_turns (
+  holder TEXT PRIMARY KEY,
+  queued INTEGER NOT NULL,
+  turn INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS run_turns_next ON run_turns (turn);
+CREATE TRIGGER IF NOT EXISTS runs_lined_up AFTER INSERT ON runs WHEN new.holder IS NOT NULL BEGIN
+  INSERT INTO run_turns (holder, queued, turn) VALUES (new.holder, 1, (SELECT coalesce(max(turn), 0) FROM run_turns))
+    ON CONFLICT DO UPDATE SET queued = queued + 1;
+END;
+CREATE TRIGGER IF NOT EXISTS runs_served AFTER UPDATE OF status ON runs WHEN old.status = 'queued' AND new.status != 'queued' BEGIN
+  UPDATE run_turns SET queued = queued - 1 WHERE holder = old.holder;
+  DELETE FROM run_turns WHERE holder = old.holder AND queued = 0;
+END;
+
+-- What all runs take together: what they were handed in with, their journals and results.
+CREATE TABLE IF NOT EXISTS run_bytes (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  n INTEGER NOT NULL
+) STRICT;
+CREATE TRIGGER IF NOT EXISTS runs_came AFTER INSERT ON runs WHEN new.bytes IS NOT NULL BEGIN
+  INSERT INTO run_bytes (one, n) VALUES (1, new.bytes) ON CONFLICT DO UPDATE SET n = n + new.bytes;
+END;
+CREATE TRIGGER IF NOT EXISTS runs_grew AFTER UPDATE OF bytes ON runs WHEN new.bytes > old.bytes BEGIN
+  UPDATE run_bytes SET n = n + new.bytes - old.bytes;
+END;
+CREATE TRIGGER IF NOT EXISTS runs_went AFTER DELETE ON runs WHEN old.bytes IS NOT NULL BEGIN
+  UPDATE run_bytes SET n = n - old.bytes;
+END;
+
+-- Runs of another kind: programs that keep running, each with the process that supervises it.
+CREATE TABLE IF NOT EXISTS server_runs (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  command TEXT NOT NULL,
+  call TEXT NOT NULL,
+  session TEXT NOT NULL,
+  status TEXT NOT NULL,
+  owner TEXT NOT NULL,
+  urls TEXT NOT NULL,
+  error TEXT,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  log TEXT NOT NULL
+) STRICT;
+
 -- The journal of a run's steps, and of the items of a batch; item is -1 for a step that is one call.
 CREATE TABLE IF NOT EXISTS run_steps (
   run TEXT NOT NULL,
@@ -258,6 +319,7 @@ CREATE TABLE IF NOT EXISTS run_steps (
   output TEXT,
   error TEXT,
   at INTEGER NOT NULL,
+  artifacts TEXT,
   PRIMARY KEY (run, step, item)
 ) STRICT, WITHOUT ROWID;
 
@@ -272,5 +334,29 @@ CREATE TABLE IF NOT EXISTS artifacts (
   state TEXT NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS artifacts_by_run ON artifacts (run);
-CREATE INDEX IF NOT EXISTS artifacts_expiring ON artifacts (state, expires_at);
+DROP INDEX IF EXISTS artifacts_expiring;
+CREATE INDEX IF NOT EXISTS artifacts_by_time ON artifacts (state, expires_at, bytes);
+
+-- What was said over the HTTP gateway. A turn is added whole, when it has ended.
+CREATE TABLE IF NOT EXISTS chats (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL,
+  session_id TEXT NOT NULL,
+  user_id TEXT NOT NULL,
+  channel TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  UNIQUE (session_id, user_id, channel)
+) STRICT;
+CREATE INDEX IF NOT EXISTS chats_by_time ON chats (updated_at);
+CREATE TABLE IF NOT EXISTS chat_messages (
+  seq INTEGER PRIMARY KEY,
+  chat TEXT NOT NULL,
+  role TEXT NOT NULL,
+  type TEXT NOT NULL,
+  text TEXT NOT NULL,
+  metadata TEXT,
+  at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS chat_messages_by_chat ON chat_messages (chat, seq);
 `

@@ -86,7 +86,9 @@ export function openSessions(db: Database): SessionStore {
       ),
     note({ session, kind, text: said, at }) {
       const text =
-        said.length > mostNotes.characters ? `${said.slice(0, mostNotes.characters)}… (cut: ${said.length} characters)` : said
+        said.length > mostNotes.characters
+          ? `${said.slice(0, mostNotes.characters).toWellFormed()}… (cut: ${said.length} characters)`
+          : said
       db.run('INSERT INTO notes (session, kind, text, at) VALUES (?, ?, ?, ?)', session, kind, text, at)
       const beyond = 'SELECT rowid FROM notes WHERE session = ? ORDER BY rowid DESC LIMIT -1 OFFSET ?'
       db.run(`DELETE FROM notes WHERE rowid IN (${beyond})`, session, mostNotes.session)

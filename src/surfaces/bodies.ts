@@ -41,22 +41,22 @@ export function openBodies(peers: Peers<Socket>): (request: IncomingMessage) => 
       // One buffer that grows: a million pieces of one byte must not become a million objects.
       let buffer = Buffer.allocUnsafe(4_096)
       let size = 0
-      const over = (refusal?: Refusal): void => {
+      const over = (why?: () => Refusal): void => {
         if (!readings.delete(reading)) return
         request.off('data', take)
-        if (refusal) reject(refusal)
+        if (why) reject(why())
         else resolve(buffer.subarray(0, size))
       }
-      const brokeOff = (): void => over(new Refusal(400, 'The body broke off.'))
+      const brokeOff = (): void => over(() => new Refusal(400, 'The body broke off.'))
       const reading: Reading = {
         socket: request.socket,
         bytes: 0,
-        drop: () => over(new Refusal(503, 'Too much is being sent at once; try again.')),
+        drop: () => over(() => new Refusal(503, 'Too much is being sent at once; try again.')),
       }
       const take = (piece: Buffer): void => {
         size += piece.length
         reading.bytes = Math.max(0, size - freeBytes)
-        if (size > longestBody) return over(tooLarge())
+        if (size > longestBody) return over(tooLarge)
         if (size > buffer.length) buffer = Buffer.concat([buffer], Math.max(size, 2 * buffer.length))
         piece.copy(buffer, size - piece.length)
         if (reading.bytes === 0 || all() <= mostBytes) return

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { isIP, type AddressInfo, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -10,7 +10,7 @@ import { shareConnections, type Peers } from '../text/connections.ts'
 import { openPipeliningLimiter } from './pipelining-limiter.ts'
 import { openUnread } from './unread.ts'
 import { Refusal } from '../contracts/refusal.ts'
-import { cameByItself, findRoute, hostsOf, placeOf, showsAs, type Route } from './routes.ts'
+import { cameByItself, findRoute, timesGiven, placeOf, showsAs, type Incoming, type Route } from './routes.ts'
 import { openWebSockets } from './websockets.ts'
 
 export type { Incoming, Route } from './routes.ts'
@@ -36,6 +36,8 @@ export interface ListenOptions {
   token: string
   /** Whether the request carries a person's credential; an agent's token never counts as one. */
   isPerson(request: IncomingMessage): boolean
+  /** Whether this is a key that a program of the person shows. */
+  isPersonKey(key: string): boolean
   page: {
     /** A host name that only the person's pages have, so that what a browser keeps for them is kept for them alone. */
     name: string
@@ -59,6 +61,9 @@ const wrongTokensPerSecond = 10
 const needs = {
   anyone: '',
   agent: 'A bearer token is needed. It is in the file that `handrail serve` names.',
+  key: "This is for the person: a bearer key that `handrail approvals key` prints. An agent's token does not open it.",
+  'agent or key':
+    'A bearer token is needed: the one in the file that `handrail serve` names, or a key that `handrail approvals key` prints.',
   person:
     "This is for the person: sign in with the link that `handrail approvals page` prints. An agent's token does not open it.",
 }
@@ -67,7 +72,7 @@ const loopback = ['127.0.0.1', 'localhost', '[::1]']
 /** The one listener: Host, Origin, rate, credential and method are judged here, in this order, before any route sees the request. */
 export function listen(options: ListenOptions): Promise<Listening> {
   const host = checkHost(options)
-  const secret = hash(options.token)
+  const isToken = openTokenCheck(options.token)
   const requests = openRateLimiter(options.requestsPerSecond, 2 * options.requestsPerSecond)
   const wrongTokens = openRateLimiter(wrongTokensPerSecond, 5 * wrongTokensPerSecond)
   const lines = openPipeliningLimiter()
@@ -80,18 +85,44 @@ export function listen(options: ListenOptions): Promise<Listening> {
   const judgeNames = (request: IncomingMessage): boolean => {
     const { host = '', origin } = request.headers
     const named = host === pageHost
-    if (hostsOf(request).length !== 1 || !(named || names.includes(host))) throw new Refusal(403, 'This Host is not served here.')
+    if (timesGiven(request, 'host') !== 1 || !(named || names.includes(host)))
+      throw new Refusal(403, 'This Host is not served here.')
     const known = named ? [`http://${host}`] : [...origins, ...names.map((name) => `http://${name}`)]
     if (origin !== undefined && !known.includes(origin)) throw new Refusal(403, 'This Origin is not served here.')
     return named
   }
-  const authorize = (request: IncomingMessage, whole: string, named: boolean, upgrade = false): Route => {
+  /** What a program shows; two of them are none. */
+  const credentialOf = (request: IncomingMessage, apiKey: boolean): 'agent' | 'person' | undefined => {
+    const { headers } = request
+    // Node.js keeps the first of several and says nothing.
+    if (timesGiven(request, 'authorization') > 1) return undefined
+    const bearer = /^Bearer ([\w.-]{1,200})$/.exec(headers.authorization ?? '')?.[1]
+    const key = apiKey ? headers['x-api-key'] : undefined
+    if (headers.authorization !== undefined && key !== undefined) return undefined
+    const given = bearer ?? (typeof key === 'string' && /^[\w.-]{1,200}$/.test(key) ? key : undefined)
+    if (given === undefined) return undefined
+    if (isToken(given)) return 'agent'
+    return options.isPersonKey(given) ? 'person' : undefined
+  }
+  const authorize = (
+    request: IncomingMessage,
+    whole: string,
+    named: boolean,
+    upgrade = false,
+  ): { route: Route; by: Incoming['by'] } => {
+    let by: Incoming['by'] = 'anyone'
     const { path, within } = placeOf(whole, options.page.room)
     const found = findRoute(options.routes, path)
     const route = (named || within) && found && !showsAs(found) ? undefined : found
-    if (route?.for !== 'anyone') {
-      const forAgents = !named && !within && hasToken(request, secret)
-      const admitted = route?.for === 'person' ? within && options.isPerson(request) : forAgents
+    const later = route?.webSocket?.credentialLater === true && timesGiven(request, 'authorization') === 0
+    if (route?.for !== 'anyone' && !later) {
+      const shown = named || within ? undefined : credentialOf(request, route?.apiKey === true)
+      const opens = { agent: ['agent'], key: ['person'], 'agent or key': ['agent', 'person'] }
+      const admitted =
+        route?.for === 'person'
+          ? within && options.isPerson(request)
+          : shown !== undefined && opens[route?.for ?? 'agent'].includes(shown)
+      if (admitted) by = shown ?? 'person'
       if (!admitted && !wrongTokens.take()) throw new Refusal(429, 'Too many wrong tokens; wait a second.')
       const browses = request.headers.accept?.includes('text/html')
       // Where a room was, before Handrail was started again, too.
@@ -103,7 +134,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
     if (!route) throw new Refusal(404, 'Nothing here.')
     if (!route.methods.includes(request.method ?? '')) throw new Refusal(405, `Only ${route.methods.join(', ')} here.`)
     if (upgrade && !route.webSocket) throw new Refusal(426, 'No WebSocket is taken here.')
-    return cameByItself(request, route, upgrade) ? route : options.page.detour
+    return { route: cameByItself(request, route, upgrade) ? route : options.page.detour, by }
   }
 
   const readBody = openBodies(options.peers)
@@ -128,10 +159,23 @@ export function listen(options: ListenOptions): Promise<Listening> {
     try {
       const named = judgeNames(request)
       if (!requests.take() && !(await connections.spare(socket))) throw tooMany()
-      const route = authorize(request, whole, named)
-      await route.handle({ request, response, path, query: new URLSearchParams(query), body: async () => readBody(request) })
+      const { route, by } = authorize(request, whole, named)
+      const stays = async (): Promise<void> => {
+        if (!(await connections.stay(socket))) throw new Refusal(503, 'Too many streams are open.')
+      }
+      await route.handle({
+        request,
+        response,
+        path,
+        get query() {
+          return new URLSearchParams(query)
+        },
+        by,
+        stays,
+        body: async () => readBody(request),
+      })
     } catch (thrown) {
-      turnAway(request, response, thrown)
+      turnAway(request, response, thrown, findRoute(options.routes, path)?.tells)
     }
   }
 
@@ -165,7 +209,11 @@ export function listen(options: ListenOptions): Promise<Listening> {
   const webSockets = openWebSockets({
     ...(options.heartbeatMs !== undefined && { heartbeatMs: options.heartbeatMs }),
     takes: (socket) => requests.take() || connections.spare(socket),
-    admit: (socket) => connections.admit(socket),
+    admit(socket, token) {
+      const admitted = isToken(token)
+      if (admitted) connections.admit(socket)
+      return admitted
+    },
   })
   /** Judged like any request, before a byte of it is taken for a frame. */
   const upgrade = async (request: IncomingMessage, head: Buffer): Promise<void> => {
@@ -173,11 +221,12 @@ export function listen(options: ListenOptions): Promise<Listening> {
     try {
       const named = judgeNames(request)
       if (!requests.take() && !(await connections.spare(socket))) throw tooMany()
-      const { webSocket } = authorize(request, (request.url ?? '/').split('?', 1)[0] as string, named, true)
+      const { route, by } = authorize(request, (request.url ?? '/').split('?', 1)[0] as string, named, true)
+      const { webSocket } = route
       // An answer that is under way would be written into the middle of the frames.
       if (unread.on(socket).length > 0) throw new Refusal(400, 'Answers are still under way on this connection.')
       if (!webSocket) throw new Refusal(403, 'Not from another page.')
-      await webSockets.take(webSocket, request, head)
+      await webSockets.take(webSocket, request, head, by)
     } catch (fault) {
       if (!(fault instanceof Refusal)) logFault('handrail:', fault)
       closeRaw(socket, fault instanceof Refusal ? `${fault.status} Refused` : '500 Error')
@@ -244,7 +293,7 @@ export function leaveUnread(request: IncomingMessage, response: ServerResponse):
 
 const tooMany = (): Refusal => new Refusal(429, 'Too many requests; wait a second.')
 
-function turnAway(request: IncomingMessage, response: ServerResponse, thrown: unknown): void {
+function turnAway(request: IncomingMessage, response: ServerResponse, thrown: unknown, tells?: Route['tells']): void {
   const fault = thrown instanceof Refusal ? thrown : new Refusal(500, 'Handrail met an unexpected fault.')
   if (fault !== thrown) logFault('handrail:', thrown)
   if (response.headersSent) return void response.destroy()
@@ -252,16 +301,25 @@ function turnAway(request: IncomingMessage, response: ServerResponse, thrown: un
   if (fault.status === 401) response.setHeader('WWW-Authenticate', 'Bearer')
   if (fault.status === 429 || fault.status === 503) response.setHeader('Retry-After', '1')
   leaveUnread(request, response)
-  answer(response, fault.status, { error: fault.message })
+  const told = tells?.(fault, request)
+  for (const [name, value] of Object.entries(told?.headers ?? {})) response.setHeader(name, value)
+  answer(response, fault.status, told?.body ?? { error: fault.message })
 }
 
-function hasToken(request: IncomingMessage, secret: Buffer): boolean {
-  const given = /^Bearer ([A-Za-z0-9_-]{1,200})$/.exec(request.headers.authorization ?? '')?.[1]
-  return given !== undefined && timingSafeEqual(hash(given), secret)
-}
+/** The longest credential that is looked at. */
+const longestToken = 200
 
-function hash(text: string): Buffer {
-  return createHash('sha256').update(text).digest()
+/** Compares in the same time whatever is given: both are laid out in so many bytes, the rest of them zero, which no token holds. */
+function openTokenCheck(token: string): (given: string) => boolean {
+  const secret = Buffer.alloc(longestToken)
+  const shown = Buffer.alloc(longestToken)
+  if (Buffer.byteLength(token) > longestToken) throw new RangeError('A token has 200 characters at most')
+  secret.write(token)
+  return (given) => {
+    shown.fill(0).write(given, 'latin1')
+    // Only what is laid out alike is looked at again: letters beyond a byte, or zeros behind the end, are none of the token.
+    return timingSafeEqual(shown, secret) && given === token
+  }
 }
 
 function closeRaw(socket: Duplex, status: string): void {

@@ -5,12 +5,21 @@ import { personCookie } from '../contracts/person-cookie.ts'
 const linkMs = 10 * 60_000
 const passMs = 2 * 60_000
 const sessionMs = 12 * 3_600_000
+const keyPrefix = 'hpk_'
 /** Sign-ins that are kept at once; the oldest make room. Only the person's own keys make any. */
 const most = 50
 
 /** A key for one sign-in at one server, made by whoever can read the person's secret. */
 export function signInKey(secret: string, instance: string): string {
   return seal(secret, instance, Date.now() + linkMs, randomBytes(12).toString('base64url'))
+}
+
+/**
+ * A key for the person's own programs at one server. Like a sign-in it is good at that server alone and ends with it: whoever takes over the
+ * port is shown a key that opens nothing.
+ */
+export function programKey(secret: string, instance: string): string {
+  return keyPrefix + seal(secret, `key ${instance}`, Date.now() + sessionMs, randomBytes(12).toString('base64url'))
 }
 
 /** What only a server of this project can answer to a question nobody asked before; nobody else's port passes for it. */
@@ -44,6 +53,8 @@ export interface PersonAuth {
   /** The cookie to set, for this host alone. */
   enter(pass: string, host: string): string | undefined
   isPerson(request: IncomingMessage): boolean
+  /** Whether a program of the person shows this, made by `programKey` for this server. */
+  isProgramKey(key: string): boolean
   /** Signs out; the cookie that says so. */
   leave(request: IncomingMessage): string
   /** Goes into every form, so that no other page can send one in the person's name. */
@@ -122,6 +133,7 @@ export function openPersonAuth(secret: string, consumeNonce: (word: string, unti
       return `${personCookie}=${cookie}; ${path}; Max-Age=${sessionMs / 1_000}`
     },
     isPerson: (request) => sessionOf(request) !== undefined,
+    isProgramKey: (key) => key.startsWith(keyPrefix) && isSealed(secret, `key ${instance}`, key.slice(keyPrefix.length)),
     leave(request) {
       for (const cookie of cookiesOf(request)) sessions.delete(cookie)
       return `${personCookie}=; ${path}; Max-Age=0`

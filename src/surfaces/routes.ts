@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Refusal } from '../contracts/refusal.ts'
-import type { WebSocketRoute } from './websockets.ts'
+import type { ShownBy, WebSocketRoute } from './websockets.ts'
 
 /** One request that was let in. */
 export interface Incoming {
@@ -9,14 +9,24 @@ export interface Incoming {
   /** Without the query, and without the room that a person's pages are in. */
   path: string
   query: URLSearchParams
+  by: ShownBy
+  /** It becomes a stream that stays open while nothing happens: it takes a place among those, and none among the connections. Throws where there is none. */
+  stays(): Promise<void>
   /** The whole body, within the limits; throws a `Refusal` where it is beyond them. */
   body(): Promise<Buffer>
 }
 
 export interface Route {
   methods: readonly string[]
-  /** Whose credential opens it. What `anyone` sees must not show or do anything that matters. */
-  for: 'anyone' | 'agent' | 'person'
+  /**
+   * Whose credential opens it. What `anyone` sees must not show or do anything that matters. `person` is one of their pages, opened by the
+   * cookie of a sign-in; `key` is for their programs, opened by a key that `handrail approvals key` prints, and by no cookie.
+   */
+  for: 'anyone' | 'agent' | 'person' | 'key' | 'agent or key'
+  /** The token may come as `X-API-Key` here as well; two credentials are none. */
+  apiKey?: true
+  /** How a refusal is told here, also one of the listener itself: its body, as JSON, and more headers. */
+  tells?: (refusal: Refusal, request: IncomingMessage) => { body: unknown; headers?: Record<string, string> }
   /** Something a browser shows, and as what; a person's routes are. No agent's route is found at the page's own name. */
   shows?: 'document' | 'image'
   handle(incoming: Incoming): void | Promise<void>
@@ -26,8 +36,11 @@ export interface Route {
 
 export function findRoute(routes: Record<string, Route>, path: string): Route | undefined {
   if (Object.hasOwn(routes, path)) return routes[path]
-  const above = `${path.slice(0, path.indexOf('/', 1) + 1)}*`
-  return above.length > 1 && Object.hasOwn(routes, above) ? routes[above] : undefined
+  for (let slash = path.lastIndexOf('/'); slash > 0; slash = path.lastIndexOf('/', slash - 1)) {
+    const above = `${path.slice(0, slash + 1)}*`
+    if (Object.hasOwn(routes, above)) return routes[above]
+  }
+  return undefined
 }
 
 /** Where in the person's room, or outside it, an address leads. */
@@ -59,6 +72,6 @@ export function cameByItself({ headers, method }: IncomingMessage, route: Route,
   return !stranger || route.for !== 'person'
 }
 
-export function hostsOf({ rawHeaders }: IncomingMessage): string[] {
-  return rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host')
+export function timesGiven({ rawHeaders }: IncomingMessage, header: string): number {
+  return rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === header).length
 }

@@ -4,17 +4,22 @@ import type { RawData, WebSocket, WebSocketServer } from 'ws'
 import { openRateLimiter } from '../text/rate-limiter.ts'
 import { logFault } from './log-fault.ts'
 
+/** Whose credential was shown. */
+export type ShownBy = 'anyone' | 'agent' | 'person'
+
 /** A WebSocket that was let in. */
 export interface WebSocketPeer {
   readonly request: IncomingMessage
   /** The sub-protocol that was agreed on, if any. */
   readonly protocol: string
+  /** Whose credential was shown before it was let in. */
+  readonly by: ShownBy
   /** Bytes that the other side has not read yet: whoever tells of events leaves some out before this grows. */
   unread(): number
   /** Resolves once the system has taken it; false where nobody is there any more. */
   send(text: string): Promise<boolean>
-  /** A credential was shown in a message, where the route asks for none before: it need not go after a few seconds. */
-  admit(): void
+  /** A credential shown in a message, judged like one in a header: with an agent's it need not go after a few seconds. */
+  admit(token: string): boolean
   close(code: number, reason: string): void
 }
 
@@ -24,6 +29,8 @@ export interface WebSocketRoute {
   protocols?: readonly string[]
   /** The longest message, in bytes. */
   longest?: number
+  /** A credential may come in the messages instead, for browsers, which cannot send it before. A wrong one is refused all the same. What is no WebSocket comes to `handle` without any, too. */
+  credentialLater?: true
   open(peer: WebSocketPeer): {
     /** A text, or bytes where the client sent them as such. */
     message(data: string | Buffer): void
@@ -33,7 +40,7 @@ export interface WebSocketRoute {
 
 export interface WebSockets {
   /** Makes a WebSocket of a request that was judged and let in. */
-  take(route: WebSocketRoute, request: IncomingMessage, head: Buffer): Promise<void>
+  take(route: WebSocketRoute, request: IncomingMessage, head: Buffer, by: ShownBy): Promise<void>
   close(): void
 }
 
@@ -69,7 +76,7 @@ export function openWebSockets(options: {
   heartbeatMs?: number
   /** Whether one more message of this connection is taken: it is one more request. */
   takes(socket: Socket): boolean | Promise<boolean>
-  admit(socket: Socket): void
+  admit(socket: Socket, token: string): boolean
 }): WebSockets {
   const open = new Set<Held>()
   const servers = new WeakMap<WebSocketRoute, WebSocketServer>()
@@ -109,7 +116,7 @@ export function openWebSockets(options: {
     return server
   }
 
-  const attend = (route: WebSocketRoute, request: IncomingMessage, socket: WebSocket): void => {
+  const attend = (route: WebSocketRoute, request: IncomingMessage, socket: WebSocket, by: ShownBy): void => {
     const raw = request.socket
     const held: Held = { socket, raw, whole: raw.bytesRead, missed: 0 }
     const controls = openRateLimiter(controlsPerSecond, 5 * controlsPerSecond)
@@ -142,6 +149,7 @@ export function openWebSockets(options: {
     const peer: WebSocketPeer = {
       request,
       protocol: socket.protocol,
+      by,
       unread: () => socket.bufferedAmount,
       send: (text) =>
         new Promise((resolve) => {
@@ -150,7 +158,7 @@ export function openWebSockets(options: {
           if (socket.bufferedAmount > mostUnread) socket.terminate()
           else if (socket.bufferedAmount > worthWeighing) weigh()
         }),
-      admit: () => options.admit(raw),
+      admit: (token) => options.admit(raw, token),
       close: end,
     }
     const listener = route.open(peer)
@@ -190,10 +198,10 @@ export function openWebSockets(options: {
   }
 
   return {
-    async take(route, request, head) {
+    async take(route, request, head, by) {
       const server = await serverFor(route)
       if (closed || request.socket.destroyed) return void request.socket.destroy()
-      server.handleUpgrade(request, request.socket, head, (socket) => attend(route, request, socket))
+      server.handleUpgrade(request, request.socket, head, (socket) => attend(route, request, socket, by))
     },
     close() {
       closed = true

@@ -34,6 +34,49 @@ test('of those who hide one gives way for whoever holds less', () => {
   expect(whoGivesWay(places, 'connection 9')).toBeUndefined()
 })
 
+test('streams have places of their own, and of whoever holds most of them one goes for another', async () => {
+  class FakeSocket {
+    destroyed = false
+    private heard: (() => void)[] = []
+    readonly peer: string
+    constructor(peer: string) {
+      this.peer = peer
+    }
+    once(_: 'close', heard: () => void): void {
+      this.heard.push(heard)
+    }
+    destroy(): void {
+      this.destroyed = true
+      for (const heard of this.heard.splice(0)) heard()
+    }
+  }
+  let come: (socket: FakeSocket) => void = () => undefined
+  const server = { maxConnections: 0, on: (_: 'connection', heard: (socket: FakeSocket) => void) => void (come = heard) }
+  const connections = shareConnections<FakeSocket>(server, { of: async ({ peer }) => peer })
+  const open = async (peer: string): Promise<[FakeSocket, boolean]> => {
+    const socket = new FakeSocket(peer)
+    come(socket)
+    return [socket, await connections.stay(socket)]
+  }
+  const greedy: FakeSocket[] = []
+  for (let count = 0; count < 1_024; count++) {
+    const [socket, stays] = await open('process 1 1')
+    expect(stays).toBe(true)
+    greedy.push(socket)
+  }
+  expect((await open('process 1 1'))[1], 'one more of the same has no place').toBe(false)
+  const [other, stays] = await open('process 2 2')
+  expect(stays).toBe(true)
+  expect(greedy.filter(({ destroyed }) => destroyed)).toEqual([greedy[0]])
+  expect(other.destroyed).toBe(false)
+  // None of them counts among the connections, of which there may be 256.
+  const plain = Array.from({ length: 200 }, () => new FakeSocket('process 3 3'))
+  for (const socket of plain) come(socket)
+  expect(plain.some(({ destroyed }) => destroyed)).toBe(false)
+  other.destroy()
+  expect((await open('process 1 1'))[1], 'a place that is free is taken').toBe(true)
+})
+
 /** A real server; the first that come are of one process, of the others nobody can say whose they are. */
 async function openGround(honestOnes: number) {
   const server = createServer()

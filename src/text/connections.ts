@@ -1,5 +1,5 @@
 import { openRateLimiter } from './rate-limiter.ts'
-import { byHolder, holderOf, largest } from './giving-way.ts'
+import { byHolder, holderOf, largest, whoGivesWay, type Place } from './giving-way.ts'
 
 /** What is needed of a connection, and of a server that takes them. */
 interface Socket {
@@ -23,6 +23,11 @@ export interface Connections<S> {
   admit(socket: S): void
   /** Whether one more request of this process is taken, where there are too many in all. */
   spare(socket: S): Promise<boolean>
+  /**
+   * It stays open while nothing happens, and has a place among those that do, and none among the others. Where every place is taken one of
+   * whoever holds most goes; false where that is whoever asks.
+   */
+  stay(socket: S): Promise<boolean>
   /** Lets those go that were there long and showed no credential; says whether there are others of that kind. */
   sweep(busy: ReadonlySet<S>): boolean
 }
@@ -30,6 +35,8 @@ export interface Connections<S> {
 const mostConnections = 256
 /** While it is being found out who is there, so many more may come. */
 const mostAtOnce = 1_024
+/** Streams that wait for something to happen, besides. */
+const mostStaying = 1_024
 /** So long a connection may stay that has shown no credential. */
 const strangerMs = 15_000
 /** Processes that are known to ask much; the rest share what is left by who asked last. */
@@ -52,6 +59,8 @@ export function shareConnections<S extends Socket>(
   requestsPerSecond = Number.POSITIVE_INFINITY,
 ): Connections<S> {
   const held = new Map<S, Held<S>>()
+  /** Since when. Whose they are is found out where it matters. */
+  const staying = new Map<S, number>()
   const buckets = new Map<string, ReturnType<typeof openRateLimiter>>()
   let settling: Promise<void> | undefined
   const own = Math.max(1, Math.ceil(requestsPerSecond / 20))
@@ -72,10 +81,31 @@ export function shareConnections<S extends Socket>(
     settling = undefined
   }
 
-  server.maxConnections = mostAtOnce
+  const makeWay = async (newcomer: S): Promise<void> => {
+    const placeOf = async ([socket, usedAt]: [S, number]): Promise<Place & { socket: S }> => ({
+      socket,
+      usedAt,
+      peer: await peers.of(socket),
+    })
+    const places = await Promise.all([...staying].map(placeOf))
+    const gives = whoGivesWay(
+      places.filter(({ socket }) => staying.has(socket)),
+      await peers.of(newcomer),
+    )
+    if (!gives || staying.size < mostStaying) return
+    staying.delete(gives.socket)
+    gives.socket.destroy()
+  }
+
+  server.maxConnections = mostAtOnce + mostStaying
   server.on('connection', (socket) => {
     held.set(socket, { socket, peer: '', since: Date.now(), admitted: false })
-    socket.once('close', () => held.delete(socket))
+    socket.once('close', () => {
+      held.delete(socket)
+      staying.delete(socket)
+    })
+    // The places of streams are not for others.
+    if (held.size > mostAtOnce) return void socket.destroy()
     if (held.size > mostConnections) settling ??= settle()
   })
 
@@ -91,6 +121,14 @@ export function shareConnections<S extends Socket>(
       buckets.set(holder, bucket)
       if (buckets.size > mostAsking) buckets.delete(buckets.keys().next().value as string)
       return bucket.take()
+    },
+    async stay(socket) {
+      if (staying.size >= mostStaying) await makeWay(socket)
+      if (!held.has(socket)) return staying.has(socket)
+      if (staying.size >= mostStaying) return false
+      held.delete(socket)
+      staying.set(socket, Date.now())
+      return true
     },
     sweep(busy) {
       const now = Date.now()

@@ -3,6 +3,7 @@ import { diffArrays } from 'diff'
 import { expect, test } from 'vitest'
 import { changedLines, lineDiff } from './diff.ts'
 import type { LineDiff } from '../contracts/line-diff.ts'
+import { sweep } from '../../test/support/soak.ts'
 
 /** Puts the hunks in, last first, checking that what they take out is there. */
 function apply(text: string, diff: LineDiff): string {
@@ -27,7 +28,7 @@ test('the hunks turn the old text into the new one, to the byte', () => {
         expect(after.split('\n').slice(hunk.startNew - 1, hunk.startNew - 1 + hunk.lenNew)).toEqual(hunk.linesNew)
       }
     }),
-    { numRuns: 3_000 },
+    { numRuns: sweep(3_000, 1_000) },
   )
 })
 
@@ -40,7 +41,7 @@ test('no smaller set of changed lines exists', () => {
       )
       expect(changedLines(lineDiff(before, after))).toBe(least)
     }),
-    { numRuns: 3_000 },
+    { numRuns: sweep(3_000, 1_000) },
   )
 })
 
@@ -75,7 +76,7 @@ test('the pairing is the one the library makes, line for line', () => {
       const size = given.reduce((sum, part) => sum + (part.added || part.removed ? part.count : 0), 0)
       expect(changedLines(ours)).toBe(size)
     }),
-    { numRuns: 1_000 },
+    { numRuns: sweep(1_000, 300) },
   )
 })
 

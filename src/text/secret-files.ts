@@ -62,7 +62,17 @@ export const markedSecrets: readonly SecretRow[] = [
   },
   {
     says: 'may hold keys of a cloud or of infrastructure',
-    files: ['*kubeconfig*', '*.tfstate*', '*.tfvars', 'credentials.tfrc.json', '.vault-token', '.vault_pass*', '.azure'],
+    files: [
+      '*kubeconfig*',
+      '*.tfstate*',
+      '*.tfvars',
+      'credentials.tfrc.json',
+      '.vault-token',
+      '.vault_pass*',
+      '.azure',
+      '.azure/*',
+      'gcloud/*',
+    ],
   },
   {
     says: 'may hold the token of a package registry',

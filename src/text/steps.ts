@@ -6,7 +6,7 @@ interface Wait {
 
 /**
  * Long work written down once, from top to bottom. Each `yield` is a place where others may have their turn; who carries it out decides
- * whether they do: `inTurns` while a server runs, `atOnce` while nobody can call yet.
+ * whether they do: `runInSlices` while a server runs, `runToEnd` while nobody can call yet.
  */
 export type Steps<T> = Generator<Wait | undefined, T, unknown>
 
@@ -15,14 +15,65 @@ export function* wait<T>(now: () => T, soon: () => Promise<T>): Steps<T> {
   return (yield { now, soon }) as T
 }
 
-/** The event loop is given back after this long. */
+/** Long works have so much of a turn of the event loop, all of them together. */
 const sliceMs = 4
+/** What is over after so long waits for nobody: a read is not put behind ten thousand files. */
+const shortMs = 1
 
-const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+let began: number | undefined
+const newTurn = (): void => {
+  began = undefined
+}
+
+/** Whether long works have had their time in this turn. */
+function spent(): boolean {
+  if (began !== undefined) return performance.now() - began > sliceMs
+  began = performance.now()
+  setImmediate(newTurn)
+  return false
+}
+
+const waiting: (() => void)[] = []
+
+/** Whoever has waited longest goes on, and the next where there is time left. */
+async function startNext(): Promise<void> {
+  newTurn()
+  do {
+    waiting.shift()?.()
+    // It goes on before we do.
+    await Promise.resolve()
+  } while (waiting.length > 0 && !spent())
+  starting = waiting.length > 0
+  if (starting) setImmediate(() => void startNext())
+}
+
+let starting = false
+
+const turn = (): Promise<void> =>
+  new Promise((resolve) => {
+    waiting.push(resolve)
+    if (starting) return
+    starting = true
+    setImmediate(() => void startNext())
+  })
+
+/** For work of some milliseconds in one piece: of those who come together one begins in each turn, the first on the spot. */
+export function oneInATurn(): () => Promise<void> {
+  let last: Promise<void> | undefined
+  return async () => {
+    const before = last
+    const mine = (before ?? Promise.resolve()).then(turn)
+    last = mine
+    void mine.then(() => {
+      if (last === mine) last = undefined
+    })
+    await before
+  }
+}
 
 /** For loops that wait for promises already: between their stretches everybody else has a turn. */
 export interface Pace {
-  /** Whether this stretch was long enough; cheap enough to be asked for every line. */
+  /** Whether it was long enough; cheap enough to be asked for every line. */
   due(): boolean
   /** Throws where the call was ended or ran out of time: it goes no further. */
   turn(): Promise<void>
@@ -31,7 +82,7 @@ export interface Pace {
 export function openPace(signal?: AbortSignal): Pace {
   let since = performance.now()
   return {
-    due: () => performance.now() - since > sliceMs,
+    due: () => performance.now() - since > shortMs && spent(),
     async turn() {
       await turn()
       signal?.throwIfAborted()
@@ -66,9 +117,11 @@ async function goOn<T>(steps: Steps<T>, from?: IteratorResult<Wait | undefined, 
     let answer: unknown
     try {
       if (next.value) {
+        const asked = performance.now()
         answer = await next.value.soon()
-        since = performance.now()
-      } else if (performance.now() - since > sliceMs) {
+        // The disk's time is not ours.
+        since += performance.now() - asked
+      } else if (performance.now() - since > shortMs && spent()) {
         await turn()
         since = performance.now()
         signal?.throwIfAborted()

@@ -7,6 +7,7 @@ import { session, type SessionUse } from './session/index.ts'
 import { shellTools, type ShellUse } from './shell/index.ts'
 import { skills, type SkillsUse } from './skills/index.ts'
 import { webgal, type WebgalUse } from './webgal/index.ts'
+import { workspace, type WorkspaceUse } from './workspace/index.ts'
 
 /** What each toolset may use of the host. */
 export interface Uses {
@@ -18,6 +19,7 @@ export interface Uses {
   shell: ShellUse
   skills: SkillsUse
   runs: RunsUse
+  workspace: WorkspaceUse
 }
 
 /** Every tool there is, bound to its slice. The list is written out, so that it can be read and searched. */
@@ -31,6 +33,7 @@ export function allTools(use: Uses): Tool[] {
     ...shellTools.map((tool) => tool.bind(use.shell)),
     ...skills.map((tool) => tool.bind(use.skills)),
     ...runs.map((tool) => tool.bind(use.runs)),
+    ...workspace.map((tool) => tool.bind(use.workspace)),
   ]
 }
 
@@ -45,5 +48,6 @@ export function catalogue(): Tool[] {
     shell: undefined as never,
     skills: undefined as never,
     runs: undefined as never,
+    workspace: undefined as never,
   })
 }

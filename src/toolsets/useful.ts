@@ -7,27 +7,38 @@ import type { Files } from '../host/files.ts'
  * can be called all the same, and `tools` in the settings lists it.
  */
 export function usefulIn(files: Files, config: Config): (tools: readonly Tool[]) => Tool[] {
-  const there = (path: string): boolean => {
-    try {
-      return files.isFolder(path)
-    } catch {
-      // Not there, or not to be entered: a list of tools is no reason to fail.
-      return false
-    }
-  }
   const isGame = (): boolean =>
     config.webgalCommands.length > 0 ||
     config.preview.engine !== '' ||
-    games.some((game) => there(`${game}/scene`)) ||
-    (there('scene') && there('background'))
-  const hasScripts = (): boolean => scripts.some(there)
+    games.some((game) => files.hasFolder(`${game}/scene`)) ||
+    (files.hasFolder('scene') && files.hasFolder('background'))
+  const hasManifest = (): boolean => files.hasFile('package.json')
+  const hasScripts = (): boolean => scripts.some(files.hasFolder)
   const uses: Record<string, () => boolean> = {
     webgal: isGame,
     python_run: hasScripts,
     script_run: hasScripts,
     // Runs use it; a model is better off with one file at a time and its diff.
     replace_in_files: () => false,
-    agent_run: () => there('sandbox/workspaces'),
+    allow_sites: () => false,
+    visit_page: () => false,
+    search_page: () => false,
+    next_page: () => false,
+    compare_pages: () => false,
+    submit_form: () => false,
+    log_in: () => false,
+    use_login: () => false,
+    run_checks: hasManifest,
+    // run_checks makes these calls.
+    run_check: () => false,
+    // The command line and the bridge call these; a model reads and writes files.
+    anchor_index: () => false,
+    plan_autofill: () => false,
+    plan_transform: () => false,
+    apply_patch_plan: () => false,
+    trial_run: () => false,
+    write_artifacts: () => false,
+    agent_run: () => files.hasFolder('sandbox/workspaces'),
   }
   return (tools) => {
     if (config.tools.length > 0) return [...tools]

@@ -7,9 +7,11 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { openBrowser, type Browser, type PageSession } from '../../src/host/browser/browser.ts'
+import { openBrowser, type Browser } from '../../src/host/browser/browser.ts'
 import { hostsOnly } from '../../src/host/browser/network-scope.ts'
+import type { PageSession } from '../../src/host/browser/page-session.ts'
 import { noBrowser } from '../support/chromium.ts'
+import { sweep } from '../support/soak.ts'
 import { openWorld } from '../support/world.ts'
 
 /** The forbidden server: on this machine, but under an address that is not allowed. Whatever reaches it has got out. */
@@ -119,7 +121,7 @@ describe.skipIf(noBrowser !== undefined)('B: pages reach only what is allowed', 
     expect(reached).toEqual([])
   })
 
-  test('B03 other schemes, asked for and led to', async () => {
+  test('B03 other schemes, asked for and led to', { timeout: sweep(900_000, 120_000) }, async () => {
     await using world = await openWorld({ flags: { mode: 'developer' } })
     const schemes = [
       'file:///etc/passwd',
@@ -148,11 +150,13 @@ describe.skipIf(noBrowser !== undefined)('B: pages reach only what is allowed', 
     // Bytes the page has, which no browser refuses: leading there is the end of the page.
     const bytes = "URL.createObjectURL(new Blob(['<title>outside</title>'], { type: 'text/html' }))"
     answers = { '/': script(`setTimeout(() => { location.href = ${bytes} }, 50)`) }
-    await attack(async (visit) => {
-      const ended = visit.page.waitForEvent('close')
-      await visit.go(`${home}/`, patience).catch(() => undefined)
-      await ended
-    })
+    // Again and again: Chromium forgets a close that meets a change of the document, about once in a hundred on a busy machine.
+    for (let nth = 0; nth < sweep(300, 3); nth++)
+      await attack(async (visit) => {
+        const ended = visit.page.waitForEvent('close')
+        await visit.go(`${home}/`, patience).catch(() => undefined)
+        await ended
+      })
     answers = {
       '/': html(
         `<iframe src="file:///etc/passwd"></iframe><img id="i" src="data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7">`,

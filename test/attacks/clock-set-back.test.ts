@@ -44,5 +44,5 @@ test('more days than any calendar has: nothing is that old, and nothing breaks',
   expect(closedOf(world)).toHaveLength(2)
   const plan = await world.runtime.pruning.plan(Number.MAX_SAFE_INTEGER)
   expect(plan.going).toEqual([])
-  expect((await world.runtime.pruning.carryOut(plan, 'test')).gone).toEqual([])
+  expect((await world.runtime.pruning.apply(plan, 'test')).gone).toEqual([])
 })

@@ -136,7 +136,10 @@ describe('a yes to the network is a yes to those bytes', () => {
 })
 
 test('a yes to another agent is one to the folder it works in, as it was; the rest of the project may change', async () => {
-  await using made = await openWorld({ files: { 'sandbox/workspaces/w/AGENTS.md': 'be kind\n', 'other.txt': 'o\n' } })
+  await using made = await openWorld({
+    onDisk: true,
+    files: { 'sandbox/workspaces/w/AGENTS.md': 'be kind\n', 'other.txt': 'o\n' },
+  })
   const bin = join(made.base, 'bin')
   mkdirSync(bin)
   writeFileSync(join(bin, 'opencode'), '#!/bin/sh\ncat AGENTS.md\n', { mode: 0o755 })

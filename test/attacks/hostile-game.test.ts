@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { openWorld, type World } from '../support/world.ts'
 import { turnsDuring } from '../support/loop-turns.ts'
+import { sweep } from '../support/soak.ts'
 
 const many = (count: number, make: (index: number) => string): string => Array.from({ length: count }, (_, i) => make(i)).join('')
 const start = 'game/scene/start.txt'
@@ -34,13 +35,14 @@ async function askAll(world: World): Promise<Answer[]> {
   return answers
 }
 
-/** One scene each, made so that some loop or pattern would take the square of its length. */
+/** One scene each, made so that some loop or pattern would take the square of its length; in a soak, six times as long. */
 const scenes: Record<string, () => string> = {
   'many labels and many jumps that miss them': () =>
-    many(60_000, (i) => `label:l${i};\n`) + many(30_000, (i) => `jumpLabel:x${i};\n`),
-  'one endless choice': () => `choose:${many(200_000, (i) => `|c${i}:start${i}.txt`)};\n`,
-  'commands that are nearly right': () => many(90_000, (i) => `changeB${'gxyz'[i % 4]}${'abcd'[(i >> 2) % 4]}:a.png;\n`),
-  'files that are nearly there': () => many(50_000, (i) => `changeBg:missing${i}.png;\n`),
+    many(sweep(60_000, 10_000), (i) => `label:l${i};\n`) + many(sweep(30_000, 5_000), (i) => `jumpLabel:x${i};\n`),
+  'one endless choice': () => `choose:${many(sweep(200_000, 33_000), (i) => `|c${i}:start${i}.txt`)};\n`,
+  'commands that are nearly right': () =>
+    many(sweep(90_000, 15_000), (i) => `changeB${'gxyz'[i % 4]}${'abcd'[(i >> 2) % 4]}:a.png;\n`),
+  'files that are nearly there': () => many(sweep(50_000, 8_000), (i) => `changeBg:missing${i}.png;\n`),
   'an endless line': () => `:${'x'.repeat(4_900_000)};\n`,
   'endless arguments': () => `changeBg:a.png${' -a'.repeat(1_500_000)};\n`,
   'glued arguments': () => `changeBg:a.png -${'a-'.repeat(15_000)};\n`,
@@ -50,10 +52,10 @@ const scenes: Record<string, () => string> = {
   'control flow without end': () => many(30, () => `else if ${'('.repeat(30_000)}\u2028;\n`),
   'a condition with very many variables': () =>
     many(30, (n) => `changeScene:start.txt -when=${many(4_000, (i) => `v${n}a${i}+`)}1;\n`),
-  'lines that go on and on': () => `choose:a\n${many(90_000, () => ' |b:c\n')}`,
-  'lines that end in a backslash': () => many(90_000, () => 'a\\\n'),
+  'lines that go on and on': () => `choose:a\n${many(sweep(90_000, 15_000), () => ' |b:c\n')}`,
+  'lines that end in a backslash': () => many(sweep(90_000, 15_000), () => 'a\\\n'),
   'nothing but lines': () => '\n'.repeat(5_000_000),
-  'variables nobody sets': () => many(90_000, (i) => `:{v${i}};\n`),
+  'variables nobody sets': () => many(sweep(90_000, 15_000), (i) => `:{v${i}};\n`),
 }
 
 for (const [says, make] of Object.entries(scenes))

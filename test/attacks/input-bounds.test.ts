@@ -34,6 +34,7 @@ const contents: Record<string, string> = {
   'replace_in_files.replace': 'as in one file',
   'ask_followup_question.question': 'the tool says itself what is too long for a person',
   'attempt_completion.result': 'the same',
+  'write_artifacts.files.text': 'what a command made, larger than any text of a call',
   'validate_script.content': 'a scene; limits.maxReadBytes bounds it',
 }
 

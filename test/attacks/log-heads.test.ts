@@ -1,4 +1,5 @@
-import { readFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { appendFileSync, readFileSync, readdirSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openWorld, type World } from '../support/world.ts'
@@ -87,12 +88,81 @@ test('under a running server too', async () => {
   }
 })
 
+/** Lines with hashes that fit, behind the last one. */
+function added(world: World, ends: End[], count: number): End {
+  let last = at(ends, 0)
+  for (let made = 0; made < count; made++) {
+    const body = `{"seq":${last.seq + 1},"event":"approval.decided","by":"person@terminal","prev":"${last.hash}"`
+    const hash = createHash('sha256').update(`${body}}`).digest('hex')
+    const text = `${body},"hash":"${hash}"}\n`
+    appendFileSync(world.state('audit.jsonl'), text)
+    last = { seq: last.seq + 1, hash, end: last.end + text.length }
+  }
+  return last
+}
+
+const additions: Record<string, (world: World, ends: End[], end: End) => void> = {
+  'sealed as its own': (world, _, end) => seal(world, end, end),
+  'sealed as if a process had died over them': (world, ends, end) => seal(world, at(ends, 0), end),
+  'sealed as if a process had died over the next': (world, _, end) =>
+    seal(world, end, { ...end, seq: end.seq + 1, end: end.end + 9 }),
+}
+
+for (const [what, forge] of Object.entries(additions)) {
+  test(`lines added behind the last one while no server runs, ${what}, are a break, before and after the next act`, async () => {
+    const { world, ends } = await grownLog()
+    await using _ = world
+    forge(world, ends, added(world, ends, 2))
+    await world.reopen()
+    expect(world.runtime.audit.verify()).toMatchObject({ whole: false, line: at(ends, 0).seq + 1 })
+    await expect(world.put('a.txt', 'after\n')).rejects.toThrow(/added to it behind/)
+    expect(world.runtime.audit.verify()).toMatchObject({ whole: false })
+    world.runtime.audit.renew()
+    expect(world.runtime.audit.verify()).toMatchObject({ whole: true })
+  })
+  test(`the same under a running server: ${what}`, async () => {
+    const { world, ends } = await grownLog()
+    await using _ = world
+    await world.reopen()
+    forge(world, ends, added(world, ends, 2))
+    await world.put('a.txt', 'after\n').catch(() => undefined)
+    expect(world.runtime.audit.verify()).toMatchObject({ whole: false })
+    await world.runtime.close().catch(() => undefined)
+  })
+}
+
+test('after a halt of the system lines may be on the disk of which the head was not: that is said, by the log too; a log that was closed has none', async () => {
+  for (const closed of [false, true]) {
+    const { world, ends } = await grownLog()
+    await using _ = world
+    const { closed: isClosed, ...apart } = JSON.parse(readFileSync(headOf(world), 'utf8')) as { closed?: boolean }
+    expect(isClosed).toBe(true)
+    const end = added(world, ends, 2)
+    seal(world, end, end)
+    const halted = { ...apart, ...(closed && { closed }), boot: 'another' }
+    writeFileSync(headOf(world), `${JSON.stringify(halted).padEnd(511)}\n`)
+    await world.reopen()
+    const { whole, note } = world.runtime.audit.verify() as { whole: boolean; note?: string }
+    expect(whole).toBe(!closed)
+    if (closed) continue
+    expect(note).toMatch(/stand behind the head kept apart: the system stopped .* or somebody added them/)
+    await world.put('a.txt', 'after\n')
+    expect(world.runtime.audit.verify()).toMatchObject({ whole: true })
+    const said = world.runtime.audit.last(20, ({ event }) => event === 'recovered')
+    expect(said).toMatchObject([{ details: { from: at(ends, 0).seq + 1, to: end.seq } }])
+  }
+})
+
+function headOf(world: World): string {
+  const folder = join(world.base, 'state', 'handrail', 'heads')
+  return join(folder, readdirSync(folder)[0] as string)
+}
+
 test('what a killed process leaves is put right as before: torn, or whole and not sealed', async () => {
   for (const torn of [0, 20]) {
     const { world, ends, text } = await grownLog()
     await using _ = world
-    const folder = join(world.base, 'state', 'handrail', 'heads')
-    const head = join(folder, readdirSync(folder)[0] as string)
+    const head = headOf(world)
     const apart = JSON.parse(readFileSync(head, 'utf8')) as { last: object; durable: object }
     const { seq, hash } = at(ends, 2)
     // It had sealed and told the head apart up to here, and died while it wrote the rest.

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import { connect, createServer as createTcp, type AddressInfo } from 'node:net'
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { closePage } from '../../src/host/browser/close-page.ts'
 import { findChromium } from '../../src/host/browser/find.ts'
 import { Fault } from '../../src/contracts/faults/fault.ts'
 import { noBrowser } from '../support/chromium.ts'
@@ -209,7 +210,7 @@ describe.skipIf(noBrowser !== undefined).for(ways)('another port of this machine
       const [popup] = await Promise.all([page.context().waitForEvent('page'), page.click('button')])
       await popup.waitForSelector('main')
       expect([await popup.evaluate('window.opener'), await page.evaluate('window.held.closed')]).toEqual([null, true])
-      await popup.close()
+      await closePage(popup)
     }
   })
 

@@ -162,7 +162,7 @@ function metBoth(counts: Record<string, number>): void {
 
 test('T01 many reads while a folder turns into a link and back: 0 leaks (soak: 10,000)', async () => {
   await using arena = await openArena('folder')
-  for (let round = 0; round < sweep(5_000, 600); round++) {
+  for (let round = 0; round < sweep(5_000, 250); round++) {
     await arena.ask('read_file', { path: 'd/x.txt' })
     await arena.ask('read_file', { path: 'd/sub/y.txt' })
   }
@@ -174,7 +174,7 @@ test('T01 many reads over stdio, many at once, while a folder turns into a link 
   await using arena = await openArena('folder')
   await using peer = await openStdio(arena.world.project)
   const counts: Record<string, number> = {}
-  for (let round = 0; round < sweep(40, 10); round++) {
+  for (let round = 0; round < sweep(40, 5); round++) {
     const replies = await Promise.all(
       Array.from({ length: 50 }, (_, index) => peer.call('read_file', { path: index % 2 ? 'd/x.txt' : 'd/sub/y.txt' })),
     )
@@ -190,7 +190,7 @@ test('T01 many reads over stdio, many at once, while a folder turns into a link 
 
 test('T01 many reads while a file turns into a link and back: 0 leaks (soak: 3,000)', async () => {
   await using arena = await openArena('file')
-  for (let round = 0; round < sweep(3_000, 800); round++) await arena.ask('read_file', { path: 'f.txt' })
+  for (let round = 0; round < sweep(3_000, 300); round++) await arena.ask('read_file', { path: 'f.txt' })
   metBoth(arena.counts)
   arena.held()
 })
@@ -200,7 +200,7 @@ test(
   { timeout: sweep(600_000, 120_000) },
   async () => {
     await using arena = await openArena('folder')
-    for (let round = 0; round < sweep(2_500, 150); round++) {
+    for (let round = 0; round < sweep(2_500, 40); round++) {
       await arena.ask('write_to_file', { path: 'd/x.txt', content: `write ${round}\n`, dryRun: false })
       await arena.ask('write_to_file', { path: `d/new-${round % 50}.txt`, content: `new ${round}\n`, dryRun: false })
       await arena.ask('write_to_file', { path: `d/fold-${round % 20}/in/er.txt`, content: `${round}\n`, dryRun: false })
@@ -213,7 +213,7 @@ test(
 
 test('T02 many writes while a file turns into a link and back: 0 escapes (soak: 1,000)', async () => {
   await using arena = await openArena('file')
-  for (let round = 0; round < sweep(500, 150); round++) {
+  for (let round = 0; round < sweep(500, 40); round++) {
     await arena.ask('write_to_file', { path: 'f.txt', content: `write ${round}\n`, dryRun: false })
     await arena.ask('write_to_file', {
       path: 'f.txt',
@@ -228,7 +228,7 @@ test('T02 many writes while a file turns into a link and back: 0 escapes (soak: 
 
 test('T01 many listings while a folder turns into a link and back: no name from outside (soak: 600)', async () => {
   await using arena = await openArena('folder')
-  for (let round = 0; round < sweep(300, 80); round++) {
+  for (let round = 0; round < sweep(300, 30); round++) {
     await arena.ask('list_files', { path: 'd' })
     await arena.ask('list_files', { path: '.', globs: ['**'] })
   }
@@ -241,7 +241,7 @@ test(
   { timeout: 120_000 },
   async () => {
     await using arena = await openArena('folder')
-    for (let round = 0; round < sweep(60, 20); round++) {
+    for (let round = 0; round < sweep(60, 8); round++) {
       await arena.ask('search_files', { path: 'd', regex: 'CANARY|public' })
       await arena.ask('search_files', { path: '.', regex: 'CANARY|public' })
       await arena.ask('search_files', { path: '.', regex: '(?=C|p)(CANARY|public)' })
@@ -258,7 +258,7 @@ test(
     await using arena = await openArena('folder')
     let wrong: unknown[] = []
     // Only the files outside hold it; a hit would be an answer about them, whatever line it shows.
-    for (let round = 0; round < sweep(120, 40); round++) {
+    for (let round = 0; round < sweep(120, 15); round++) {
       const answer = (await arena.ask('search_files', { path: '.', regex: `^CANARY[0-9a-f]+$` })) as { matches?: unknown[] }
       wrong = wrong.concat(answer.matches ?? [])
     }

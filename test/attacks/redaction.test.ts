@@ -26,6 +26,8 @@ const forms: Record<string, Form> = {
   userinfo: (s) => `git clone https://bob:${s}@example.com/r.git`,
   'userinfo with a slash': (s) => `git clone https://bob:x/${s}@example.com/r.git`,
   'userinfo, a token alone': (s) => `git clone https://${s}${s}1@github.com/o/r`,
+  'userinfo, a short token alone': (s) => `git clone https://aB3${s.slice(0, 9)}@git.example/o/r`,
+  'userinfo of Oracle': (s) => `jdbc:oracle:thin:scott/${s}@db:1521/x`,
   'userinfo, encoded': (s) => `open https://x.io/?next=https%3A%2F%2Fbob%3A${s}%40h.io`,
   'a login without scheme': (s) => `connect bob:${s}@db.example.com`,
   'a query': (s) => `get https://x.io/f?user=bob&token=${s}&page=2`,

@@ -1,78 +1,28 @@
-import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs'
-import Type from 'typebox'
+import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { afterEach, expect, test, vi } from 'vitest'
 import type { Operator } from '../../src/contracts/operator.ts'
 import type { RunHeadView, RunView } from '../../src/contracts/run.ts'
-import { toolsUsing, type Tool } from '../../src/contracts/tool.ts'
 import { wrongWith } from '../../src/runs/check-template.ts'
-import { openRuntime } from '../../src/runtime/open.ts'
-import { allTools } from '../../src/toolsets/index.ts'
 import { runInside } from '../support/inside.ts'
-import { putTemplates, standIns } from '../support/runs.ts'
+import { proves } from '../support/proof.ts'
+import { ended, handIn, putTemplates, standIns } from '../support/runs.ts'
+import { openOn, stage, template } from '../support/run-stage.ts'
 import { sweep } from '../support/soak.ts'
-import { cleanEnv, openWorld, type World } from '../support/world.ts'
+import { openWorld, sharesRuns } from '../support/world.ts'
 
 /** Group N of the attack list, and what hostile templates, inputs, clocks and processes try on runs. */
 afterEach(() => vi.useRealTimers())
 
-const open = { type: 'object' }
-const template = (id: string, steps: object[], more: object = {}): object => ({
-  id,
-  version: '1.0.0',
-  title: id,
-  description: id,
-  inputs: open,
-  results: open,
-  steps,
-  result: { steps: { $: `steps.${(steps[0] as { id: string }).id}` } },
-  ...more,
-})
 const caller = { surface: 'mcp-stdio', client: 'test/1', session: 'sess_test', role: 'agent' } as const
-
-/** Tools that do what a test tells them to. */
-function stage() {
-  const began: { input: { name: string }; signal: AbortSignal; end: () => void }[] = []
-  let heard: (() => void) | undefined
-  const define = toolsUsing<undefined>('stand-in')
-  const input = Type.Object({ name: Type.String() }, { additionalProperties: false })
-  const form = {
-    title: 'stand-in',
-    description: 'stand-in',
-    input,
-    output: Type.Object({ name: Type.Optional(Type.String()), much: Type.Optional(Type.Array(Type.String())) }),
-    faults: [],
-    examples: [],
-  } as const
-  const wait = (given: { name: string }, call: { signal: AbortSignal }): Promise<{ name: string }> =>
-    new Promise((resolve, reject) => {
-      began.push({ input: given, signal: call.signal, end: () => resolve({ name: given.name }) })
-      call.signal.addEventListener('abort', () => reject(call.signal.reason as Error), { once: true })
-      heard?.()
-    })
-  const tools = [
-    define({ ...form, name: 'wait_reading', risk: 'R0', waits: true, execute: (given, _, call) => wait(given, call) }),
-    define({ ...form, name: 'wait_once', risk: 'R1', waits: true, execute: (given, _, call) => wait(given, call) }),
-    define({ ...form, name: 'say_much', risk: 'R0', execute: () => ({ much: Array.from({ length: 21 }, () => much) }) }),
-  ].map((tool) => tool.bind(undefined))
-  return {
-    tools,
-    began,
-    /** Resolves once so many calls have begun. */
-    async begun(count: number): Promise<void> {
-      while (began.length < count) await new Promise<void>((resolve) => (heard = resolve))
-    },
-  }
-}
-const much = 'x'.repeat(50_000_000)
 
 const waiting = (tool: string, more: object = {}): object =>
   template(tool, [
     { id: 'first', tool, input: { name: { $: 'inputs.name' } }, ...more },
     { id: 'then', tool: 'read_file', input: { path: 'a.txt' } },
   ])
-
-const openOn = (world: World, tools: readonly Tool[], flags: Record<string, string> = {}): Operator =>
-  openRuntime({ project: world.project, environment: cleanEnv(world.base), flags }, (use) => [...allTools(use), ...tools])
 
 async function hand(runtime: Operator, templateId: string, inputs: object, options: object = {}): Promise<RunView> {
   return (await runtime.call('run_task_template', { templateId, inputs, options: { mode: 'async', ...options } }, caller))
@@ -130,56 +80,72 @@ test('a result of a gigabyte is not made: the run fails, and the process goes on
   await runtime.close()
 })
 
-test('N08: ten thousand with one key are one run, and no more is kept of them than of one', async () => {
-  await using world = await openWorld({ files: { 'a.txt': 'x' } })
-  putTemplates(world.base)
-  const ids = new Set<string>()
-  for (let n = 0; n < sweep(10_000, 300); n++) {
-    const { runId } = await hand(world.runtime, 'read_all', { items: [`${n}.txt`] }, { idempotencyKey: 'one' })
-    ids.add(runId)
-  }
-  expect(ids.size).toBe(1)
-  expect((await (await world.runtime.runs()).list({})).total).toBe(1)
-})
+test.skipIf(sharesRuns)(
+  'N08: ten thousand with one key are one run, and no more is kept of them than of one',
+  { timeout: 1_200_000 },
+  async () => {
+    await using world = await openWorld({ files: { 'a.txt': 'x' } })
+    putTemplates(world.base)
+    const ids = new Set<string>()
+    for (let n = 0; n < sweep(10_000, 300); n++) {
+      const { runId } = await hand(world.runtime, 'read_all', { items: [`${n}.txt`] }, { idempotencyKey: 'one' })
+      ids.add(runId)
+    }
+    expect(ids.size).toBe(1)
+    expect((await (await world.runtime.runs()).list({})).total).toBe(1)
+  },
+)
 
-test('N07: a key answers after a restart, and is free again when the time of its run is over', async () => {
-  await using world = await openWorld({ files: { 'a.txt': 'x' }, config: { limits: { runTtlMs: 60_000 } } })
-  putTemplates(world.base)
-  const key = { idempotencyKey: 'k' }
-  const { runId } = await hand(world.runtime, 'read_all', { items: ['a.txt'] }, key)
-  await wait(world.runtime, runId)
-  await world.reopen()
-  expect(await hand(world.runtime, 'read_all', { items: [] }, key)).toMatchObject({ runId, deduplicated: true })
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 61_000 })
-  expect(await world.fault('get_task_run', { runId })).toMatchObject({ reason: 'run-not-found' })
-  const later = await hand(world.runtime, 'read_all', { items: ['a.txt'] }, key)
-  expect(later).toMatchObject({ deduplicated: false })
-  expect(later.runId).not.toBe(runId)
-  await wait(world.runtime, later.runId)
-})
+const byTheClockHere = sharesRuns ? () => undefined : proves
+byTheClockHere(
+  'runs.keys.window',
+  'N07: a key answers after a restart, and is free again when the time of its run is over',
+  async () => {
+    await using world = await openWorld({ files: { 'a.txt': 'x' } })
+    putTemplates(world.base)
+    const key = { idempotencyKey: 'k' }
+    const { runId } = await hand(world.runtime, 'read_all', { items: ['a.txt'] }, key)
+    await wait(world.runtime, runId)
+    await world.reopen()
+    expect(await hand(world.runtime, 'read_all', { items: [] }, key)).toMatchObject({ runId, deduplicated: true })
+    const ended = Date.now()
+    vi.useFakeTimers({ toFake: ['Date'], now: ended + 1_740_000 })
+    expect(await hand(world.runtime, 'read_all', { items: [] }, key)).toMatchObject({ runId, deduplicated: true })
+    vi.setSystemTime(ended + 1_801_000)
+    expect(await world.fault('get_task_run', { runId })).toMatchObject({ reason: 'run-not-found' })
+    const later = await hand(world.runtime, 'read_all', { items: ['a.txt'] }, key)
+    expect(later).toMatchObject({ deduplicated: false })
+    expect(later.runId).not.toBe(runId)
+    await wait(world.runtime, later.runId)
+  },
+)
 
-test('a clock set back an hour: no run is lost, none has ended before it began, and the newest by their dates stand first', async () => {
-  await using world = await openWorld({ files: { 'a.txt': 'x' } })
-  const { tools, began, begun } = stage()
-  putTemplates(world.base, { ...standIns, wait_reading: waiting('wait_reading') })
-  const runtime = openOn(world, tools)
-  const now = Date.now()
-  const across = await hand(runtime, 'wait_reading', { name: 'a' })
-  await begun(1)
-  vi.useFakeTimers({ toFake: ['Date'], now: now - 3_600_000 })
-  const second = await hand(runtime, 'read_all', { items: ['a.txt'] })
-  began[0]?.end()
-  for (const { runId } of [across, second]) {
-    const run = await wait(runtime, runId)
-    expect(run).toMatchObject({ status: 'succeeded' })
-    expect(run.updatedAt).toBeGreaterThanOrEqual(run.createdAt)
-    expect(run.metrics.elapsedMs).toBeGreaterThanOrEqual(0)
-    expect(run.metrics.elapsedMs).toBeLessThan(3_000_000)
-  }
-  const { runs } = (await runtime.call('list_task_runs', {}, caller)).output as { runs: RunHeadView[] }
-  expect(runs.map(({ runId }) => runId)).toEqual([across.runId, second.runId])
-  await runtime.close()
-})
+// Where machines share runs, the clock is the database's, and nobody's here to set.
+test.skipIf(sharesRuns)(
+  'a clock set back an hour: no run is lost, none has ended before it began, and the newest by their dates stand first',
+  async () => {
+    await using world = await openWorld({ files: { 'a.txt': 'x' } })
+    const { tools, began, begun } = stage()
+    putTemplates(world.base, { ...standIns, wait_reading: waiting('wait_reading') })
+    const runtime = openOn(world, tools)
+    const now = Date.now()
+    const across = await hand(runtime, 'wait_reading', { name: 'a' })
+    await begun(1)
+    vi.useFakeTimers({ toFake: ['Date'], now: now - 3_600_000 })
+    const second = await hand(runtime, 'read_all', { items: ['a.txt'] })
+    began[0]?.end()
+    for (const { runId } of [across, second]) {
+      const run = await wait(runtime, runId)
+      expect(run).toMatchObject({ status: 'succeeded' })
+      expect(run.updatedAt).toBeGreaterThanOrEqual(run.createdAt)
+      expect(run.metrics.elapsedMs).toBeGreaterThanOrEqual(0)
+      expect(run.metrics.elapsedMs).toBeLessThan(3_000_000)
+    }
+    const { runs } = (await runtime.call('list_task_runs', {}, caller)).output as { runs: RunHeadView[] }
+    expect(runs.map(({ runId }) => runId)).toEqual([across.runId, second.runId])
+    await runtime.close()
+  },
+)
 
 test('cancel stops the work itself, and so do the limits of a step and of a run', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'x' } })
@@ -254,10 +220,10 @@ test('a run is not taken over by a process that may do more than the one it was 
   const inputs = { path: 'a.txt', find: 'x', replace: 'y' }
   // Handing in is asked about too, under this setting.
   const handing = hand(tight, 'replace_once', inputs)
-  await expect.poll(() => tight.approvals.list('pending').length).toBe(1)
+  await expect.poll(() => tight.approvals.list('pending').length, { timeout: 20_000 }).toBe(1)
   tight.approvals.decide(tight.approvals.list('pending')[0]?.id ?? '', { approve: true, by: 'the person' })
   const { runId } = await handing
-  await expect.poll(async () => (await get(tight, runId)).waiting).toBeDefined()
+  await expect.poll(async () => (await get(tight, runId)).waiting, { timeout: 20_000 }).toBeDefined()
   await tight.close()
   const loose = openOn(world, [])
   ;(await loose.runs()).work()
@@ -291,7 +257,7 @@ test('one approval for the whole effect of a batch, all of it or none, and one u
     find: 'x',
     replace: 'y',
   })
-  await expect.poll(() => world.runtime.approvals.list('pending').length).toBe(1)
+  await expect.poll(() => world.runtime.approvals.list('pending').length, { timeout: 20_000 }).toBe(1)
   const [asked] = world.runtime.approvals.list('pending')
   expect(world.runtime.approvals.get(asked?.id ?? '')?.card.changes.map(({ path }) => path)).toEqual([
     'a.txt',
@@ -311,28 +277,31 @@ test('a run that waits for a person outlives every restart: being closed is not 
   await using world = await openWorld({ files: { 'package.json': '{}\n' } })
   putTemplates(world.base)
   const { runId } = await hand(world.runtime, 'replace_once', { path: 'package.json', find: '{}', replace: '[]' })
-  await expect.poll(async () => (await get(world.runtime, runId)).waiting).toBeDefined()
+  await expect.poll(async () => (await get(world.runtime, runId)).waiting, { timeout: 20_000 }).toBeDefined()
   const taken = (): number => world.runtime.audit.last(1_000, ({ event, run }) => event === 'run.started' && run === runId).length
   for (let restart = 2; restart < 10; restart++) {
     await world.reopen()
     ;(await world.runtime.runs()).work()
-    await expect.poll(taken).toBe(restart)
+    await expect.poll(taken, { timeout: 20_000 }).toBe(restart)
   }
   const { waiting: asked } = await get(world.runtime, runId)
   world.runtime.approvals.decide(asked?.approvalId ?? '', { approve: true, by: 'the person' })
   expect(await wait(world.runtime, runId)).toMatchObject({ status: 'succeeded' })
 })
 
-test('what a process left that died between an artifact and its run goes, what was just written stays', async () => {
-  await using world = await openWorld({ files: { 'a.txt': 'x' } })
-  mkdirSync(world.state('artifacts'), { recursive: true })
-  const [old, young] = ['a', 'b'].map((letter) => world.state(`artifacts/art_${letter.repeat(32)}`)) as [string, string]
-  for (const file of [old, young]) writeFileSync(file, '{}')
-  utimesSync(old, 1, 1)
-  ;(await world.runtime.runs()).work()
-  await expect.poll(() => existsSync(old)).toBe(false)
-  expect(existsSync(young)).toBe(true)
-})
+test.skipIf(sharesRuns)(
+  'what a process left that died between an artifact and its run goes, what was just written stays',
+  async () => {
+    await using world = await openWorld({ files: { 'a.txt': 'x' } })
+    mkdirSync(world.state('artifacts'), { recursive: true })
+    const [old, young] = ['a', 'b'].map((letter) => world.state(`artifacts/art_${letter.repeat(32)}`)) as [string, string]
+    for (const file of [old, young]) writeFileSync(file, '{}')
+    utimesSync(old, 1, 1)
+    ;(await world.runtime.runs()).work()
+    await expect.poll(() => existsSync(old), { timeout: 20_000 }).toBe(false)
+    expect(existsSync(young)).toBe(true)
+  },
+)
 
 test('one answer many times over is as large as it is often', async () => {
   const text = 'x'.repeat(4_000_000)
@@ -343,4 +312,123 @@ test('one answer many times over is as large as it is often', async () => {
   })
   const { runId } = await hand(world.runtime, 'often', {})
   expect(await wait(world.runtime, runId)).toMatchObject({ status: 'failed', error: { details: { reason: 'over-limit' } } })
+})
+
+test('a secret that a person let one session read does not come out of its runs, which every agent can read', async () => {
+  await using world = await openWorld({ files: { '.env': 'CANARY-granted', 'a.txt': 'one' } })
+  putTemplates(world.base)
+  const { session } = caller
+  world.runtime.openSession({ id: session, surface: 'mcp-stdio', client: 'test/1' })
+  await world.runtime.grants.give({ kind: 'secret', subject: '.env', session, by: 'me' })
+  expect(JSON.stringify(await world.call('read_file', { path: '.env' }))).toContain('CANARY-granted')
+  const { runId } = await handIn(world, 'read_all', { items: ['a.txt', '.env'] }, { mode: 'async' })
+  const run = await ended(world, runId)
+  const seen = JSON.stringify([run, await world.call('get_task_run', { runId }), await (await world.runtime.runs()).steps(runId)])
+  expect(seen).not.toContain('CANARY-granted')
+  expect(run).toMatchObject({ status: 'partial_success', result: { summary: { succeeded: 1, failed: 1 } } })
+})
+
+test('no template comes from where agents write, whatever links the person made', async () => {
+  await using world = await openWorld({ files: { 'a.txt': 'one' } })
+  putTemplates(world.base, {})
+  const theirs = join(world.base, 'config/handrail/templates')
+  const planted = JSON.stringify(template('planted', [{ id: 'read', tool: 'read_file', input: { path: 'a.txt' } }]))
+  const offered = async (): Promise<string> => JSON.stringify(await world.call('list_task_templates', {}))
+  // One file of it is a link into the project.
+  world.write('planted.json', planted)
+  symlinkSync(world.path('planted.json'), join(theirs, 'linked.json'))
+  expect(await offered()).not.toContain('planted')
+  // All of the folder is one: it is read, and out of every tool's reach.
+  rmSync(join(theirs, 'linked.json'))
+  renameSync(theirs, world.path('mine'))
+  symlinkSync(world.path('mine'), theirs)
+  await world.reopen()
+  const write = { path: 'mine/planted.json', content: planted, dryRun: false }
+  expect((await world.fault('write_to_file', write)).code).toBe('E_DENY_PATH')
+  expect(await offered()).not.toContain('planted')
+})
+
+test('N01, N06, N09: ids that climb or are another thing, keys without end, parts of artifacts that are not there', async () => {
+  await using world = await openWorld({ files: { 'a.txt': '一二三\n' } })
+  putTemplates(world.base)
+  const ends = await Promise.all(
+    ['a.txt', 'a.txt'].map(async (item) => {
+      const { runId } = await hand(world.runtime, 'read_all', { items: [item] })
+      return wait(world.runtime, runId)
+    }),
+  )
+  const [one, other] = ends.map(({ artifactIds }) => artifactIds[0] ?? '') as [string, string]
+  const reason = async (tool: string, input: object): Promise<string> => (await world.fault(tool, input)).reason
+  for (const id of [
+    '../../x',
+    '../artifacts/x',
+    'constructor',
+    '__proto__',
+    one.replace('art_', 'run_'),
+    `${ends[0]?.runId}\0`,
+  ]) {
+    expect(await reason('get_task_run', { runId: id }), id).toBe('run-not-found')
+    expect(await reason('cancel_task_run', { runId: id }), id).toBe('run-not-found')
+    expect(await reason('get_artifact', { artifactId: id }), id).toBe('artifact-not-found')
+  }
+  for (const idempotencyKey of ['k'.repeat(1 << 20), '', 7])
+    expect(
+      await reason('run_task_template', { templateId: 'read_all', inputs: { items: [] }, options: { idempotencyKey } }),
+      String(idempotencyKey).slice(0, 9),
+    ).toBe('bad-input')
+  for (const idempotencyKey of [
+    '__proto__',
+    'constructor',
+    '../../x',
+    "'; DROP TABLE runs; --",
+    'k',
+    'k\0',
+    'k\0a',
+    'k\ud800',
+    'k\ud801',
+  ]) {
+    const first = await hand(world.runtime, 'read_all', { items: [] }, { idempotencyKey })
+    expect(first).toMatchObject({ deduplicated: false })
+    expect(await hand(world.runtime, 'read_all', { items: [] }, { idempotencyKey })).toMatchObject({
+      runId: first.runId,
+      deduplicated: true,
+    })
+  }
+  expect(one).not.toBe(other)
+  const chunk = (input: object) => world.call<{ data: string; totalSize: number }>('get_artifact', { artifactId: one, ...input })
+  const { totalSize, data } = await chunk({})
+  expect(Buffer.byteLength(data)).toBe(totalSize)
+  for (const offset of [totalSize, totalSize + 1, Number.MAX_SAFE_INTEGER])
+    expect(await chunk({ offset })).toMatchObject({ offset, length: 0, data: '', complete: true })
+  for (const bad of [
+    { offset: -1 },
+    { offset: -0.5 },
+    { offset: 1e308 },
+    { limit: 2 ** 53 },
+    { limit: 0 },
+    { limit: -1 },
+    { offset: '0' },
+  ])
+    expect(await reason('get_artifact', { artifactId: one, ...bad }), JSON.stringify(bad)).toBe('bad-input')
+})
+
+test('N10: however many runs have been, what a process holds of them stays what it is', { timeout: 1_200_000 }, async () => {
+  await using world = await openWorld({ files: { 'a.txt': 'x' } })
+  putTemplates(world.base)
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const runsApi = await world.runtime.runs()
+  const [batch, rounds] = [50, sweep(400, 4)]
+  const held: number[] = []
+  for (let round = 0; round < rounds; round++) {
+    const all = await Promise.all(Array.from({ length: batch }, () => hand(world.runtime, 'read_all', { items: ['a.txt'] })))
+    for (const { runId } of all) await runsApi.wait(runId)
+    if (round % (rounds / 4) < rounds / 4 - 1) continue
+    collect()
+    held.push(process.memoryUsage().heapUsed)
+  }
+  expect((await runsApi.list({})).total).toBe(batch * rounds)
+  // A run that stayed behind with its template, inputs and answer would take some thousand bytes.
+  const each = ((held.at(-1) as number) - (held[0] as number)) / (batch * rounds * 0.75)
+  expect(each, held.join(' ')).toBeLessThan(sweep(200, 20_000))
 })

@@ -294,7 +294,7 @@ test('what a link that is called like a secret leads to is one for tools too, fr
     'docker/free.txt': 'free',
     'a/c.txt': canary,
   }
-  await using world = await openWorld({ files: { ...files, 'free.txt': 'free' } })
+  await using world = await openWorld({ files: { ...files, 'in.txt': canary, '.ssh/own': 'x', 'free.txt': 'free' } })
   const reads = async (path: string): Promise<string> =>
     world.call<{ content: string }>('read_file', { path }).then(
       ({ content }) => content,
@@ -314,8 +314,10 @@ test('what a link that is called like a secret leads to is one for tools too, fr
   symlinkSync('../a/b.txt', world.path('s/.npmrc'))
   symlinkSync('c.txt', world.path('a/b.txt'))
   symlinkSync('.', world.path('.kube'))
+  // Not called like one, in a folder of them.
+  symlinkSync('../in.txt', world.path('.ssh/work'))
   await heard()
-  for (const path of ['config.txt', 'keys/one.txt', 'docker/config.json', 'a/c.txt'])
+  for (const path of ['in.txt', 'config.txt', 'keys/one.txt', 'docker/config.json', 'a/c.txt'])
     expect(await reads(path)).toBe(refused(path))
   for (const path of ['free.txt', 'docker/free.txt']) expect(await reads(path)).toBe('free')
   const all = JSON.stringify([

@@ -26,6 +26,7 @@ interface AgentAnswer {
 /** A world where `name` is installed as a small program of our own: the agents themselves need accounts. */
 async function withAgent(name: string, code: string, more: Record<string, string> = {}): Promise<World> {
   const world = await openWorld({
+    onDisk: true,
     files: { [`${workspace}/a.txt`]: 'one\ntwo\n', [`${workspace}/b.txt`]: 'gone\n', 'secret.txt': 'not for agents\n' },
     environment: (base) => ({ PATH: `${base}/bin:/usr/bin:/bin`, HOME: `${base}/home`, ...more }),
   })
@@ -330,6 +331,7 @@ sed 's/apiKey/value/; s/Bearer //' "$HOME/.config/opencode/opencode.json"
 
   test('not installed, and a program of that name in the project, are the same: it is not there', async () => {
     await using world = await openWorld({
+      onDisk: true,
       files: { [`${workspace}/a.txt`]: '', 'bin/codex': '#!/bin/sh\n' },
       environment: (base) => ({ PATH: `${base}/project/bin`, HOME: base }),
     })

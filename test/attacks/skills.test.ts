@@ -226,6 +226,7 @@ time.sleep(float(sys.argv[1]))
 
   test('a Python of its own somewhere else works, with what is installed there', async () => {
     await using world = await openWorld({
+      onDisk: true,
       files: { [script]: print('import sys, extra; print(sys.prefix, extra.word)') },
       environment: (base) => ({ PATH: `${base}/tools/venv/bin:/usr/bin:/bin`, HOME: base }),
     })
@@ -243,6 +244,7 @@ time.sleep(float(sys.argv[1]))
 
   test('a python3 that lies in the project is never started outside the stage', async () => {
     await using world = await openWorld({
+      onDisk: true,
       files: {
         [script]: print('print(1)'),
         'venv/bin/python3': `#!/bin/sh\ntouch "$HOME/escaped"\nexec /usr/bin/python3 "$@"\n`,

@@ -12,10 +12,12 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { execFresh } from '../../src/host/stage/keyring.ts'
+import { limiting } from '../../src/host/stage/launch.ts'
 import { denied, deniedWith } from '../../src/host/stage/syscalls.ts'
 import { openGround, users, type Ground, type Shell } from '../support/ground.ts'
 import { approve, ask, soon, stagesLeft, shownFirst } from '../support/stage.ts'
-import { openWorld } from '../support/world.ts'
+import { asUser, openWorld } from '../support/world.ts'
 
 const column = process.arch === 'arm64' ? 1 : 0
 /** The number of a system call on this machine. */
@@ -53,7 +55,7 @@ describe.each(users)('run by %s', (_, uid) => {
         const { stdout } = await ground.shell(
           `which node; node -e 'console.log(process.execPath)'; tool
          grep -rsIl 'SECRE[T]-' ${ground.base} / --exclude-dir=proc --exclude-dir=usr --exclude-dir=project; echo looked
-         sed -n 's/.*upperdir=\\([^,]*\\).*/\\1/p' /proc/self/mountinfo | while read -r at; do ls -d "$at" "$(dirname "$at")"; done`,
+         sed -n 's/.*upperdir=\\([^,]*\\).*/\\1/p' /proc/self/mountinfo | grep / | while read -r at; do ls -d "$at" "$(dirname "$at")"; done`,
           { node },
         )
         expect(stdout.split('\n').filter(Boolean)).toEqual([node, node, 'packaged', 'looked'])
@@ -120,6 +122,50 @@ describe.each(users)('run by %s', (_, uid) => {
       if (!answer.includes('{')) throw new Error(err)
       expect((JSON.parse(answer) as Shell).stdout).toBe(`${'1 '.repeat(15)}none`)
       expect(kept).toBe('SECRET-kernel of 1\n')
+    })
+
+    test('a program is started with a session keyring of its own: no key of the session Handrail was started in is in it', async () => {
+      const [add, keyctl] = ['add_key', 'keyctl'].map(number)
+      const outside = `syscall(${keyctl}, 1, 0); my ($type, $name, $secret) = ("user", "planted", "SECRET"); syscall(${add}, $type, $name, $secret, 6, -3); exec @ARGV`
+      const look = `my ($type, $name) = ("user", "planted"); print syscall(${keyctl}, 10, -3, $type, $name, 0) < 0 ? "none" : "found"`
+      const found = (perl: string | undefined): string => {
+        const line = execFresh(perl, process.arch)
+        expect(limiting({ perl }).at(-1)).toBe(line)
+        const words = ['-e', outside, '/bin/sh', '-c', line, 'stage', 'perl', '-e', look]
+        return spawnSync('/usr/bin/perl', words, { env: { PATH: '/usr/bin:/bin' }, encoding: 'utf8', ...asUser(uid) }).stdout
+      }
+      expect(found(undefined)).toBe('found')
+      expect(found('/usr/bin/perl')).toBe('none')
+      const { out } = await ground.cli(['doctor', '--project', ground.project])
+      expect(out).toContain('own session keyring')
+    })
+
+    test('the first process of a stage tells a program nothing: not by its environment, words or memory; nor does the kernel of itself', async () => {
+      const hidden = 'names-of-secrets.key'
+      writeFileSync(join(ground.project, hidden), 'SECRET')
+      ground.give(ground.project)
+      const [start, end] = [hidden.slice(0, 9), hidden.slice(9)]
+      const { stdout } = await ground.shell(`tr '\\0' '\\n' </proc/1/environ | sed 's/=.*//' | sort | tr '\\n' ' '; echo
+        tr '\\0' ' ' </proc/1/cmdline; echo
+        perl -e 'open my $maps, "<", "/proc/1/maps" or die $!; open my $mem, "<", "/proc/1/mem" or die $!; my $wanted = "${start}" . "${end}"; my ($read, $found) = (0, 0);
+          for (<$maps>) { next unless /^([0-9a-f]+)-([0-9a-f]+) r/ && !/vvar|vsyscall/; sysseek $mem, hex $1, 0; $read += sysread($mem, my $part, hex($2) - hex($1)) || 0; $found++ if index($part // "", $wanted) >= 0 }
+          print $read > 10000 ? "read" : "nothing", " $found\\n"'
+        timeout 1 cat /proc/kmsg /proc/slabinfo /proc/kpageflags /proc/kpagecount /proc/vmallocinfo /proc/pagetypeinfo /proc/timer_list 2>/dev/null | head -c 9 | wc -c`)
+      const own = 'GIT_OPTIONAL_LOCKS HANDRAIL_MARK HOME LANG NO_COLOR PATH PWD TERM TMPDIR '
+      expect(stdout.trim().split('\n')).toEqual([own, '/run/start /run/program ', 'read 0', '0'])
+    })
+
+    test('a program ends by its first process as by itself: its code, its signal, its words, and who it left behind', async () => {
+      const ended = async (command: string): Promise<[number, string]> => {
+        const { exit_code, stderr } = await ground.shell(command)
+        return [exit_code, stderr]
+      }
+      expect(await ended('exit 7')).toEqual([7, ''])
+      expect(await ended('kill -SEGV $$')).toEqual([139, ''])
+      expect(await ended('(sleep 300 &) ; kill -TERM 0')).toEqual([143, ''])
+      expect(
+        (await ground.shell('(sh -c "sleep 0.1 &"); sleep 0.4; ps -e -o stat= | grep -c Z; env | grep -c MARK; true')).stdout,
+      ).toBe('0\n0\n')
     })
 
     test('every call of the table is refused as it says, the same call under another number of this machine too', async () => {

@@ -61,6 +61,7 @@ async function openGround(options: Partial<ListenOptions> = {}, longest?: number
     peers: openPeers(),
     token,
     isPerson: (request) => request.headers.cookie === 'person=yes',
+    isPersonKey: () => false,
     page: { name: 'own.localhost', room: '/p/room', detour: { ...echo('anyone'), webSocket: undefined } as never },
     routes: {
       '/agent': echo('agent'),
@@ -375,7 +376,8 @@ test('a stranger, where a route takes any, stays only once it has shown a creden
     return socket
   }
   const stays = await connected()
-  ground.peers[0]?.admit()
+  expect(ground.peers[0]?.admit(`${token}x`)).toBe(false)
+  expect(ground.peers[0]?.admit(token)).toBe(true)
   const goes = await connected()
   const gone = once(goes, 'close')
   vi.advanceTimersByTime(16_000)

@@ -53,7 +53,10 @@ export async function approvalsInClaudeCode(report, program) {
     await report.step('approval: given afterwards on the command line', async () =>
       assert.ok(await approveOnCommandLine(project)),
     )
-    await step('approval: and used by the next run', ({ answers }) => assertAllowed(project, path, answers))
+    await step('approval: for the session that asked, so the next run is asked about anew', ({ answers }) => {
+      assert.equal(answers[1]?.error?.code, 'E_POLICY_VIOLATION', JSON.stringify(answers[1]))
+      assert.equal(project.read(path), original)
+    })
   })
 }
 

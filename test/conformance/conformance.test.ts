@@ -7,6 +7,8 @@ import { createInterface } from 'node:readline'
 import { pathToFileURL } from 'node:url'
 import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+// @ts-expect-error a plain script
+import { leanSdk } from '../../scripts/lean-sdk.mjs'
 import { cleanEnv, program, repository } from '../support/world.ts'
 import { production } from './production.ts'
 import { openProxy } from './proxy.ts'
@@ -46,10 +48,16 @@ interface Serving {
   close(): Promise<void>
 }
 
-/** The suite's own server: ours with its fixtures, which are no part of the program. */
+/** The suite's own server: ours with its fixtures, which are no part of the program; with as little of the SDK as the program has. */
 async function bundle(): Promise<string> {
   const external = ['@photostructure/sqlite', '@vscode/ripgrep', 'playwright-core']
-  const made = await rolldown({ input: join(here, 'server.ts'), platform: 'node', external, logLevel: 'warn' })
+  const made = await rolldown({
+    input: join(here, 'server.ts'),
+    platform: 'node',
+    external,
+    plugins: [leanSdk],
+    logLevel: 'warn',
+  })
   // As far below the repository as dist/ is: the program reads its version from the package file there.
   const file = join(repository, '.cache', 'conformance-server.mjs')
   await made.write({ file, format: 'esm', codeSplitting: false })

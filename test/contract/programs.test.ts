@@ -149,7 +149,7 @@ proves('python.audit', 'on success, on failure and on timeout', async () => {
 })
 
 const withAgent = async (): Promise<World> => {
-  const made = await openWorld({ files: { 'sandbox/workspaces/w/a.txt': 'a\n', 'secret.txt': 's\n' } })
+  const made = await openWorld({ onDisk: true, files: { 'sandbox/workspaces/w/a.txt': 'a\n', 'secret.txt': 's\n' } })
   const bin = join(made.base, 'bin')
   mkdirSync(bin)
   writeFileSync(join(bin, 'opencode'), '#!/bin/sh\necho working; echo b >> a.txt; ls ../../.. > seen.txt\n')

@@ -11,9 +11,12 @@ const later: string[] = []
 const additions: Record<string, string[]> = {
   'replace_in_file.request': ['dryRun'],
   'replace_in_file.response': ['diff'],
+  'read_file.request': ['cut'],
+  'read_file.response': ['truncated'],
+  'write_to_file.request': ['mustExist'],
   'write_to_file.response': ['diff.notShown'],
   'preview_scene.request': ['line'],
-  'get_runtime_info.response': ['confinement', 'projectSettings', 'unlisted'],
+  'get_runtime_info.response': ['confinement', 'projectSettings', 'projectTemplates', 'unlisted'],
   'execute_command.request': ['stop'],
   'execute_command.response': ['not_applied', 'exitCode', 'running', 'urls', 'changes', 'left', 'duration_ms', 'confined'],
   'validate_script.response': [

@@ -175,8 +175,8 @@ test(
   { timeout: 600_000 },
   async () => {
     const lanesEach = 4
-    const total = sweep(10_000, 450)
-    const killsInTurn = sweep(15, 6)
+    const total = sweep(10_000, 150)
+    const killsInTurn = sweep(15, 3)
     const names = ['a', 'b', 'h']
     const counters = names.flatMap((name) => Array.from({ length: lanesEach }, (_, lane) => `${name}${lane}=0;\n`)).join('')
     await using world = await openWorld({ files: { [counterFile]: counters }, flags: { 'snapshot-retention': '1000000' } })

@@ -1,18 +1,7 @@
 // @stage
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  readlinkSync,
-  renameSync,
-  statSync,
-  writeFileSync,
-  type Dirent,
-} from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, readlinkSync, statSync, type Dirent } from 'node:fs'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -178,8 +167,8 @@ describe('a dev server', () => {
     expect(await get(`${url}1.1.1.1_80`)).toBe('ENETUNREACH')
     expect(await get(`${url}write`)).toBe('fault: EROFS')
     expect(existsSync(world.path('mine.txt'))).toBe(false)
-    expect(await get(`${url}env`)).toBe('')
-    expect(await get(`${url}state`)).toBe('0')
+    expect(await get(`${url}env`)).toBe('fault: ENOENT')
+    expect(await get(`${url}state`)).toBe('fault: ENOENT')
     expect(await get(`${url}shadow`)).toBe('fault: ENOENT')
     expect(await get(`${url}variables`)).toBe('0')
     expect(await get(`${url}localhost`)).toMatch(/^(127\.0\.0\.1|::1)$/)
@@ -187,37 +176,6 @@ describe('a dev server', () => {
     expect(await get(`${url}cache`)).toBe('.cache,kept')
     expect(readdirSync(world.path('node_modules'))).toEqual(['kept'])
     expect(outside.heard()).toBe(0)
-  })
-
-  test('a secret that comes into being, or is put in the place of a hidden one, ends it before it is served for long', async () => {
-    await using world = await openProject(serving(`return fs.readFileSync('.env', 'utf8')`), { '.env': 'A=1' })
-    const url = first(await dev(world))
-    expect(await get(url)).toBe('')
-    writeFileSync(world.path('.env'), 'A=2')
-    expect(await get(url)).toBe('')
-    writeFileSync(world.path('new'), 'A=3')
-    renameSync(world.path('new'), world.path('.env'))
-    await until(
-      () =>
-        get(url).then(
-          () => false,
-          () => true,
-        ),
-      'the server is ended',
-    )
-    const anew = await dev(world)
-    expect(told(anew)[0]).toContain('.env was removed, replaced or given another name while it ran')
-    expect(await get(first(anew))).toBe('')
-    mkdirSync(world.path('deep/down'), { recursive: true })
-    writeFileSync(world.path('deep/down/.env.local'), 'B=1')
-    await until(
-      () =>
-        get(first(anew)).then(
-          () => false,
-          () => true,
-        ),
-      'the server is ended again',
-    )
   })
 
   test('bytes of any kind go through both ways, and each side may finish before the other', async () => {

@@ -50,6 +50,29 @@ async function grown(files: number): Promise<World> {
   return world
 }
 
+test('a full file is closed once it is on the disk, which is done beside the event loop; but it has an end in any case', async () => {
+  const bytes = 2_097_152
+  await using world = await openWorld({ files: {}, config: { limits: { auditFileBytes: bytes } } })
+  const { audit } = world.runtime
+  const size = (): number => statSync(world.state('audit.jsonl')).size
+  const write = (): void => {
+    audit.note({ event: 'session.note', message: 'x'.repeat(65_536) })
+    audit.head()
+  }
+  // Nobody had a turn: nothing can have reached the disk but by holding everybody up.
+  while (size() < 1.5 * bytes) write()
+  expect(closedOf(world)).toHaveLength(0)
+  while (closedOf(world).length === 0) {
+    await new Promise(setImmediate)
+    write()
+  }
+  expect(statSync(world.state(closedOf(world)[0] as string)).size).toBeLessThan(2 * bytes + 100_000)
+  // Where the disk takes too long, it is waited for.
+  for (let n = 0; closedOf(world).length === 1 && n < 100; n++) write()
+  expect(closedOf(world)).toHaveLength(2)
+  expect(await audit.check()).toMatchObject({ whole: true })
+})
+
 test('the log goes on in a new file with the same chain, and everything reads across the border', async () => {
   await using world = await grown(3)
   const all = entriesIn(world)

@@ -154,6 +154,7 @@ proves(
       'get_artifact',
       'get_runtime_profile',
       'subscribe_task_run_events',
+      'run_checks',
     ])
     for (const tool of tools)
       expect(tool).toMatchObject({

@@ -1,12 +1,17 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
+import { availableParallelism, getPriority } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { backBy, openPriority } from '../../src/host/stage/priority.ts'
+import { sweep } from '../support/soak.ts'
 import { approve, ask, theStage, shownFirst, withShell } from '../support/stage.ts'
 import { countingTurns } from '../support/turns.ts'
 import { openWorld, type World } from '../support/world.ts'
 
 const many = 2_000
-const making = `mkdir many; i=0; while [ $i -lt ${many} ]; do echo $i > many/f$i; i=$((i+1)); done`
+const makingSome = (count: number): string =>
+  `mkdir many; i=0; while [ $i -lt ${count} ]; do echo $i > many/f$i; i=$((i+1)); done`
+const making = makingSome(many)
 const person = { role: 'person' as const }
 const large = 100_663_296
 
@@ -57,7 +62,7 @@ test('reads are answered while many files are committed', { timeout: 300_000 }, 
   await using world = await openWorld({ files: { 'a.txt': 'a\n' }, flags: shownFirst })
   let over = false
   let answered = 0
-  const committing = world.call('shell', { command: making }, person).finally(() => (over = true))
+  const committing = world.call('shell', { command: makingSome(sweep(2_000, 300)) }, person).finally(() => (over = true))
   // Only from the first file that stands in its place.
   while (!over) {
     const begun = filesIn(world, 'many') > 0
@@ -71,7 +76,7 @@ test('reads are answered while many files are committed', { timeout: 300_000 }, 
 
 test('a call that is cancelled in the middle of its commit says what became of it', { timeout: 300_000 }, async () => {
   await using world = await openWorld({ flags: withShell })
-  await world.call('shell', { command: making }, person)
+  await world.call('shell', { command: makingSome(sweep(2_000, 200)) }, person)
   const stop = new AbortController()
   let gone = 0
   const { result } = await countingTurns(
@@ -131,4 +136,53 @@ test('thousands of links to a folder of files that run are followed in small ste
   open = false
   expect(opened.all, 'it looked behind every link').toBeGreaterThanOrEqual(links)
   expect(opened.most).toBeLessThan(few(opened.all))
+})
+
+test('programs that are sent together are started one after the other, others in between', { timeout: 120_000 }, async () => {
+  await using world = await openWorld({ flags: withShell })
+  await world.call('shell', { command: 'true' })
+  let [inTurn, most, open] = [0, 0, true]
+  const turn = (): void => {
+    inTurn = 0
+    if (open) setImmediate(turn)
+  }
+  turn()
+  const together = 8
+  const one = (_: unknown, at: number): Promise<unknown> => world.call('shell', { command: 'true' }, { session: `s${at}` })
+  const { calls } = await countingTurns(
+    () => Promise.all(Array.from({ length: together }, one)),
+    (name, path) => {
+      if (name === 'mkdirSync' && String(path).endsWith('/upper')) most = Math.max(most, ++inTurn)
+    },
+  )
+  open = false
+  expect(calls.all).toBeGreaterThan(together)
+  // One that is called for, and one that is set up ahead.
+  expect(most).toBeLessThanOrEqual(2)
+})
+
+test('programs that are more than the processors step back behind whoever else wants them', { timeout: 120_000 }, async () => {
+  await using world = await openWorld({ flags: withShell })
+  const others = Array.from({ length: availableParallelism() * 2 }, () => openPriority())
+  try {
+    const nice = Math.min(19, getPriority() + backBy(others.length + 1, others.length / 2))
+    // Where the system shares the processor between sessions, one that it begins itself counts as well.
+    const until = `until [ "$(cut -d ' ' -f 19 /proc/self/stat)" -ge ${nice} ]; do sleep 0.02; done
+      [ ! -e /proc/self/autogroup ] || until grep -q 'nice ${nice}' /proc/self/autogroup; do sleep 0.02; done`
+    const command = `${until}\nsetsid -w sh -c '${until.replaceAll("'", `'"'"'`)}'`
+    expect(await world.call('shell', { command, timeout_seconds: 60 })).toMatchObject({ ok: true })
+  } finally {
+    for (const one of others) one.close()
+  }
+})
+
+test('hundreds of processes of a program are looked at in small steps', { timeout: 120_000 }, async () => {
+  await using world = await openWorld({ flags: withShell })
+  const processes = 400
+  const command = `i=0; while [ $i -lt ${processes} ]; do sleep 60 & i=$((i+1)); done; sleep 2`
+  const ran = await countingTurns(() => world.call('shell', { command }))
+  // For each: its threads are listed, the children of one and what the process takes are opened, read and closed.
+  const oneLook = processes * 9
+  expect(ran.calls.all, 'it looked at all of them').toBeGreaterThan(4 * oneLook)
+  expect(ran.calls.most).toBeLessThan((oneLook * 3) / 4)
 })

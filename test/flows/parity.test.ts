@@ -2,8 +2,10 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { errorTable, type ErrorCode, type ErrorBody } from '../../src/contracts/faults/contract-000.ts'
 import { catalogue } from '../../src/toolsets/index.ts'
+import { openRawClient } from '../support/bridge.ts'
 import { openMcp, openServe, ways, type McpConnection, type Way } from '../support/serve.ts'
 import { until } from '../support/everywhere.ts'
+import { turn } from '../support/gateway.ts'
 import { openWorld, type World } from '../support/world.ts'
 import { files, type Play, plays, type Stage } from '../support/plays.ts'
 
@@ -95,12 +97,12 @@ async function play(row: Row, { config, calls }: Play): Promise<Run> {
   await using door = await row.open(world.project)
   const stage: Stage = { world, kept: new Map() }
   const seen: Run['seen'] = new Map()
-  let recorded = 0
+  const recorded: (string | undefined)[] = []
   for (const { name, tool, input, before, leaves, details, keep } of calls) {
     if (before) await settled(world, recorded)
     before?.(stage)
     const found = await door.call(tool, filled(input, stage.kept))
-    if (!found.refused) recorded++
+    if (!found.refused) recorded.push(found.isError ? undefined : found.call)
     if (keep) stage.kept.set(keep.as, String(fieldsOf(found)?.[keep.field]))
     seen.set(name, {
       ...found,
@@ -124,10 +126,13 @@ const fieldsOf = ({ output, error }: Seen): Record<string, unknown> | undefined 
   (output ?? error?.details) as Record<string, unknown> | undefined
 
 /** Reads are written down in groups: what this process adds to the log must come after them. */
-async function settled(world: World, calls: number): Promise<void> {
-  const written = (): number =>
-    world.runtime.audit.last(10_000, ({ event }) => ['call.end', 'call.read', 'call.suspended'].includes(event)).length
-  await until(() => written() >= calls, 'all lines')
+async function settled(world: World, calls: readonly (string | undefined)[]): Promise<void> {
+  await until(() => {
+    const ends = world.runtime.audit.last(10_000, ({ event }) => ['call.end', 'call.read', 'call.suspended'].includes(event))
+    const written = new Set(ends.map(({ call }) => call))
+    // One that was suspended and ended has two of them: counted alone, they would be enough before the last is there.
+    return ends.length >= calls.length && calls.every((call) => call === undefined || written.has(call))
+  }, 'all lines')
 }
 
 /** Fills in what earlier calls kept. */
@@ -141,9 +146,9 @@ function filled(input: Record<string, unknown>, kept: Map<string, string>): Reco
 }
 
 const ids = /(?:snap_\d{8}T\d{6}_[0-9a-f]{8}|appr_[0-9a-f]{32}|call_[0-9a-f]{24}|sess_[0-9a-f]{16})/g
-const times = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3})?Z/g
+const times = /\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{3})?Z| at \d\d:\d\d UTC)/g
 /** Fields that tell where and when, and the chain that holds on to them. */
-const passing = ['surface', 'client', 'hash', 'prev', 'timestamp', 'ms', 'ranMs', 'duration_ms']
+const passing = ['surface', 'client', 'hash', 'prev', 'timestamp', 'ms', 'ranMs', 'duration_ms', 'durationMs']
 
 /**
  * Puts names in place of what must differ from run to run: ids (by the order they turn up in), times, the project's folder, and the
@@ -164,7 +169,7 @@ function plainer(project: string): <T>(value: T) => T {
         .replaceAll(project, '<project>')
         .replace(ids, nameOf)
         .replace(times, '<time>')
-        .replace(/"(timestamp|duration_ms|ms)":\d+/g, '"$1":"<$1>"')
+        .replace(/"(timestamp|duration_ms|durationMs|ms)":\d+/g, '"$1":"<$1>"')
     if (value instanceof Map) return new Map([...value].map(([name, one]) => [name, walk(one)]))
     if (Array.isArray(value)) return value.map((one) => walk(one))
     if (typeof value !== 'object' || value === null || 'asymmetricMatch' in value) return value
@@ -173,13 +178,19 @@ function plainer(project: string): <T>(value: T) => T {
   return (value) => walk(value) as typeof value
 }
 
+/** Tasks are offered in the form of each revision: `flows/mcp-tasks` has them. */
+function withoutTasks(capabilities: object = {}): object {
+  const { tasks: _, extensions: __, ...others } = capabilities as { tasks?: unknown; extensions?: unknown }
+  return others
+}
+
 /** All that a client is told before it makes a call. */
 async function offeredBy({ client }: McpConnection): Promise<Record<string, unknown>> {
   return {
     server: client.getServerVersion(),
-    capabilities: client.getServerCapabilities(),
+    capabilities: withoutTasks(client.getServerCapabilities()),
     instructions: client.getInstructions(),
-    tools: (await client.listTools()).tools,
+    tools: (await client.listTools()).tools.map((tool) => ({ ...tool, execution: undefined })),
     resources: (await client.listResources()).resources,
     templates: (await client.listResourceTemplates()).resourceTemplates,
     prompts: (await client.listPrompts()).prompts,
@@ -219,10 +230,14 @@ test('the table has every tool that is listed, a good answer of each, and every 
   const calls = Object.values(plays).flatMap((one) => one.calls)
   expect(calls.length).toBeGreaterThan(60)
   // Their answers hold an address of their own, or need a browser or another agent; they have flows of their own.
-  const programs = process.env['HANDRAIL_TEST_CONFINES'] ? [] : ['shell', 'execute_command', 'python_run', 'script_run']
+  const programs = process.env['HANDRAIL_TEST_CONFINES']
+    ? []
+    : ['shell', 'execute_command', 'python_run', 'script_run', 'run_check', 'trial_run']
   const ofRuns = ['run_task_template', 'get_task_run', 'cancel_task_run', 'get_artifact', 'subscribe_task_run_events']
-  const apart = ['preview_scene', 'browser_action', 'agent_run', ...ofRuns, ...programs]
-  const listed = catalogue().filter((tool) => tool.audience === 'agent' && !apart.includes(tool.name))
+  const pages = ['allow_sites', 'visit_page', 'search_page', 'next_page', 'compare_pages', 'submit_form', 'log_in', 'use_login']
+  const apart = ['preview_scene', 'browser_action', ...pages, 'agent_run', ...ofRuns, ...programs]
+  const isApart = (name: string): boolean => apart.includes(name) || name.startsWith('page_')
+  const listed = catalogue().filter((tool) => tool.audience === 'agent' && !isApart(tool.name))
   const good = new Set(calls.filter(({ gives }) => typeof gives === 'object').map(({ tool }) => tool))
   expect(listed.map(({ name }) => name).filter((name) => !good.has(name))).toEqual([])
   const codes = new Set(calls.map(({ gives }) => gives))
@@ -293,3 +308,135 @@ describe.each(Object.entries(plays))('%s', (_, script) => {
     for (const row of spoken) expect(runs.get(row.name)?.resources?.[what], row.name).toEqual(first)
   })
 })
+
+// The gateway has four acts of these, under names and in shapes of its own. Made over it and over MCP they do the same, and leave the same record.
+
+interface SharedAct {
+  name: string
+  gateway: [tool: string, input: Record<string, unknown>]
+  mcp: [tool: string, input: Record<string, unknown>]
+  before?: (world: World, asked: string) => void
+}
+
+const read = (path: string): Pick<SharedAct, 'gateway' | 'mcp'> => ({
+  gateway: ['read_file', { path }],
+  mcp: ['read_file', { path, maxBytes: 65_536, cut: true }],
+})
+const create = (path: string, content: string): Pick<SharedAct, 'gateway' | 'mcp'> => ({
+  gateway: ['create_file', { path, content }],
+  mcp: ['write_to_file', { path, content, dryRun: false, mustExist: false }],
+})
+const update = (path: string, content: string, mode = 'overwrite'): Pick<SharedAct, 'gateway' | 'mcp'> => ({
+  gateway: ['update_file', { path, content, mode }],
+  mcp: ['write_to_file', { path, content, mode, dryRun: false, mustExist: true }],
+})
+const decided =
+  (approve: boolean) =>
+  ({ runtime }: World, asked: string): void =>
+    void runtime.approvals.decide(asked, { approve, by: 'somebody@test', note: 'so be it' })
+
+const acts: SharedAct[] = [
+  { name: 'a read', ...read('a.txt') },
+  { name: 'a read of nothing', ...read('none.txt') },
+  { name: 'a read of what is out of reach', ...read('.env') },
+  { name: 'a read of what is no text', ...read('bin.dat') },
+  { name: 'a new file', ...create('new/deep.txt', 'new\n') },
+  { name: 'a new file where one is', ...create('a.txt', 'new\n') },
+  { name: 'a change', ...update('a.txt', 'four\n') },
+  { name: 'an addition', ...update('a.txt', 'five\n', 'append') },
+  { name: 'a change of a file with its own line ends', ...update('crlf.txt', 'one\n2\n') },
+  { name: 'a change of nothing', ...update('none.txt', 'x') },
+  { name: 'a change that asks', ...update('package.json', '{ "name": "other" }\n') },
+  { name: 'the same after a yes', before: decided(true), ...update('package.json', '{ "name": "other" }\n') },
+  { name: 'another that asks', ...create('.vscode/tasks.json', '{}\n') },
+  { name: 'the same after a no', before: decided(false), ...create('.vscode/tasks.json', '{}\n') },
+  ...(process.env['HANDRAIL_TEST_CONFINES']
+    ? ['echo out; echo err >&2', 'exit 3', 'echo made > made.txt', 'pwd'].map((command): SharedAct => {
+        const input = { command, ...(command === 'pwd' && { cwd: 'deep' }) }
+        return { name: command, gateway: ['shell', input], mcp: ['shell', input] }
+      })
+    : []),
+  { name: 'the last', ...read('deep/er/b.md') },
+]
+
+test('the acts of the gateway have the same effect and the same record over it as over MCP', async () => {
+  const config = { enableShell: true, policies: { writeRequiresDiff: false }, limits: { approvalWaitMs: 0 } }
+  const playActs = async (surface: 'gateway' | 'mcp') => {
+    await using world = await openWorld({ files, config, onDisk: true })
+    await using served = await openServe(world.project)
+    await using mcp = await openMcp('http 2026', world.project, served)
+    const went: unknown[] = []
+    let asked = ''
+    for (const act of acts) {
+      act.before?.(world, asked)
+      const [tool, input] = act[surface]
+      let said: string
+      let ok: boolean
+      if (surface === 'gateway') {
+        const response = await fetch(`${served.url}/agent/process`, {
+          method: 'POST',
+          headers: { Authorization: `Bearer ${served.token}`, 'Content-Type': 'application/json' },
+          body: JSON.stringify(turn({ name: tool, input })),
+        })
+        said = await response.text()
+        const { tool_result } = JSON.parse(said) as { tool_result?: { ok: boolean; exit_code?: number } }
+        ok = tool_result?.exit_code !== undefined || tool_result?.ok === true
+      } else {
+        const result = await mcp.client.callTool({ name: tool, arguments: input })
+        said = JSON.stringify(result)
+        ok = !result.isError
+      }
+      asked = /appr_[0-9a-f]{32}/.exec(said)?.[0] ?? asked
+      went.push([act.name, ok, ...['a.txt', 'crlf.txt', 'package.json'].map((path) => world.read(path))])
+    }
+    // Lines are written in order: once the last is there, all are.
+    await until(
+      () =>
+        world.runtime.audit.last(10, (line) => line.event === 'call.read' && JSON.stringify(line).includes('b.md')).length > 0,
+      'the last line',
+    )
+    return plainer(world.project)({ went, audit: [...world.runtime.audit.lines()] })
+  }
+  const [gateway, mcp] = [await playActs('gateway'), await playActs('mcp')]
+  expect(gateway.went).toEqual(mcp.went)
+  expect(gateway.audit.length).toBeGreaterThan(acts.length)
+  expect(gateway.audit).toEqual(mcp.audit)
+}, 60_000)
+
+// The bridge has one act of the kernel's under its own name; the commands it runs are those of the terminal (`flows/bridge-checks`).
+
+test('checks over the bridge and over MCP: the same results, the same faults, the same record', async () => {
+  const timeoutMs = 60_000
+  const asked: Record<string, unknown>[] = [
+    { checks: ['lint'], timeoutMs },
+    { checks: [], timeoutMs },
+    { checks: ['typecheck', 'test'], timeoutMs },
+  ]
+  const playChecks = async (surface: 'bridge' | 'mcp') => {
+    await using world = await openWorld({
+      files: { ...files, 'package.json': '{"name":"plain"}' },
+      config: { mode: 'developer' },
+    })
+    await using served = await openServe(world.project)
+    await using mcp = await openMcp('http 2026', world.project, served)
+    const raw = await openRawClient(`${served.url.replace('http', 'ws')}/dev`, { own: served.token })
+    const went: unknown[] = []
+    for (const [index, input] of asked.entries()) {
+      if (surface === 'mcp') {
+        went.push((await mcp.call('run_checks', input))['results'])
+        continue
+      }
+      raw.ask(`${index}`, 'dev.runChecks', input)
+      went.push((await raw.response(`${index}`)).result?.['results'])
+    }
+    raw.socket.terminate()
+    const ended = (): unknown[] =>
+      world.runtime.audit.last(50, ({ tool, event }) => tool === 'run_checks' && event !== 'call.start')
+    await until(() => ended().length >= asked.length, 'all lines')
+    return plainer(world.project)({ went, audit: [...world.runtime.audit.lines()] })
+  }
+  const [bridge, mcp] = [await playChecks('bridge'), await playChecks('mcp')]
+  expect(bridge.went).toMatchObject([[{ check: 'lint', exitCode: 127 }], [], [{ check: 'typecheck' }, { check: 'test' }]])
+  expect(bridge.went).toEqual(mcp.went)
+  expect(bridge.audit).toEqual(mcp.audit)
+}, 60_000)

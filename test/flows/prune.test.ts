@@ -5,10 +5,12 @@ import type { AuditLine } from '../../src/contracts/audit.ts'
 import { kept, keptRowOf } from '../../src/contracts/kept.ts'
 import type { PrunePlan, Pruned } from '../../src/contracts/prune.ts'
 import { openConnection, openDatabase } from '../../src/host/database.ts'
+import { ownName } from '../../src/host/running.ts'
 import { schema, schemaVersion } from '../../src/stores/schema.ts'
 import { killedAt } from '../support/killed-at.ts'
 import { sweep } from '../support/soak.ts'
 import { runInside } from '../support/inside.ts'
+import { handIn, putTemplates } from '../support/runs.ts'
 import { openStdio, openWorld, type World } from '../support/world.ts'
 
 /** `handrail prune`: it says what goes, that goes and no more, and what counts stays. */
@@ -382,4 +384,70 @@ test('state shows every file of the log among its sizes; doctor says how much is
   const room = (await findings()).find(({ what }) => what === 'room')
   expect(room).toMatchObject({ state: 'note', says: expect.stringContaining('1900 of 2000 notes of agents') })
   expect(room?.says).toContain('handrail prune')
+})
+
+test('runs that have ended go with their journals and artifacts, what is under way stays', async () => {
+  await using world = await openWorld({ files: { 'package.json': '{}\n' } })
+  putTemplates(world.base)
+  const { runId, artifactIds = [] } = await handIn(world, 'read_all', { items: ['package.json'] }, { mode: 'sync' })
+  const waits = await handIn(world, 'replace_once', { path: 'package.json', find: '{}', replace: '[]' }, { mode: 'async' })
+  await expect.poll(async () => (await (await world.runtime.runs()).get(waits.runId)).waiting).toBeDefined()
+  const stray = world.state(`artifacts/art_${'0'.repeat(32)}`)
+  writeFileSync(stray, 'x'.repeat(100))
+  await pruneAll(world)
+  expect(await world.call('get_task_run', { runId }), 'it has just ended: whoever handed it in may ask for it').toMatchObject({
+    status: 'succeeded',
+  })
+  await world.runtime.close()
+  const db = openDatabase(world.state('handrail.db'), schema, schemaVersion)
+  db.run('UPDATE runs SET updated_at = 1, created_at = 1, expires_at = iif(expires_at IS NULL, NULL, expires_at + 1000000)')
+  db.run('UPDATE artifacts SET created_at = 1')
+  for (const name of readdirSync(world.state('artifacts'))) utimesSync(world.state(`artifacts/${name}`), 1, 1)
+  const before = bytesIn(world)
+  const plan = JSON.parse((await runInside(world.project, ['prune', '--days', '0', '--dry-run', '--json'])).out) as PrunePlan
+  const report = await pruneAll(world)
+  const ofRuns = plan.going.filter(({ what }) => /runs?\b/.test(what))
+  expect(ofRuns).toMatchObject([
+    { what: 'ended runs with their journals', count: 1 },
+    { what: 'artifacts of runs', count: 1 },
+    { what: 'contents of artifacts that no run names', count: 1, bytes: 100 },
+  ])
+  expect(report.gone).toEqual(expect.arrayContaining(ofRuns))
+  expect(before - bytesIn(world)).toBe(plan.bytes)
+  const left = (table: string): string[] => db.all<{ run: string }>(`SELECT run FROM ${table}`).map(({ run }) => run)
+  expect(left('run_bodies')).toEqual([waits.runId])
+  expect(new Set(left('run_steps'))).toEqual(new Set([waits.runId]))
+  db.close()
+  await world.reopen()
+  expect(await world.fault('get_task_run', { runId })).toMatchObject({ reason: 'run-not-found' })
+  expect(await world.fault('get_artifact', { artifactId: artifactIds[0] })).toMatchObject({ reason: 'artifact-expired' })
+  expect(await world.call('get_task_run', { runId: waits.runId })).toMatchObject({ status: 'running' })
+})
+
+test('dev servers that have ended go by age, one that runs stays', async () => {
+  const [name, ttl] = ['run-ttl-ms', '86400000'] as const
+  await using world = await openWorld({ files: { 'a.txt': 'x' }, flags: { [name]: ttl } })
+  const db = openDatabase(world.state('handrail.db'), schema, schemaVersion)
+  const insert = (id: string, status: string, at: number) =>
+    db.run(
+      `INSERT INTO server_runs (id, command, call, session, status, owner, urls, created_at, updated_at, log)
+       VALUES (?, 'node dev.js', 'call_1', 's', ?, ?, '[]', ?, ?, 'listening')`,
+      id,
+      status,
+      ownName(),
+      at,
+      at,
+    )
+  const twoHoursAgo = Date.now() - 7_200_000
+  insert('run_old', 'failed', twoHoursAgo)
+  insert('run_young', 'canceled', Date.now())
+  insert('run_up', 'running', twoHoursAgo)
+  const flags = [`--${name}`, ttl, '--json']
+  const wanted = { what: 'dev servers that have ended, with what they printed', count: 1, bytes: 0 }
+  const plan = JSON.parse((await runInside(world.project, ['prune', '--days', '0', '--dry-run', ...flags])).out) as PrunePlan
+  expect(plan.going).toContainEqual(wanted)
+  const report = JSON.parse((await runInside(world.project, ['prune', '--days', '0', '--yes', ...flags])).out) as Pruned
+  expect(report.gone).toContainEqual(wanted)
+  expect(db.all<{ id: string }>('SELECT id FROM server_runs ORDER BY seq').map(({ id }) => id)).toEqual(['run_young', 'run_up'])
+  db.close()
 })

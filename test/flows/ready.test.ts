@@ -17,23 +17,30 @@ import { sweep } from '../support/soak.ts'
 import { agreed, processesWith, soon, stagesLeft, withShell, shownFirst } from '../support/stage.ts'
 import { openStdio, openWorld, type World } from '../support/world.ts'
 
-/** Processes of stages below a folder that can still do something, with what they are. */
-function onStages(base: string): { pid: number; words: string[] }[] {
+/** Processes of stages below a folder that can still do something, with what they are and on which stage. */
+function onStages(base: string): { pid: number; words: string[]; stage: string }[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .flatMap((name) => {
       try {
         if (/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${name}/stat`, 'latin1'))) return []
-        if (!readFileSync(`/proc/${name}/environ`, 'latin1').includes(`HANDRAIL_MARK=${base}/`)) return []
-        return [{ pid: Number(name), words: readFileSync(`/proc/${name}/cmdline`, 'latin1').split('\0') }]
+        const marks = readFileSync(`/proc/${name}/environ`, 'latin1').split('\0')
+        const stage = marks.find((one) => one.startsWith(`HANDRAIL_MARK=${base}/`))
+        if (stage === undefined) return []
+        return [{ pid: Number(name), words: readFileSync(`/proc/${name}/cmdline`, 'latin1').split('\0'), stage }]
       } catch {
         return []
       }
     })
 }
 
-/** The bubblewraps that wait to be told what to run. */
-const waiting = (base: string): number[] => onStages(base).flatMap(({ pid, words }) => (words[0]?.endsWith('bwrap') ? [pid] : []))
+/** The bubblewraps that wait to be told what to run, the first process of each: one that knows what to show has begun others. */
+const waiting = (base: string): number[] => {
+  const first = new Map<string, number>()
+  for (const { pid, words, stage } of onStages(base))
+    if (words[0]?.endsWith('bwrap')) first.set(stage, Math.min(pid, first.get(stage) ?? pid))
+  return [...first.values()]
+}
 
 const run = (world: World, command: string) => world.call<{ stdout: string; confined: boolean }>('shell', { command })
 

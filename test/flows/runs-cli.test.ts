@@ -1,10 +1,12 @@
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { RunView, StepRecord } from '../../src/contracts/run.ts'
+import { until } from '../support/everywhere.ts'
 import { runInside } from '../support/inside.ts'
 import { putTemplates } from '../support/runs.ts'
-import { openWorld, runCli, type World } from '../support/world.ts'
+import { isSoak } from '../support/soak.ts'
+import { cleanEnv, openWorld, runCli, runToExit, sharesRuns, type World } from '../support/world.ts'
 
 /** Runs on the command line: handed in, looked at, retried where they failed. */
 async function open(): Promise<World> {
@@ -19,20 +21,36 @@ const only = async (world: World, ...words: string[]): Promise<RunView & { steps
   return JSON.parse(end.out) as RunView & { steps: StepRecord[] }
 }
 
+/** What is the same on both stores is shown on the shared one by the first test; all of it in `npm run soak`. */
+const onOne = test.skipIf(sharesRuns && !isSoak)
+
 test('the real program: a run with a line for each step, its result, and its artifact', async () => {
   await using world = await open()
-  const end = await runCli(world.project, ['run', 'read_all', '--input', items('a.txt', 'b.txt')])
+  const elsewhere = ['--state', join(world.base, 'it is elsewhere')]
+  const end = await runCli(world.project, ['run', 'read_all', '--input', items('a.txt', 'b.txt'), ...elsewhere])
   expect(end).toMatchObject({ code: 0 })
   expect(JSON.parse(end.out)).toMatchObject({ summary: { total: 2, succeeded: 2 } })
   expect(end.err).toMatch(/read_all: \d of 2\n/)
-  const id = /artifacts get (art_[0-9a-f]{32})/.exec(end.err)?.[1] ?? ''
-  const got = await runInside(world.project, ['artifacts', 'get', id])
-  expect(JSON.parse(got.out)).toMatchObject({ summary: { total: 2 } })
-  expect((await runInside(world.project, ['artifacts', 'list'])).out).toContain(id)
-  expect((await runInside(world.project, ['runs', 'list'])).out).toMatch(/run_[0-9a-f]{32} +read_all +succeeded +2\/2/)
+  const [, command = '', id = ''] = /all of it: (.* artifacts get (art_[0-9a-f]{32}) .*)/.exec(end.err) ?? []
+  const got = await runToExit('sh', ['-c', command], { env: cleanEnv(world.base) })
+  expect(JSON.parse(got.out), 'the command that was printed, as it stands').toMatchObject({ summary: { total: 2 } })
+  expect((await runInside(world.project, ['artifacts', 'list', ...elsewhere])).out).toContain(id)
+  expect((await runInside(world.project, ['runs', 'list', ...elsewhere])).out).toMatch(
+    /run_[0-9a-f]{32} +read_all +succeeded +2\/2/,
+  )
 })
 
-test('what is wrong is said, and where to look', async () => {
+onOne('the real program stays while its run waits for the person, and does what they agreed to', async () => {
+  await using world = await openWorld({ files: { 'package.json': '{"scripts":{}}\n' } })
+  const inputs = JSON.stringify({ paths: ['package.json'], find: 'scripts', replace: 'bin' })
+  const command = runCli(world.project, ['run', 'batch_replace', '--input', inputs])
+  const asked = await until(() => world.runtime.approvals.list('pending')[0], 'a question')
+  world.runtime.approvals.decide(asked.id, { approve: true, by: 'the person' })
+  expect(await command).toMatchObject({ code: 0 })
+  expect(world.read('package.json')).toBe('{"bin":{}}\n')
+})
+
+onOne('what is wrong is said, and where to look', async () => {
   await using world = await open()
   for (const [words, says] of [
     [['run'], 'Which template?'],
@@ -42,18 +60,70 @@ test('what is wrong is said, and where to look', async () => {
     [['runs', 'show'], 'Which run?'],
     [['runs', 'show', 'run_none'], 'There is no such run'],
     [['runs', 'burn', 'x'], 'Unknown: runs burn'],
+    [['run', 'read_all', '--input', items(), '--key', ''], '--key must have 1 to 256 characters'],
+    [['run', 'read_all', '--input', items(), '--key', 'k'.repeat(257)], '--key must have 1 to 256 characters'],
     [['artifacts', 'get', '../../handrail.db'], 'There is no such artifact'],
   ] as const) {
     const end = await runInside(world.project, [...words])
     expect(end.code, words.join(' ')).not.toBe(0)
     expect(end.err).toContain(says)
   }
+  expect((await runInside(world.project, ['runs', 'list'])).out).toBe('No runs.\n')
   const failed = await runInside(world.project, ['run', 'read_all', '--input', items('none.txt')])
   expect(failed.code).toBe(1)
-  expect(failed.err).toMatch(/STEP_EXECUTION_FAILED[^]*handrail runs show run_/)
+  expect(failed.err).toContain('STEP_EXECUTION_FAILED')
+  const at = `--project ${world.project}`
+  const [, id = ''] = /its steps: \S+ \S+ runs show (run_\w+)/.exec(failed.err) ?? []
+  expect(failed.err).toMatch(new RegExp(`handrail\\.js runs show ${id} ${at}`))
+  expect(failed.err.replaceAll(/\s+/g, ' '), 'its hint names this run').toMatch(
+    new RegExp(`handrail\\.js runs retry ${id} --failed ${at}`),
+  )
+  expect((await runInside(world.project, ['runs', 'show', id])).out).toMatch(new RegExp(`runs retry ${id} --failed ${at}`))
 })
 
-test('retry --failed does what failed and nothing else', async () => {
+onOne(
+  'what it suggests is typed as it stands: the program, the project and the state are in it, and no name of a tool',
+  async () => {
+    await using world = await open()
+    const state = ['--state', join(world.base, 'it is elsewhere')]
+    for (const [words, suggested] of [
+      [['run'], 'templates list'],
+      [['run', 'nobody'], 'templates list'],
+      [['run', 'read_all', '--input', '{}'], 'templates list'],
+      [['runs', 'show'], 'runs list'],
+      [['runs', 'show', 'run_none'], 'runs list'],
+      [['runs', 'retry', 'run_none'], 'runs list'],
+      [['artifacts', 'get'], 'artifacts list'],
+      [['artifacts', 'get', 'art_none'], 'runs show ID'],
+      [['templates', 'show', 'nobody'], 'templates list'],
+    ] as const) {
+      const { err } = await runInside(world.project, [...words, ...state])
+      const said = err.replaceAll(/\s+/g, ' ')
+      expect(said, words.join(' ')).toContain(`handrail.js ${suggested} --project ${world.project} --state '${state[1]}'`)
+      expect(said, words.join(' ')).not.toMatch(/list_task|get_task|get_artifact/)
+    }
+    const { err } = await runInside(world.project, ['run', 'nobody', ...state])
+    const [, command = ''] = /`([^`]+)`/.exec(err.replaceAll(/\n/g, ' ')) ?? []
+    expect((await runToExit('sh', ['-c', command], { env: cleanEnv(world.base) })).out).toContain('read_all')
+  },
+)
+
+onOne('all that a run changed is taken back by its id, and that it is gone is said', async () => {
+  await using world = await open()
+  const flags = ['--write-requires-diff', 'false']
+  const texts = ['a.txt', 'new.txt', 'a.txt', 'b.txt'].map((path, n) => ({ path, text: `${n}\n` }))
+  const { runId, status } = await only(world, 'run', 'append_all', '--input', JSON.stringify({ items: texts }), ...flags)
+  expect([status, world.read('a.txt')]).toEqual(['succeeded', 'one\n0\n2\n'])
+  const undone = await runInside(world.project, ['undo', runId, '--yes'])
+  expect(undone).toMatchObject({ code: 0, out: expect.stringMatching(/Undone: .*new\.txt/s) as string })
+  expect([world.read('a.txt'), world.read('b.txt'), existsSync(world.path('new.txt'))]).toEqual(['one\n', 'two\n', false])
+  const [, back = ''] = /to take this back: handrail undo (\w+)/.exec(undone.out.replaceAll(/\s+/g, ' ')) ?? []
+  expect(await runInside(world.project, ['undo', back, '--yes'])).toMatchObject({ code: 0 })
+  expect(world.read('a.txt')).toBe('one\n0\n2\n')
+  expect((await runInside(world.project, ['undo', 'run_none', '--yes'])).err).toContain('There is no such run')
+})
+
+onOne('retry --failed does what failed and nothing else', async () => {
   await using world = await open()
   const half = await only(world, 'run', 'read_all', '--input', items('a.txt', 'later.txt'))
   expect(half).toMatchObject({ status: 'partial_success' })
@@ -75,7 +145,7 @@ test('retry --failed does what failed and nothing else', async () => {
   expect(none.err).toContain('No item of this run failed')
 })
 
-test('a run that is only handed in is answered by its key', async () => {
+onOne('a run that is only handed in is answered by its key', async () => {
   await using world = await open()
   const handed = await runCli(world.project, [
     'run',
@@ -94,7 +164,7 @@ test('a run that is only handed in is answered by its key', async () => {
   expect(JSON.parse(again.out)).toEqual({ runId, deduplicated: true })
 })
 
-test('templates: those there are, and everything that is wrong with one', async () => {
+onOne('templates: those there are, and everything that is wrong with one', async () => {
   await using world = await open()
   const list = await runInside(world.project, ['templates', 'list'])
   for (const id of ['webgal_project_report', 'batch_validate', 'batch_replace', 'read_all']) expect(list.out).toContain(id)

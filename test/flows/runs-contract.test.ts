@@ -12,7 +12,7 @@ const two = ['stdio 2025', 'sse'] as const satisfies readonly Way[]
 const many = Array.from({ length: 400 }, (_, n) => `${n}.txt`)
 
 async function open(config: object): Promise<Everywhere> {
-  const files = Object.fromEntries(many.map((name) => [name, '一二三四五六七八九十\n'.repeat(8)]))
+  const files = { ...Object.fromEntries(many.map((name) => [name, '一二三四五六七八九十\n'.repeat(8)])), 'package.json': '{}\n' }
   const everywhere = await openEverywhere({ files, config }, two)
   putTemplates(everywhere.world.base)
   return everywhere
@@ -222,6 +222,12 @@ proves('runs.profile', 'by default', async () => {
       trustLevel: 'local',
       isRemote: false,
     })
+  for (const way of two)
+    expect(await narrow.on(way).call('get_runtime_profile', {}), 'what is in force, where that is another').toMatchObject({
+      maxConcurrentRuns: 1,
+      artifactTtlMs: 1_000,
+      runTtlMs: 1_800_000,
+    })
 })
 
 for (const way of two)
@@ -260,6 +266,13 @@ for (const way of two)
       status: 'failed',
       error: { errorCode: 'STEP_EXECUTION_FAILED' },
     })
+    const inputs = { path: 'package.json', find: '{}', replace: '[]' }
+    const asks = await run(peer, { templateId: 'replace_once', inputs, options: { mode: 'async' } })
+    const asked = async (): Promise<RunView> => (await peer.call('get_task_run', { runId: asks.runId })) as never
+    await expect.poll(async () => (await asked()).waiting, { timeout: 20_000 }).toBeDefined()
+    narrow.world.runtime.approvals.decide((await asked()).waiting?.approvalId ?? '', { approve: false, by: 'the person' })
+    await ended(narrow.world, asks.runId)
+    expect(await asked()).toMatchObject({ status: 'failed', result: null, error: { errorCode: 'EXECUTION_ERROR' } })
     const { artifactIds } = await run(peer, read(['1.txt'], { mode: 'sync' }))
     const expired = async (): Promise<boolean> =>
       (await peer.call('get_artifact', { artifactId: artifactIds[0] }))['errorCode'] === 'ARTIFACT_EXPIRED'
@@ -313,4 +326,70 @@ test('a template for this machine only is refused to a caller from another one',
   await expect(call('run_task_template', asked, '192.0.2.7')).rejects.toMatchObject({ reason: 'trust-level' })
   expect(await call('get_runtime_profile', {}, '192.0.2.7')).toMatchObject({ trustLevel: 'remote', isRemote: true })
   expect(await call('run_task_template', asked, '127.0.0.1')).toMatchObject({ status: 'succeeded', result: { count: 1 } })
+})
+
+proves('runs.output-schema', 'whatever it is, the run is what it is without', async () => {
+  const deep: Record<string, unknown> = {}
+  let inner = deep
+  for (let depth = 0; depth < 60; depth++) inner = inner['not'] = {}
+  for (const outputSchema of [
+    { type: 'object' },
+    { type: 'string' },
+    { $ref: 'http://127.0.0.1:9/x' },
+    { pattern: '^(a+)+$' },
+    deep,
+  ])
+    for (const way of two)
+      expect(await run(usual.on(way), read(['1.txt'], { mode: 'sync', outputSchema }))).toMatchObject({
+        status: 'succeeded',
+        result: { summary: { succeeded: 1 } },
+      })
+  expect(await usual.on('sse').call('run_task_template', read(['1.txt'], { outputSchema: 'no' }))).toMatchObject({
+    errorCode: 'INVALID_PARAMETER',
+  })
+})
+
+proves('runs.ends', 'each of the four', async () => {
+  const peer = usual.on('stdio 2025')
+  const all = await Promise.all([
+    run(peer, read(['1.txt'], { mode: 'sync' })),
+    run(peer, read(['1.txt', 'none.txt'], { mode: 'sync' })),
+    run(peer, read(['none.txt'], { mode: 'sync' })),
+  ])
+  expect(all.map(({ status }) => status)).toEqual(['succeeded', 'partial_success', 'failed'])
+  for (const { status, result, error } of all) {
+    expect(result === null, status).toBe(status === 'failed')
+    expect(error === null, status).toBe(status !== 'failed')
+  }
+  const waits = await run(peer, {
+    templateId: 'replace_once',
+    inputs: { path: 'package.json', find: '{}', replace: '[]' },
+    options: { mode: 'async' },
+  })
+  await peer.call('cancel_task_run', { runId: waits.runId })
+  const canceled = (await peer.call('get_task_run', { runId: waits.runId })) as unknown as RunView
+  for (const { error } of [canceled, ...all.slice(2)])
+    expect(error).toEqual({
+      errorCode: expect.any(String) as string,
+      message: expect.stringMatching(/./) as string,
+      recoverHint: expect.stringMatching(/./) as string,
+      details: expect.any(Object) as object,
+    })
+})
+
+proves('runs.polling', 'over stdio and SSE', async () => {
+  for (const way of two) {
+    const peer = usual.on(way)
+    const { runId } = await run(peer, read(many.slice(0, 50), { mode: 'async' }))
+    const seen: string[] = []
+    const look = async (): Promise<string> => {
+      const { status } = (await peer.call('get_task_run', { runId })) as unknown as RunView
+      if (seen.at(-1) !== status) seen.push(status)
+      return status
+    }
+    await expect.poll(look, { timeout: 20_000 }).toBe('succeeded')
+    expect(['queued running succeeded', 'running succeeded', 'queued succeeded', 'succeeded']).toContain(seen.join(' '))
+    const { runs } = (await peer.call('list_task_runs', { templateId: 'read_all', limit: 50 })) as { runs: RunView[] }
+    expect(runs.map((one) => one.runId)).toContain(runId)
+  }
 })

@@ -1,7 +1,9 @@
+import { unlinkSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { RunView } from '../../src/contracts/run.ts'
+import { killedAt } from '../support/killed-at.ts'
 import { killedRun } from '../support/killed-run.ts'
-import { ended, putTemplates } from '../support/runs.ts'
+import { ended, handIn, putTemplates } from '../support/runs.ts'
 import { draws } from '../support/seed.ts'
 import { isSoak } from '../support/soak.ts'
 import { openWorld, type World } from '../support/world.ts'
@@ -34,8 +36,8 @@ function momentsOf(all: number, sample: number): number[] {
 
 /** Every run there is, at its end. */
 async function allEnded(world: World): Promise<RunView[]> {
-  const desk = await world.runtime.runs()
-  const { runs } = await desk.list({ limit: 1_000 })
+  const runsApi = await world.runtime.runs()
+  const { runs } = await runsApi.list({ limit: 1_000 })
   return Promise.all(runs.map(({ runId }) => ended(world, runId)))
 }
 
@@ -126,5 +128,62 @@ test(
         expect(['{}\n', '{{}}\n']).toContain(text)
       },
     })
+  },
+)
+
+/** What is told from outside, at every write of whoever tells it; as long as the sweeps above, so with `npm run soak` only. */
+test.runIf(isSoak)(
+  'killed while it cancels: the run goes on, or it is canceled, and nothing between',
+  { timeout: 1_200_000 },
+  async () => {
+    let killed = true
+    for (let moment = 1; killed; moment++) {
+      await using world = await openWorld({ files: { 'package.json': '{}\n' }, flags: { 'write-requires-diff': 'false' } })
+      putTemplates(world.base)
+      const inputs = { path: 'package.json', find: '{}', replace: '[]' }
+      const { runId } = await handIn(world, 'replace_once', inputs, { mode: 'async' })
+      const runsApi = await world.runtime.runs()
+      await expect.poll(async () => (await runsApi.get(runId)).waiting, { timeout: 20_000 }).toBeDefined()
+      const { waiting: asked } = await runsApi.get(runId)
+      const end = await killedAt(world.base, world.project, ['runs', 'cancel', runId], moment, 'UPDATE runs SET status')
+      killed = end.code !== 0
+      const { status, error } = await runsApi.get(runId)
+      expect(status === 'running' ? error : error?.errorCode, `moment ${moment}`).toBe(
+        status === 'running' ? null : 'RUN_CANCELED',
+      )
+      world.runtime.approvals.decide(asked?.approvalId ?? '', { approve: true, by: 'the person' })
+      const last = await ended(world, runId)
+      expect(last.status, `moment ${moment}`).toBe(status === 'running' ? 'succeeded' : 'canceled')
+      expect(world.read('package.json'), `moment ${moment}`).toBe(status === 'running' ? '[]\n' : '{}\n')
+    }
+  },
+)
+
+test.runIf(isSoak)(
+  'killed while it retries: what was done before is not done again, what failed is done once',
+  { timeout: 1_200_000 },
+  async () => {
+    let killed = true
+    for (let moment = 1; killed; moment++) {
+      await using world = await openWorld({
+        files: { 'log.txt': '', blocked: 'a file' },
+        flags: { 'write-requires-diff': 'false' },
+      })
+      putTemplates(world.base)
+      const items = [
+        { path: 'log.txt', text: '1\n' },
+        { path: 'blocked/x.txt', text: '2\n' },
+      ]
+      const first = await handIn(world, 'append_all', { items }, { mode: 'sync' })
+      expect(first).toMatchObject({ status: 'partial_success' })
+      unlinkSync(world.path('blocked'))
+      const words = ['runs', 'retry', first.runId, '--failed', ...flags]
+      killed = (await killedAt(world.base, world.project, words, moment, 'INSERT INTO runs ')).code !== 0
+      const runs = (await allEnded(world)).filter(({ runId }) => runId !== first.runId)
+      expect(world.read('log.txt'), `moment ${moment}`).toBe('1\n')
+      if (runs.length === 0) continue
+      expect(runs, `moment ${moment}`).toMatchObject([{ status: 'succeeded', progress: { doneSteps: 2, totalSteps: 2 } }])
+      expect(world.read('blocked/x.txt'), `moment ${moment}`).toBe('2\n')
+    }
   },
 )

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { RunView } from '../../src/contracts/run.ts'
 import { ended, handIn, putTemplates } from '../support/runs.ts'
+import { sweep } from '../support/soak.ts'
 import { openWorld, type World } from '../support/world.ts'
 
 /** Runs inside the test process: what the contract says of them, and what survives a restart. */
@@ -145,9 +146,32 @@ test('the newest stand first, and total counts what fits', async () => {
   expect(await list({ templateId: 'nobody' })).toEqual({ runs: [], total: 0, hasMore: false })
 })
 
+test(
+  'a hundred at once: none is lost, each comes to its end, and they begin in the order they were accepted',
+  { timeout: 1_200_000 },
+  async () => {
+    await using world = await open()
+    const count = sweep(100, 30)
+    const handed = await Promise.all(
+      Array.from({ length: count }, (_, n) =>
+        handIn(world, 'append_all', { items: [{ path: `f${n}.txt`, text: `${n}` }] }, { mode: 'async' }),
+      ),
+    )
+    expect(new Set(handed.map(({ runId }) => runId)).size).toBe(count)
+    for (const [n, { runId }] of handed.entries()) {
+      expect(await ended(world, runId)).toMatchObject({ status: 'succeeded', error: null })
+      expect(world.read(`f${n}.txt`)).toBe(`${n}`)
+    }
+    const order = (wanted: string): unknown[] =>
+      world.runtime.audit.last(10_000, ({ event }) => event === wanted).map(({ run }) => run)
+    expect(order('run.started')).toEqual(order('run.queued'))
+    expect(order('run.ended')).toHaveLength(count)
+  },
+)
+
 /** The question a run waits for, once it does. */
 async function waiting(world: World, runId: string): Promise<string> {
-  const desk = await world.runtime.runs()
+  const runsApi = await world.runtime.runs()
   return new Promise((resolve, reject) => {
     const over = new AbortController()
     const look = ({ waiting: asked }: RunView): void => {
@@ -155,7 +179,7 @@ async function waiting(world: World, runId: string): Promise<string> {
       over.abort()
       resolve(asked.approvalId)
     }
-    desk.wait(runId, { signal: over.signal, onProgress: look }).then(
+    runsApi.wait(runId, { signal: over.signal, onProgress: look }).then(
       (run) => reject(new Error(JSON.stringify(run))),
       () => undefined,
     )

@@ -18,7 +18,6 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Fault } from '../../src/contracts/faults/fault.ts'
@@ -41,7 +40,7 @@ import { undo as undoForm } from '../../src/toolsets/files/undo.ts'
 import type { FileUse } from '../../src/toolsets/files/use.ts'
 import { runInside } from '../support/inside.ts'
 import { dyingWhen } from '../support/killed-at.ts'
-import { cleanEnv, program, stateOf } from '../support/world.ts'
+import { cleanEnv, program, stateOf, testFolder } from '../support/world.ts'
 import { sweep } from '../support/soak.ts'
 
 const { DatabaseSync } = createRequire(import.meta.url)('@photostructure/sqlite') as {
@@ -70,7 +69,7 @@ const nextCall = (): string => `call_${String(++calls).padStart(24, '0')}`
 
 /** The real stores on a project of its own, without a kernel. */
 function openGround(tree: Tree = {}): Ground {
-  const base = realpathSync(mkdtempSync(join(tmpdir(), 'handrail-test-')))
+  const base = realpathSync(mkdtempSync(join(testFolder(), 'handrail-test-')))
   const project = join(base, 'project')
   mkdirSync(project)
   plant(project, tree)
@@ -426,7 +425,7 @@ test('one path twice in a commit, or a path that climbs, is a mistake of the cal
 
 test('rm -rf of many files and its undo (soak: 5,000)', { timeout: 120_000 }, async () => {
   const tree: Tree = {}
-  for (let n = 0; n < sweep(5_000, 600); n++) tree[`tree/d${n % 50}/f${n}`] = `${n % 7}\n`
+  for (let n = 0; n < sweep(5_000, 200); n++) tree[`tree/d${n % 50}/f${n}`] = `${n % 7}\n`
   using ground = openGround(tree)
   const begin = ground.picture()
   const call = nextCall()

@@ -27,7 +27,7 @@ export async function selfApproving(gate: AgentGate, person: Caller): Promise<vo
   // @ts-expect-error -- the log itself
   gate.audit.renew()
   // @ts-expect-error -- what is kept for undo
-  gate.pruning.carryOut({}, 'me')
+  gate.pruning.apply({}, 'me')
   // @ts-expect-error -- the way back to the other face
   gate.operator.close()
   // @ts-expect-error -- a person's call

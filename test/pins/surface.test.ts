@@ -55,6 +55,25 @@ test('the tools and who may use them', () => {
     'project_report R0 agent',
     'webgal_reference R0 resource',
     'browser_action by input agent',
+    'allow_sites R0 agent',
+    'visit_page R0 agent',
+    'search_page R0 agent',
+    'next_page R0 agent',
+    'compare_pages R0 agent',
+    'submit_form R2 agent',
+    'log_in R3 agent',
+    'use_login R3 agent',
+    'page_navigate R0 agent',
+    'page_snapshot R0 agent',
+    'page_click by input agent',
+    'page_type by input agent',
+    'page_select by input agent',
+    'page_upload R2 agent',
+    'page_wait R0 agent',
+    'page_extract R0 agent',
+    'page_screenshot R1 agent',
+    'page_tabs R0 agent',
+    'browse_page R0 person',
     'shell R1 agent',
     'execute_command R1 agent',
     'python_run R2 agent',
@@ -68,6 +87,14 @@ test('the tools and who may use them', () => {
     'get_artifact R0 agent',
     'get_runtime_profile R0 agent',
     'subscribe_task_run_events R0 agent',
+    'run_checks R0 agent',
+    'run_check R0 agent',
+    'anchor_index R0 agent',
+    'plan_autofill R0 agent',
+    'plan_transform R0 agent',
+    'apply_patch_plan R1 agent',
+    'trial_run R0 agent',
+    'write_artifacts R1 agent',
   ])
 })
 
@@ -88,7 +115,7 @@ test('published input schemas have no combinator at the root, which some clients
 
 test('pictures reach every client: Codex shows its model structured content where there is some, and then nothing else', () => {
   const shows = catalogue().filter((tool) => tool.pictures)
-  expect(shows.map((tool) => tool.name)).toEqual(['browser_action'])
+  expect(shows.map((tool) => tool.name)).toEqual(['browser_action', 'page_screenshot'])
   for (const tool of shows) expect(describeTool(tool)).not.toHaveProperty('outputSchema')
   const answer = toResult({ ok: true }, 'call_1', [{ mimeType: 'image/png', bytes: Buffer.from('png') }])
   expect(answer).toEqual({
@@ -107,8 +134,8 @@ test('what is staged, asked about or undoable is not called destructive: clients
     catalogue().map((tool) => [tool.name, describeTool(tool)['annotations'] as Record<string, boolean>] as const),
   )
   const marked = (hint: string): string[] => [...hints].filter(([, hint_]) => hint_[hint]).map(([name]) => name)
-  expect(marked('destructiveHint')).toEqual(['agent_run'])
-  expect(marked('openWorldHint')).toEqual(['agent_run'])
+  expect(marked('destructiveHint')).toEqual(['log_in', 'use_login', 'agent_run'])
+  expect(marked('openWorldHint')).toEqual(['log_in', 'use_login', 'agent_run'])
 })
 
 test('the commands others rely on', () => {
@@ -116,14 +143,18 @@ test('the commands others rely on', () => {
     'init',
     'mcp',
     'serve',
+    'devserver',
+    'worker',
     'call',
     'tools',
+    'browse',
     'run',
     'runs',
     'artifacts',
     'templates',
     'approvals',
     'grants',
+    'logins',
     'undo',
     'snapshots',
     'audit',
@@ -133,6 +164,12 @@ test('the commands others rely on', () => {
     'trust',
     'webgal',
     'doctor',
+    'describe',
+    'check',
+    'anchor',
+    'transform',
+    'artifact',
+    'trial',
   ])
 })
 
@@ -142,9 +179,15 @@ test('the package has no install scripts and few runtime dependencies', () => {
   ) as Record<string, Record<string, string>>
   expect(Object.keys(scripts ?? {}).filter((name) => /^(pre|post)?install$/.test(name))).toEqual([])
   // playwright-core drives a browser; it cannot be bundled, and everything but looking at pages works without it.
+  // oxc-parser reads TypeScript: loaded where somebody asks for what sources define (062).
+  // pg, bullmq and ioredis are for several machines: loaded where a database is configured, and only then (054).
   expect(Object.keys({ ...dependencies, ...optionalDependencies })).toEqual([
     '@photostructure/sqlite',
     '@vscode/ripgrep',
+    'bullmq',
+    'ioredis',
+    'oxc-parser',
+    'pg',
     'playwright-core',
   ])
   // 63 MB that only a preview needs, and only where the project has no engine of its own: never downloaded unasked.

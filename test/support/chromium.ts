@@ -19,11 +19,18 @@ export interface Footprint {
 export function footprint(owner = process.pid): Footprint {
   const name = `handrail-chromium-${owner}-`
   return {
-    homes: readdirSync(tmpdir()).filter((one) => one.startsWith(name)),
+    homes: [...new Set([tmpdir(), '/tmp'])].flatMap((folder) => readdirSync(folder)).filter((one) => one.startsWith(name)),
     processes: readdirSync('/proc')
       .filter((pid) => /^\d+$/.test(pid) && argumentsOf(pid).includes(`/${name}`))
       .map(Number),
   }
+}
+
+/** Processes of Handrail on a project: its path stands in their arguments. */
+export function ownersOn(project: string): number[] {
+  return readdirSync('/proc')
+    .filter((pid) => /^\d+$/.test(pid) && argumentsOf(pid).includes(`\0${project}\0`))
+    .map(Number)
 }
 
 /** Waits until nothing is left; says what is. */
@@ -36,7 +43,8 @@ export async function whatIsLeft(owner = process.pid, withinMs = 45_000): Promis
   }
 }
 
-function argumentsOf(pid: string): string {
+/** Those of a process, and nothing where it is gone. */
+export function argumentsOf(pid: string | number): string {
   try {
     return existsSync(`/proc/${pid}/cmdline`) ? readFileSync(`/proc/${pid}/cmdline`, 'latin1') : ''
   } catch {

@@ -28,6 +28,8 @@ export function cli(uid: number, base: string, args: string[], env: Record<strin
 export interface Talk extends Disposable {
   /** A command, answered as the command line would: what it found, or the fault. */
   shell(input: Record<string, unknown>): Promise<CliEnd>
+  /** What a tool answered. */
+  call(name: string, input: Record<string, unknown>): Promise<unknown>
 }
 
 export async function openTalk(uid: number, base: string, project: string, more: string[] = []): Promise<Talk> {
@@ -59,6 +61,7 @@ export async function openTalk(uid: number, base: string, project: string, more:
         ? { code: 0, out: JSON.stringify(found), err: '' }
         : { code: 1, out: '', err: content.map((one) => one.text).join('\n') }
     },
+    call: async (name, input) => (await ask('tools/call', { name, arguments: input })).structuredContent,
     [Symbol.dispose]: () => void child.kill('SIGKILL'),
   }
 }

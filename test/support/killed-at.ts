@@ -1,5 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { expect } from 'vitest'
+import { draws } from './seed.ts'
+import { isSoak } from './soak.ts'
 import { runCli, type CliEnd } from './world.ts'
 
 /** Loaded before the program: counts what it writes to files and to the store, and dies without a word before the n-th of them. */
@@ -33,6 +36,20 @@ export function killedAt(base: string, project: string, args: string[], moment: 
   return runCli(project, args, {
     env: { NODE_OPTIONS: `--require=${file}`, NODE_NO_WARNINGS: '1', DIE_BEFORE: String(moment), ARMED_BY: armedBy },
   })
+}
+
+const mostMoments = 200
+
+/**
+ * Moments to be killed at, without an end: whoever is not killed any more leaves the loop. Each of them in `npm run soak`; else the first and then
+ * about one in `about`, others with every seed.
+ */
+export function* moments(purpose: string, about: number): Generator<number> {
+  const below = draws(`moments: ${purpose}`)
+  for (let moment = 1; ; moment += isSoak ? 1 : 1 + below(2 * about - 1)) {
+    expect(moment, 'it is killed for ever').toBeLessThan(mostMoments)
+    yield moment
+  }
 }
 
 /** Loaded before the program: it dies without a word when a temporary file of ours is made, or before or after something comes to a place or goes from it. */

@@ -18,7 +18,7 @@ const wrap = (on, name) => {
   const real = on[name]
   on[name] = function (...args) { moment(); return real.apply(this, args) }
 }
-for (const name of ['writeSync', 'fsyncSync', 'fdatasyncSync', 'renameSync', 'linkSync', 'unlinkSync']) wrap(fs, name)
+for (const name of ['writeSync', 'fsync', 'fsyncSync', 'fdatasyncSync', 'renameSync', 'linkSync', 'unlinkSync']) wrap(fs, name)
 require('node:module').syncBuiltinESMExports()
 const counted = (real) => ({ ...real, DatabaseSync: function (path) {
   const db = new real.DatabaseSync(path)

@@ -58,6 +58,30 @@ export const plays: Record<string, Play> = {
     config: {},
     calls: [
       { name: 'the templates of runs', tool: 'list_task_templates', input: {}, gives: { templates: any } },
+      { name: 'no checks', tool: 'run_checks', input: { checks: [] }, gives: { ok: true, results: [] } },
+      { name: 'what sources define', tool: 'anchor_index', input: {}, gives: { kind: 'AnchorIndex', rawMode: [] } },
+      { name: 'nothing to fill in', tool: 'plan_autofill', input: {}, gives: { changes: [] } },
+      { name: 'a plan of nothing', tool: 'plan_transform', input: { deltas: [] }, gives: { ops: [] } },
+      {
+        name: 'an empty plan',
+        tool: 'apply_patch_plan',
+        input: {
+          plan: {
+            schemaVersion: 1,
+            kind: 'PatchPlan',
+            mode: 'write',
+            operations: [],
+            summary: { operationsTotal: 0, writableTotal: 0, skippedTotal: 0, failedTotal: 0 },
+          },
+        },
+        gives: { modifiedFiles: [] },
+      },
+      {
+        name: 'an artifact',
+        tool: 'write_artifacts',
+        input: { folder: 'out', files: [{ name: 'verdict.json', text: '{}\n' }] },
+        gives: { written: ['out/verdict.json'] },
+      },
       { name: 'the limits of runs', tool: 'get_runtime_profile', input: {}, gives: { maxConcurrentRuns: 5, isRemote: false } },
       { name: 'no runs yet', tool: 'list_task_runs', input: {}, gives: { runs: [], total: 0 } },
       {
@@ -104,6 +128,13 @@ export const plays: Record<string, Play> = {
   'programs on a stage': {
     config: { mode: 'developer', enableShell: true, limits: { approvalWaitMs: 0 } },
     calls: [
+      { name: 'a check that is not set up', tool: 'run_check', input: { check: 'lint' }, gives: { ok: false, exitCode: 127 } },
+      {
+        name: 'a module that is none',
+        tool: 'trial_run',
+        input: { file: 'a.txt', exportName: 'x' },
+        gives: { status: 'import-failed' },
+      },
       {
         name: 'a command that only reads',
         tool: 'shell',

@@ -103,7 +103,7 @@ export async function openWire(way: Way, project: string, served: Served | undef
     send: line.send,
     tell: (message) => void line.send(JSON.stringify({ jsonrpc: '2.0', ...message })).catch(() => undefined),
     ask(method, params = {}) {
-      const answered = say(method, JSON.stringify(params), params['name'] ?? params['uri'])
+      const answered = say(method, JSON.stringify(params), params['name'] ?? params['uri'] ?? params['taskId'])
       // Whoever drops the wire does not wait for it.
       answered.catch(() => undefined)
       return answered

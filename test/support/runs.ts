@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RunView } from '../../src/contracts/run.ts'
+import type { Card } from '../../src/contracts/tool.ts'
 import type { World } from './world.ts'
 
 const open = { type: 'object' }
@@ -89,7 +90,29 @@ export const handIn = (
 
 /** The run at its end. */
 export async function ended(world: World, runId: string): Promise<RunView> {
-  const desk = await world.runtime.runs()
-  desk.work()
-  return desk.wait(runId)
+  const runsApi = await world.runtime.runs()
+  runsApi.work()
+  return runsApi.wait(runId)
+}
+
+/** The run at its end, where a person answers whatever it waits for; and the cards they saw. */
+export async function answered(
+  world: World,
+  runId: string,
+  { approve = true, whenAsked }: { approve?: boolean; whenAsked?: () => void } = {},
+): Promise<{ run: RunView; cards: Card[] }> {
+  const { approvals } = world.runtime
+  const cards: Card[] = []
+  const run = await (
+    await world.runtime.runs()
+  ).wait(runId, {
+    onProgress({ waiting }) {
+      const asked = waiting && approvals.state(waiting.approvalId) === 'pending' ? approvals.get(waiting.approvalId) : undefined
+      if (!asked) return
+      cards.push(asked.card)
+      whenAsked?.()
+      approvals.decide(asked.id, { approve, by: 'the person' })
+    },
+  })
+  return { run, cards }
 }

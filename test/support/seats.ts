@@ -1,5 +1,4 @@
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import Type from 'typebox'
 import { leaves } from '../../src/config/load.ts'
@@ -10,7 +9,7 @@ import { coded, type Coded } from './coded.ts'
 import type { Operator } from '../../src/contracts/operator.ts'
 import { toolsUsing, type Tool } from '../../src/contracts/tool.ts'
 import { openRuntime } from '../../src/runtime/open.ts'
-import { cleanEnv } from './world.ts'
+import { cleanEnv, testFolder } from './world.ts'
 
 // ---- settings from everywhere ------------------------------------------------------------------------------------
 
@@ -50,7 +49,7 @@ export interface Home extends AsyncDisposable {
 
 /** A project of its own, without a runtime. */
 export function openHome(files: Record<string, string> = {}, name = 'project'): Home {
-  const base = realpathSync(mkdtempSync(join(tmpdir(), 'handrail-test-')))
+  const base = realpathSync(mkdtempSync(join(testFolder(), 'handrail-test-')))
   const project = join(base, name)
   const write = (path: string, content: string): void => {
     mkdirSync(dirname(join(project, path)), { recursive: true })

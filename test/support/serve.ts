@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { Client, SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import type { ErrorBody } from '../../src/contracts/faults/contract-000.ts'
-import { cleanEnv, program } from './world.ts'
+import { asUser, cleanEnv, program } from './world.ts'
 
 export interface Served {
   readonly url: string
@@ -21,12 +21,13 @@ export interface Served {
 /** The real program, serving a project over HTTP. */
 export async function openServe(
   project: string,
-  options: { args?: string[]; env?: Record<string, string> } = {},
+  options: { args?: string[]; env?: Record<string, string>; uid?: number } = {},
 ): Promise<Served> {
   const args = [program, 'serve', '--project', project, '--port', '0', '--json', ...(options.args ?? [])]
   const child = spawn(process.execPath, args, {
     env: cleanEnv(dirname(project), options.env),
     stdio: ['ignore', 'pipe', 'pipe'],
+    ...(options.uid !== undefined && { ...asUser(options.uid), cwd: dirname(project) }),
   })
   const gone = once(child, 'close')
   let stderr = ''

@@ -11,10 +11,14 @@ import { coded, type Coded } from './coded.ts'
 import type { CallOptions, Caller } from '../../src/contracts/call.ts'
 import type { Operator } from '../../src/contracts/operator.ts'
 import { projectFolderName } from '../../src/host/state-place.ts'
+import { inject } from 'vitest'
 import { openRuntime } from '../../src/runtime/open.ts'
 
 export const repository = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 export const program = join(repository, 'bin', 'handrail.js')
+
+/** Where projects of tests lie: in memory, where `npm test` found some (docs/decisions/038-tests-in-memory.md). */
+export const testFolder = (): string => process.env['HANDRAIL_TEST_MEMORY'] ?? tmpdir()
 
 export interface World {
   /** The folder that holds the project and what lies outside of it. */
@@ -50,11 +54,13 @@ export async function openWorld(
     beside?: Record<string, string | Buffer>
     /** The project's own settings file. */
     projectConfig?: unknown
+    /** For tools and agents beside the project: nothing below /dev, where memory lies, is shown to a program. */
+    onDisk?: boolean
     /** More of the environment Handrail is started with. */
     environment?: (base: string) => Record<string, string>
   } = {},
 ): Promise<World> {
-  const base = realpathSync(mkdtempSync(join(tmpdir(), 'handrail-test-')))
+  const base = realpathSync(mkdtempSync(join(options.onDisk ? tmpdir() : testFolder(), 'handrail-test-')))
   const project = join(base, 'project')
   mkdirSync(project)
   const write = (name: string, content: string | Buffer): void => {
@@ -127,15 +133,31 @@ export function writeSettings(base: string, value: unknown): void {
   writeFileSync(file, typeof value === 'string' ? value : JSON.stringify(value))
 }
 
+/**
+ * The programs of the system before those of whoever runs the tests: a Python in somebody's home is shown to programs, and looked through
+ * for secrets first, all its tens of thousands of files.
+ */
+const path = [dirname(process.execPath), '/usr/bin', '/bin', process.env['PATH'] ?? ''].join(':')
+
 /** Environment for child processes: nothing of this machine's settings. */
 export function cleanEnv(base: string, more: Record<string, string> = {}): Record<string, string> {
   return {
-    PATH: process.env['PATH'] ?? '',
+    PATH: path,
     HOME: base,
     XDG_CONFIG_HOME: join(base, 'config'),
     XDG_STATE_HOME: join(base, 'state'),
+    ...sharedRuns(),
     ...more,
   }
+}
+
+/** Whether these tests run on the store that machines share. */
+export const sharesRuns = Boolean(process.env['HANDRAIL_TEST_CLUSTER'])
+
+/** Where the suite runs on the store that machines share, every Handrail that a test starts is configured with it. */
+function sharedRuns(): Record<string, string> {
+  const database = sharesRuns ? inject('database') : undefined
+  return database ? { HANDRAIL_DATABASE_URL: database, HANDRAIL_LEASE_MS: '4000' } : {}
 }
 
 /** An MCP client and whatever it speaks to. */

@@ -14,6 +14,15 @@ export const exits = {
 
 export type CliCode = keyof typeof exits
 
+/** Codes that no fault stands behind: what the commands say of their own words. */
+export const wordExits = { CLI_MISSING_RUNID: 2, CLI_ENTRY_NO_EXPORT: 2, CLI_ENTRY_IMPORT_FAILED: 2 } as const
+
+/** A function of the code alone: whatever a gate calls its no (`CLI_VIOLATION_…`) is 2. */
+export const exitOf = (code: string | undefined): 1 | 2 =>
+  code?.startsWith('CLI_VIOLATION')
+    ? 2
+    : (new Map<string | undefined, 1 | 2>(Object.entries({ ...exits, ...wordExits })).get(code) ?? 1)
+
 export const cliPlane = {
   'bad-input': 'CLI_INVALID_ARGUMENT',
   'bad-request': 'CLI_INVALID_ARGUMENT',
@@ -44,6 +53,7 @@ export const cliPlane = {
   'page-timeout': 'CLI_COMMAND_FAILED',
   'page-crashed': 'CLI_COMMAND_FAILED',
   'page-script': 'CLI_COMMAND_FAILED',
+  'page-failed': 'CLI_COMMAND_FAILED',
   'element-not-found': 'CLI_COMMAND_FAILED',
   'login-field-not-found': 'CLI_COMMAND_FAILED',
   'session-not-found': 'CLI_INVALID_INPUT',

@@ -52,6 +52,7 @@ export const codes000 = {
   'page-timeout': 'E_TIMEOUT',
   'page-crashed': 'E_PREVIEW_FAIL',
   'page-script': 'E_PREVIEW_FAIL',
+  'page-failed': 'E_PREVIEW_FAIL',
   'element-not-found': 'E_PREVIEW_FAIL',
   'login-field-not-found': 'E_PREVIEW_FAIL',
   'session-not-found': 'E_NOT_FOUND',

@@ -51,6 +51,7 @@ export const contract001 = {
   'page-timeout': error('tool_error'),
   'page-crashed': error('tool_error'),
   'page-script': error('tool_error'),
+  'page-failed': error('tool_error'),
   'element-not-found': error('tool_not_found'),
   'login-field-not-found': error('tool_not_found'),
   'session-not-found': error('tool_not_found'),

@@ -46,6 +46,7 @@ export const contract003 = {
   'page-timeout': 'ERR_TIMEOUT',
   'page-crashed': 'ERR_FAILED',
   'page-script': 'ERR_FAILED',
+  'page-failed': 'ERR_FAILED',
   'element-not-found': 'ERR_NOT_FOUND',
   'login-field-not-found': 'ERR_NOT_FOUND',
   'session-not-found': 'ERR_NOT_FOUND',

@@ -1,8 +1,11 @@
 import { lookup as resolveName, type LookupAddress } from 'node:dns'
-import { createServer, request as send, type IncomingMessage, type ServerResponse } from 'node:http'
-import { BlockList, connect, isIP, type AddressInfo, type LookupFunction, type Socket } from 'node:net'
+import { Agent, createServer, request as send, type IncomingMessage, type ServerResponse } from 'node:http'
+import { connect, type AddressInfo, type LookupFunction, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { loopbackNames, portOf, type NetworkScope } from './network-scope.ts'
+import { claimPort, isOwnPort } from '../own-ports.ts'
+import { portOf, type NetworkScope } from './network-scope.ts'
+import { plainHost } from '../../text/host-name.ts'
+import { isPrivate, addressRange } from './address-range.ts'
 
 /** The only way a page has to any network. */
 export interface Egress {
@@ -16,20 +19,26 @@ const mostRefused = 100
 
 /**
  * A forward proxy on loopback that judges every connection at the moment it is made: redirects, frames, fetches, WebSockets,
- * workers and downloads have no other way, and the browser itself never resolves a name.
+ * workers and downloads have no other way, and the browser itself never resolves a name. `project` is whose page it is.
  */
-export function openEgress(scope: NetworkScope): Promise<Egress> {
+export function openEgress(scope: NetworkScope, project?: string): Promise<Egress> {
   const refused: string[] = []
   const sockets = new Set<Duplex>()
   const mayReach = (host: string, port: number): boolean => {
-    if (scope.mayReach(host, port)) return true
+    if (scope.mayReach(host, port) && !leadsToUs(host, port, project)) return true
     const asked = `${host}:${port}`
     if (refused.length < mostRefused && !refused.includes(asked)) refused.push(asked)
     return false
   }
 
-  const server = createServer({ maxHeaderSize: 65_536 }, (request, response) => forward(request, response, mayReach))
-  server.on('connect', (request: IncomingMessage, client: Duplex, head: Buffer) => tunnel(request, client, head, mayReach))
+  const context: ProxyContext = {
+    mayReach,
+    pinned: pinningLookup(),
+    skips: scope.skips,
+    agent: new Agent({ keepAlive: true, maxSockets: 32 }),
+  }
+  const server = createServer({ maxHeaderSize: 65_536 }, (request, response) => forward(request, response, context))
+  server.on('connect', (request: IncomingMessage, client: Duplex, head: Buffer) => tunnel(request, client, head, context))
   // Chromium asks for a tunnel where it wants a WebSocket; anything else that upgrades is not it.
   server.on('upgrade', (_: IncomingMessage, socket: Duplex) => socket.destroy())
   server.on('clientError', (_, socket) => socket.destroy())
@@ -41,11 +50,15 @@ export function openEgress(scope: NetworkScope): Promise<Egress> {
     server.once('error', reject)
     server.listen(0, '127.0.0.1', () => {
       server.unref()
+      const { port } = server.address() as AddressInfo
+      const release = claimPort(port)
       resolve({
-        port: (server.address() as AddressInfo).port,
+        port,
         refused,
         close: () =>
           new Promise((done) => {
+            release()
+            context.agent.destroy()
             server.close(() => done())
             for (const socket of sockets) socket.destroy()
           }),
@@ -54,9 +67,19 @@ export function openEgress(scope: NetworkScope): Promise<Egress> {
   })
 }
 
-type MayReach = (host: string, port: number) => boolean
+interface ProxyContext {
+  mayReach(host: string, port: number): boolean
+  pinned: LookupFunction
+  skips: NetworkScope['skips']
+  agent: Agent
+}
 
-function forward(request: IncomingMessage, response: ServerResponse, mayReach: MayReach): void {
+/** Handrail does not answer its own pages, under whichever name of this machine they ask, and whichever of its processes they mean. */
+function leadsToUs(host: string, port: number, project: string | undefined): boolean {
+  return addressRange(plainHost(host) ?? host) === 'machine' && isOwnPort(port, project)
+}
+
+function forward(request: IncomingMessage, response: ServerResponse, context: ProxyContext): void {
   let url: URL
   try {
     url = new URL(request.url ?? '')
@@ -64,26 +87,37 @@ function forward(request: IncomingMessage, response: ServerResponse, mayReach: M
     return void response.destroy()
   }
   // A refused host gives no answer at all, so that no page can be made to look as if it came from there.
-  if (url.protocol !== 'http:' || !mayReach(url.hostname, portOf(url))) return void response.destroy()
+  if (url.protocol !== 'http:' || !context.mayReach(url.hostname, portOf(url))) return void response.destroy()
+  // What nobody will look at is not fetched: pictures of a page that is only read.
+  if (context.skips?.includes(String(request.headers['sec-fetch-dest']))) return void response.writeHead(204).end()
   const { 'proxy-connection': _, 'proxy-authorization': __, ...headers } = request.headers
-  const onward = send(
-    { ...target(url.hostname, portOf(url)), method: request.method, path: url.pathname + url.search, headers, agent: false },
-    (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.statusMessage, answer.rawHeaders)
-      answer.pipe(response)
-      answer.once('error', () => response.destroy())
-    },
-  )
-  onward.once('error', () => response.destroy())
-  response.once('close', () => onward.destroy())
-  request.pipe(onward)
+  const goOn = (agent: Agent | false): void => {
+    const onward = send(
+      { ...target(url.hostname, portOf(url), context), method: request.method, path: url.pathname + url.search, headers, agent },
+      (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.statusMessage, answer.rawHeaders)
+        answer.pipe(response)
+        answer.once('error', () => response.destroy())
+      },
+    )
+    onward.once('error', () => {
+      // The server let go of a connection that was kept; the request itself has not been answered yet.
+      if (onward.reusedSocket && request.method === 'GET' && !response.headersSent && !response.destroyed) goOn(false)
+      else response.destroy()
+    })
+    response.once('close', () => onward.destroy())
+    if (request.readableEnded) onward.end()
+    else request.pipe(onward)
+  }
+  goOn(context.agent)
 }
 
-function tunnel(request: IncomingMessage, client: Duplex, head: Buffer, mayReach: MayReach): void {
+function tunnel(request: IncomingMessage, client: Duplex, head: Buffer, context: ProxyContext): void {
   client.on('error', () => client.destroy())
   const [, host = '', port = ''] = /^(\[[0-9a-f:.]+\]|[^:/@]+):(\d{1,5})$/i.exec(request.url ?? '') ?? []
-  if (host === '' || !mayReach(host, Number(port))) return void client.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n')
-  const onward: Socket = connect(target(host, Number(port)), () => {
+  if (host === '' || !context.mayReach(host, Number(port)))
+    return void client.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n')
+  const onward: Socket = connect(target(host, Number(port), context), () => {
     client.write('HTTP/1.1 200 Connection Established\r\n\r\n')
     onward.write(head)
     onward.pipe(client)
@@ -95,12 +129,15 @@ function tunnel(request: IncomingMessage, client: Duplex, head: Buffer, mayReach
 }
 
 /** Where a judged host is really connected to: names of this machine have fixed addresses, whatever anybody's DNS says. */
-function target(host: string, port: number): { host: string; port: number; lookup: LookupFunction; autoSelectFamily: true } {
+function target(
+  host: string,
+  port: number,
+  { pinned }: ProxyContext,
+): { host: string; port: number; lookup: LookupFunction; autoSelectFamily: true } {
   const plain = host.replace(/^\[|\]$/g, '')
-  return { host: plain, port, lookup: isThisMachine(host) ? thisMachine : publicOnly, autoSelectFamily: true }
+  const isHere = addressRange(plainHost(host) ?? host) === 'machine'
+  return { host: plain, port, lookup: isHere ? thisMachine : pinned, autoSelectFamily: true }
 }
-
-const isThisMachine = (host: string): boolean => loopbackNames.includes(host) || host.endsWith('.localhost')
 
 const loopback: LookupAddress[] = [
   { address: '127.0.0.1', family: 4 },
@@ -112,39 +149,37 @@ const thisMachine: LookupFunction = (_, options, found) => {
   else found(null, '127.0.0.1', 4)
 }
 
-/** A name that the settings allow may not turn out to be this machine or its network. */
-const publicOnly: LookupFunction = (host, options, found) => {
-  resolveName(host, { ...options, all: true }, (fault, addresses) => {
-    const hidden = fault ?? (addresses.some(isPrivate) ? new Error(`${host} leads into a private network`) : undefined)
-    if (hidden) found(hidden, '', 0)
-    else if (options.all) found(null, addresses)
-    else found(null, addresses[0]?.address ?? '', addresses[0]?.family ?? 0)
-  })
-}
+/** Names that one page remembers, and for how long: a name that leads elsewhere a moment later is no other name. */
+const mostNames = 500
+const nameMs = 300_000
 
-/** One list for each family: a list with mapped addresses in it would take every IPv4 address for one of them. */
-const privateNetworks = { ipv4: new BlockList(), ipv6: new BlockList() }
-for (const net of [
-  '0.0.0.0/8',
-  '10.0.0.0/8',
-  '100.64.0.0/10',
-  '127.0.0.0/8',
-  '169.254.0.0/16',
-  '172.16.0.0/12',
-  '192.0.0.0/24',
-  '192.168.0.0/16',
-  '198.18.0.0/15',
-  '224.0.0.0/3',
-])
-  forbid(net, 'ipv4')
-for (const net of ['::/96', '::ffff:0:0/96', '64:ff9b::/96', 'fc00::/7', 'fe80::/10', 'ff00::/8']) forbid(net, 'ipv6')
-
-function forbid(net: string, family: 'ipv4' | 'ipv6'): void {
-  const [address = '', bits] = net.split('/')
-  privateNetworks[family].addSubnet(address, Number(bits), family)
-}
-
-function isPrivate({ address }: LookupAddress): boolean {
-  const family = isIP(address)
-  return family === 0 || privateNetworks[family === 6 ? 'ipv6' : 'ipv4'].check(address, family === 6 ? 'ipv6' : 'ipv4')
+/**
+ * A name that the settings allow may not turn out to be this machine or its network, by none of its addresses. It is resolved once and stays what it
+ * was; the address that was judged is the one that is connected to.
+ */
+function pinningLookup(): LookupFunction {
+  const known = new Map<string, { addresses: LookupAddress[]; until: number }>()
+  return (host, options, found) => {
+    const tell = (addresses: LookupAddress[]): void => {
+      if (options.all) found(null, addresses)
+      else found(null, addresses[0]?.address ?? '', addresses[0]?.family ?? 0)
+    }
+    const before = known.get(host)
+    if (before && performance.now() < before.until) {
+      process.nextTick(tell, before.addresses)
+      return
+    }
+    resolveName(host, { all: true }, (fault, addresses) => {
+      const hidden =
+        fault ??
+        (addresses.length === 0 || addresses.some(({ address }) => isPrivate(address))
+          ? new Error(`${host} leads into a private network`)
+          : undefined)
+      if (hidden) return found(hidden, '', 0)
+      known.delete(host)
+      known.set(host, { addresses, until: performance.now() + nameMs })
+      if (known.size > mostNames) known.delete(known.keys().next().value as string)
+      tell(addresses)
+    })
+  }
 }

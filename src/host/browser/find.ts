@@ -49,7 +49,10 @@ export function findChromium(environment: Environment, project?: string): { file
   const onPath = names.flatMap((name) => folders.flatMap((folder) => endings.map((ending) => join(folder, name + ending))))
   const file = [...onPath, ...(usual[process.platform] ?? [])].find((one) => isProgram(one) && !liesIn(project, one))
   return file === undefined
-    ? { missing: 'No Chromium was found. Install one (Debian: apt-get install chromium), or name it in HANDRAIL_CHROMIUM.' }
+    ? {
+        missing:
+          'No Chromium was found. Install one (Debian: apt-get install chromium-headless-shell, or chromium), or name it in HANDRAIL_CHROMIUM.',
+      }
     : { file }
 }
 

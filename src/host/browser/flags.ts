@@ -31,6 +31,8 @@ export function chromiumFlags(options: { profile: string; asRoot: boolean }): st
     '--no-default-browser-check',
     '--disable-search-engine-choice-screen',
     '--disable-features=HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,MediaRouter,OptimizationHints,NetworkTimeServiceQuerying,Translate,PaintHolding,PreconnectToSearch,AutofillServerCommunication,AimEnabled,LensOverlay,GlobalMediaControls,DestroyProfileOnBrowserClose',
+    // They outlive their page and send past whoever watches it.
+    '--disable-blink-features=SharedWorker,FetchLaterAPI',
     '--enable-features=CDPScreenshotNewSurface,SkipListAccountsWithoutGaiaCookies',
     // The same picture everywhere, at once, without sound.
     '--force-color-profile=srgb',

@@ -1,6 +1,7 @@
 import { Fault } from '../../contracts/faults/fault.ts'
-import type { Browser, PageSession } from './browser.ts'
+import type { Browser } from './browser.ts'
 import type { NetworkScope } from './network-scope.ts'
+import type { PageSession } from './page-session.ts'
 
 /** One page for each session, kept for what it does next. */
 export interface Pages {
@@ -46,7 +47,7 @@ export function openPages(browser: Browser, scope: NetworkScope): Pages {
 
   return {
     async open(session) {
-      return (await living(session)) ?? keep(session, kept.get(session)?.visit ?? browser.open(scope))
+      return (await living(session)) ?? keep(session, kept.get(session)?.visit ?? browser.open(scope, session))
     },
     async current(session) {
       const pageSession = await living(session)

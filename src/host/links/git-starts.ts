@@ -2,9 +2,9 @@ import { homedir } from 'node:os'
 import { dirname, isAbsolute, join, relative, resolve } from 'node:path'
 import type { MadeLink } from '../../contracts/links.ts'
 import { foldPath } from '../../text/fold-name.ts'
-import { openPace } from '../../text/steps.ts'
+import { openPace, runInSlices, type Steps } from '../../text/steps.ts'
 import { readSmall } from '../small-file.ts'
-import { readGitConfig, type Setting } from '../stage/git-config.ts'
+import { readGitConfig, type GitSetting } from '../stage/git-config.ts'
 import { filesIn, isFile, isFolder, namesAt, stampOf } from './found.ts'
 
 /** What git runs by itself: a hook, or the programs its settings name. Names in it count from these folders on. */
@@ -52,7 +52,7 @@ export function openGitStarts(root: string): (folders: ReadonlySet<string>) => P
     for (const folder of [...folders].slice(0, mostRepositories)) {
       const before = known.get(folder)
       const isSame = before && [...before.stamps].every(([at, stamp]) => stampOf(at) === stamp)
-      now.set(folder, isSame ? before : readRepository(root, folder))
+      now.set(folder, isSame ? before : await runInSlices(readRepository(root, folder)))
       same &&= isSame === true
       if (pace.due()) await pace.turn()
     }
@@ -65,7 +65,7 @@ export function openGitStarts(root: string): (folders: ReadonlySet<string>) => P
   }
 }
 
-function readRepository(root: string, folder: string): Repository {
+function* readRepository(root: string, folder: string): Steps<Repository> {
   const stamps: Repository['stamps'] = new Map()
   const texts: GitText[] = []
   const links: MadeLink[] = []
@@ -94,7 +94,8 @@ function readRepository(root: string, folder: string): Repository {
 
   const included = new Set<string>()
   /** Settings, and those they include whatever the condition: it may hold tomorrow. Gives where they say hooks are. */
-  const settings = (at: string, top: string, name: string, depth = 0): string[] => {
+  const settings = function* (at: string, top: string, name: string, depth = 0): Steps<string[]> {
+    yield
     const text = read(at)
     if (text === undefined) {
       if (isFile(at)) add(name, top, top, undefined)
@@ -102,64 +103,71 @@ function readRepository(root: string, folder: string): Repository {
     }
     const { settings: all } = readGitConfig(text)
     add(name, top, dirname(at), all.map(runs).join('\n'))
-    return all.flatMap(({ section, key, value = '' }) => {
-      if (section === 'core' && key.toLowerCase() === 'hookspath') return [resolve(top, atHome(value))]
+    const hooksAt: string[] = []
+    for (const { section, key, value = '' } of all) {
+      if (section === 'core' && key.toLowerCase() === 'hookspath') hooksAt.push(resolve(top, atHome(value)))
       const isMore = /^include(if)?$/.test(section) && key.toLowerCase() === 'path' && depth < deepestInclude
       const more = resolve(dirname(at), atHome(value))
-      if (!isMore || value === '' || included.has(`${top}\0${more}`)) return []
+      if (!isMore || value === '' || included.has(`${top}\0${more}`)) continue
       included.add(`${top}\0${more}`)
       links.push({ path: shown('include'), target: more })
-      return settings(more, top, name, depth + 1)
-    })
+      hooksAt.push(...(yield* settings(more, top, name, depth + 1)))
+    }
+    return hooksAt
   }
-  const hooks = (at: string, top: string): void => {
+  const hooks = function* (at: string, top: string): Steps<void> {
     for (const name of list(at, (one) => hookNames.test(one))) {
+      yield
       const text = read(join(at, name), longestHook)
       // A program made of more than text says nothing to us.
       if (text?.includes('\0') !== true && isFile(join(at, name))) add(`hooks/${name}`, top, at, text)
     }
   }
-  const hooksOf = (at: readonly string[], top: string): void => {
+  const hooksOf = function* (at: readonly string[], top: string): Steps<void> {
     for (const one of new Set(at)) {
       links.push({ path: shown('hooks'), target: one })
-      hooks(one, top)
+      yield* hooks(one, top)
     }
   }
   /** One folder of git, as it counts where `top` is checked out, or wherever its settings say that is. */
-  const repository = (own: string, given: string, settingsAt: readonly string[]): void => {
+  const repository = function* (own: string, given: string, settingsAt: readonly string[]): Steps<void> {
     const said = readGitConfig(read(settingsAt[0] as string) ?? '').settings
     const tree = said.find(({ section, key }) => section === 'core' && key.toLowerCase() === 'worktree')?.value
     const top = tree === undefined ? given : resolve(own, atHome(tree))
-    hooksOf([join(own, 'hooks'), ...settingsAt.flatMap((at) => settings(at, top, 'config'))], top)
+    const hooksAt = [join(own, 'hooks')]
+    for (const at of settingsAt) hooksAt.push(...(yield* settings(at, top, 'config')))
+    yield* hooksOf(hooksAt, top)
     const { names, cut } = filesIn(join(own, 'hooks'))
     left ||= cut
     for (const name of names) links.push({ path: shown(`hooks/${name}`), target: join(own, 'hooks', name) })
   }
-  const modules = (at: string, depth = 0): void => {
+  const modules = function* (at: string, depth = 0): Steps<void> {
     left ||= stamps.size >= mostFiles
     if (left || depth > deepestInclude) return
     for (const name of list(at)) {
+      yield
       const own = join(at, name)
       if (stampOf(join(own, 'HEAD')) === undefined) {
-        modules(own, depth + 1)
+        yield* modules(own, depth + 1)
         continue
       }
-      repository(own, own, [join(own, 'config'), join(own, 'config.worktree')])
-      modules(join(own, 'modules'), depth + 1)
+      yield* repository(own, own, [join(own, 'config'), join(own, 'config.worktree')])
+      yield* modules(join(own, 'modules'), depth + 1)
     }
   }
 
   const top = join(root, folder)
   const own = gitFolder(join(top, '.git'), read)
   const common = resolve(own, (read(join(own, 'commondir')) ?? '.').trim())
-  repository(common, top, [join(common, 'config'), join(own, 'config.worktree')])
+  yield* repository(common, top, [join(common, 'config'), join(own, 'config.worktree')])
   if (common === own) {
     for (const name of list(join(own, 'worktrees'))) {
       const tree = read(join(own, 'worktrees', name, 'gitdir'))?.trim()
       const top = dirname(resolve(own, tree ?? ''))
-      if (tree) hooksOf(settings(join(own, 'worktrees', name, 'config.worktree'), top, 'config'), top)
+      if (tree) yield* hooksOf(yield* settings(join(own, 'worktrees', name, 'config.worktree'), top, 'config'), top)
+      yield
     }
-    modules(join(own, 'modules'))
+    yield* modules(join(own, 'modules'))
   }
   if (left) add('config', top, top, undefined)
   return { texts, links, stamps }
@@ -173,7 +181,7 @@ function gitFolder(at: string, read: (at: string) => string | undefined): string
 }
 
 /** What a setting may run: everything but what only says who somebody is, or where something is fetched from. */
-function runs({ section, key, value = '' }: Setting): string {
+function runs({ section, key, value = '' }: GitSetting): string {
   if (/^(branch|user|author|committer|url|include|includeif)$/.test(section)) return ''
   if (section === 'remote' && /^(url|pushurl|fetch|push)$/i.test(key)) return ''
   return /\s/.test(value.trim()) || /[./]/.test(value) ? value : ''

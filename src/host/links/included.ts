@@ -43,13 +43,14 @@ export async function followIncludes(
       const bases = [...new Set([folder, folderOf(starter), ''])]
       found.push({ starter, words, bases })
       for (const path of row.deep && depth < deepest ? placesOf(words, bases) : []) {
-        if (stamps.size >= mostPlaces || read.has(path)) continue
+        if (stamps.size >= mostPlaces) break
+        if (pace.due()) await pace.turn()
+        if (read.has(path)) continue
         read.add(path)
         const at = `${root}/${path}`
         stamps.set(at, stampOf(at))
         const more = stamps.get(at) === undefined ? [] : includesIn(row, readSmall(at, longestRead) ?? '')
         if (more.length > 0) next.push({ row, starter, folder: folderOf(path), words: more })
-        if (pace.due()) await pace.turn()
       }
       if (pace.due()) await pace.turn()
     }

@@ -1,4 +1,4 @@
-import { mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -33,6 +33,25 @@ test('a link to a place two thousand folders deep costs as many looks at the rul
   }
 })
 
+test('where there are more links than are kept in mind, those that are called like secrets are still followed', async () => {
+  const base = realpathSync(mkdtempSync(join(tmpdir(), 'handrail-test-')))
+  for (let n = 0; n < 9; n++) symlinkSync('plain.txt', join(base, `a${n}`))
+  mkdirSync(join(base, 'z'))
+  symlinkSync('../plain.txt', join(base, 'z/.env'))
+  const root = openRoot(base)
+  let hidden: ReadonlySet<string> = new Set()
+  const links = openLinkNames(root, pathRules([]), { hideBehind: (places) => void (hidden = places) }, undefined, { links: 3 })
+  try {
+    expect((await links.scan([])).all).toBe(false)
+    await links.judgeSecrets()
+    expect([...hidden]).toEqual(['plain.txt'])
+  } finally {
+    links.close()
+    closeRoot(root)
+    rmSync(base, { recursive: true, force: true })
+  }
+})
+
 test('a link through a folder that is kept apart is not followed there, also after it comes back', async () => {
   const base = realpathSync(mkdtempSync(join(tmpdir(), 'handrail-test-')))
   symlinkSync('apart/x/../../docs/y', join(base, 'l'))
@@ -48,7 +67,7 @@ test('a link through a folder that is kept apart is not followed there, also aft
 })
 
 test('a folder of many files is looked at in small steps', async () => {
-  const base = realpathSync(mkdtempSync(join(tmpdir(), 'handrail-test-')))
+  const base = realpathSync(mkdtempSync(join(process.env['HANDRAIL_TEST_MEMORY'] ?? tmpdir(), 'handrail-test-')))
   const root = openRoot(base)
   const look = async (): Promise<number> => {
     const links = openLinkNames(root, pathRules([]))
@@ -63,6 +82,59 @@ test('a folder of many files is looked at in small steps', async () => {
   try {
     expect(await look()).toBeGreaterThan(empty + 2)
   } finally {
+    closeRoot(root)
+    rmSync(base, { recursive: true, force: true })
+  }
+})
+
+test('files that come and go leave nothing to wait for; links, folders and a flood do', async () => {
+  const base = realpathSync(mkdtempSync(join(tmpdir(), 'handrail-test-')))
+  const root = openRoot(base)
+  let hidden: ReadonlySet<string> = new Set()
+  let judged = 0
+  const hideBehind = (places: ReadonlySet<string>): void => {
+    judged++
+    hidden = places
+  }
+  const links = openLinkNames(root, pathRules([]), { hideBehind })
+  const waits = async (): Promise<boolean> => {
+    const before = judged
+    await links.judgeSecrets()
+    return judged > before
+  }
+  try {
+    await links.judgeSecrets()
+    await waits()
+    for (let n = 0; n < 40; n++) writeFileSync(join(base, `f${n}`), 'x')
+    expect(await waits()).toBe(false)
+    for (let n = 0; n < 40; n++) renameSync(join(base, `f${n}`), join(base, `g${n}`))
+    expect(await waits()).toBe(false)
+    for (let n = 0; n < 40; n++) rmSync(join(base, `g${n}`))
+    expect(await waits()).toBe(false)
+    writeFileSync(join(base, 'plain.txt'), 'x')
+    symlinkSync('plain.txt', join(base, '.env'))
+    expect(await waits()).toBe(true)
+    expect([...hidden]).toEqual(['plain.txt'])
+    rmSync(join(base, '.env'))
+    expect(await waits()).toBe(true)
+    expect([...hidden]).toEqual([])
+    mkdirSync(join(base, 'folder'))
+    expect(await waits()).toBe(true)
+    symlinkSync('../plain.txt', join(base, 'folder/.npmrc'))
+    expect(await waits()).toBe(true)
+    expect([...hidden]).toEqual(['plain.txt'])
+    rmSync(join(base, 'folder'), { recursive: true })
+    expect(await waits()).toBe(true)
+    expect([...hidden]).toEqual([])
+    for (let n = 0; n < 1_600; n++) writeFileSync(join(base, `f${n}`), 'x')
+    expect(await waits()).toBe(true)
+    expect(await waits()).toBe(false)
+    // What starts others is known by its name, though nobody waited for it.
+    writeFileSync(join(base, 'package.json'), '{"scripts":{"prepare":"sh ./tool.sh"}}')
+    expect(await waits()).toBe(false)
+    expect((await links.scan([])).namedBy('tool.sh')).toMatchObject({ starter: 'package.json' })
+  } finally {
+    links.close()
     closeRoot(root)
     rmSync(base, { recursive: true, force: true })
   }

@@ -2,18 +2,20 @@ import { lstatSync, readlinkSync, realpathSync } from 'node:fs'
 import type { KnownLinks, MadeLink } from '../../contracts/links.ts'
 import { foldName } from '../../text/fold-name.ts'
 import { isInRoot, namesOn } from '../../text/root-path.ts'
-import { secretAt, secretsIn } from '../../text/secret-files.ts'
+import { secretOn, secretsIn } from '../../text/secret-files.ts'
+import { openSerialQueue } from '../../text/serial-queue.ts'
 import { openPace } from '../../text/steps.ts'
+import { polled } from '../inotify-pressure.ts'
 import type { PathRules } from '../paths.ts'
 import type { Root } from '../walk.ts'
 import { openGitStarts } from './git-starts.ts'
-import { watchLinks, type Links } from './link-watch.ts'
+import { watchLinks, type LinkBounds, type Links } from './link-watch.ts'
 import { openStarted } from './started.ts'
 
 export interface LinkNames {
   /** All links as they are now, and those that are about to be made. */
   scan(made: readonly MadeLink[]): Promise<KnownLinks>
-  /** Tells the rules what links that are called like secrets lead to; nothing to wait for where no link has changed. */
+  /** Tells the rules what links that are called like secrets lead to; little to wait for where no link has changed. */
   judgeSecrets(): Promise<void> | undefined
   changed(): void
   close(): void
@@ -50,8 +52,9 @@ export function openLinkNames(
   rules: PathRules,
   judges: Pick<PathRules, 'hideBehind'> = rules,
   elsewhere: Elsewhere = () => [],
+  bounds?: Partial<LinkBounds>,
 ): LinkNames {
-  const watch = watchLinks(root, rules)
+  const watch = watchLinks(root, rules, isSecretLink, bounds)
   const ofGit = openGitStarts(root.path)
   const started = openStarted(root.path)
   const top = root.path.split('/').filter((name) => name !== '')
@@ -137,6 +140,28 @@ export function openLinkNames(
     outside = { at: performance.now(), names }
   }
 
+  const isJudged = (): boolean => {
+    const isRecent =
+      known.loose.length === 0 ||
+      performance.now() - judged.at < freshMs ||
+      !known.loose.some(({ path }) => isSecretLink(path.split('/')))
+    return isRecent && watch.isUnchanged(judged.version)
+  }
+
+  const inTurn = openSerialQueue()
+  const judgeNow = (): Promise<void> => {
+    // One after the other: what an earlier look found must not take the place of what a later one did.
+    return inTurn(async () => {
+      if (isJudged()) return
+      const links = await watch.scan()
+      const at = performance.now()
+      await resolve(links)
+      const { version, firm } = known
+      const found = await secretPlaces([firm, outside.names])
+      judged = { version, at }
+      judges.hideBehind(found)
+    })
+  }
   return {
     async scan(given) {
       const links = await watch.scan()
@@ -167,17 +192,8 @@ export function openLinkNames(
       }
     },
     judgeSecrets() {
-      const isRecent =
-        known.loose.length === 0 ||
-        performance.now() - judged.at < freshMs ||
-        !known.loose.some(({ path }) => isSecretLink(path.split('/')))
-      if (isRecent && watch.isStill(judged.version)) return undefined
-      return watch.scan().then(async (links) => {
-        const at = performance.now()
-        await resolve(links)
-        judged = { version: known.version, at }
-        judges.hideBehind(secretPlaces([known.firm, outside.names]))
-      })
+      // A link that was made before the call came is in the system's queue at least: the rules hold only once that was heard.
+      return polled().then(() => (isJudged() ? undefined : judgeNow()))
     },
     changed: watch.changed,
     close: watch.close,
@@ -215,16 +231,19 @@ function namesOf(path: string, tables: readonly Names[]): { names: string[]; all
   return { names: [...found.keys()].slice(1), all: true }
 }
 
-const isSecretLink = (names: readonly string[]): boolean => secretAt(names) !== undefined || secretsIn(names).length > 0
+/** Called like a secret, or in a folder of them. */
+const isSecretLink = (names: readonly string[]): boolean => secretOn(names) !== undefined || secretsIn(names).length > 0
 
 /** The places that have the name of a secret by way of a link, and what in there would have one. */
-function secretPlaces(tables: readonly Names[]): Set<string> {
+async function secretPlaces(tables: readonly Names[]): Promise<Set<string>> {
   const found = new Set<string>()
+  const pace = openPace()
   for (const table of tables)
     for (const [place, names] of table)
       for (const name of place === '' ? [] : names) {
+        if (pace.due()) await pace.turn()
         const parts = name.split('/')
-        if (secretAt(parts) !== undefined) found.add(place)
+        if (secretOn(parts) !== undefined) found.add(place)
         for (const below of secretsIn(parts)) found.add(`${place}/${foldName(below)}`)
       }
   return found

@@ -22,7 +22,7 @@ export interface LinkWatch {
   /** Folders are read again only where they have changed, and where the system says which name did, that name alone. */
   scan(): Promise<Links>
   /** Whether the links are still those of this version, as far as the system tells without a look. */
-  isStill(version: number): boolean
+  isUnchanged(version: number): boolean
   /** We changed something ourselves: nothing that was seen before counts. */
   changed(): void
   close(): void
@@ -42,16 +42,29 @@ interface Folder {
 
 type Kind = 'link' | 'folder' | 'other'
 
-const mostFolders = 100_000
-const mostLinks = 200_000
+/** More of a project is not kept in mind; of links that matter, as many again. */
+export interface LinkBounds {
+  folders: number
+  links: number
+}
+const most: LinkBounds = { folders: 100_000, links: 200_000 }
 /** A folder with more news than this is read whole. */
 const mostNames = 64
 /** Where the system does not tell, folders are looked at this often at most. */
 const freshMs = 1_000
 const settledMs = 50
 
-/** Follows all links in the folders that these rules let it enter; those below `node_modules` and the like are left alone. */
-export function watchLinks(root: Root, rules: PathRules): LinkWatch {
+/**
+ * Follows all links in the folders that these rules let it enter; those below `node_modules` and the like are left alone. Where there are
+ * too many, those that matter come first.
+ */
+export function watchLinks(
+  root: Root,
+  rules: PathRules,
+  matters: (names: readonly string[]) => boolean = () => false,
+  bounds: Partial<LinkBounds> = {},
+): LinkWatch {
+  const { folders: mostFolders, links: mostLinks } = { ...most, ...bounds }
   const targets = new Map<string, string>()
   let version = 0
   let count = 0
@@ -60,16 +73,31 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
   let lookedAt = Number.NEGATIVE_INFINITY
   /** Names that changed in a folder; undefined where all of them may have. */
   let news = new Map<Folder, Set<string> | undefined>()
-  const told = watchFolders<Folder>(root.path, (folder, name, renamed) => {
+  /** The folder whose names are being gone through. */
+  let reading: Folder | undefined
+  const told = watchFolders<Folder>(root.path, (folder, name, renamed, calm) => {
     if (!renamed) {
       // What a file holds matters where it starts others.
       if (name === undefined || folder.noted.has(name)) starters.heard(name === undefined ? undefined : pathIn(folder, name))
-      return
+      return calm && name !== undefined ? 'settled' : undefined
     }
+    if (calm && name !== undefined && settleFile(folder, name)) return 'settled'
     const heard = news.has(folder) ? news.get(folder) : new Set<string>()
     if (!heard || name === undefined || name.includes('\ufffd') || heard.size >= mostNames) news.set(folder, undefined)
     else news.set(folder, heard.add(name))
+    return undefined
   })
+  /** A file that came or went is taken up at once: while very many do, a read must not wait for a look at each of them. */
+  const settleFile = (folder: Folder, name: string): boolean => {
+    if (folder === reading || folder.forgotten || untold.has(folder)) return false
+    // Under its own name a folder says that it goes itself.
+    if (folder.folders.has(name) || name === folder.names.at(-1) || name.includes('\ufffd')) return false
+    const now = statOf(`${folder.at}/${name}`)
+    if (now?.isSymbolicLink() || now?.isDirectory()) return false
+    note(folder, name, now && 'other')
+    take(folder, name, 'other')
+    return true
+  }
   /** Those that must be looked at, since the system does not tell. */
   const untold = new Set<Folder>()
 
@@ -124,7 +152,10 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
       const target = targetOf(`${folder.at}/${name}`)
       if (target === undefined) unlink(folder, name)
       if (target === undefined || targets.get(path) === target) return undefined
-      if (targets.size >= mostLinks) return void (left = true)
+      if (targets.size >= mostLinks) {
+        left = true
+        if (targets.size >= 2 * mostLinks || !matters([...folder.names, name])) return undefined
+      }
       targets.set(path, target)
       folder.links.add(name)
       version++
@@ -185,12 +216,15 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
     else untold.add(folder)
     if (isTold) toldOf.add(path)
     else toldOf.delete(path)
+    reading = folder
     try {
       return await readWhole(folder, pace)
     } catch {
       // A folder nobody may read.
       empty(folder)
       return []
+    } finally {
+      reading = undefined
     }
   }
 
@@ -221,9 +255,10 @@ export function watchLinks(root: Root, rules: PathRules): LinkWatch {
     scan() {
       return inTurn(lookOnce)
     },
-    isStill: (since) =>
+    isUnchanged: (since) =>
       since === version &&
       idle &&
+      told.isSure() &&
       news.size === 0 &&
       (untold.size > 0 ? performance.now() - lookedAt < freshMs : lookedAt !== Number.NEGATIVE_INFINITY),
     changed: () => void (lookedAt = Number.NEGATIVE_INFINITY),

@@ -95,7 +95,11 @@ export function openStarted(root: string): Started {
   ): Promise<{ named: Named; stamps: Stamps }> => {
     const pace = openPace()
     const starters = [...given, ...links.flatMap((one) => one.starters)]
-    const active: Piece[] = texts.map(({ path, bases, text }) => pieceOf(path, text, bases, root))
+    const active: Piece[] = []
+    for (const { path, bases, text } of texts) {
+      active.push(pieceOf(path, text, bases, root))
+      if (pace.due()) await pace.turn()
+    }
     const unread = texts.flatMap(({ path, unread, bases }) => (unread ? [{ starter: path, base: bases[0] ?? '' }] : []))
     for (const { left } of links) if (left !== undefined) unread.push({ starter: left, base: '' })
     const files: Read[] = []
@@ -135,7 +139,10 @@ export function openStarted(root: string): Started {
       }
     }
     const { found, stamps } = await followIncludes(root, await includers(starters, pace), pace)
-    for (const { starter, words, bases } of found) active.push(includedPiece(starter, words, bases.map(foldPath), root))
+    for (const { starter, words, bases } of found) {
+      active.push(includedPiece(starter, words, bases.map(foldPath), root))
+      if (pace.due()) await pace.turn()
+    }
     return { named: await namedIn(active, unread, pace), stamps }
   }
 

@@ -1,5 +1,5 @@
 /** Under this name the page says where it is. */
-export const whereabouts = '__handrailPreview'
+export const progressGlobal = '__handrailPreview'
 
 /**
  * Put into the page before the engine: stands in for the editor the engine looks for, and tells it to go to the scene and line in
@@ -9,7 +9,7 @@ export const whereabouts = '__handrailPreview'
 export const jumpScript = `(() => {
   const place = '/api/webgalsync'
   const newer = 'webgal-editor-preview-sync.v1'
-  const now = (window.${whereabouts} = { scene: '', line: 0, reports: 0, jumps: 0 })
+  const now = (window.${progressGlobal} = { scene: '', line: 0, reports: 0, jumps: 0 })
   const wanted = () => {
     const given = new URLSearchParams(location.hash.slice(1))
     const scene = given.get('scene')

@@ -31,9 +31,10 @@ export interface PreviewSettings {
 
 /** One preview for the whole runtime, served from when it is first needed until the runtime is closed. */
 export function openPreview(parts: {
+  project?: string
   browser: Browser
   environment: Readonly<Record<string, string | undefined>>
-  now: () => { files: Files; preview: PreviewSettings; timeoutMs: number }
+  now: () => { files: Files; preview: PreviewSettings; timeoutMs: number; judgeLinks?: () => Promise<void> | undefined }
 }): Preview {
   const { browser, environment, now } = parts
   const serving = new Map<string, { engine: string; running: Promise<PreviewServer> }>()
@@ -48,7 +49,7 @@ export function openPreview(parts: {
     if (known?.engine === preview.engine) return known.running
     const engine = findEngine({ ...files, readPart }, game, preview.engine)
     void known?.running.then((one) => one.close()).catch(() => undefined)
-    const running = servePreview({ readPart }, engine, game)
+    const running = servePreview({ readPart }, engine, game, () => now().judgeLinks?.(), parts.project)
     serving.set(game, { engine: preview.engine, running })
     // What could not be started is started anew the next time.
     running.catch(() => serving.get(game)?.running === running && serving.delete(game))

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { request, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -8,10 +8,12 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
 import { openFiles } from '../files.ts'
-import { pathRules } from '../paths.ts'
+import { openLinkNames } from '../links/link-names.ts'
+import { followingRules, pathRules } from '../paths.ts'
 import { closeRoot, openRoot } from '../walk.ts'
 import { findEngine } from './engine.ts'
 import { servePreview } from './serve.ts'
+import { sweep } from '../../../test/support/soak.ts'
 
 /** The real server over a project with an engine and a film. */
 async function openGround() {
@@ -21,24 +23,41 @@ async function openGround() {
   writeFileSync(join(base, 'index.html'), `<html><head></head><body>${'x'.repeat(3 << 20)}</body></html>`)
   writeFileSync(join(base, 'game', 'film.mp4'), Buffer.alloc(3 << 20))
   const root = openRoot(base)
-  const files = openFiles(root, pathRules([]), Number.MAX_SAFE_INTEGER)
-  const server = await servePreview(files, findEngine(files, 'game', ''), 'game')
+  const rules = pathRules([])
+  const files = openFiles(root, rules, Number.MAX_SAFE_INTEGER)
+  const links = openLinkNames(root, followingRules([]), rules)
+  const server = await servePreview(files, findEngine(files, 'game', ''), 'game', links.judgeSecrets)
   return {
     server,
+    base,
     async [Symbol.asyncDispose]() {
       await server.close()
+      links.close()
       closeRoot(root)
       rmSync(base, { recursive: true, force: true })
     },
   }
 }
 
+test('what a link makes a secret is not served any more, though nobody has called since', async () => {
+  await using ground = await openGround()
+  const status = async (): Promise<number> => (await fetch(`http://127.0.0.1:${ground.server.port}/game/film.mp4`)).status
+  expect(await status()).toBe(200)
+  symlinkSync('game/film.mp4', join(ground.base, '.env'))
+  expect(await status()).toBe(403)
+  rmSync(join(ground.base, '.env'))
+  mkdirSync(join(ground.base, '.aws'))
+  expect(await status()).toBe(200)
+  symlinkSync('../game/film.mp4', join(ground.base, '.aws/plain'))
+  expect(await status()).toBe(403)
+})
+
 const megabytesHeld = (): number => process.memoryUsage().external / (1 << 20)
 
 for (const [path, connections, each] of [
   ['/game/film.mp4', 1, 400],
-  ['/game/film.mp4', 200, 1],
-  ['/preview', 200, 2],
+  ['/game/film.mp4', sweep(200, 80), 1],
+  ['/preview', sweep(200, 80), 2],
 ] as const)
   test(`${connections} connection(s) with ${each} request(s) for ${path} that nobody reads are not kept in memory`, async () => {
     await using ground = await openGround()

@@ -6,6 +6,7 @@ import { shareConnections } from '../../text/connections.ts'
 import { Fault } from '../../contracts/faults/fault.ts'
 import { Refusal } from '../../contracts/refusal.ts'
 import type { Files } from '../files.ts'
+import { claimPort } from '../own-ports.ts'
 import { openPeers } from '../peer.ts'
 import { besideGame, type Engine } from './engine.ts'
 import { withJumpScript } from './jump-script.ts'
@@ -47,7 +48,13 @@ const stalledMs = 30_000
 const largestPage = 4 << 20
 
 /** The engine with the game laid over it, on a port of its own: nothing here holds a token, and nothing can be changed through it. */
-export function servePreview(files: Pick<Files, 'readPart'>, engine: Engine, game: string): Promise<PreviewServer> {
+export function servePreview(
+  files: Pick<Files, 'readPart'>,
+  engine: Engine,
+  game: string,
+  judgeLinks: () => Promise<void> | undefined = () => undefined,
+  project?: string,
+): Promise<PreviewServer> {
   const beside = besideGame(game)
   const own = `preview-${randomBytes(8).toString('hex')}.localhost`
   let names: string[] = []
@@ -85,6 +92,8 @@ export function servePreview(files: Pick<Files, 'readPart'>, engine: Engine, gam
       if (path === '' || path === 'preview' || path === 'index.html') return await sendPage(request, response, page(), unread)
       // Its cache would show yesterday's game.
       if (path === 'webgal-serviceworker.js') throw new Refusal(404, 'Nothing here.')
+      // What a link made a secret since the last request is none of the game's.
+      await judgeLinks()
       await sendFile(request, response, unread, path, (choose) => {
         if (path.startsWith('game/')) return files.readPart((game === '' ? '' : `${game}/`) + path.slice('game/'.length), choose)
         if (path.startsWith('lib/')) return files.readPart(beside + path, choose)
@@ -111,12 +120,14 @@ export function servePreview(files: Pick<Files, 'readPart'>, engine: Engine, gam
     server.listen(0, '127.0.0.1', () => {
       server.unref()
       const { port } = server.address() as AddressInfo
+      const release = claimPort(port, project ?? '')
       names = [own, 'localhost', '127.0.0.1', '[::1]'].map((name) => `${name}:${port}`)
       done({
         port,
         name: own,
         close: () =>
           new Promise((closed) => {
+            release()
             server.close(() => closed())
             server.closeAllConnections()
           }),

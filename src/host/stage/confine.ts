@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, readdirSync, readlinkSync, realpathSync } from 'node:fs'
 import { Fault } from '../../contracts/faults/fault.ts'
 import { shellWords } from '../../text/shell-words.ts'
+import { markName } from '../running.ts'
 import type { Mask } from './masks.ts'
 import type { Place } from './entries.ts'
 import { emptyFile } from './places.ts'
@@ -23,6 +24,8 @@ export interface View {
   hidden: readonly Mask[]
   /** Files and folders of the machine it may read, at their own place. */
   reads: readonly string[]
+  /** What the first process of the stage is found by from outside. */
+  mark: string
   /** A folder with the few files of /etc that programs look for. */
   etc: string
   cwd: string
@@ -43,8 +46,10 @@ const networkFiles = [
   'gai.conf',
 ]
 
-/** The kernel tells of the person's keys there. */
-const told = ['/proc/keys', '/proc/key-users']
+/** The kernel tells of the person's keys there; and whoever is root outside, without any capability, of all its memory. Its log (kmsg) it keeps from them by itself. */
+const told = ['keys', 'key-users']
+const toldRoot = ['slabinfo', 'kpageflags', 'kpagecount', 'kpagecgroup', 'vmallocinfo', 'pagetypeinfo', 'timer_list']
+const untold = [...told, ...(process.getuid?.() === 0 ? toldRoot : [])].map((name) => `/proc/${name}`)
 
 const starter = '/run/start'
 const program = '/run/program'
@@ -54,9 +59,13 @@ export const started = [starter, program] as const
 /** Said before the instructions come. It is refused without the namespace that they ask for: where none come, nothing is started. */
 export const needsInstructions = ['--hostname', 'stage'] as const
 
-/** What the starter reads. Its last line is what runs the program: cut short, it runs nothing. */
+/**
+ * What the starter reads. Its last line is what runs the program: cut short, it runs nothing. The starter stays, as the first process of
+ * the stage: bubblewrap in that place could be read by the program, with its environment and the names of all that is hidden. How a
+ * program ended it does not say; its own words would be taken for the program's.
+ */
 export function startText(argv: readonly string[]): string {
-  return `set -- ${shellWords(argv)}\nexec "$@"\n`
+  return `set -- ${shellWords(argv)}\nexec 3>&2 2>/dev/null; (exec 2>&3 3>&-; unset ${markName}; exec "$@")\n`
 }
 
 /**
@@ -68,6 +77,7 @@ export function confine(view: View, flags: ReadonlySet<string>, programFile: num
     '--unshare-user',
     '--unshare-ipc',
     '--unshare-pid',
+    '--as-pid-1',
     '--unshare-uts',
     '--unshare-cgroup-try',
     ...(view.network ? [] : ['--unshare-net']),
@@ -82,6 +92,9 @@ export function confine(view: View, flags: ReadonlySet<string>, programFile: num
     '--new-session',
     ...(filterFile === undefined ? [] : ['--seccomp', String(filterFile)]),
     '--clearenv',
+    '--setenv',
+    markName,
+    view.mark,
     ...Object.entries(view.env).flatMap(([name, value]) => ['--setenv', name, value]),
     ...systemFolders(),
     ...(view.network ? etcWithNetwork(view.etc) : ['--ro-bind', view.etc, '/etc']),
@@ -89,7 +102,8 @@ export function confine(view: View, flags: ReadonlySet<string>, programFile: num
     '/dev',
     '--proc',
     '/proc',
-    ...told.flatMap((file) => (existsSync(file) ? ['--ro-bind', `${view.etc}/${emptyFile}`, file] : [])),
+    // By a file with a short name: the system spells it out for every mount that comes after.
+    ...untold.flatMap((file) => (existsSync(file) ? ['--dev-bind', '/dev/null', file] : [])),
     // Whoever is root outside could set the kernel there, without any capability: core_pattern alone runs programs as root.
     '--remount-ro',
     '/proc',

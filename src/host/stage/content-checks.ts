@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { filteredGitConfig, withoutLogins } from './git-config-filter.ts'
 import { kinSettings, shownKinSettings } from './kin-settings.ts'
@@ -22,6 +23,20 @@ export function gitFiles(names: readonly string[], name: string): 'hidden' | 're
   const isStrict =
     inside.length === 0 || (holdingRepositories.has(inside[0] as string) && !inside.some((one) => ofOthers.has(one)))
   return gitSettings(name) ?? (isStrict && !gitsOwn.test(name) ? 'hidden' : undefined)
+}
+
+/** What git writes itself all the time, and never back to what it was: a fetch that found nothing new leaves the same words. */
+export function isAppended(path: string): boolean {
+  return path.endsWith('/FETCH_HEAD') || path.split('/').includes('logs')
+}
+
+/** What a file of settings or certificates holds, as one word; of one that is too large, nothing. */
+export function digestOf(at: string | Buffer): string {
+  try {
+    return statSync(at).size > largestCertificates ? '' : hash('sha256', readFileSync(at))
+  } catch {
+    return ''
+  }
 }
 
 /** Larger settings of git are nobody's; logs grow. */

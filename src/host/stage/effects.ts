@@ -135,8 +135,8 @@ function* compareFolder(
       leave(found, path, 'the folder in its place holds what no commit removes')
       continue
     }
-    const lent = lentBits(sides, here, stat, merged)
-    if (lent.length) leave(found, path, `of this, only the ${lent.join(' and the ')} bit: no commit gives such a bit`)
+    const special = specialBits(sides, here, stat, merged)
+    if (special.length) leave(found, path, `of this, only the ${special.join(' and the ')} bit: no commit gives such a bit`)
     if (!isSame(before, after)) found.changed.push({ path, before, after })
     if (after.form !== 'folder') continue
     if (before?.form === 'folder') both.push(path)
@@ -147,7 +147,7 @@ function* compareFolder(
 const lending = { 'set-user-id': 0o4000, 'set-group-id': 0o2000, sticky: 0o1000 }
 
 /** Bits beyond the nine that a program gave. What the project has there, and what a folder passes on to those in it, is not its doing. */
-function lentBits(sides: StageSides, names: readonly string[], stat: Stats, merged: boolean): string[] {
+function specialBits(sides: StageSides, names: readonly string[], stat: Stats, merged: boolean): string[] {
   const { mode } = stat
   if ((mode & 0o7000) === 0) return []
   const there = merged ? lstatSync(at(sides.lower, names), { throwIfNoEntry: false }) : undefined

@@ -1,5 +1,5 @@
 import { redact } from '../../text/redact/redact.ts'
-import { readGitConfig, writeGitConfig, type Setting } from './git-config.ts'
+import { readGitConfig, writeGitConfig, type GitSetting } from './git-config.ts'
 
 /** Says how a value is shown; nothing where it is not. */
 type Shape = (value: string) => string | undefined
@@ -116,7 +116,7 @@ function choicesOf(keys: string): Record<string, Shape> {
 }
 
 /** The setting as programs may see it; nothing where it is none of those that are known to hold no secret. */
-function shown(setting: Setting): Setting | undefined {
+function shown(setting: GitSetting): GitSetting | undefined {
   const { section, subsection, value } = setting
   const shape = shapeOf(section, subsection, setting.key.toLowerCase())
   if (!shape || !isShownHeading(setting)) return undefined
@@ -131,7 +131,7 @@ function shapeOf(section: string, subsection: string | undefined, key: string): 
   return subsection === undefined && choices.has(section) ? choice : undefined
 }
 
-function isShownHeading({ section, subsection }: Pick<Setting, 'section' | 'subsection'>): boolean {
+function isShownHeading({ section, subsection }: Pick<GitSetting, 'section' | 'subsection'>): boolean {
   if (subsection === undefined) return choices.has(section) || Object.hasOwn(shapes, section)
   return (
     Object.hasOwn(shapes, `${section}.*`) && /^[^:@=?"\\\p{C}]{1,200}$/u.test(subsection) && redact(subsection) === subsection

@@ -1,5 +1,5 @@
 /** One line of git's settings that counts. */
-export interface Setting {
+export interface GitSetting {
   section: string
   subsection: string | undefined
   /** As it is written; git does not tell large letters from small. */
@@ -9,9 +9,9 @@ export interface Setting {
 }
 
 export interface Settings {
-  settings: Setting[]
+  settings: GitSetting[]
   /** Headings by themselves, those with nothing below them too. */
-  headings: Pick<Setting, 'section' | 'subsection'>[]
+  headings: Pick<GitSetting, 'section' | 'subsection'>[]
   /** Whether there is more in the text than these say: comments, or what git cannot read. */
   more: boolean
 }
@@ -59,7 +59,7 @@ export function readGitConfig(text: string): Settings {
   return found
 }
 
-function headingOf(opening: string): Pick<Setting, 'section' | 'subsection'> {
+function headingOf(opening: string): Pick<GitSetting, 'section' | 'subsection'> {
   const quote = opening.indexOf('"')
   const name = opening
     .slice(1, quote < 0 ? -1 : quote)
@@ -104,7 +104,7 @@ function valueAt(source: string, from: number): { value: string; end: number; re
 }
 
 /** Settings as a text that git reads as exactly these. */
-export function writeGitConfig(settings: readonly Setting[]): string {
+export function writeGitConfig(settings: readonly GitSetting[]): string {
   let last = ''
   return settings
     .map(({ section, subsection, key, value }) => {

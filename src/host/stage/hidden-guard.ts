@@ -1,5 +1,5 @@
 import { isTemporary } from '../paths.ts'
-import { keyOf, type Hidden, type HiddenWatch } from './hidden.ts'
+import { keyOf, type Came, type Hidden, type HiddenWatch } from './hidden.ts'
 
 /** Where programs look, and what must be hidden there. */
 export type HiddenView = Pick<HiddenWatch, 'scan' | 'follow' | 'known'>
@@ -25,6 +25,15 @@ export function hiddenViewOf(watches: readonly HiddenWatch[]): HiddenView {
   }
 }
 
+/** Of all that is to be hidden only some; of the rest it is told that something came, not what. */
+export function guardOnly(hiddenView: HiddenView, isMeant: (one: Pick<Hidden, 'at'>) => boolean): HiddenView {
+  return {
+    scan: async () => (await hiddenView.scan()).filter(isMeant),
+    known: () => hiddenView.known()?.filter(isMeant),
+    follow: (listener) => hiddenView.follow((came) => listener(came && isMeant(came) ? came : undefined)),
+  }
+}
+
 /** How often it is looked where nothing was told; a look that takes long is not made all the time. */
 const guardMs = 100
 const restFor = 10
@@ -32,14 +41,16 @@ const restFor = 10
 /**
  * What is hidden is covered where it stood when a program was started. What comes later, however shortly it stays, is put in the
  * place of one, or gets another name, is not covered: the first of them is told. `within` is the part of the project the program sees.
+ * What came and went unseen counts as one, except to who is `live`: a server that runs for days would not outlast a build beside it.
  */
 export function guardHidden(
   hiddenView: HiddenView,
   hides: readonly Hidden[],
   within: string,
   onSeen: (seen: Exposure) => void,
+  live = false,
 ): () => void {
-  const covered = new Set(hides.map(keyOf))
+  const covered = new Map(hides.map((one) => [keyOf(one), one.is]))
   let stopped = false
   let looking = false
   let again = false
@@ -63,7 +74,9 @@ export function guardHidden(
   }
   const unfollow = hiddenView.follow((came) => {
     // What is covered was moved, removed or replaced, and may be read under another name by now.
-    if (came && concerns(came, within)) tell(covered.has(keyOf(came)) ? gone(came) : late(came))
+    const isCovered = came?.is !== undefined && covered.get(keyOf(came)) === came.is
+    if (came && !isCovered && concerns(came, within) && !(came.unseen && live))
+      tell(came.unseen ? unseen(came) : covered.has(keyOf(came)) ? gone(came) : late(came))
     void look()
   })
   // The system does not tell everywhere, nor of everything.
@@ -99,6 +112,10 @@ export function uncovered(now: readonly Hidden[], hides: readonly Hidden[], with
 
 function late({ path }: Pick<Hidden, 'path'>): Exposure {
   return { path, says: `${path} came while it ran` }
+}
+
+function unseen({ path }: Came): Exposure {
+  return { path, says: `${path} came and went, or was changed and changed back, while it ran, before it could be looked at` }
 }
 
 function gone({ path }: Pick<Hidden, 'path'>): Exposure {

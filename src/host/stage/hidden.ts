@@ -5,10 +5,11 @@ import { openPace } from '../../text/steps.ts'
 import { deepest } from '../paths.ts'
 import { asSecrets, behindLink, linksIn, outermost } from './behind-secrets.ts'
 import { below, entriesIn, readable, type Entry, type Place } from './entries.ts'
-import { watchFolders } from './folder-watch.ts'
+import { watchFolders, type OnChanged } from './folder-watch.ts'
+import { openPassingNames } from './passing-names.ts'
 import { openSerialQueue } from '../../text/serial-queue.ts'
 import { isCertificate, isRepository, classifyEntry, type Kind, type VisibilityRules } from './classify-entry.ts'
-import { isOnlyCertificates, withoutCredentials } from './content-checks.ts'
+import { digestOf, isAppended, isOnlyCertificates, withoutCredentials } from './content-checks.ts'
 
 /** Something that programs do not get to see. */
 export interface Hidden {
@@ -23,8 +24,15 @@ export interface Hidden {
   instead?: string
 }
 
-/** Told where something may have come that must be hidden; with where, if it must be by its name alone, there still or not. */
-export type HiddenListener = (came?: Pick<Hidden, 'path' | 'at'>) => void
+/**
+ * Told where something may have come that must be hidden; with where, if it must be, there still or not. `unseen` came and went before it
+ * could be looked at, so nobody knows.
+ */
+export type HiddenListener = (came?: Came) => void
+
+export interface Came extends Pick<Hidden, 'path' | 'at'>, Partial<Pick<Hidden, 'is'>> {
+  unseen?: boolean
+}
 
 export interface HiddenWatch {
   /** What must be hidden now. A folder is read again only where it has changed, so that a large project costs next to nothing. */
@@ -53,6 +61,8 @@ interface Folder {
   told: boolean
   /** It is no part of the tree any more, and none to look at. */
   gone: boolean
+  /** How many there were when it was read. */
+  entries: number
   folders: Folder[]
   hidden: Found[]
   /** Links that are called like secrets. */
@@ -67,6 +77,8 @@ interface ContentChecked extends Found {
   name: string
   is: string
   hides: Found | undefined
+  /** What it held, and when that was written: where only the second is another, it held something else between. */
+  read: { written: string; digest: string } | undefined
 }
 
 const unread: Omit<Folder, 'names' | 'path' | 'at' | 'depth' | 'kind'> = {
@@ -75,6 +87,7 @@ const unread: Omit<Folder, 'names' | 'path' | 'at' | 'depth' | 'kind'> = {
   ctimeMs: Number.NaN,
   told: false,
   gone: false,
+  entries: 0,
   folders: [],
   hidden: [],
   links: [],
@@ -84,6 +97,10 @@ const unread: Omit<Folder, 'names' | 'path' | 'at' | 'depth' | 'kind'> = {
 
 /** A folder that changed this recently may change again within the same tick of the clock. */
 const settledMs = 50
+/** A folder that is older was emptied before it came. */
+const justMadeMs = 2_000
+/** So long new folders are read on the spot. */
+const atOnceMs = 5
 /** The system takes paths of 4,095 bytes, and bubblewrap and one more name need some of them. */
 const longestPath = 3_600
 
@@ -93,12 +110,24 @@ const longestPath = 3_600
  */
 export function watchHidden(root: string, sorting: VisibilityRules, kind: Kind = 'plain'): HiddenWatch {
   const listeners = new Set<HiddenListener>()
-  const told = watchFolders<Folder>(root, (folder, name, renamed) => {
-    if (!renamed && !folder.judged.some((one) => one.name === name)) return
-    const came = renamed && name !== undefined && isHiddenByName(folder, name)
-    for (const listener of listeners)
-      listener(came ? { path: join(folder.path, name), at: below(folder.at, { name }) } : undefined)
-  })
+  const passing = openPassingNames<Folder>()
+  const tell = (came?: Came): void => {
+    for (const listener of listeners) listener(came)
+  }
+  const hear: OnChanged<Folder> = (folder, name, renamed) => {
+    if (listeners.size === 0) return
+    const judged = folder.judged.find((one) => one.name === name)
+    if (judged) glanceAt(judged)
+    else if (name !== undefined && isHiddenByName(folder, name)) {
+      if (renamed) return tell({ path: join(folder.path, name), at: below(folder.at, { name }) })
+    } else if (name !== undefined && !isItsEnd(folder, name)) {
+      const isThere = renamed && statOf(below(folder.at, { name })) !== undefined
+      if (isThere) glanceInto(folder, name)
+      passing.heard(folder, name, renamed, isThere)
+    }
+    if (renamed || judged) tell()
+  }
+  const told = watchFolders<Folder>(root, hear, tell)
   /** Those that must be looked at each time, and those in which something is hidden. */
   const looked = new Set<Folder>()
   const holding = new Set<Folder>()
@@ -111,6 +140,52 @@ export function watchHidden(root: string, sorting: VisibilityRules, kind: Kind =
 
   const isHiddenByName = (folder: Folder, name: string): boolean =>
     classifyEntry(sorting, folder, { name, form: 'file' }) === 'hidden'
+
+  /** A folder that goes says so itself, under its own name. */
+  const isItsEnd = (folder: Folder, name: string): boolean => {
+    if (name !== folder.names.at(-1)) return false
+    const stat = statOf(folder.at)
+    return stat === undefined || (stat !== 'closed' && stat.ino !== folder.ino)
+  }
+
+  /** A folder that is new is read on the spot, and what is new in there: it may be gone before the next look. */
+  const glanceInto = (folder: Folder, name: string): void => {
+    const entry = { name, form: 'folder' } as const
+    const found = { path: join(folder.path, name), at: below(folder.at, entry), folder: true }
+    const what = classifyEntry(sorting, folder, entry)
+    if (what === undefined || what === 'hidden' || what === 'behind' || what === 'read') return
+    const stat = statOf(found.at)
+    if (!stat || stat === 'closed' || !stat.isDirectory() || isTooDeep(folder, found)) return
+    if (folder.folders.some((one) => keyOf(one) === keyOf(found))) return
+    const made = into(folder, entry, found, what)
+    folder.folders.push(made)
+    const waiting = [made]
+    const since = performance.now()
+    for (let one = waiting.pop(); one; one = waiting.pop()) {
+      // A whole tree was moved in: what is left of it waits for the next look.
+      if (one !== made && performance.now() - since > atOnceMs) {
+        for (const left of [one, ...waiting]) looked.add(left)
+        return
+      }
+      waiting.push(...update(one, true))
+      for (const hidden of hiddenIn([one])) tell(hidden)
+      if (isHalfGone(one)) tell({ path: one.path, at: one.at, unseen: true })
+    }
+  }
+
+  /** It went while it was read, or something had been in it and was gone before. */
+  const isHalfGone = (folder: Folder): boolean => {
+    const stat = statOf(folder.at)
+    if (!stat || stat === 'closed') return stat === undefined
+    if (stat.ino !== folder.ino) return true
+    const { birthtimeMs: made, mtimeMs: changed } = stat
+    return folder.entries === 0 && changed > made && Date.now() - made < justMadeMs
+  }
+
+  /** What was written into a file that is judged by that is read on the spot, too. */
+  const glanceAt = (one: ContentChecked): void => {
+    for (const hidden of hiddenByContent(one, tell)) tell(hidden)
+  }
 
   const forget = (folder: Folder): void => {
     folder.gone = true
@@ -147,10 +222,12 @@ export function watchHidden(root: string, sorting: VisibilityRules, kind: Kind =
   const read = (folder: Folder): void => {
     const entries = entriesIn(folder.at)
     const before = new Map(folder.folders.map((one) => [keyOf(one), one]))
+    folder.entries = entries.length
     folder.folders = []
     folder.hidden = []
     folder.links = []
     folder.secretFolders = []
+    const judged = new Map(folder.judged.map((one) => [one.name, one]))
     folder.judged = []
     folder.repository = isRepository(folder, entries)
     for (const entry of entries) {
@@ -161,7 +238,8 @@ export function watchHidden(root: string, sorting: VisibilityRules, kind: Kind =
         folder.hidden.push(found)
         if (found.folder && secretAt([entry.name]) !== undefined) folder.secretFolders.push(found.at)
       } else if (what === 'behind') folder.links.push(...asSecrets(entry.name, found.at))
-      else if (what === 'read') folder.judged.push({ ...found, name: entry.name, is: '', hides: undefined })
+      else if (what === 'read')
+        folder.judged.push({ ...found, name: entry.name, is: '', hides: undefined, read: judged.get(entry.name)?.read })
       else if (isTooDeep(folder, found)) folder.hidden.push(found)
       else folder.folders.push(reused(before, found) ?? into(folder, entry, found, what))
     }
@@ -203,28 +281,35 @@ export function watchHidden(root: string, sorting: VisibilityRules, kind: Kind =
       return []
     }
     folder.ino = stat.ino
-    folder.ctimeMs = folder.told || Date.now() - stat.ctimeMs > settledMs ? stat.ctimeMs : Number.NaN
+    folder.ctimeMs = Date.now() - stat.ctimeMs > settledMs ? stat.ctimeMs : Number.NaN
     return folder.folders
   }
 
   const lookOnce = async (): Promise<Hidden[]> => {
-    const { folders: changed, perhapsAll } = await told.changed()
+    const { folders: changed, perhapsAll, lost } = await told.changed()
+    if (lost) tell({ path: top.path || '.', at: top.at, unseen: true })
+    for (const { folder, name } of passing.take())
+      tell({ path: join(folder.path, name), at: below(folder.at, { name }), unseen: true })
     const pace = openPace()
     const waiting: Folder[] = perhapsAll ? everyFolder(top) : [...looked, ...changed]
     for (let folder = waiting.pop(); folder; folder = waiting.pop()) {
       waiting.push(...update(folder, changed.has(folder)))
       if (pace.due()) await pace.turn()
     }
-    const led = [...holding].flatMap(({ links, secretFolders }) =>
-      [...links, ...secretFolders.flatMap(linksIn)].flatMap((at) => behindLink(at, root)),
-    )
-    const named = [...holding].flatMap((folder): Hidden[] => [
-      ...folder.hidden.map((one) => ({ ...one, is: identity(one) })),
-      ...folder.judged.flatMap((one) => hiddenByContent(one)),
-    ])
-    const found = led.length ? outermost([...named, ...led.map((one) => ({ ...one, is: identity(one) }))]) : named
+    const found = hiddenIn([...holding])
     known = found.sort((a, b) => (a.path < b.path ? -1 : 1))
     return found
+  }
+
+  const hiddenIn = (folders: readonly Folder[]): Hidden[] => {
+    const led = folders.flatMap(({ links, secretFolders }) =>
+      [...links, ...secretFolders.flatMap(linksIn)].flatMap((at) => behindLink(at, root)),
+    )
+    const named = folders.flatMap((folder): Hidden[] => [
+      ...folder.hidden.map((one) => ({ ...one, is: identity(one) })),
+      ...folder.judged.flatMap((one) => hiddenByContent(one, tell)),
+    ])
+    return led.length ? outermost([...named, ...led.map((one) => ({ ...one, is: identity(one) }))]) : named
   }
 
   const inTurn = openSerialQueue()
@@ -234,7 +319,10 @@ export function watchHidden(root: string, sorting: VisibilityRules, kind: Kind =
     known: () => known,
     follow(listener) {
       listeners.add(listener)
-      return () => void listeners.delete(listener)
+      return () => {
+        listeners.delete(listener)
+        if (listeners.size === 0) passing.clear()
+      }
     },
     close: () => told.close(),
   }
@@ -279,13 +367,23 @@ function identity({ at, folder }: Found): string {
   return folder ? `${stat.dev} ${stat.ino}` : `${stat.dev} ${stat.ino} ${stat.nlink}`
 }
 
-/** A file that is hidden for what it holds is read again where anything about it has changed. */
-function hiddenByContent(one: ContentChecked): Hidden[] {
+/**
+ * A file that is hidden for what it holds is read again where anything about it has changed. Where it holds what it held before, and was
+ * written since, that is told: nobody knows what it held between.
+ */
+function hiddenByContent(one: ContentChecked, tell: (came: Came) => void): Hidden[] {
   const stat = statOf(one.at)
   if (!stat || stat === 'closed' || !stat.isFile()) return []
   const is = `${stat.dev} ${stat.ino} ${stat.ctimeMs} ${stat.size}`
   if (one.is !== is) {
     one.is = Date.now() - stat.ctimeMs > settledMs ? is : ''
+    if (!isAppended(one.path)) {
+      const read = { written: `${stat.ino} ${stat.mtimeMs}`, digest: digestOf(one.at) }
+      if (one.read && one.read.written !== read.written && one.read.digest === read.digest)
+        tell({ path: one.path, at: one.at, unseen: true })
+      // Emptied to be written anew: what it holds next is compared with what it held before.
+      if (stat.size > 0 || !one.read) one.read = read
+    }
     const hides = { path: one.path, at: one.at, folder: false }
     if (!isCertificate(one.name)) {
       const instead = withoutCredentials(one.at, one.path)

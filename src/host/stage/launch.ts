@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { dirname, relative } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { Fault } from '../../contracts/faults/fault.ts'
 import type { CapturedOutput, Program, ProgramResult } from '../../contracts/stage.ts'
@@ -6,6 +6,7 @@ import { runProcess, type ProcessEnd } from '../process.ts'
 import { canAct, endIfStill, gone, markName, processName } from '../running.ts'
 import { asBytes, confine, needsInstructions, started, startText, type View } from './confine.ts'
 import { openCgroup } from './cgroup.ts'
+import { execFresh } from './keyring.ts'
 import { parentDeathWatchdog } from './parent-death-watchdog.ts'
 import { filterFor } from './seccomp.ts'
 import { watchLimits, type Limits } from './limit-watch.ts'
@@ -17,6 +18,8 @@ export interface SystemTools {
   shell: string
   /** What this bubblewrap can do, from its own help. */
   flags: ReadonlySet<string>
+  /** A perl that can give a program a session keyring of its own. */
+  perl?: string | undefined
 }
 
 /** One stage on the disk: what a program changes lands in `upper`. */
@@ -29,6 +32,14 @@ export interface Layers {
   plainLower: string
 }
 
+/** A folder that is mounted at a place of the stage's own first, and looked at there: what it is by then, it stays. */
+export interface Pinned {
+  from: string
+  /** Its device and number, as `stat` writes them. */
+  is: string
+  at: string
+}
+
 /** Variables of the programs that set the stage up; the program on it gets its own. */
 const outerEnv = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' }
 
@@ -38,21 +49,31 @@ const outerEnv = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' }
  */
 const setting = [
   'if [ -n "$1" ]; then mount -n --bind "$1" "$2" || exit 120; fi',
+  // Its layers by short names: for each of some thirty mounts the system spells all options of all mounts anew.
+  'cd "$5" || exit 121',
   // An older kernel does not know how to leave the disk alone when a stage ends.
   'mount -n -i -t overlay handrail-stage -o "$3" "$4" 2>/dev/null || mount -n -i -t overlay handrail-stage -o "${3#volatile,}" "$4" || exit 121',
-  'shift 4',
+  'cd /',
+  'shift 5',
+]
+/** With what is mounted below: the system lets nobody look under that. */
+const pinning = [
+  'pins=$1; shift',
+  'while [ "$pins" -gt 0 ]; do',
+  '  mount -n --rbind "$1" "$3" || exit 120',
+  '  [ "$(stat -c "%d %i" "$3")" = "$2" ] || { echo "$1 became another folder, or a link, while this was started; start it again" >&2; exit 123; }',
+  '  shift 3; pins=$((pins - 1))',
+  'done',
 ]
 /** The system's limit counts what is only reserved, too: V8 reserves half a gigabyte for code before it runs a line. What is used is watched. */
 const reservedBytes = 1_073_741_824
 
 /** What watches files is counted for the person, whose editor needs some as well: an eighth of it is enough for one program. */
-function leaveWatches(what: string): string {
-  const at = `/proc/sys/fs/inotify/max_user_${what}`
-  const most = existsSync(at) ? Number.parseInt(readFileSync(at, 'latin1'), 10) : 128
-  return `{ echo ${Math.floor(most / 8)} >/proc/sys/user/max_inotify_${what}; } 2>/dev/null`
-}
+const leaveWatches = (what: string): string =>
+  `{ read -r most </proc/sys/fs/inotify/max_user_${what} || most=128; echo $((most / 8)) >/proc/sys/user/max_inotify_${what}; } 2>/dev/null`
 
-const limiting = (): string[] => [
+/** The last of these lines becomes what the shell was given. */
+export const limiting = ({ perl }: Pick<SystemTools, 'perl'>): string[] => [
   '[ -z "$HANDRAIL_GROUP" ] || { echo 0 >"$HANDRAIL_GROUP"; } 2>/dev/null',
   // Where the machine runs out of memory it is the program that goes, not whoever else is large.
   '{ echo 900 >/proc/self/oom_score_adj; } 2>/dev/null',
@@ -60,11 +81,17 @@ const limiting = (): string[] => [
   'ulimit -c 0; ulimit -n 65536 2>/dev/null; ulimit -f "$1"; ulimit -d "$2"; ulimit -u "$3" 2>/dev/null || ulimit -p "$3" 2>/dev/null',
   'shift 3',
   parentDeathWatchdog,
-  'exec "$@"',
+  execFresh(perl, process.arch),
 ]
 
 /** Without layers nothing is mounted. */
-function stageArguments(tools: SystemTools, layers: Layers | undefined, readOnly: boolean, script: readonly string[]): string[] {
+function stageArguments(
+  tools: SystemTools,
+  layers: Layers | undefined,
+  readOnly: boolean,
+  script: readonly string[],
+  pinned: readonly Pinned[] = [],
+): string[] {
   const enter = (steps: readonly string[]): string[] => [
     '--user',
     '--map-root-user',
@@ -75,16 +102,20 @@ function stageArguments(tools: SystemTools, layers: Layers | undefined, readOnly
     '--',
     tools.shell,
     '-c',
-    [...steps, ...script].join('\n'),
+    [...(pinned.length > 0 ? pinning : []), ...steps, ...script].join('\n'),
     'stage',
+    ...(pinned.length > 0 ? [String(pinned.length)] : []),
+    ...pinned.flatMap(({ from, is, at }) => [from, is, at]),
   ]
   if (!layers) return enter([])
   const special = /[,:\\"\s]/.test(layers.lower)
   const lower = special ? layers.plainLower : layers.lower
+  const folder = dirname(layers.upper)
+  const [upper, work] = [layers.upper, layers.work].map((layer) => relative(folder, layer))
   const options = readOnly
-    ? `ro,userxattr,lowerdir=${layers.upper}:${lower}`
-    : `volatile,userxattr,lowerdir=${lower},upperdir=${layers.upper},workdir=${layers.work}`
-  return [...enter(setting), special ? layers.lower : '', layers.plainLower, options, layers.merged]
+    ? `ro,userxattr,lowerdir=${upper}:${lower}`
+    : `volatile,userxattr,index=off,lowerdir=${lower},upperdir=${upper},workdir=${work}`
+  return [...enter(setting), special ? layers.lower : '', layers.plainLower, options, layers.merged, folder]
 }
 
 export interface LaunchEnd extends ProcessEnd {
@@ -99,6 +130,7 @@ export interface StageSetup {
   folder: string
   layers: Layers | undefined
   limits: Limits
+  pinned?: readonly Pinned[]
 }
 
 export interface Launch {
@@ -124,6 +156,8 @@ export interface Launch {
 export interface PreparedSandbox {
   /** No longer, where somebody ended it. */
   waits(): boolean
+  /** What a program will see, where that is known before there is one: it is set up, and a program that sees anything else is not run there. */
+  tell(view: View): void
   /** Runs a program, once. When it returns, nothing of it runs any more. */
   run(asked: Launch): Promise<LaunchEnd>
   /** It was not needed. */
@@ -143,7 +177,7 @@ export function filter(): Buffer | undefined {
 let made: { filter: Buffer | undefined } | undefined
 
 /** Sets a stage up. */
-export function prepareSandbox(tools: SystemTools, { folder, layers, limits }: StageSetup): PreparedSandbox {
+export function prepareSandbox(tools: SystemTools, { folder, layers, limits, pinned }: StageSetup): PreparedSandbox {
   const calls = filter()
   const block = 512
   let facts = ''
@@ -152,6 +186,7 @@ export function prepareSandbox(tools: SystemTools, { folder, layers, limits }: S
   let asked: Launch | undefined
   let over = false
   let outdated = false
+  let told: Buffer | undefined
   let stop: (why: string) => void = () => undefined
   let watch: { stop(): void } | undefined
   let pid = 0
@@ -166,7 +201,7 @@ export function prepareSandbox(tools: SystemTools, { folder, layers, limits }: S
   const running = runProcess({
     file: tools.unshare,
     args: [
-      ...stageArguments(tools, layers, false, limiting()),
+      ...stageArguments(tools, layers, false, limiting(tools), pinned),
       ...[Math.ceil(limits.diskBytes / block), Math.ceil((limits.memoryBytes + reservedBytes) / 1_024), limits.processes].map(
         String,
       ),
@@ -194,11 +229,14 @@ export function prepareSandbox(tools: SystemTools, { folder, layers, limits }: S
     onFacts(chunk, tell) {
       facts += chunk.toString('utf8')
       const child = /"child-pid"\s*:\s*(\d+)\b[^]/.exec(facts)?.[1]
-      if (child === undefined || first !== undefined) return
-      first = Number(child)
-      firstName = processName(first)
-      tell(`${first}\n`)
-      asked?.onFirst?.(first)
+      if (child !== undefined && first === undefined) {
+        first = Number(child)
+        firstName = processName(first)
+        tell(`${first}\n`)
+        asked?.onFirst?.(first)
+      }
+      // The watchdog has this pipe too, and takes a moment to go.
+      return hasExited(facts) ? 'last' : undefined
     },
     onKill: endFirst,
   }).finally(() => {
@@ -208,17 +246,20 @@ export function prepareSandbox(tools: SystemTools, { folder, layers, limits }: S
   const ended = (async (): Promise<LaunchEnd> => {
     const end = await running
     // The first process of its namespace ends last: once it is gone, so is everything the program left running.
-    endFirst()
-    if (first !== undefined) await gone(first)
+    if (first !== undefined && canAct(first)) {
+      endFirst()
+      await gone(first)
+    }
     group?.drop()
     return {
       ...end,
       outdated,
-      ran: !outdated && (/"exit-code"/.test(facts) || (end.code === null && (end.killedBy === null || first !== undefined))),
+      ran: !outdated && (hasExited(facts) || (end.code === null && (end.killedBy === null || first !== undefined))),
     }
   })()
   // Told to whoever runs it; nobody may.
   ended.catch(() => group?.drop())
+  const words = (view: View): Buffer => asBytes(confine(view, tools.flags, programPipe, calls && filterPipe))
   const onAbort = (): void => stopping.abort()
   const drop = async (): Promise<void> => {
     stopping.abort()
@@ -227,16 +268,23 @@ export function prepareSandbox(tools: SystemTools, { folder, layers, limits }: S
   return {
     // Its end may not have been heard of yet.
     waits: () => !over && canAct(pid),
+    tell(view) {
+      told = words(view)
+      how.say(told)
+    },
     async run(launch) {
       asked = launch
+      if (first !== undefined) launch.onFirst?.(first)
       const { signal, program, view } = launch
       if (signal?.aborted) stopping.abort()
       signal?.addEventListener('abort', onAbort, { once: true })
       try {
-        how.say(asBytes(confine(view(), tools.flags, programPipe, calls && filterPipe)))
+        const sees = words(view())
+        if (told) outdated = !told.equals(sees)
+        else how.say(sees)
         // It is on its way before we look.
-        await turn()
-        outdated = (await launch.stillHolds?.()) === false
+        if (!outdated) await turn()
+        outdated ||= (await launch.stillHolds?.()) === false
         if (outdated) stopping.abort()
         else what.say(Buffer.from(startText(program.argv)))
         const { written, lookEveryMs: everyMs = 50 } = launch
@@ -253,6 +301,11 @@ export function prepareSandbox(tools: SystemTools, { folder, layers, limits }: S
     },
     drop,
   }
+}
+
+/** Whether bubblewrap has told how its program ended. */
+function hasExited(facts: string): boolean {
+  return facts.includes('"exit-code"')
 }
 
 /** Something that is said later. */

@@ -1,8 +1,10 @@
 import { statfsSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
-import { treeOf } from '../running.ts'
+import { treeInSteps } from '../running.ts'
+import { runInSlices } from '../../text/steps.ts'
 import { unlinkedUsage, memoryOf, temporaryEntries } from './memory-usage.ts'
 import { whyOverLimit, measureDiskUsage, type UsageLimits } from './disk-usage.ts'
+import { openPriority } from './priority.ts'
 
 /** Most that one program and all it starts may take. */
 export interface Limits extends UsageLimits {
@@ -33,7 +35,7 @@ const againMs = 50
 /** A disk that is this full is full for everybody. */
 const lastBytes = 268_435_456
 
-/** Looks at a tree of processes while it runs, and ends it where it takes more than it may. The system's own limits are per process; these are for all. */
+/** Looks at a tree of processes while it runs, has many step back behind others, and ends it where it takes more than it may. The system's own limits are per process; these are for all. */
 export function watchLimits(watched: WatchedProgram, limits: Limits, end: (why: string) => void): { stop(): void } {
   const { pid, first, written, unshare, everyMs } = watched
   /** Shared memory, as it was found when the disk was looked at. */
@@ -46,30 +48,42 @@ export function watchLimits(watched: WatchedProgram, limits: Limits, end: (why: 
   }
 
   // Whoever loses its parent is taken over by the first process of its namespace, so nobody slips out.
-  const tree = (): number[] => treeOf([pid], limits.processes)
-  const lookAtMemory = async (): Promise<string | undefined> => {
-    for (let look = 0; look < memoryLooks; look++) {
-      if (look > 0) await pause(againMs)
-      if ((await memoryOf(tree(), limits.memoryBytes, shared)) <= limits.memoryBytes) return undefined
+  const tree = (): Promise<number[]> => runInSlices(treeInSteps([pid], limits.processes))
+  const lookAtMemory = async (found: readonly number[]): Promise<string | undefined> => {
+    if ((await memoryOf(found, limits.memoryBytes, shared)) <= limits.memoryBytes) return undefined
+    for (let look = 1; look < memoryLooks; look++) {
+      await pause(againMs)
+      if ((await memoryOf(await tree(), limits.memoryBytes, shared)) <= limits.memoryBytes) return undefined
     }
     return `it took more than ${limits.memoryBytes} bytes of memory (limits.stageMemoryBytes)`
   }
   let counting: Promise<void> | undefined
-  const timer = setInterval(() => {
-    if (tree().length > limits.processes) return end(`it started more than ${limits.processes} processes (limits.stageProcesses)`)
-    counting ??= lookAtMemory()
+  const priority = openPriority()
+  let steppedBack = false
+  const lookAtProcesses = async (): Promise<string | undefined> => {
+    const found = await tree()
+    if (found.length > limits.processes) return `it started more than ${limits.processes} processes (limits.stageProcesses)`
+    // A moment after its start: what is over at once is not worth it.
+    if (!steppedBack && !stopped) steppedBack = priority.apply(found)
+    // It may take seconds, and a program that starts others does not wait.
+    counting ??= lookAtMemory(found)
       .then(tellIfRunning)
       .finally(() => (counting = undefined))
-  }, everyMs)
+    return undefined
+  }
 
-  /** The program's own processes; the first of its namespace is bubblewrap, which lets nobody look. */
-  const own = (): number[] => {
+  /** The program's own processes; the first of its namespace is a shell of ours that nobody can make do anything. */
+  const own = async (): Promise<number[]> => {
     const root = first()
-    return root === undefined ? [] : treeOf([root], limits.processes).filter((one) => one !== root)
+    if (root === undefined) return []
+    return (await runInSlices(treeInSteps([root], limits.processes))).filter((one) => one !== root)
   }
   const shut = new Map<number, number>()
   const lookAtUnlinked = async (): Promise<string | undefined> => {
-    const unlinked = await unlinkedUsage(own(), seen)
+    const found = await own()
+    // Whoever began a session of its own meanwhile.
+    if (!stopped) steppedBack = priority.apply(found)
+    const unlinked = await unlinkedUsage(found, seen)
     shared = unlinked.shared
     unlinkedBytes = unlinked.bytes
     if (unlinked.tooMany) return 'it has more files open and mapped than can be counted'
@@ -83,27 +97,34 @@ export function watchLimits(watched: WatchedProgram, limits: Limits, end: (why: 
   const free = freeBytes(written)
   const lookAtDisk = async (): Promise<string | undefined> => {
     const usage = await measureDiskUsage(written, limits, unshare, () => stopped)
-    const entries = usage.entries + (await temporaryEntries(own()))
+    const entries = usage.entries + (await temporaryEntries(await own()))
     const why = whyOverLimit({ bytes: usage.bytes + unlinkedBytes, entries }, limits)
     if (why !== undefined) return why
     // Whatever it found to fill it with.
     const left = freeBytes(written)
     return left < lastBytes && free - left > limits.diskBytes ? 'the disk it writes to is nearly full' : undefined
   }
-  // Neither waits for the other: a program can make each of them take long.
-  const looks = [lookAtUnlinked, lookAtDisk].map((look) => {
+  // None waits for another: a program can make each of them take long. One that takes long rests as long.
+  const every = [
+    [lookAtProcesses, everyMs],
+    [lookAtUnlinked, diskEveryMs],
+    [lookAtDisk, diskEveryMs],
+  ] as const
+  const looks = every.map(([look, ms]) => {
+    const place: { next?: NodeJS.Timeout } = {}
     const again = async (): Promise<void> => {
+      const since = performance.now()
       tellIfRunning(await look().catch(() => undefined))
-      if (!stopped) next.refresh()
+      if (!stopped) place.next = setTimeout(() => void again(), Math.max(ms, performance.now() - since))
     }
-    const next = setTimeout(() => void again(), diskEveryMs)
-    return next
+    place.next = setTimeout(() => void again(), ms)
+    return place
   })
   return {
     stop() {
       stopped = true
-      clearInterval(timer)
-      for (const look of looks) clearTimeout(look)
+      priority.close()
+      for (const { next } of looks) clearTimeout(next)
     },
   }
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { treeOf } from '../running.ts'
 import { memoryOf } from './memory-usage.ts'
+import { sweep } from '../../../test/support/soak.ts'
 
 const shared = 40_000_000
 /** Forks children that read what it shares with them and end, six at a time, until it is told to stop. */
@@ -27,7 +28,7 @@ test.skipIf(process.platform !== 'linux')(
       let most = 0
       let before = 0
       let together = 0
-      for (let look = 0; look < 400; look++) {
+      for (let look = 0; look < sweep(400, 120); look++) {
         const tree = treeOf([child.pid as number], 64)
         together = Math.max(together, tree.length)
         const now = await memoryOf(tree, 1)

@@ -1,5 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { readFile, readdir, stat, statfs } from 'node:fs/promises'
+import { each, runInSlices } from '../../text/steps.ts'
 
 /** What processes hold that lies in no folder: memory, and files whose name is gone. */
 
@@ -9,15 +10,16 @@ import { readFile, readdir, stat, statfs } from 'node:fs/promises'
  * what is known to lie in shared memory, whether anybody has it before him at the moment or not.
  */
 export async function memoryOf(pids: readonly number[], most: number, shared = 0): Promise<number> {
-  const rough = pids.map(roughBytes)
+  const rough = await runInSlices(each(pids, roughBytes))
   const sum = together(rough, shared)
   if (sum <= most) return sum
   const exact: Bytes[] = []
   for (const [index, pid] of pids.entries()) exact.push((await exactBytes(pid)) ?? (rough[index] as Bytes))
   // They are looked at one after the other. Where one ends meanwhile its part falls to those that come later, and was counted
   // already: only those count that were there all the time, whose parts cannot be more than the whole.
+  const still = await runInSlices(each(pids, (pid) => hasMemory(statusOf(pid).text)))
   return together(
-    exact.filter((_, index) => hasMemory(statusOf(pids[index] as number).text)),
+    exact.filter((_, index) => still[index]),
     shared,
   )
 }

@@ -1,25 +1,27 @@
 import {
   chmodSync,
-  cpSync,
   existsSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
   opendirSync,
+  readdirSync,
   renameSync,
   rmSync,
   rmdirSync,
   statSync,
-  unlinkSync,
+  truncateSync,
   writeFileSync,
   type Stats,
 } from 'node:fs'
-import { rm, rmdir, unlink } from 'node:fs/promises'
+import { cp, readlink, rm, symlink } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { basename, dirname, join } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
 import type { Steps } from '../../text/steps.ts'
 import { deepest } from '../paths.ts'
 import { runBrieflySoon } from '../process.ts'
+import { processName } from '../running.ts'
 import { sha256 } from '../files.ts'
 
 /** Where stages may stand: outside the project, since an overlay cannot lie in what it covers. The first that works is used. */
@@ -52,22 +54,27 @@ export const recordFile = 'stage.json'
 /** Stands in for every file that is hidden. */
 export const emptyFile = 'nothing'
 /** Never secret, and without them half of the programs of a Debian-like system do not start. */
-const copied = ['ld.so.cache', 'ld.so.conf', 'alternatives', 'localtime', 'timezone', 'mime.types']
+const copied = ['ld.so.cache', 'ld.so.conf', 'localtime', 'timezone', 'mime.types']
+/** Hundreds of links into /usr, under which awk, cc and vi are found there. */
+const links = '/etc/alternatives'
 
 /** An /etc for programs: the few files they look for, and no more of who one is than a number. Made anew where the system's has changed. */
-export function etcFiles(place: string): string {
-  const stamps = copied.map((name) => statSync(`/etc/${name}`, { throwIfNoEntry: false })?.mtimeMs ?? 0)
+export async function etcFiles(place: string): Promise<string> {
+  const stamps = [links, ...copied.map((name) => `/etc/${name}`)].map(
+    (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0,
+  )
   const folder = join(place, `etc-${sha256(stamps.join()).slice(0, 12)}`)
   if (existsSync(folder)) return folder
   const { uid, gid } = userInfo()
   const name = uid === 0 ? 'root' : 'user'
   const made = mkdtempSync(join(place, 'etc.'))
   for (const one of copied.filter((file) => existsSync(`/etc/${file}`)))
-    cpSync(`/etc/${one}`, join(made, one), {
+    await cp(`/etc/${one}`, join(made, one), {
       recursive: true,
       verbatimSymlinks: one !== 'localtime',
       dereference: one === 'localtime',
     })
+  if (existsSync(links)) await copyLinks(links, join(made, basename(links)))
   writeFileSync(join(made, 'passwd'), `${name}:x:${uid}:${gid}::/tmp/home:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n`)
   writeFileSync(join(made, 'group'), `${name}:x:${gid}:\nnogroup:x:65534:\n`)
   writeFileSync(join(made, 'hosts'), '127.0.0.1 localhost\n::1 localhost\n')
@@ -79,6 +86,13 @@ export function etcFiles(place: string): string {
     rmSync(made, { recursive: true, force: true })
   }
   return folder
+}
+
+/** One after the other and beside the event loop: `cp` looks at each of them, and at every folder above it, several times. */
+async function copyLinks(from: string, to: string): Promise<void> {
+  mkdirSync(to)
+  for (const entry of readdirSync(from, { withFileTypes: true }))
+    if (entry.isSymbolicLink()) await symlink(await readlink(join(from, entry.name)), join(to, entry.name))
 }
 
 /**
@@ -131,9 +145,9 @@ function lstatIfNameable(path: string): Stats | undefined {
 export function removeStage(folder: string): void {
   // The overlay's own, which it lets nobody into.
   for (const name of ['work', 'work/incompat', 'work/incompat/volatile']) openIfThere(join(folder, 'work', name))
-  const bare = isBare(folder)
+  const bare = isBare(folder) && !existsSync(join(folder, 'mirror'))
   // Nothing ran on it.
-  if (!takeRecord(folder) && bare) return rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  if (!clearRecord(folder) && bare) return rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   // Without a record and yet under its name is what a process leaves that is killed here; what is no stage, or has lost its name, keeps the one it has.
   const name = basename(folder)
   const left = join(dirname(folder), /^\d/.test(name) ? `left-${name}` : name)
@@ -144,34 +158,98 @@ export function removeStage(folder: string): void {
     if (existsSync(folder)) leaveBehind(removeMuch(folder))
     return
   }
-  leaveBehind(bare ? removeBare(left) : removeMuch(left))
+  leaveBehind(bare && isOurs(name) ? clearAway(left) : removeMuch(left))
 }
 
-/** What an overlay leaves in a stage on which nothing was changed, the innermost first. */
-const leftByOverlay = ['work/work/incompat/volatile', 'work/work/incompat', 'work/work', 'work', 'upper', '']
+const isOurs = (name: string): boolean => name.startsWith(`${processName(process.pid)}-`)
 
-/** By the few names it has: to look for them takes three times as many calls. Not on the spot, since a busy disk makes each of them wait. */
-async function removeBare(folder: string): Promise<void> {
+/** What was emptied of one stage, by its place: a disk that is asked for eight new names by each call is what such a call waits for. */
+const emptied = new Map<string, string>()
+
+/** After whoever asked has been answered. */
+async function clearAway(left: string): Promise<void> {
+  await turn()
+  if (!setAside(left)) await throwAway(left)
+}
+
+/** Keeps what no program saw of a stage on which nothing was changed: the folders around it. What one saw of it always goes. */
+function setAside(left: string): boolean {
+  const [place, work] = [dirname(left), join(left, 'work')]
   try {
-    await orMissing(unlink(join(folder, 'work/work/incompat/volatile/dirty')))
-    for (const name of leftByOverlay) await orMissing(rmdir(join(folder, name)))
+    if (emptied.has(place) || readdirSync(left).some((name) => !ownParts.has(name))) return false
+    intoBin(join(left, 'upper'), place)
+    if (existsSync(join(work, 'work'))) intoBin(join(work, 'work'), place)
+    if (readdirSync(work).length > 0) return false
+    emptied.set(place, left)
+    return true
   } catch {
-    await rm(folder, { recursive: true, force: true, maxRetries: 3 })
+    return false
   }
 }
 
-async function orMissing(removing: Promise<void>): Promise<void> {
+const ownParts = new Set([recordFile, 'upper', 'work'])
+
+/** Gives a new stage what was emptied of one before it, where there is such. */
+export function reuseEmptied(folder: string): void {
+  const place = dirname(folder)
+  const left = emptied.get(place)
+  emptied.delete(place)
   try {
-    await removing
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause
+    if (left !== undefined) renameSync(left, folder)
+  } catch {
+    // Somebody else took it away.
   }
 }
 
-/** Whether there was one. */
-function takeRecord(folder: string): boolean {
+interface Bin {
+  folder: string
+  holds: number
+  timer: NodeJS.Timeout
+}
+
+/** What is empty, or as good as, goes with others, once no call has come for a while: to take it away at once costs the next call as much as its program. */
+const bins = new Map<string, Bin>()
+const mostInBin = 1_024
+const binMs = 5_000
+const few = 4
+
+async function throwAway(left: string): Promise<void> {
   try {
-    unlinkSync(join(folder, recordFile))
+    intoBin(left, dirname(left))
+  } catch {
+    await removeMuch(left)
+  }
+}
+
+function intoBin(what: string, place: string): void {
+  const bin = bins.get(place) ?? newBin(what, place)
+  renameSync(what, join(bin.folder, String(bin.holds++)))
+  bin.timer.refresh()
+  if (bin.holds >= mostInBin) leaveBehind(emptyBin(place))
+}
+
+function newBin(what: string, place: string): Bin {
+  const name = what.slice(place.length + 1).split('/', 1)[0] ?? ''
+  const folder = join(place, `${name}-bin`)
+  mkdirSync(folder, { mode: 0o700 })
+  const bin = { folder, holds: 0, timer: setTimeout(() => leaveBehind(emptyBin(place)), binMs).unref() }
+  bins.set(place, bin)
+  return bin
+}
+
+async function emptyBin(place: string): Promise<void> {
+  const bin = bins.get(place)
+  bins.delete(place)
+  clearTimeout(bin?.timer)
+  if (bin) await (bin.holds > few ? removeMuch(bin.folder) : removeAll(bin.folder))
+}
+
+const removeAll = (folder: string): Promise<void> => rm(folder, { recursive: true, force: true, maxRetries: 3 })
+
+/** Whether there was one. An empty one is none. */
+function clearRecord(folder: string): boolean {
+  try {
+    truncateSync(join(folder, recordFile))
     return true
   } catch {
     return false
@@ -186,8 +264,8 @@ function openIfThere(folder: string): void {
   }
 }
 
-/** Most are as they were made. */
-function isBare(folder: string): boolean {
+/** Whether nothing was changed on a stage: most are as they were made, and one look tells. */
+export function isBare(folder: string): boolean {
   try {
     const upper = opendirSync(join(folder, 'upper'))
     try {
@@ -200,7 +278,8 @@ function isBare(folder: string): boolean {
   }
 }
 
-const removing = 'rm -rf -- "$1" 2>/dev/null || { chmod -R u+rwX -- "$1"; rm -rf -- "$1"; }'
+/** Nobody waits for it, so it waits for everybody else. */
+const removing = 'nice rm -rf -- "$1" 2>/dev/null || { chmod -R u+rwX -- "$1"; rm -rf -- "$1"; }'
 
 /** By another process: a hundred thousand names are a hundred thousand calls to the system. */
 async function removeMuch(folder: string): Promise<void> {
@@ -217,6 +296,10 @@ function leaveBehind(going: Promise<void>): void {
 
 /** Every stage that was left is gone. */
 export async function stagesGone(): Promise<void> {
+  await Promise.all(leaving)
+  for (const place of bins.keys()) leaveBehind(emptyBin(place))
+  for (const left of emptied.values()) leaveBehind(removeAll(left))
+  emptied.clear()
   await Promise.all(leaving)
 }
 

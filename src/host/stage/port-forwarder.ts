@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync } from 'node:fs'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { claimPort } from '../own-ports.ts'
 import { listeningPorts, mostListening } from './listening-ports.ts'
 import { relaySocketName } from './relay.ts'
-import { openServerFront } from './server-front.ts'
 
 /** The way from this machine's loopback to a server that has a network of its own. Connections go in and never out. */
 export interface PortForwarder {
@@ -44,13 +44,14 @@ const onlyName = 0o10000000
 
 /**
  * `folder` is where the relay makes its socket; `pid` is any process that shares the server's network. `tooMuch` is told where the server
- * listens more than anybody can follow.
+ * listens more than anybody can follow. With `caughtUp` a request waits until the server sees what was written before it came.
  */
 export function openPortForwarder(
   folder: string,
   pid: number,
   known: Map<number, KnownPort>,
   tooMuch: (why: string) => void,
+  { project, caughtUp }: { project?: string; caughtUp?: (() => Promise<void>) | undefined } = {},
 ): PortForwarder {
   const open = new Map<number, Opened>()
   const connections = new Set<Socket>()
@@ -72,9 +73,12 @@ export function openPortForwarder(
   const openOne = async (inside: number): Promise<Opened | undefined> => {
     const decided = knownOf(inside)
     let host = ''
+    // Loaded when there is a server: every other start does without HTTP.
+    const { openServerFront } = await import('./server-front.ts')
     const front = openServerFront(
       () => host,
       () => dial(inside),
+      caughtUp,
     )
     const enter = (client: Socket): void => {
       if (socket === undefined || connections.size >= mostConnections) return void client.destroy()
@@ -88,7 +92,7 @@ export function openPortForwarder(
     for (let more = tries; !found && more > 0; more--) found = await listenOn(0, enter)
     if (!found) return undefined
     host = `${decided.name}:${found.port}`
-    return { ...found, host }
+    return { ...found, host, release: claimPort(found.port, project ?? '') }
   }
 
   const look = async (): Promise<string[]> => {
@@ -97,15 +101,15 @@ export function openPortForwarder(
     const { ports, sockets } = await listeningPorts(pid)
     if (sockets > mostListening) tooMuch(`it listened with more than ${mostListening} sockets`)
     const inside = ports.slice(0, mostPorts)
-    for (const [port, { servers }] of open) {
+    for (const [port, one] of open) {
       if (inside.includes(port)) continue
       open.delete(port)
-      for (const server of servers) server.close()
+      shut(one)
     }
     for (const port of inside) {
       if (open.has(port)) continue
       const found = await openOne(port)
-      if (closed) found?.servers.forEach((server) => server.close())
+      if (closed && found) shut(found)
       else if (found) open.set(port, found)
     }
     return [...open.values()].map(({ host }) => `http://${host}/`)
@@ -124,7 +128,7 @@ export function openPortForwarder(
     hosts: () => [...open.values()].map(({ host }) => host),
     close() {
       closed = true
-      for (const { servers } of open.values()) for (const server of servers) server.close()
+      for (const one of open.values()) shut(one)
       for (const client of connections) client.destroy()
       if (socket !== undefined) closeSync(socket)
       socket = undefined
@@ -144,14 +148,22 @@ function openSocket(path: string): number | undefined {
   return undefined
 }
 
+/** Connections that are open are somebody's until they end. */
+function shut({ servers, release }: Opened): void {
+  release()
+  for (const server of servers) server.close()
+}
+
 interface Opened {
   port: number
   servers: Server[]
   host: string
+  /** It is no port of ours any more. */
+  release: () => void
 }
 
 /** On both addresses of this machine: a browser may take either for a name, and must not find somebody else there. */
-async function listenOn(wanted: number, enter: (client: Socket) => void): Promise<Omit<Opened, 'host'> | undefined> {
+async function listenOn(wanted: number, enter: (client: Socket) => void): Promise<Omit<Opened, 'host' | 'release'> | undefined> {
   const servers: Server[] = []
   let port = wanted
   for (const host of ['127.0.0.1', '::1']) {

@@ -5,6 +5,7 @@ import { runProcess } from '../process.ts'
 import { processName } from '../running.ts'
 import { captureBothEnds } from '../output.ts'
 import { overlaid } from './confine.ts'
+import { tryingKeyring } from './keyring.ts'
 import { filter, prepareSandbox, type SystemTools } from './launch.ts'
 import { etcFiles, makePlace, removeStage } from './places.ts'
 import { makeLayers } from './stage-pool.ts'
@@ -32,14 +33,21 @@ export async function probe(asked: Probing): Promise<Probe> {
   const shell = find('sh')
   if (!bubblewrap) return { confined: false, says: `bubblewrap is not installed (apt install bubblewrap).` }
   if (!unshare || !shell) return { confined: false, says: `unshare is not installed (apt install util-linux).` }
-  const about = await ask(bubblewrap, ['--help'])
-  const version = /\d[\d.]*/.exec(await ask(bubblewrap, ['--version']))?.[0] ?? 'of unknown version'
-  const tools: SystemTools = { bubblewrap, unshare, shell, flags: new Set(about.match(/--[a-z][a-z-]+/g) ?? []) }
+  const perl = find('perl')
+  const [about, numbered, keyring] = await Promise.all([
+    ask(bubblewrap, ['--help']),
+    ask(bubblewrap, ['--version']),
+    perl === undefined ? '' : ask(perl, tryingKeyring(process.arch)),
+  ])
+  const version = /\d[\d.]*/.exec(numbered)?.[0] ?? 'of unknown version'
+  const fresh = keyring === 'fresh'
+  const flags = new Set(about.match(/--[a-z][a-z-]+/g) ?? [])
+  const tools: SystemTools = { bubblewrap, unshare, shell, flags, ...(fresh && { perl }) }
   const faults: string[] = []
   for (const home of asked.homes) {
     try {
       const place = makePlace(home, asked.project)
-      const etc = etcFiles(place)
+      const etc = await etcFiles(place)
       const fault = await tryStage(tools, asked.project, place, etc)
       if (fault === undefined)
         return {
@@ -47,7 +55,7 @@ export async function probe(asked: Probing): Promise<Probe> {
           means: tools,
           place,
           etc,
-          says: `bubblewrap ${version} and an overlay of the project; no network, no capabilities, own processes${filter() ? ', calls to the kernel filtered' : `; calls to the kernel are not filtered on ${process.arch}`}`,
+          says: `bubblewrap ${version} and an overlay of the project; no network, no capabilities, own processes${ofTheKernel(fresh)}`,
         }
       faults.push(fault)
     } catch (cause) {
@@ -55,6 +63,13 @@ export async function probe(asked: Probing): Promise<Probe> {
     }
   }
   return { confined: false, says: explain([...new Set(faults)]) }
+}
+
+/** What holds of the kernel beyond namespaces. */
+function ofTheKernel(freshKeyring: boolean): string {
+  if (!filter()) return `${freshKeyring ? ', own session keyring' : ''}; calls to the kernel are not filtered on ${process.arch}`
+  const keys = freshKeyring ? ', own session keyring' : '; no session keyring of its own (perl gives one), keys are out of reach'
+  return `, calls to the kernel filtered${keys}`
 }
 
 /** Runs a command that must see the project, must not see our state, and must leave a file on the stage. */
@@ -71,6 +86,7 @@ async function tryStage(tools: SystemTools, project: string, place: string, etc:
         shows: overlaid(project, layers.merged, '', false),
         hidden: [{ at: `${project}/.handrail`, folder: true }],
         reads: [],
+        mark: folder,
         etc,
         cwd: project,
         env: { PATH: '/usr/bin:/bin' },

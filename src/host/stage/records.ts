@@ -118,8 +118,11 @@ export function* readStory(folder: string): Steps<StageStory | undefined> {
 }
 
 export function recordOf(folder: string): StageRecord | undefined {
+  const file = join(folder, recordFile)
+  // One that is set up or on its way out has none.
+  if (!existsSync(file)) return undefined
   try {
-    return JSON.parse(readFileSync(join(folder, recordFile), 'utf8')) as StageRecord
+    return JSON.parse(readFileSync(file, 'utf8')) as StageRecord
   } catch {
     return undefined
   }

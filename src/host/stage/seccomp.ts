@@ -1,4 +1,4 @@
-import { denied, deniedWith, newestCall, type Question, type Refusal } from './syscalls.ts'
+import { denied, deniedWith, newestCall, type ArgumentTest, type SyscallResult } from './syscalls.ts'
 
 /** Words of the kernel's filter machine. */
 const load = 0x20
@@ -12,7 +12,7 @@ const answer = 0x06
 const allow = 0x7fff_0000
 const kill = 0x8000_0000
 const refuse = 0x0005_0000
-const codes: Record<Refusal, number> = { done: 0, EPERM: 1, EINVAL: 22, ENOSYS: 38, EAFNOSUPPORT: 97 }
+const codes: Record<SyscallResult, number> = { done: 0, EPERM: 1, EINVAL: 22, ENOSYS: 38, EAFNOSUPPORT: 97 }
 
 /** Which machine a call was made for is the kernel's word, and part of each call: a 64-bit machine also answers as a 32-bit one. */
 const machines = { x64: { column: 0, word: 0xc000_003e }, arm64: { column: 1, word: 0xc000_00b7 } } as const
@@ -64,7 +64,7 @@ function search(calls: readonly (readonly [number, Step[]])[]): Step[] {
 }
 
 /** Falls through to what follows where all of them hold, else leads to the step after that. */
-function conditions([question, ...more]: readonly Question[]): Step[] {
+function conditions([question, ...more]: readonly ArgumentTest[]): Step[] {
   if (!question) return []
   const after = conditions(more)
   // Past what comes later, and past the answer.
@@ -72,7 +72,7 @@ function conditions([question, ...more]: readonly Question[]): Step[] {
   return [...condition(question, away), ...after]
 }
 
-function condition(question: Question, away: number): Step[] {
+function condition(question: ArgumentTest, away: number): Step[] {
   const low = 16 + 8 * question.argument
   if ('has' in question)
     return [

@@ -22,9 +22,9 @@ const kept = new Set(['cookie', 'set-cookie', 'service-worker-allowed', 'clear-s
  * A browser keeps cookies, storage and service workers by name, and cookies whatever the port: under `localhost` an agent's server would be
  * shown those of all other servers of this machine, and could leave its own to them. So it has a name of its own, `host` with its port,
  * where it is a site like any other. Pages are shown there only; under the names it shares it gets no cookie and sets none.
- * `dial` opens a connection to the server.
+ * `dial` opens a connection to the server; where there is `caughtUp`, a request goes on once that is over.
  */
-export function openServerFront(host: () => string, dial: () => Socket): ServerFront {
+export function openServerFront(host: () => string, dial: () => Socket, caughtUp?: () => Promise<void>): ServerFront {
   /** Whether it came by the server's own name. */
   const judge = ({ headers, rawHeaders, url = '' }: IncomingMessage): boolean => {
     const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host')
@@ -70,7 +70,11 @@ export function openServerFront(host: () => string, dial: () => Socket): ServerF
       const headers = { Location: `http://${host()}${request.url}`, 'Cache-Control': 'no-store', Vary: 'Accept, Sec-Fetch-Mode' }
       return void response.writeHead(302, headers).end()
     }
-    const inward = onward(request, own, ['Connection', 'close'], dialFor(socket))
+    if (caughtUp) void caughtUp().then(() => response.destroyed || pass(request, response, own))
+    else pass(request, response, own)
+  }
+  const pass = (request: IncomingMessage, response: ServerResponse, own: boolean): void => {
+    const inward = onward(request, own, ['Connection', 'close'], dialFor(request.socket))
     inward.once('response', (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.statusMessage, passed(answer, own))
       response.flushHeaders()

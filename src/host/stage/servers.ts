@@ -1,21 +1,18 @@
-import { lstatSync, mkdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '../../contracts/faults/fault.ts'
-import type { CapturedOutput, Program, ProgramResult } from '../../contracts/stage.ts'
+import type { Program, ProgramResult } from '../../contracts/stage.ts'
 import { openSerialQueue } from '../../text/serial-queue.ts'
-import { captureBothEnds, type OutputCapture } from '../output.ts'
-import type { Shown, View } from './confine.ts'
-import { openPortForwarder, type KnownPort, type PortForwarder } from './port-forwarder.ts'
-import { guardHidden, uncovered, type Exposure, type HiddenView } from './hidden-guard.ts'
-import type { Hidden } from './hidden.ts'
-import { howItEnded, prepareSandbox, mustHaveStarted, type LaunchEnd } from './launch.ts'
+import { captureBothEnds } from '../output.ts'
+import { mustHaveStarted } from './launch.ts'
+import type { Mirror } from './mirror.ts'
 import { removeStage } from './places.ts'
+import type { KnownPort } from './port-forwarder.ts'
 import type { Confined, Probe } from './probe.ts'
 import { nameStage, writeRecord, type StageOrigin } from './records.ts'
-import { besideRelay, relaySocketInside } from './relay.ts'
-import { makeLayers } from './stage-pool.ts'
-import type { Limits } from './limit-watch.ts'
+import { follow, type ServerRecords } from './server-records.ts'
+import { answer, closing, farewell, nameOf, nothing, stopped, supervise, untilReady, whyNot } from './server.ts'
+import type { Server, ServerParts } from './server.ts'
 
 /**
  * Programs that keep running: one at a time, seen by nobody but this machine, gone with Handrail. They go on when the settings change, under
@@ -34,65 +31,13 @@ export interface Servers {
   close(): Promise<void>
 }
 
-export interface ServerParts {
-  project: string
-  limits: Limits
-  /** What of the machine such a program sees besides the system. */
-  readsOf: (program: Program) => readonly string[]
-  /** What such a program sees, and must not see. */
-  hiddenViewOf: (program: Program) => HiddenView
-  viewOf: (found: Confined, program: Program, stage: StageView) => View
-}
-
-/** What a program sees of the project, what of it is hidden, and the folder of its stage. */
-export interface StageView {
-  folder: string
-  shows: readonly Shown[]
-  hides: readonly Hidden[]
-}
-
-interface Server {
-  /** Which program it is. */
-  readonly name: string
-  readonly program: Program
-  readonly parts: ServerParts
-  /** What is covered for it. */
-  readonly hides: readonly Hidden[]
-  readonly log: OutputCapture
-  readonly errors: OutputCapture
-  /** Where its ports are opened, in words. */
-  openedAs(): readonly string[]
-  hosts(): readonly string[]
-  readonly began: number
-  /** When it last printed something. */
-  spoke: number
-  end: LaunchEnd | undefined
-  /** It was told to end and is on its way out. */
-  ending: boolean
-  /** What it may have read and must not tell. */
-  seen: Exposure | undefined
-  urls(): Promise<readonly string[]>
-  stop(why: string): Promise<void>
-  /** Settles once nothing of it is left. */
-  readonly gone: Promise<void>
-}
-
-/** How long a start waits for it to listen. It goes on running after that. */
-const startMs = 15_000
-/** It has said what it had to say: nothing for so long, or enough of it. */
-const quietMs = 300
-const chattyMs = 2_000
-/** How often it is looked whether its ports are others; the system takes long to list them. */
-const portsMs = 1_000
-/** The longest a timer can wait, 24 days: a server has no deadline. */
-const noDeadlineMs = 2_147_483_647
-const stopped = 'it was stopped'
-
-export function openServers(): Servers {
+export function openServers(records: ServerRecords): Servers {
   let current: Server | undefined
   const knownPorts = new Map<number, KnownPort>()
   const inTurn = openSerialQueue()
   let closed = false
+  const ending = new AbortController()
+  let stops = 0
 
   const start = async (
     found: Confined,
@@ -105,11 +50,16 @@ export function openServers(): Servers {
     if (current && !current.end && !current.ending && current.name === name) return answer(current, program)
     await current?.stop(stopped)
     signal?.throwIfAborted()
-    if (closed) throw new Fault('io', 'Handrail is closing', { hint: 'Start the server again when it is back.' })
+    if (closed) throw isClosing()
     const before = current && farewell(current, program)
-    const hiddenView = parts.hiddenViewOf(program)
-    const hides = await hiddenView.scan()
-    const server = (current = launchServer(parts, hiddenView, found, program, origin, hides, knownPorts))
+    const asked = stops
+    const until = signal ? AbortSignal.any([signal, ending.signal]) : ending.signal
+    const server = (current = await launchServer(records, parts, found, program, origin, knownPorts, until))
+    // Somebody wanted it gone before it was there.
+    if (closed || stops !== asked) {
+      await server.stop(closed ? closing : stopped)
+      return answer(server, program)
+    }
     if (before !== undefined) server.log.add(Buffer.from(`[handrail] the server that ran before is gone: ${before}\n`))
     try {
       await untilReady(server, signal)
@@ -122,6 +72,7 @@ export function openServers(): Servers {
   }
 
   const stop = async (program: Program): Promise<ProgramResult> => {
+    stops++
     const server = current
     await server?.stop(stopped)
     if (current === server) current = undefined
@@ -148,6 +99,7 @@ export function openServers(): Servers {
         if (why !== undefined) await server.stop(`the settings are others now: ${why}`)
       }),
     async stop(why) {
+      stops++
       await current?.stop(why)
     },
     hosts: () => current?.hosts() ?? [],
@@ -157,182 +109,52 @@ export function openServers(): Servers {
     },
     async close() {
       closed = true
-      await current?.stop('Handrail closed')
+      ending.abort(isClosing())
+      await current?.stop(closing)
       await inTurn(() => undefined)
     },
   }
 }
 
-const nothing = {
-  exitCode: null,
-  ms: 0,
-  effects: [],
-  leftover: [],
-  serving: { running: false, urls: [] },
-  confined: true,
-  network: false,
-}
+const isClosing = (): Fault => new Fault('io', 'Handrail is closing', { hint: 'Start the server again when it is back.' })
 
-async function answer(server: Server, program: Program): Promise<ProgramResult> {
-  const urls = await server.urls()
-  const log = server.seen ? withheld(server.seen) : server.log.end()
-  return {
-    ...nothing,
-    ...(server.end && howItEnded(server.end, program)),
-    stdout: {
-      ...log,
-      text:
-        server
-          .openedAs()
-          .map((one) => `[handrail] ${one}\n`)
-          .join('') + log.text,
-    },
-    stderr: server.seen ? captureBothEnds(0).end() : server.errors.end(),
-    ms: Math.round(performance.now() - server.began),
-    serving: { running: server.end === undefined, urls },
-  }
-}
-
-function withheld({ says }: Exposure): CapturedOutput {
-  const text = `[handrail] ended, and what it printed is withheld: ${says}\n`
-  return { text, bytes: Buffer.byteLength(text), cut: false }
-}
-
-/** How a server ended that was not asked to. */
-function farewell({ end }: Server, program: Program): string | undefined {
-  if (!end || end.ended === stopped) return undefined
-  const { ended, signal, exitCode } = howItEnded(end, program)
-  return ended ?? (signal === undefined ? `exit code ${exitCode}` : signal)
-}
-
-/** What a server that was started under other settings sees, and would not under these. */
-async function whyNot({ program, parts: before, hides }: Server, parts: ServerParts): Promise<string | undefined> {
-  const reads = new Set(parts.readsOf(program))
-  const taken = before.readsOf(program).find((path) => !reads.has(path))
-  if (taken !== undefined) return `programs no longer see ${taken}`
-  const hidden = uncovered(await parts.hiddenViewOf(program).scan(), hides, '')
-  return hidden && `programs no longer see ${hidden.path}`
-}
-
-function launchServer(
+async function launchServer(
+  records: ServerRecords,
   parts: ServerParts,
-  hiddenView: HiddenView,
   found: Confined,
   program: Program,
   origin: StageOrigin,
-  hides: readonly Hidden[],
   knownPorts: Map<number, KnownPort>,
-): Server {
+  signal: AbortSignal,
+): Promise<Server> {
   const folder = join(found.place, nameStage())
+  let mirror: Mirror | undefined
   try {
     mkdirSync(join(folder, 'door'), { recursive: true, mode: 0o700 })
     writeRecord(folder, { ...origin, confined: true })
-    return supervise(parts, hiddenView, found, program, folder, hides, knownPorts)
+    const hiddenView = parts.hiddenViewOf(program)
+    let lostFor: string | undefined
+    let lost = (why: string): void => void (lostFor ??= why)
+    // Loaded when there is a server: every other start does without.
+    const { openMirror } = await import('./mirror.ts')
+    mirror = await openMirror({ ...parts, hiddenView, folder: join(folder, 'mirror'), onLost: (why) => lost(why), signal })
+    const hides = await hiddenView.scan()
+    let server: Server | undefined
+    const record = records.begin(program, origin, () => void server?.stop(stopped))
+    try {
+      const running = (server = supervise(parts, hiddenView, found, program, folder, hides, knownPorts, mirror))
+      lost = (why) => void running.stop(why)
+      // It may have been lost before there was a server to end.
+      if (lostFor !== undefined) lost(lostFor)
+    } catch (fault) {
+      record.ended({ how: (fault as Error).message, failed: true, log: '' })
+      throw fault
+    }
+    follow(server, record)
+    return server
   } catch (fault) {
+    mirror?.close()
     removeStage(folder)
     throw fault
   }
-}
-
-function supervise(
-  parts: ServerParts,
-  hiddenView: HiddenView,
-  found: Confined,
-  program: Program,
-  folder: string,
-  hides: readonly Hidden[],
-  knownPorts: Map<number, KnownPort>,
-): Server {
-  const { project, limits } = parts
-  const socketFolder = join(folder, 'door')
-  // Many servers keep a cache there and do not start without it; all else is the project itself, read-only.
-  const modules = join(project, 'node_modules')
-  const layers = isFolder(modules) ? makeLayers(folder, found.place, modules) : undefined
-  const shows = [
-    { from: project, at: project, writes: false },
-    ...(layers ? [{ from: layers.merged, at: modules, writes: true }] : []),
-    { from: socketFolder, at: relaySocketInside, writes: true },
-  ]
-  let forwarder: PortForwarder | undefined
-  let end: (why: string) => void = () => undefined
-  const hear = (log: OutputCapture, chunk: Buffer): void => {
-    log.add(chunk)
-    server.spoke = performance.now()
-  }
-  const running = prepareSandbox(found.means, { folder, layers, limits }).run({
-    program: { argv: besideRelay(program.argv), timeoutMs: noDeadlineMs },
-    view: () => parts.viewOf(found, { ...program, network: false }, { folder, shows, hides }),
-    written: [socketFolder, ...(layers ? [layers.upper] : [])],
-    lookEveryMs: 500,
-    onStarted: (way) =>
-      (end = (why) => {
-        server.ending = true
-        way(why)
-      }),
-    onFirst: (pid) => (forwarder = openPortForwarder(socketFolder, pid, knownPorts, (why) => end(why))),
-    onOutput: (chunk) => hear(server.log, chunk),
-    onErrors: (chunk) => hear(server.errors, chunk),
-  })
-  const unguard = guardHidden(hiddenView, hides, '', (seen) => {
-    server.seen ??= seen
-    end(`${seen.says}, and it must not see that; start it again`)
-  })
-  const following = setInterval(() => void forwarder?.urls(), portsMs)
-  const server: Server = {
-    name: nameOf(program),
-    program,
-    parts,
-    hides,
-    log: captureBothEnds(program.outputBytes, program.secrets, 0),
-    errors: captureBothEnds(program.outputBytes, program.secrets, 0),
-    openedAs: () => (server.end ? [] : (forwarder?.says() ?? [])),
-    hosts: () => (server.end ? [] : (forwarder?.hosts() ?? [])),
-    began: performance.now(),
-    spoke: performance.now(),
-    end: undefined,
-    ending: false,
-    seen: undefined,
-    urls: async () => (server.end ? [] : ((await forwarder?.urls()) ?? [])),
-    stop(why) {
-      // Once it is gone its number may be somebody else's.
-      if (!server.end) end(why)
-      return server.gone
-    },
-    gone: running
-      .catch((fault: Error): LaunchEnd => ({ ...lost, ended: `it could not be started: ${fault.message}` }))
-      .then((how) => {
-        unguard()
-        clearInterval(following)
-        forwarder?.close()
-        removeStage(folder)
-        server.end = how
-        if (how.ended !== undefined && how.ended !== stopped) server.log.add(Buffer.from(`[handrail] ended: ${how.ended}\n`))
-      }),
-  }
-  return server
-}
-
-const lost = { code: null, killedBy: null, stopped: false, timedOut: false, errors: '', ran: false, outdated: false }
-
-/** Waits until it listens and has said so, or has ended, or takes too long. */
-async function untilReady(server: Server, signal?: AbortSignal): Promise<void> {
-  const until = server.began + startMs
-  let listens: number | undefined
-  while (!server.end && performance.now() < until) {
-    if ((await server.urls()).length) {
-      const now = performance.now()
-      listens ??= now
-      if (now - Math.max(server.spoke, listens) > quietMs || now - listens > chattyMs) return
-    }
-    await Promise.race([pause(100), server.gone])
-    signal?.throwIfAborted()
-  }
-}
-
-function nameOf({ argv, cwd, env }: Program): string {
-  return JSON.stringify([argv, cwd, env])
-}
-
-function isFolder(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 }

@@ -1,8 +1,7 @@
-import { setImmediate as breathe } from 'node:timers/promises'
 import type { LineDiff } from '../../contracts/line-diff.ts'
 import { quotedName } from '../../text/printable.ts'
 import type { Effect } from '../../contracts/stage.ts'
-import { runInSlices, sorted } from '../../text/steps.ts'
+import { openPace, runInSlices, sorted, type Steps } from '../../text/steps.ts'
 import type { Card, CardChange } from '../../contracts/tool.ts'
 import type { Diffs } from '../diffs.ts'
 import type { Behind, BehindFile } from './behind.ts'
@@ -19,8 +18,6 @@ const largestText = 8_388_608
 const mostCompared = 67_108_864
 /** Files and folders behind new links. */
 const mostBehind = 200
-/** The event loop is given back after this long. */
-const sliceMs = 5
 const none: LineDiff = { type: 'line', hunks: [] }
 
 /** New links that a person is asked about: where each ends in the project, and what stands there. */
@@ -57,14 +54,12 @@ export async function showEffects(
   const ordered = await runInSlices(sorted([...effects.map((effect): Item => ({ effect })), ...items], before))
   const left = { lines: mostLines, characters: mostCharacters, compared: mostCompared }
   const changes: CardChange[] = []
-  let slice = performance.now()
+  const pace = openPace()
   for (const item of ordered.slice(0, mostListed)) {
     changes.push(await shown(item))
-    if (performance.now() - slice < sliceMs) continue
-    await breathe()
-    slice = performance.now()
+    if (pace.due()) await pace.turn()
   }
-  const rest = byFolder(ordered.slice(mostListed).map(({ effect }) => effect))
+  const rest = await runInSlices(byFolder(ordered, mostListed))
   return { changes, ...(rest.length && { rest }) }
 
   async function shown({ effect, also }: Item): Promise<CardChange> {
@@ -145,15 +140,17 @@ function oddWords(odd: number): string[] {
 const largest = ({ sizes: [before, after] }: Effect): number => Math.max(before ?? 0, after ?? 0)
 
 /** Changes counted by the folder at the top that they lie in; past a number of folders, all the others together. */
-function byFolder(effects: readonly Effect[]): NonNullable<Card['rest']> {
+function* byFolder(items: readonly Item[], from: number): Steps<NonNullable<Card['rest']>> {
   const folders = new Map<string, { folder: string; changes: number; bytes: number }>()
-  for (const effect of effects) {
+  for (let at = from; at < items.length; at++) {
+    const { effect } = items[at] as Item
     const top = effect.path.includes('/') ? effect.path.slice(0, effect.path.indexOf('/')) : '.'
     const name = folders.has(top) || folders.size < mostFolders ? top : 'other folders'
     const found = folders.get(name) ?? { folder: name, changes: 0, bytes: 0 }
     found.changes++
     found.bytes += largest(effect)
     folders.set(name, found)
+    yield
   }
   return [...folders.values()]
 }

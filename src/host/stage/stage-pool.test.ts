@@ -1,11 +1,11 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { PreparedSandbox } from './launch.ts'
 import { removeStage, stagesGone } from './places.ts'
-import { idleMs, openStagePool, type StagePool } from './stage-pool.ts'
+import { idleMs, openStagePool, type IdleStage, type StagePool } from './stage-pool.ts'
 
 const record = { call: 'c', session: 's', tool: 't', inputDigest: 'd', confined: true }
 let base = ''
@@ -18,7 +18,7 @@ let pool: StagePool
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  base = mkdtempSync(join(tmpdir(), 'handrail-shelf-'))
+  base = mkdtempSync(join(tmpdir(), 'handrail-pool-'))
   ;[project, place] = [join(base, 'project'), join(base, 'place')]
   for (const folder of [project, place]) mkdirSync(folder)
   ;[made, dropped] = [[], []]
@@ -26,6 +26,7 @@ beforeEach(() => {
     made.push(folder)
     return {
       waits: () => !dropped.includes(folder),
+      tell: () => undefined,
       run: () => Promise.reject(new Error('nothing runs here')),
       drop: () => Promise.resolve(void dropped.push(folder)),
     }
@@ -107,4 +108,40 @@ test('where the project is gone, or nothing can be written down, what waits is n
   rmSync(project, { recursive: true })
   await pool.close()
   expect(dropped).toHaveLength(2)
+})
+
+/** Takes a stage, leaves traces on what a program sees and does not see of it, and takes it away. */
+const leave = async (trace: (layers: IdleStage['layers']) => void): Promise<void> => {
+  const { folder, layers } = take()
+  utimesSync(layers.upper, 1_000, 1_000)
+  chmodSync(layers.work, 0o711)
+  trace(layers)
+  removeStage(folder)
+  await turn()
+  await turn()
+}
+const isUsedAgain = ({ work }: IdleStage['layers']): boolean => (statSync(work).mode & 0o777) === 0o711
+
+test('of a stage on which nothing was changed only what no program saw is used again, and all of it goes at the end', async () => {
+  await leave(({ work }) => mkdirSync(join(work, 'work/incompat/volatile'), { recursive: true }))
+  const { folder, layers } = take()
+  expect(isUsedAgain(layers)).toBe(true)
+  expect(readdirSync(layers.work)).toEqual([])
+  expect(statSync(layers.upper).mtimeMs).toBeGreaterThan(1_000_000)
+  removeStage(folder)
+  await pool.close()
+  await stagesGone()
+  expect(readdirSync(place).sort()).toEqual(['lower', 'merged'])
+})
+
+test.each<[string, (layers: IdleStage['layers']) => void]>([
+  ['a file on it', ({ upper }) => writeFileSync(join(upper, 'file'), '')],
+  ['more than one knows beside it', ({ upper }) => writeFileSync(join(upper, '../cover-0'), '')],
+  ['more than one knows of the overlay', ({ work }) => mkdirSync(join(work, 'index'))],
+])('a stage with %s is not used again', async (_, trace) => {
+  await leave(trace)
+  const { layers } = take()
+  expect(isUsedAgain(layers)).toBe(false)
+  expect(readdirSync(join(layers.upper, '..')).sort()).toEqual(['stage.json', 'upper', 'work'])
+  expect(readdirSync(layers.upper)).toEqual([])
 })

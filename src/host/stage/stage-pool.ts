@@ -1,7 +1,7 @@
 import { chmodSync, lstatSync, mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Layers, PreparedSandbox } from './launch.ts'
-import { recordFile, removeStage } from './places.ts'
+import { recordFile, removeStage, reuseEmptied } from './places.ts'
 import { nameStage, writeRecord, type StageRecord } from './records.ts'
 
 /** A stage on which nothing has run. */
@@ -12,8 +12,8 @@ export interface IdleStage {
 }
 
 /**
- * Where idle stages come from. Where one was taken a moment ago the next is set up beside the program that runs. None is used
- * twice, however it looks: a time or an attribute on its top folder would be a letter from one call to the next.
+ * Where idle stages come from. Where one was taken a moment ago the next is set up beside the program that runs. No folder that a
+ * program sees is used twice, however it looks: a time or an attribute on it would be a letter from one call to the next.
  */
 export interface StagePool {
   /** With when it was taken, by the clock of its own file system. */
@@ -30,6 +30,8 @@ export function openStagePool(
   place: string,
   project: string,
   setUp: (folder: string, layers: Layers) => PreparedSandbox,
+  /** Tells one that is set up ahead what its program will see, where that can be known. */
+  foretell: (stage: IdleStage) => void = () => undefined,
 ): StagePool {
   let next: (IdleStage & { of: string; idle: NodeJS.Timeout }) | undefined
   let closed = false
@@ -38,6 +40,7 @@ export function openStagePool(
 
   const make = (): IdleStage => {
     const folder = join(place, nameStage())
+    reuseEmptied(folder)
     const layers = makeLayers(folder, place, project)
     try {
       return { folder, layers, ready: setUp(folder, layers) }
@@ -66,9 +69,12 @@ export function openStagePool(
   const prepare = (): void => {
     if (closed) return
     try {
+      if (next) return
       const of = identity(project)
-      next ??= { ...make(), of, idle: setTimeout(dropNext, idleMs).unref() }
+      next = { ...make(), of, idle: setTimeout(dropNext, idleMs).unref() }
+      foretell(next)
     } catch {
+      dropNext()
       // Then the next call finds out, and says so.
     }
   }
@@ -116,7 +122,9 @@ export function makeLayers(folder: string, place: string, lower: string): Layers
     plainLower: join(place, 'lower'),
   }
   for (const shared of [layers.merged, layers.plainLower]) mkdirSync(shared, { recursive: true, mode: 0o700 })
-  for (const own of [folder, layers.upper, layers.work]) mkdirSync(own, { recursive: true, mode: 0o700 })
+  for (const own of [folder, layers.work]) mkdirSync(own, { recursive: true, mode: 0o700 })
+  // New, or not at all.
+  mkdirSync(layers.upper, { mode: 0o700 })
   // The top of the stage looks like the top of the project.
   chmodSync(layers.upper, statSync(lower).mode & 0o777)
   return layers

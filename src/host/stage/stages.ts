@@ -6,7 +6,7 @@ import type { Config } from '../../contracts/config.ts'
 import { Fault } from '../../contracts/faults/fault.ts'
 import type { Confinement, SkippedChange, Program, ProgramResult } from '../../contracts/stage.ts'
 import type { Staged } from '../../contracts/staged.ts'
-import { runToEnd, runInSlices } from '../../text/steps.ts'
+import { oneInATurn, runToEnd, runInSlices } from '../../text/steps.ts'
 import type { Diffs } from '../diffs.ts'
 import { captureBothEnds } from '../output.ts'
 import type { PathRules } from '../paths.ts'
@@ -14,13 +14,23 @@ import { nodeParts } from '../toolchain.ts'
 import { closeRoot, openRoot, type Root } from '../walk.ts'
 import { reopenPreRunCopy } from './pre-run-copy.ts'
 import { fileAt } from './behind.ts'
-import { overlaid, programEnv, readsAsShown } from './confine.ts'
+import { overlaid, programEnv, readsAsShown, type View } from './confine.ts'
 import { writeMasks } from './masks.ts'
 import { differences, effectsOf, type Differences } from './effects.ts'
 import { cgroupsGone } from './cgroup.ts'
 import { guardHidden, exposureOf, type Exposure } from './hidden-guard.ts'
 import { howItEnded, listOnStage, prepareSandbox, mustHaveStarted, type Layers } from './launch.ts'
-import { makePlace, openUp, placeFor, removeIfEmpty, removeStage, roomForStage, stageHomes, stagesGone } from './places.ts'
+import {
+  isBare,
+  makePlace,
+  openUp,
+  placeFor,
+  removeIfEmpty,
+  removeStage,
+  roomForStage,
+  stageHomes,
+  stagesGone,
+} from './places.ts'
 import { probe, type Confined, type Probe } from './probe.ts'
 import {
   forgetStage,
@@ -36,14 +46,16 @@ import {
   type StageStory,
 } from './records.ts'
 import { listOf, partOf } from './part.ts'
-import { openStagePool, type StagePool } from './stage-pool.ts'
+import { openForesight } from './foresight.ts'
+import { openStagePool, type IdleStage, type StagePool } from './stage-pool.ts'
 import { openHiddenWatches } from './hidden-watches.ts'
-import type { ServerParts, Servers } from './servers.ts'
+import type { ServerParts } from './server.ts'
+import type { Servers } from './servers.ts'
 import { contentsOf, madeAlready, onStage, withoutEffect } from './staged.ts'
 import { runUnconfined } from './unconfined.ts'
 import { holds, wallsOf, whyNotShown, whySecret } from './walls.ts'
 import type { Limits } from './limit-watch.ts'
-import { whyOverLimit, measureDiskUsage } from './disk-usage.ts'
+import { whyOverLimit, measureDiskUsage, type DiskUsage } from './disk-usage.ts'
 
 export interface Stages {
   /** Found by trying, once. */
@@ -80,7 +92,10 @@ export interface StageParts {
 }
 
 const againMs = 10_000
+/** To set a stage up and start a program on it is several milliseconds in one piece. */
+const startTurn = oneInATurn()
 const nothing: Differences = { changed: [], leftover: [], left: 0 }
+const none: DiskUsage = { bytes: 0, entries: 0 }
 /** What lies in /tmp lies in memory. */
 const mostTmpBytes = 536_870_912
 
@@ -130,6 +145,7 @@ export function openStages(parts: StageParts): Stages {
       shows,
       hidden: writeMasks(folder, hides, moved),
       reads,
+      mark: folder,
       etc: found.etc,
       cwd: join(project.path, program.cwd),
       env: { ...programEnv(), ...program.env },
@@ -139,13 +155,15 @@ export function openStages(parts: StageParts): Stages {
   }
   const { servers } = parts
   const serverParts: ServerParts = {
-    project: project.path,
+    project,
+    sorting: { rules: parts.rules, visible: settings.stageVisible },
     limits,
     readsOf,
     hiddenViewOf: (program) => hiddenWatches.of(readsOf(program)),
     viewOf,
   }
 
+  const foresight = openForesight(project.path)
   /** Hides what was known last, and looks again while that is set up: a large project is no slower for it. */
   const confined = async (
     found: Confined,
@@ -156,7 +174,8 @@ export function openStages(parts: StageParts): Stages {
   ): Promise<Staged> => {
     const record = { ...origin, confined: true }
     await roomForStage()
-    const hiddenView = hiddenWatches.of(readsOf(program))
+    const reads = readsOf(program)
+    const hiddenView = hiddenWatches.of(reads)
     const hides = (sure ? undefined : hiddenView.known()) ?? (await hiddenView.scan())
     const within = program.alone ? (program.changes ?? '') : ''
     let seen: Exposure | undefined
@@ -168,9 +187,17 @@ export function openStages(parts: StageParts): Stages {
         stop(one.says)
       })
     }
-    pool ??= openStagePool(found.place, project.path, (stage, on) =>
-      prepareSandbox(found.means, { folder: stage, layers: on, limits }),
+    const viewAt = (at: Pick<IdleStage, 'folder' | 'layers'>, of = program, hiding = hides): View => {
+      const shows = overlaid(project.path, at.layers.merged, of.changes ?? '', of.alone ?? false)
+      return viewOf(found, of, { folder: at.folder, hides: hiding, shows })
+    }
+    pool ??= openStagePool(
+      found.place,
+      project.path,
+      (stage, on) => prepareSandbox(found.means, { folder: stage, layers: on, limits }),
+      (stage) => foresight.tell(stage.folder, (likely) => stage.ready.tell(viewAt(stage, likely.program, likely.hides))),
     )
+    await startTurn()
     const { folder, layers, ready, since } = pool.take(record)
     try {
       const changes = program.changes ?? ''
@@ -182,13 +209,9 @@ export function openStages(parts: StageParts): Stages {
       ]
       const end = await ready.run({
         program,
-        view: () =>
-          viewOf(found, program, {
-            folder,
-            hides,
-            shows: overlaid(project.path, layers.merged, changes, program.alone ?? false),
-          }),
+        view: () => viewAt({ folder, layers }),
         async stillHolds() {
+          if (!foresight.holds(folder, { program, hides, reads })) return false
           if (!sure && !isDeepStrictEqual(await hiddenView.scan(), hides)) return false
           guard()
           return true
@@ -198,6 +221,7 @@ export function openStages(parts: StageParts): Stages {
         onStarted(end) {
           stop = end
           if (seen) stop(seen.says)
+          foresight.ran({ program, hides, reads })
           pool?.started()
         },
         onOutput: (chunk) => stdout.add(chunk),
@@ -216,10 +240,12 @@ export function openStages(parts: StageParts): Stages {
       mustHaveSeenNone(seen ?? exposureOf(now, hides, within))
       for (let at = changes; at !== ''; at = at.split('/').slice(0, -1).join('/')) removeIfEmpty(join(layers.upper, at))
       const top = restoreTop(project, layers.upper)
+      const untouched = isBare(folder)
       // Looked at once more: what is written at the very end counts too. It is not read through only to be thrown away.
-      const usage = await measureDiskUsage([layers.upper], limits, found.means.unshare)
+      const usage = untouched ? none : await measureDiskUsage([layers.upper], limits, found.means.unshare)
       const over = whyOverLimit(usage, limits)
-      const { changed, leftover, left } = over === undefined ? await readStage(found, layers, since, signal) : nothing
+      const { changed, leftover, left } =
+        untouched || over !== undefined ? nothing : await readStage(found, layers, since, signal)
       const ran: ProgramResult = {
         ...howItEnded(end, program),
         ...(over !== undefined && { exitCode: null, ended: over, endedFor: 'over-limit' as const }),

@@ -2,15 +2,21 @@
  * How a denied call ends: as the system itself would refuse it, as on a system that never had it, where programs know another
  * way, or as if it were done.
  */
-export type Refusal = 'done' | 'EPERM' | 'ENOSYS' | 'EINVAL' | 'EAFNOSUPPORT'
+export type SyscallResult = 'done' | 'EPERM' | 'ENOSYS' | 'EINVAL' | 'EAFNOSUPPORT'
 
 /** Numbers of a system call on the two machines we know: [x86_64, aarch64]; null where there is none of that name. */
 type Numbers = readonly [x86_64: number | null, aarch64: number | null]
 
 interface Denied {
   why: string
-  how: Refusal
+  how: SyscallResult
   calls: Readonly<Record<string, Numbers>>
+}
+
+/** The number of a call that is refused to programs, on this machine. */
+export function callNumber(name: string, arch: string): number | undefined {
+  const column = ['x64', 'arm64'].indexOf(arch)
+  return denied.map(({ calls }) => calls[name]?.[column]).find((number) => typeof number === 'number') ?? undefined
 }
 
 /** What no program on a stage may ask the kernel for, whatever it is asked with. */
@@ -125,7 +131,7 @@ export const denied: readonly Denied[] = [
 export const newestCall = 467
 
 /** A question to one argument. Only its lower half is compared where the kernel itself looks at no more. */
-export type Question =
+export type ArgumentTest =
   | { argument: number; has: number }
   | { argument: number; lacks: number }
   | { argument: number; is: readonly number[] }
@@ -134,10 +140,10 @@ export type Question =
 
 interface DeniedWith {
   why: string
-  how: Refusal
+  how: SyscallResult
   calls: Readonly<Record<string, Numbers>>
   /** It is denied where all of these hold. */
-  when: readonly Question[]
+  when: readonly ArgumentTest[]
 }
 
 /** CLONE_NEW*: user, mount, process, network, message, name, group and time namespaces. */

@@ -18,6 +18,14 @@ export function commandHere(command: string, project: string, options: Invocatio
   return `${programName()} ${command} ${printable(where.map(forShell).join(' '))}`
 }
 
+/** Makes of a command's words what can be typed as it stands. */
+export type CommandHere = (words: string) => string
+
+/** A hint whose commands, which stand in backquotes, can be typed as they stand; `ID` in them is this one. */
+export function hintHere(hint: string, id: string, command: CommandHere): string {
+  return hint.replaceAll(/`handrail ([^`]+)`/g, (_, words: string) => `\`${command(words.replace(/\bID\b/, id))}\``)
+}
+
 /** A word as a shell takes it for one. */
 export function forShell(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`

@@ -1,21 +1,28 @@
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { errorCodeOf, errorBodyOf } from '../../contracts/faults/contract-000.ts'
-import { Fault, asFault } from '../../contracts/faults/fault.ts'
+import { cliPlane, exitOf } from '../../contracts/faults/cli-plane.ts'
+import { Fault, asFault, hintFor } from '../../contracts/faults/fault.ts'
 import type { Operator } from '../../contracts/operator.ts'
 import { dangerFlags, type RuntimeOptions } from '../../contracts/runtime.ts'
 import type { Command, CliDependencies, Option } from './command.ts'
 import { approvals } from './commands/approvals.ts'
 import { artifacts } from './commands/artifacts.ts'
 import { audit } from './commands/audit.ts'
+import { browse } from './commands/browse.ts'
 import { call } from './commands/call.ts'
+import { devserver } from './commands/devserver.ts'
 import { doctor } from './commands/doctor.ts'
 import { grants } from './commands/grants.ts'
+import { logins } from './commands/logins.ts'
 import { init } from './commands/init.ts'
 import { mcp } from './commands/mcp.ts'
+import { planeHelp, runPlane } from './commands/plane.ts'
 import { prune } from './commands/prune.ts'
 import { run } from './commands/run.ts'
 import { runs } from './commands/runs.ts'
 import { serve } from './commands/serve.ts'
+import { worker } from './commands/worker.ts'
 import { sessions } from './commands/sessions.ts'
 import { snapshots } from './commands/snapshots.ts'
 import { state } from './commands/state.ts'
@@ -25,20 +32,26 @@ import { trust } from './commands/trust.ts'
 import { undo } from './commands/undo.ts'
 import { webgal } from './commands/webgal.ts'
 import { bold, dim, printable, red, say, warn, warnFolded, yellow } from './print.ts'
+import { commandHere, hintHere, type CommandHere } from './program-name.ts'
+import { canonical } from '../../text/canonical.ts'
 import { terminalJson } from '../../text/terminal-json.ts'
 
 export const commands: readonly Command[] = [
   init,
   mcp,
   serve,
+  devserver,
+  worker,
   call,
   tools,
+  browse,
   run,
   runs,
   artifacts,
   templates,
   approvals,
   grants,
+  logins,
   undo,
   snapshots,
   audit,
@@ -48,6 +61,7 @@ export const commands: readonly Command[] = [
   trust,
   webgal,
   doctor,
+  ...planeHelp,
 ]
 
 /** A setting as the command line knows it. */
@@ -91,7 +105,15 @@ export async function runCli(
     return 0
   }
   const command = commands.find((one) => one.name === first)
+  if (command?.plane || (!command && startsPlane(argv))) {
+    if (command && rest.some((word) => word === '--help' || word === '-h')) {
+      say(help(command, flags))
+      return 0
+    }
+    return planeOf(argv, dependencies)
+  }
   let json = rest.includes('--json')
+  let hintOf = plainHint
   try {
     if (!command)
       throw new Fault('bad-input', `Unknown command: ${first}`, {
@@ -112,9 +134,11 @@ export async function runCli(
       ...(command.onlyReads && { standIn: '{}' }),
       ...(command.takesBack && { untightened: true }),
     }
+    if (command.insteadOf) hintOf = commandHint(command.insteadOf, (said) => commandHere(said, resolve(wanted.project), options))
     const open = (): Operator => (runtime ??= openFor(command, dependencies, wanted))
-    const openLive = () => dependencies.openRuntime({ ...wanted, live: true })
+    const openLive = (more = {}) => dependencies.openRuntime({ ...wanted, flags: { ...wanted.flags, ...more }, live: true })
     return await command.run({
+      project: wanted.project,
       words,
       options,
       json,
@@ -124,7 +148,39 @@ export async function runCli(
       dependencies,
     })
   } catch (thrown) {
-    return report(asFault(thrown), json)
+    return report(asFault(thrown), json, hintOf)
+  }
+}
+
+/** Options may stand before the words of a one-shot command: `--runId 7 anchor index`. */
+function startsPlane(argv: readonly string[]): boolean {
+  if (!argv[0]?.startsWith('--')) return false
+  return argv.some((word, at) => at > 0 && planeHelp.some(({ name }) => word === name || word.startsWith(`${name}.`)))
+}
+
+/** What cannot even be opened is still one line, with the code of the reason. */
+async function planeOf(argv: readonly string[], dependencies: CliDependencies): Promise<number> {
+  const valueOf = (name: string): string | undefined => {
+    const at = argv.findLastIndex((word) => word === `--${name}` || word.startsWith(`--${name}=`))
+    const word = argv[at]
+    return word === undefined ? undefined : word.includes('=') ? word.slice(word.indexOf('=') + 1) : argv[at + 1]
+  }
+  const state = valueOf('state')
+  try {
+    const operator = dependencies.openRuntime({
+      project: valueOf('project') ?? process.env['HANDRAIL_PROJECT'] ?? '.',
+      ...(state !== undefined && { state }),
+    })
+    return await runPlane(argv, operator, dependencies)
+  } catch (thrown) {
+    const fault = asFault(thrown)
+    if (!argv.includes('--json')) return report(fault, false, plainHint)
+    const code = cliPlane[fault.reason]
+    const hint = plainHint(fault)
+    const error = { code, message: fault.message.slice(0, 256), ...(hint !== undefined && { hint }) }
+    const runId = valueOf('runId') || 'missing-runId'
+    say(canonical({ schemaVersion: 1, kind: 'CommandResult', runId, command: 'unknown', ok: false, artifacts: [], error }))
+    return exitOf(code)
   }
 }
 
@@ -137,15 +193,25 @@ function openFor({ name }: Command, dependencies: CliDependencies, wanted: Runti
   return runtime
 }
 
-function report(fault: Fault, json: boolean): number {
+const plainHint = (fault: Fault): string | undefined => hintFor(fault, (tool) => tool)
+
+/** A hint in which commands stand that can be typed as they stand, where tools stand for agents. */
+function commandHint(insteadOf: Readonly<Record<string, string>>, command: CommandHere): (fault: Fault) => string | undefined {
+  return (fault) => {
+    const hint = hintFor(fault, (tool) => (Object.hasOwn(insteadOf, tool) ? `\`handrail ${insteadOf[tool]}\`` : tool))
+    return hint === undefined ? undefined : hintHere(hint, 'ID', command)
+  }
+}
+
+function report(fault: Fault, json: boolean, hintOf: (fault: Fault) => string | undefined): number {
   const code = fault.reason === 'bad-input' ? 2 : 1
   if (json) {
     warn(terminalJson(errorBodyOf(fault)))
     return code
   }
   warnFolded(`${errorCodeOf(fault)} ${printable(fault.message)}`, (text) => text.replace(errorCodeOf(fault), red))
-  const { hint } = errorBodyOf(fault).error
-  if (hint) warnFolded(`→ ${printable(hint)}`)
+  const hint = hintOf(fault)
+  if (hint !== undefined) warnFolded(`→ ${printable(hint)}`)
   if (fault.details && Object.keys(fault.details).length) warnFolded(printable(JSON.stringify(fault.details)), dim)
   if (fault.reason === 'internal' && fault.cause) warn(dim(String((fault.cause as Error).stack ?? fault.cause)))
   return code

@@ -4,13 +4,18 @@ import { invalidState, type ToolCallHandler, type ToolCall } from './tool-calls.
 import { elicitationSupportOf, type ElicitationAnswer } from './elicitation.ts'
 import { callWithElicitation, type Asking, type SendElicitation } from './call-with-elicitation.ts'
 import { openProgress } from './progress.ts'
+import { noTaskOf } from './task-requests.ts'
+import { asTask, taskTool } from './tasks.ts'
 
 type Id = string | number
+
+/** Makes the task that a call's answer stands for. */
+type CreateTask = (answer: Record<string, unknown>, call: ToolCall) => Promise<Record<string, unknown>>
 
 interface Message {
   id?: Id
   method?: string
-  params?: { name?: unknown; arguments?: unknown; requestId?: unknown; requestState?: unknown; _meta?: unknown }
+  params?: { name?: unknown; arguments?: unknown; task?: unknown; requestId?: unknown; requestState?: unknown; _meta?: unknown }
   result?: unknown
 }
 
@@ -18,6 +23,8 @@ interface Plain {
   name: string
   input: Record<string, unknown>
   token: Id | undefined
+  /** The client wants a task in place of the answer. */
+  task: boolean
 }
 
 /**
@@ -27,13 +34,13 @@ interface Plain {
 export class CallServer extends Server {
   private readonly running = new Map<Id, AbortController>()
   private readonly asked = new Map<Id, (said: Pick<ElicitationAnswer, 'action' | 'content'>) => void>()
-  private calls: { asking: Asking; answer: ToolCallHandler; except: ReadonlySet<string> } | undefined
+  private calls: { asking: Asking; answer: ToolCallHandler; except: ReadonlySet<string>; task: CreateTask } | undefined
   private questions = 0
   private gone = false
 
   /** From now on calls are answered here; those of the tools in `except` are left to the SDK's handler. */
-  answerCalls(asking: Asking, answer: ToolCallHandler, except: ReadonlySet<string>): void {
-    this.calls = { asking, answer, except }
+  answerCalls(asking: Asking, answer: ToolCallHandler, except: ReadonlySet<string>, task: CreateTask): void {
+    this.calls = { asking, answer, except, task }
   }
 
   /** The other side can answer nothing any more: whoever waits for a person through it waits in vain. */
@@ -84,7 +91,7 @@ export class CallServer extends Server {
   }
 
   private async perform(id: Id, params: Message['params'], transport: Transport): Promise<void> {
-    const { asking, answer } = this.calls as NonNullable<typeof this.calls>
+    const { asking, answer, task: create } = this.calls as NonNullable<typeof this.calls>
     const stop = new AbortController()
     const before = this.running.get(id)
     // Two calls with one id could be neither answered nor cancelled apart.
@@ -94,10 +101,11 @@ export class CallServer extends Server {
     }
     this.running.set(id, stop)
     try {
-      const { name, input, token } = plainly(params)
+      const { name, input, token, task } = plainly(params)
+      if (task && name !== taskTool) throw noTaskOf(name)
       const call: ToolCall = {
         name,
-        input,
+        input: task ? asTask(input) : input,
         client: this.getClientVersion(),
         elicitation: elicitationSupportOf(this.getClientCapabilities()),
         signal: stop.signal,
@@ -106,7 +114,8 @@ export class CallServer extends Server {
             ? undefined
             : openProgress((step) => this.tell(transport, id, 'notifications/progress', { progressToken: token, ...step })),
       }
-      const result = await callWithElicitation(asking, answer, call, this.asking(transport, id))
+      const answered = await callWithElicitation(asking, answer, call, this.asking(transport, id))
+      const result = task ? await create(answered, call) : answered
       // A cancelled request gets no answer.
       if (!stop.signal.aborted) await transport.send({ jsonrpc: '2.0', id, result } as JSONRPCMessage)
     } catch (fault) {
@@ -158,7 +167,13 @@ export class CallServer extends Server {
 }
 
 /** A call with a name and, if any, arguments that are an object. What stands in it is the kernel's to check. */
-function plainly({ name, arguments: input = {}, _meta: meta = {}, requestState }: NonNullable<Message['params']> = {}): Plain {
+function plainly({
+  name,
+  arguments: input = {},
+  task,
+  _meta: meta = {},
+  requestState,
+}: NonNullable<Message['params']> = {}): Plain {
   const wrong = (what: string): ProtocolError =>
     new ProtocolError(ProtocolErrorCode.InvalidParams, `Invalid tools/call request: ${what}`)
   // Only a client of 2026 is ever given one; whoever brings one here has it from another.
@@ -169,7 +184,8 @@ function plainly({ name, arguments: input = {}, _meta: meta = {}, requestState }
   const { progressToken: token } = meta
   if (token !== undefined && typeof token !== 'string' && !Number.isSafeInteger(token))
     throw wrong('progressToken must be a string or a whole number')
-  return { name, input, token: token as Id | undefined }
+  if (task !== undefined && !isObject(task)) throw wrong('task must be an object')
+  return { name, input, token: token as Id | undefined, task: task !== undefined }
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

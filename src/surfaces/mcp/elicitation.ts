@@ -139,7 +139,7 @@ export function askQuestion(question: string, about: string, client: string): El
 export function wordsOf(answered: ElicitationAnswer | undefined, field: 'answer' | 'why'): string | undefined {
   const words = answered?.action === 'accept' ? answered.content?.[field] : undefined
   if (typeof words !== 'string' || words.trim() === '') return undefined
-  if (field === 'why') return words.slice(0, longestNote)
+  if (field === 'why') return words.slice(0, longestNote).toWellFormed()
   const kept = redact(words.slice(0, 10_000).replace(signInKeys, (key) => `[secret: sign in key, ${key.length} characters]`))
   return kept === words.slice(0, 10_000) ? kept : `${kept}\n(Handrail kept back what looked like a secret.)`
 }

@@ -12,6 +12,7 @@ import {
 } from '@modelcontextprotocol/server'
 import type { ClientForms } from '../../contracts/client-forms.ts'
 import type { AgentCaller, AgentGate } from '../../contracts/gate.ts'
+import type { Tool } from '../../contracts/tool.ts'
 import { openCaller, createToolCallHandler, type ToolCallHandler, type ToolCall, type Connection } from './tool-calls.ts'
 import { elicitationSupportOf, type ElicitationAnswer, type Pending, type Elicitation } from './elicitation.ts'
 import { CallServer } from './call-server.ts'
@@ -20,6 +21,8 @@ import { openFeed, type Feed } from './feed.ts'
 import type { OpenFixtures } from './fixtures.ts'
 import { openProgress } from './progress.ts'
 import { getPrompt, listPrompts } from './prompts.ts'
+import { acceptedIn, hasTasks, refusalIn, openTasks, tasksExtension, taskTool, type Asker, type TaskViews } from './tasks.ts'
+import { serveLegacyTasks, serveTasks } from './task-requests.ts'
 import { fillTemplate, listResources, listTemplates, readResource } from './resources.ts'
 
 /** What all connections of one process share. */
@@ -27,6 +30,7 @@ export interface McpContext {
   gate: AgentGate
   forms: ClientForms
   feed: Feed
+  tasks: TaskViews
   /** Seals what goes through a client's hands. The key lives and dies with this process. */
   seal: ReturnType<typeof createRequestStateCodec<Pending>>
   /** Only on the conformance suite's own server. */
@@ -34,10 +38,12 @@ export interface McpContext {
 }
 
 export function openMcpContext(gate: AgentGate, forms: ClientForms, openFixtures?: OpenFixtures): McpContext {
+  const feed = openFeed(gate)
   return {
     gate,
     forms,
-    feed: openFeed(gate),
+    feed,
+    tasks: openTasks(gate, feed),
     seal: createRequestStateCodec<Pending>({ key: randomBytes(32), ttlSeconds: 900 }),
     openFixtures,
   }
@@ -61,7 +67,7 @@ export function createServer(
   era: 'legacy' | 'modern',
   lasting: boolean,
 ): CallServer {
-  const { gate, seal } = mcpContext
+  const { gate, seal, tasks } = mcpContext
   const server = new CallServer(
     { name: 'handrail', title: 'Handrail', version: gate.version, icons: icons.handrail },
     {
@@ -71,6 +77,9 @@ export function createServer(
         prompts: { listChanged: mcpContext.openFixtures !== undefined },
         completions: {},
         logging: {},
+        ...(era === 'modern'
+          ? { extensions: { [tasksExtension]: {} } }
+          : { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } }),
       },
       instructions,
       requestState: { verify: seal.verify },
@@ -85,12 +94,19 @@ export function createServer(
         void server.sendLoggingMessage({ level: 'warning', logger: 'handrail', data }).catch(() => undefined)
     }
   const fixtures = mcpContext.openFixtures?.({ server, notify: announcer(mcpContext.feed), state: seal as never })
-  if (era === 'legacy') server.answerCalls(mcpContext, connection.answer, new Set(fixtures?.tools.map(({ name }) => name)))
+  if (era === 'legacy')
+    server.answerCalls(mcpContext, connection.answer, new Set(fixtures?.tools.map(({ name }) => name)), (answer, call) => {
+      const accepted = acceptedIn(answer)
+      if (accepted === undefined) throw refusalIn(answer)
+      return tasks.legacy.created(accepted, { caller: connection.caller(call.client), signal: call.signal })
+    })
   const client = (context: ServerContext): ToolCall['client'] => clientOf(server, context)
+
+  const asker = (context: ServerContext): Asker => ({ caller: connection.caller(client(context)), signal: context.mcpReq.signal })
 
   server.setRequestHandler(
     'tools/list',
-    () => ({ tools: [...gate.listed().map(describeTool), ...(fixtures?.tools ?? [])] }) as never,
+    () => ({ tools: [...gate.listed().map((tool) => listedIn(era, tool)), ...(fixtures?.tools ?? [])] }) as never,
   )
   server.setRequestHandler('tools/call', async (request, context) => {
     const { name, arguments: input = {} } = request.params
@@ -106,6 +122,9 @@ export function createServer(
       answered: answeredIn(context),
     }
     const reply = await connection.answer.reply(call)
+    const accepted =
+      'result' in reply && name === taskTool && hasTasks(capabilitiesOf(server, context)) && acceptedIn(reply.result)
+    if (accepted) return (await tasks.modern.created(accepted, asker(context))) as never
     return ('result' in reply ? reply.result : await toInputRequired(reply.question, seal, context)) as never
   })
 
@@ -130,6 +149,8 @@ export function createServer(
     const fixture = fixtures?.complete(params)
     return (fixture ?? { completion: await complete(mcpContext, connection, params, client(context)) }) as never
   })
+  if (era === 'legacy') serveLegacyTasks(server, tasks.legacy, asker)
+  else serveTasks(server, tasks.modern, asker)
   if (era === 'legacy') {
     server.setRequestHandler('resources/subscribe', ({ params: { uri } }) => {
       if (uri.length > 1_000) throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'The address is too long')
@@ -158,6 +179,12 @@ export function createServer(
     server.onclose = stop
   }
   return server
+}
+
+/** What a list says of a tool; since 2026 it no longer says there which calls may become tasks. */
+function listedIn(era: 'legacy' | 'modern', tool: Tool): Record<string, unknown> {
+  const said = describeTool(tool)
+  return era === 'legacy' && tool.name === taskTool ? { ...said, execution: { taskSupport: 'optional' } } : said
 }
 
 /** Suggestions for what a person types into a prompt or a resource address. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { isSpecType, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/server'
+import { parseJSONRPCMessage, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/server'
 import { Refusal } from '../../contracts/refusal.ts'
 import type { Peers } from '../../text/connections.ts'
 import { whoGivesWay } from '../../text/giving-way.ts'
@@ -48,8 +48,7 @@ export function mcpSse(
         const stream = streams.get(incoming.query.get('sessionId') ?? '')
         if (!stream) throw new Refusal(404, 'No such stream; open /sse first.')
         stream.usedAt = Date.now()
-        const message = await readMessage(incoming)
-        if (!isSpecType.JSONRPCMessage(message)) throw new Refusal(400, 'Not a JSON-RPC 2.0 message.')
+        const message = checked(await readMessage(incoming))
         // What nobody reads is not made; answers and cancellations go through.
         if ('id' in message && 'method' in message && !(await stream.hasRoom()))
           throw new Refusal(404, 'The stream was not read, and is closed; open /sse again.')
@@ -58,6 +57,15 @@ export function mcpSse(
       },
     },
   }
+}
+
+function checked(message: unknown): JSONRPCMessage {
+  try {
+    parseJSONRPCMessage(message)
+  } catch {
+    throw new Refusal(400, 'Not a JSON-RPC 2.0 message.')
+  }
+  return message as JSONRPCMessage
 }
 
 /** One client's stream of events. */

@@ -7,7 +7,7 @@ import type { ClientForms } from '../../contracts/client-forms.ts'
 import type { AgentGate } from '../../contracts/gate.ts'
 import { oneLine } from '../../text/printable.ts'
 import { redact } from '../../text/redact/redact.ts'
-import { parseJson, TooMuchJson } from '../../contracts/json.ts'
+import { parseJson, TooMuchJson } from '../../text/json.ts'
 import type { CallServer } from './call-server.ts'
 import { openPacing } from './pacing.ts'
 import { createServer, openConnectionContext, openMcpContext } from './server.ts'
@@ -16,6 +16,8 @@ import { toWire } from './wire.ts'
 /** Longest message taken in; a longer one is answered with an error and the next one is read as usual. */
 const longestMessage = 32 << 20
 
+/** Pieces of a message are put together up to this. */
+const smallPieces = 65_536
 const largeAnswer = 8_192
 /** What may lie about unread before no more is taken in. */
 const mostUnread = 8 << 20
@@ -135,8 +137,12 @@ class LineTransport implements Transport {
 
   private hold(piece: Buffer): void {
     if (this.skipping) return
-    this.pieces.push(piece)
     this.held += piece.length
+    // A million pieces of one byte must not become a million objects: small ones are put together, each byte a few times.
+    let last = piece
+    for (let before = this.pieces.at(-1); before && isSmallBeside(before, last); before = this.pieces.at(-1))
+      last = Buffer.concat([this.pieces.pop() as Buffer, last])
+    this.pieces.push(last)
     if (this.held <= longestMessage) return
     this.skipping = true
     const start = Buffer.concat(this.pieces).subarray(0, 4_096).toString('utf8')
@@ -206,6 +212,10 @@ class LineTransport implements Transport {
     this.onclose?.()
     this.ended()
   }
+}
+
+function isSmallBeside(before: Buffer, piece: Buffer): boolean {
+  return before.length < 2 * piece.length && before.length + piece.length <= smallPieces
 }
 
 /** A request, notification or answer by its shape; what is inside is checked by whoever handles it. */

@@ -49,7 +49,7 @@ async function decide(operator: Operator, personAuth: PersonAuth, approval: Appr
   if (decision !== 'approve' && decision !== 'decline') throw new Refusal(400, 'The decision must be approve or decline.')
   if (decision === 'approve' && approval.state === 'pending' && !isConfirmed(personAuth, incoming, approval, form))
     return sendPage(incoming.response, 200, 'Confirm', confirmStep(personAuth, incoming, approval, form))
-  const note = (form.get('note') ?? '').trim().slice(0, 1_000)
+  const note = (form.get('note') ?? '').trim().slice(0, 1_000).toWellFormed()
   try {
     const unread = form.get('unread') === 'yes'
     operator.approvals.decide(id, { approve: decision === 'approve', by: 'person@page', unread, ...(note !== '' && { note }) })
@@ -63,7 +63,7 @@ async function decide(operator: Operator, personAuth: PersonAuth, approval: Appr
 }
 
 function list(operator: Operator, before: string | null): Markup {
-  const notice = operator.projectSettings?.says
+  const { notice } = operator.gate
   return html`${notice === undefined ? html`` : html`<p><strong>${notice}</strong></p>`}${waitingList(operator, before)}`
 }
 

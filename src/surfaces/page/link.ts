@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { Fault } from '../../contracts/faults/fault.ts'
 import type { Operator } from '../../contracts/operator.ts'
 import type { ServedPage } from '../../contracts/served-page.ts'
-import { proofOf, signInKey } from '../person-auth.ts'
+import { programKey, proofOf, signInKey } from '../person-auth.ts'
 
 const proofMs = 10_000
 const longestProof = 1_000
@@ -17,8 +17,19 @@ export function linkTo(operator: Operator, { instance, url, page }: ServedPage, 
   return `${origin}/sign-in?key=${signInKey(operator.token('person').token, instance)}`
 }
 
-/** The same for a server of another process. Any program of this machine may sit on a port: no key is made before it has proved to be ours. */
+/** The same for a server of another process. */
 export async function findSignInLink(operator: Operator, wanted: { port?: number; byAddress: boolean }): Promise<string> {
+  return linkTo(operator, await findServed(operator, wanted), wanted.byAddress)
+}
+
+/** A key for the person's programs at a server of another process. */
+export async function findProgramKey(operator: Operator, wanted: { port?: number }): Promise<{ url: string; key: string }> {
+  const { url, instance } = await findServed(operator, wanted)
+  return { url, key: programKey(operator.token('person').token, instance) }
+}
+
+/** Any program of this machine may sit on a port: nothing is made for one before it has proved to be ours. */
+async function findServed(operator: Operator, wanted: { port?: number }): Promise<ServedPage> {
   const all = operator.servedPages.list()
   const found = all.filter(({ url }) => wanted.port === undefined || portOf(url) === wanted.port)
   const running = all.map(({ url }) => portOf(url)).join(', ')
@@ -45,7 +56,7 @@ export async function findSignInLink(operator: Operator, wanted: { port?: number
     throw new Fault('policy', `Another program answers at ${served.url}: no link is made for it`, {
       hint: 'Find out what listens on that port. Start `handrail serve` again, or answer here: `handrail approvals list`.',
     })
-  return linkTo(operator, served, wanted.byAddress)
+  return served
 }
 
 function portOf(url: string): number {

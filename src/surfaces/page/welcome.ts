@@ -4,7 +4,7 @@ import { html, sendPage } from './html.ts'
 const body = html`<h1>Handrail is running</h1>
   <p>
     For agents: MCP at <code>/mcp</code> (older clients: <code>/sse</code>), with the token from the file that
-    <code>handrail serve</code> names.
+    <code>handrail serve</code> names. Plain HTTP at <code>/agent/process</code>: <a href="/reference">the reference</a>.
   </p>
   <p>For you: <a href="/sign-in">sign in to see what waits for your answer</a>, or in a terminal:</p>
   <pre>

@@ -21,6 +21,13 @@ export const agents: readonly RunRow[] = [
     files:
       '.claude/settings*.json .claude/{hooks,workflows}/** .claude/scheduled_tasks.json .claude.json .claude-plugin/** hooks/hooks.json',
   },
+  {
+    of: 'Handrail',
+    depth: 'A',
+    class: '1*',
+    when: 'is a template of runs, which agents can use once you trusted it',
+    files: 'handrail/templates/**',
+  },
   { of: 'Codex', depth: 'A', class: '1*', when: starts, files: '.codex/**' },
   { of: 'Gemini, Qwen', depth: 'A', class: '1*', when: starts, files: '.gemini/** .qwen/**' },
   { of: 'Copilot', depth: 'A', class: '1*', when: starts, files: '.github/hooks/** .github/copilot/**' },

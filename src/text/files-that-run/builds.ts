@@ -106,7 +106,7 @@ export const builds: readonly RunRow[] = [
   },
   {
     of: 'debuggers',
-    depth: 'R',
+    depth: 'A',
     class: '3',
     when: 'runs when you debug',
     files: '.gdbinit .gdbearlyinit *-gdb.py *-gdb.gdb .lldbinit .lldbinit-* .ycm_extra_conf.py .radare2rc .pwndbg .gef.rc',
@@ -169,7 +169,7 @@ export const builds: readonly RunRow[] = [
   },
   {
     of: 'R',
-    depth: 'R',
+    depth: 'U',
     class: '1*',
     when: 'runs when R or RStudio is started here',
     files: '.Rprofile .Renviron .RData .Rproj.user/** *.Rproj renv/** .rstudio/** _targets.R .lintr',

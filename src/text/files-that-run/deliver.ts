@@ -25,11 +25,11 @@ export const deliver: readonly RunRow[] = [
     class: '2',
     when: 'runs when you build or start the container',
     files:
-      'Dockerfile* *.Dockerfile Containerfile* {,docker-}compose{,.*,-*}.{yml,yaml} docker-bake.{hcl,json} Vagrantfile podman-compose{,.*}.{yml,yaml} Chart.yaml helmfile.{yaml,yml} kustomization.{yaml,yml} cloud-init.{yaml,yml} Boxfile',
+      'Dockerfile* *.Dockerfile Containerfile* {,docker-}compose{,.*,-*}.{yml,yaml} docker-bake{,.override}.{hcl,json} Vagrantfile podman-compose{,.*}.{yml,yaml} Chart.yaml helmfile.{yaml,yml} kustomization.{yaml,yml} cloud-init.{yaml,yml} Boxfile',
   },
   {
     of: 'deploying',
-    depth: 'R',
+    depth: 'U',
     class: '2',
     when: 'counts when it is deployed, reviewed or updated by a bot',
     files:

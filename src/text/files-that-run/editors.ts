@@ -39,7 +39,7 @@ export const editors: readonly RunRow[] = [
     class: '2',
     when: 'runs with git on a commit or push',
     files:
-      '.pre-commit-config.{yaml,yml} .pre-commit-hooks.yaml {,.}lefthook{,-local}.{yml,yaml,json,toml} .lefthook/** .lintstagedrc* hk.pkl .overcommit.yml .git-hooks/** .huskyrc* {,.}simple-git-hooks.* .commitlintrc*',
+      '.pre-commit-config.{yaml,yml} .pre-commit-hooks.yaml {,.}lefthook{,-local}.{yml,yaml,json,jsonc,toml} .lefthook/** .lintstagedrc* hk.pkl .overcommit.yml .git-hooks/** .huskyrc* {,.}simple-git-hooks.* .commitlintrc*',
   },
   { of: 'VS Code', depth: 'R', class: '3', when: 'runs when you press F5', files: '.vscode/launch.json' },
   {

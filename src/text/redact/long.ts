@@ -1,3 +1,4 @@
+import { openPace } from '../steps.ts'
 import { redact } from './redact.ts'
 
 /** So much is looked at before others have their turn. */
@@ -10,12 +11,13 @@ const beginning = /-----BEGIN [A-Z0-9 ]{0,60}?PRIVATE KEY(?: BLOCK)?-----/g
 /** A text of any length without its secrets, kept whole. */
 export async function redactLong(text: string): Promise<string> {
   const made: string[] = []
+  const pace = openPace()
   let at = 0
   while (at < text.length) {
     const { end, whole } = endOfPiece(text, at)
     made.push(whole ? redact(text.slice(at, end)) : `[a word of ${end - at} characters]`)
     at = end
-    if (at < text.length) await new Promise((resolve) => setImmediate(resolve))
+    if (at < text.length) await pace.turn()
   }
   return made.join('')
 }

@@ -48,7 +48,9 @@ function userInfo(rest: string, start: number): Span[] {
     return isPlaceholder(secret) && secret.length >= 3 ? [] : [{ from: start + colon + 1, to: start + at, kind: 'password' }]
   }
   // A name alone is harmless (`git@`); a token in its place is not.
-  return at >= 16 && /\d/.test(rest.slice(0, at)) ? [{ from: start, to: start + at, kind: 'token' }] : []
+  const mixed = /^(?=.*\d)(?=.*[a-z])(?=.*[A-Z])\S{12,}$/
+  const name = rest.slice(0, at)
+  return (at >= 16 && /\d/.test(name)) || mixed.test(name) ? [{ from: start, to: start + at, kind: 'token' }] : []
 }
 
 const queryNames =
@@ -87,6 +89,16 @@ const logins: PlaceRule = {
       const from = index + all.indexOf(':') + 1
       if (!isHost || /^\d+\.\d+\.\d+(?:-|$)/.test(host) || notUsers.test(user) || secret.startsWith('//')) return []
       return { from, to: from + secret.length, kind: 'password' }
+    }),
+}
+
+/** Oracle's own way: a slash between the two. */
+const oracle: PlaceRule = {
+  gate: ['jdbc:oracle:'],
+  find: (text) =>
+    matches(text, /jdbc:oracle:\w{1,10}:[^\s/@"'`]{1,64}\/([^\s@"'`]{1,200})@/gi, ({ 0: all, 1: secret = '', index }) => {
+      const to = index + all.length - 1
+      return { from: to - secret.length, to, kind: 'password' }
     }),
 }
 
@@ -181,7 +193,18 @@ const connections: PlaceRule = {
     ),
 }
 
-export const places: readonly PlaceRule[] = [keys, urls, encodedUrls, logins, headers, bearers, flags, connections, ...spoken]
+export const places: readonly PlaceRule[] = [
+  keys,
+  urls,
+  encodedUrls,
+  logins,
+  oracle,
+  headers,
+  bearers,
+  flags,
+  connections,
+  ...spoken,
+]
 
 function wordAt(text: string, at: number, word: RegExp, most = text.length): string {
   // Looked through no further than it counts: a text of beginnings would be read to its end from each of them.

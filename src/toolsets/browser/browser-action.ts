@@ -87,7 +87,7 @@ export const browserAction = defineTool({
 })
 
 /** Pictures land in their folder whatever the path says, so that none replaces anything but a picture. */
-function pictureAt(path: string, { files, screenshotDir }: BrowserUse): string {
+export function pictureAt(path: string, { files, screenshotDir }: BrowserUse): string {
   const asked = files.normal(path)
   const folder = files.normal(screenshotDir)
   const below = asked.startsWith(`${folder}/`) ? asked.slice(folder.length + 1) : asked

@@ -21,6 +21,7 @@ const Wanted = Type.Object(
   {
     snapshot: Type.Optional(Type.String()),
     call: Type.Optional(Type.String()),
+    calls: Type.Optional(Type.Array(Type.String(), { maxItems: 50_000, description: 'Those of a run' })),
     session: Type.Optional(Type.String()),
     last: Type.Optional(Type.Boolean()),
     to: Type.Optional(Type.String()),
@@ -34,7 +35,7 @@ export const undo = defineTool({
   name: 'undo',
   title: 'Undo',
   description:
-    'Take back one write, all writes of a call, all of a session, or all of a file since a state. Refuses where a file changed since, and shows how.',
+    'Take back one write, all writes of a call, of several or of a session, or all of a file since a state. Refuses where a file changed since, and shows how.',
   audience: 'person',
   risk: ({ dryRun }) => (dryRun ? 'R0' : 'R1'),
   input: Wanted,
@@ -135,6 +136,12 @@ function* stepTo(id: string, shown: Target['shown'], kept: FileUse['kept']): Ste
   return { path: to.path, from, to: to.sha256 === null ? undefined : to, takesBack: since.map((state) => state.id) }
 }
 
+function* ofCalls(calls: readonly string[], kept: FileUse['kept']): Steps<Snapshot[]> {
+  const found: Snapshot[] = []
+  for (const call of calls) found.push(...(yield* kept.ofCall(call)))
+  return found.toSorted((a, b) => a.timestamp - b.timestamp)
+}
+
 function* choose(input: Target, kept: FileUse['kept']): Steps<Snapshot[]> {
   if (input.snapshot !== undefined) {
     const found = kept.get(input.snapshot)
@@ -145,6 +152,7 @@ function* choose(input: Target, kept: FileUse['kept']): Steps<Snapshot[]> {
     return found ? [found] : []
   }
   if (input.call !== undefined) return yield* kept.ofCall(input.call)
+  if (input.calls !== undefined) return yield* ofCalls(input.calls, kept)
   if (input.session !== undefined) return yield* kept.ofSession(input.session)
   const last = kept.lastChange(input.shown?.upTo)
   return last ? (last.call === null ? [last] : yield* kept.ofCall(last.call)) : []

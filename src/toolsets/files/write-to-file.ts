@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { Fault } from '../../contracts/faults/fault.ts'
 import { closed, DiffShape, named } from '../../contracts/shapes.ts'
 import { decodeText, encodeText, tooLarge, type Files } from '../../host/files.ts'
 import { inMannerOf } from './line-ends.ts'
@@ -17,6 +18,11 @@ export const writeToFile = defineTool({
       mode: Type.Optional(Type.Enum(['overwrite', 'append'], { type: 'string', default: 'overwrite' })),
       dryRun: Type.Boolean({ default: true }),
       idempotencyKey: Type.Optional(Type.String()),
+      mustExist: Type.Optional(
+        Type.Boolean({
+          description: 'true: only a file that is there; false: only one that is not. Otherwise nothing is written.',
+        }),
+      ),
     },
     { ...named('write_to_file', 'request'), ...closed },
   ),
@@ -29,7 +35,7 @@ export const writeToFile = defineTool({
     },
     { ...named('write_to_file', 'response'), ...closed },
   ),
-  faults: ['path-denied', 'conflict', 'encoding', 'io', 'policy', 'too-large'],
+  faults: ['path-denied', 'not-found', 'conflict', 'encoding', 'io', 'policy', 'too-large'],
   examples: [
     {
       says: 'look at the change first',
@@ -80,15 +86,41 @@ interface Wanted {
   path: string
   content: string
   mode?: 'overwrite' | 'append' | undefined
+  mustExist?: boolean | undefined
 }
 
-function changeOf({ path, content, mode }: Wanted, files: Files): { before: string | undefined; after: string } {
+function changeOf({ path, content, mode, mustExist }: Wanted, files: Files): { before: string | undefined; after: string } {
   encodeText(content, path)
-  const bytes = files.peek(path)
+  const bytes = asAsked(path, mustExist, files)
   const before = bytes && decodeText(bytes, path)
   const fitted = inMannerOf(before, content)
   const after = mode === 'append' ? (before ?? '') + fitted.replace(/^\uFEFF/, '') : fitted
   const size = Buffer.byteLength(after)
   if (size > files.maxBytes) throw tooLarge(path, size, files.maxBytes)
   return { before, after }
+}
+
+/** What stands there now, where that is as the caller wants it. */
+function asAsked(path: string, mustExist: boolean | undefined, files: Files): Buffer | undefined {
+  const found = mustExist === false ? ifFree(path, files) : files.peek(path)
+  if (mustExist === true && found === undefined)
+    throw new Fault('not-found', `File not found: ${path}`, {
+      details: { path },
+      hint: 'Nothing was written. Check the name, or create the file.',
+    })
+  return found
+}
+
+function ifFree(path: string, files: Files): undefined {
+  try {
+    if (files.peek(path) === undefined) return undefined
+  } catch (fault) {
+    // Too large to be read, or a folder: it is there all the same. What the disk refuses has a number.
+    const isThere = fault instanceof Fault && ['too-large', 'io'].includes(fault.reason) && fault.details?.['errno'] === undefined
+    if (!isThere) throw fault
+  }
+  throw new Fault('conflict', `It is there already: ${path}`, {
+    details: { path },
+    hint: 'Nothing was written. Read it and change it, or choose another name.',
+  })
 }

@@ -12,7 +12,7 @@ export const cancelTaskRun = defineTool({
   output: Type.Object({ success: Type.Boolean(), runId: Type.String(), reason: Type.Optional(Type.String()) }, closed),
   faults: ['run-not-found'],
   examples: [],
-  async execute({ runId }, { desk }, call) {
-    return { runId, ...(await (await desk()).cancel(runId, call.caller.client)) }
+  async execute({ runId }, { runsApi }, call) {
+    return { runId, ...(await (await runsApi()).cancel(runId, call.caller.client)) }
   },
 })

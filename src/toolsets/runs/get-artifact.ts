@@ -22,5 +22,6 @@ export const getArtifact = defineTool({
   output: ArtifactChunk,
   faults: ['artifact-not-found', 'artifact-expired', 'bad-input', 'io'],
   examples: [],
-  execute: async ({ artifactId, offset = 0, limit = largest }, { desk }) => (await desk()).artifact(artifactId, offset, limit),
+  execute: async ({ artifactId, offset = 0, limit = largest }, { runsApi }) =>
+    (await runsApi()).artifact(artifactId, offset, limit),
 })

@@ -18,5 +18,5 @@ export const getRuntimeProfile = defineTool({
       output: { maxConcurrentRuns: 5, syncTimeoutMs: 300_000, asyncTimeoutMs: 600_000, trustLevel: 'local', isRemote: false },
     },
   ],
-  execute: async (_, { desk }, call) => (await desk()).profile(originOf(call)),
+  execute: async (_, { runsApi }, call) => (await runsApi()).profile(originOf(call)),
 })

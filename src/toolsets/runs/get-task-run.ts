@@ -13,5 +13,5 @@ export const getTaskRun = defineTool({
   output: RunShape,
   faults: ['run-not-found'],
   examples: [],
-  execute: async ({ runId }, { desk }) => (await desk()).get(runId),
+  execute: async ({ runId }, { runsApi }, call) => (await runsApi()).get(runId, call),
 })

@@ -20,8 +20,8 @@ export const listTaskRuns = defineTool({
   output: Type.Object({ runs: Type.Array(RunHeadShape), total: Type.Integer({ minimum: 0 }), hasMore: Type.Boolean() }, closed),
   faults: [],
   examples: [{ says: 'nothing was handed in yet', input: {}, output: { runs: [], total: 0 } }],
-  async execute({ status, templateId, limit, offset = 0 }, { desk }) {
-    const { runs, total } = await (await desk()).list({ status, templateId, limit, offset })
+  async execute({ status, templateId, limit, offset = 0 }, { runsApi }, call) {
+    const { runs, total } = await (await runsApi()).list({ status, templateId, limit, offset }, call)
     return { runs, total, hasMore: offset + runs.length < total }
   },
 })

@@ -1,8 +1,6 @@
 import Type from 'typebox'
-import { closed } from '../../contracts/shapes.ts'
+import { AnyObject, closed } from '../../contracts/shapes.ts'
 import { defineTool } from './use.ts'
-
-const schema = Type.Record(Type.String(), Type.Unknown())
 
 export const listTaskTemplates = defineTool({
   name: 'list_task_templates',
@@ -20,16 +18,29 @@ export const listTaskTemplates = defineTool({
             version: Type.String(),
             name: Type.String(),
             description: Type.String(),
-            inputsSchema: schema,
-            outputsSchema: schema,
-            exampleInputs: Type.Unknown(),
+            inputsSchema: AnyObject(),
+            outputsSchema: AnyObject(),
+            exampleInputs: AnyObject(),
             trustLevelSupport: Type.Array(Type.String()),
             executionMode: Type.String(),
             supportsPartialSuccess: Type.Boolean(),
             partialSuccessThreshold: Type.Number(),
             limits: Type.Record(Type.String(), Type.Number()),
+            from: Type.Optional(
+              Type.Enum(['handrail', 'person', 'project'], {
+                type: 'string',
+                description:
+                  'Whose it is: it comes with Handrail, the person keeps it, or the project brings it and the person trusted it',
+              }),
+            ),
           },
           closed,
+        ),
+      ),
+      ignored: Type.Optional(
+        Type.Object(
+          { ignored: Type.Integer({ minimum: 1 }), says: Type.String() },
+          { ...closed, description: 'What the project brings and nobody trusted: it cannot be run' },
         ),
       ),
     },
@@ -37,5 +48,9 @@ export const listTaskTemplates = defineTool({
   ),
   faults: [],
   examples: [{ says: 'what there is', input: {}, output: {} }],
-  execute: async (_, { desk }) => ({ templates: (await (await desk()).templates()) as never }),
+  async execute(_, { runsApi }) {
+    const at = await runsApi()
+    const ignored = at.ignoredTemplates()
+    return { templates: (await at.templates()) as never, ...(ignored && { ignored }) }
+  },
 })

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { runBounds, runModes, RunShape } from '../../contracts/run.ts'
-import { closed } from '../../contracts/shapes.ts'
+import { AnyObject, closed } from '../../contracts/shapes.ts'
 import { defineTool, originOf } from './use.ts'
 
 const short = (description: string) => Type.String({ minLength: 1, maxLength: runBounds.keyLength, description })
@@ -17,9 +17,7 @@ export const runTaskTemplate = defineTool({
       templateId: short('From list_task_templates'),
       templateVersion: Type.Optional(short('Refused where the template has another version')),
       sessionId: Type.Optional(short('A browser session that was kept')),
-      inputs: Type.Optional(
-        Type.Record(Type.String(), Type.Unknown(), { description: "As the template's inputsSchema has them" }),
-      ),
+      inputs: Type.Optional(AnyObject({ description: "As the template's inputsSchema has them" })),
       options: Type.Optional(
         Type.Object(
           {
@@ -33,7 +31,7 @@ export const runTaskTemplate = defineTool({
             ),
             idempotencyKey: Type.Optional(short('One run for each template and key, as long as its record is kept')),
             outputSchema: Type.Optional(
-              Type.Record(Type.String(), Type.Unknown(), { description: 'Has a meaning for agents only; templates ignore it' }),
+              AnyObject({ description: 'What the result is to fit, where a model is configured; without one it is ignored' }),
             ),
           },
           closed,
@@ -75,13 +73,13 @@ export const runTaskTemplate = defineTool({
   private: ['inputs'],
   contents: ['inputs'],
   unhurried: true,
-  async execute({ options = {}, ...given }, { desk }, call) {
-    const at = await desk()
-    const { outputSchema: _, ...how } = options
-    const { run, mode, deduplicated } = await at.submit({ ...given, ...how }, originOf(call))
+  async execute({ options = {}, ...given }, { runsApi }, call) {
+    const at = await runsApi()
+    const { run, mode, deduplicated } = await at.submit({ ...given, ...options }, originOf(call))
     if (mode === 'async') return { runId: run.runId, sessionId: run.sessionId, status: run.status, mode, deduplicated }
     const ended = await at.wait(run.runId, {
       signal: call.signal,
+      viewer: call,
       onProgress: ({ progress, waiting }) =>
         call.progress(progress.doneSteps, progress.totalSteps, waiting ? "waiting for a person's answer" : undefined),
     })

@@ -19,5 +19,5 @@ export const subscribeTaskRunEvents = defineTool({
   output: Type.Object({ uri: Type.String(), cursor: Type.Integer({ minimum: 0 }), events: Type.Array(RunEvent) }, closed),
   faults: ['run-not-found'],
   examples: [],
-  execute: async ({ runId, after = 0 }, { desk }) => (await desk()).events(runId, after),
+  execute: async ({ runId, after = 0 }, { runsApi }) => (await runsApi()).events(runId, after),
 })

@@ -1,9 +1,9 @@
-import type { RunDesk, RunOrigin } from '../../contracts/run.ts'
+import type { RunsApi, RunOrigin } from '../../contracts/run.ts'
 import { toolsUsing, type ToolContext } from '../../contracts/tool.ts'
 
-/** The slice the run tools may use: the desk where runs are handed in and looked at. */
+/** The slice the run tools may use: where runs are submitted and looked at. */
 export interface RunsUse {
-  desk(): Promise<RunDesk>
+  runsApi(): Promise<RunsApi>
 }
 
 /** Who hands a run in: its steps are calls of the same session. */

@@ -50,6 +50,12 @@ export const getRuntimeInfo = defineTool({
           { description: 'What of the project’s own settings does not count, until the person trusts them.' },
         ),
       ),
+      projectTemplates: Type.Optional(
+        Type.Object(
+          { ignored: Type.Integer({ minimum: 0 }), says: Type.String() },
+          { description: 'Templates that the project brings and that do not count, until the person trusts them.' },
+        ),
+      ),
       tools: Type.Array(Type.String(), { description: '当前注册的工具名称列表' }),
       unlisted: Type.Optional(
         Type.Object(
@@ -69,8 +75,9 @@ export const getRuntimeInfo = defineTool({
       output: { sandbox: { forbiddenDirs: ['.git', 'node_modules', '.env'], maxReadBytes: 5242880, textEncoding: 'utf-8' } },
     },
   ],
-  async execute(_, { facts, confinement, unlisted }, call) {
+  async execute(_, { facts, confinement, unlisted, ignoredTemplates }, call) {
     const hidden = unlisted()
+    const projectTemplates = ignoredTemplates()
     return {
       projectRoot: facts.projectRoot,
       snapshotRetention: facts.snapshotRetention,
@@ -79,6 +86,7 @@ export const getRuntimeInfo = defineTool({
       confinement: await confinement(),
       ...(call.tools.includes('browser_action') && { browser: { enabled: true as const, ...facts.browser } }),
       ...(facts.projectSettings && { projectSettings: facts.projectSettings }),
+      ...(projectTemplates && { projectTemplates }),
       tools: [...call.tools],
       ...(hidden.length && {
         unlisted: {

@@ -1,3 +1,4 @@
+import type { IgnoredTemplates } from '../../contracts/project-templates.ts'
 import type { Confinement } from '../../contracts/stage.ts'
 import { toolsUsing } from '../../contracts/tool.ts'
 import type { SessionNote } from '../../contracts/session.ts'
@@ -20,6 +21,7 @@ export interface RuntimeFacts {
 export interface SessionUse {
   facts: RuntimeFacts
   confinement(): Promise<Confinement>
+  ignoredTemplates(): IgnoredTemplates | undefined
   /** Tools that can be called and are not in the list an agent reads. */
   unlisted(): string[]
   note(note: SessionNote): void

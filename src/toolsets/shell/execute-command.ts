@@ -1,8 +1,9 @@
 import Type from 'typebox'
-import { linesOf, notApplied, ProgramResultShape, programResultFields, succeeded } from '../../contracts/effects.ts'
+import { ProgramResultShape } from '../../contracts/effects.ts'
 import { Fault } from '../../contracts/faults/fault.ts'
 import { closed, named } from '../../contracts/shapes.ts'
 import type { Files } from '../../host/files.ts'
+import { linesOf, notApplied, programResultFields, succeeded } from '../../text/program-result.ts'
 import { defineTool } from './use.ts'
 
 const outputBytes = 131_072

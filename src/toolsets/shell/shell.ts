@@ -1,8 +1,9 @@
 import Type from 'typebox'
-import { notApplied, ProgramResultShape, programResultFields, succeeded } from '../../contracts/effects.ts'
+import { ProgramResultShape } from '../../contracts/effects.ts'
 import { Fault } from '../../contracts/faults/fault.ts'
 import { oneLine } from '../../text/printable.ts'
 import { closed } from '../../contracts/shapes.ts'
+import { notApplied, programResultFields, succeeded } from '../../text/program-result.ts'
 import { defineTool } from './use.ts'
 
 const outputBytes = 65_536

@@ -5,7 +5,7 @@ import { folders, type Folder } from './grammar/commands.ts'
 import { nearest, patience, type Patience } from '../../text/nearest.ts'
 
 /** Where a name in a script leads. */
-export type Whereabouts =
+export type FileMatch =
   | { is: 'there'; path: string }
   | { is: 'unknown' }
   | { is: 'missing'; file: string; nearest?: string }
@@ -15,7 +15,7 @@ export type Whereabouts =
 export interface Game {
   /** The folder that holds `scene`, `background` and the others, below the project; '' where it is the project itself. */
   readonly root: string
-  find(folder: Folder, name: string): Whereabouts
+  find(folder: Folder, name: string): FileMatch
   /** Whether a path was the answer to `find` before. */
   wasFound(path: string): boolean
   /** Whether an animation of that name can be played; nothing is known where there is no table. */
@@ -72,9 +72,9 @@ export async function openGame(files: Files, pace: Pace, scenePath?: string): Pr
   const lookup = lookupIn(filesOf)
   const near = patience()
 
-  const found = new Map<Folder, Map<string, Whereabouts>>()
+  const found = new Map<Folder, Map<string, FileMatch>>()
   const there = new Set<string>()
-  const look = (folder: Folder, name: string): Whereabouts => {
+  const look = (folder: Folder, name: string): FileMatch => {
     if (!isLocal(name)) return { is: 'unknown' }
     const clean = cleanName(folder, name)
     if (clean === undefined) return { is: 'unknown' }
@@ -100,7 +100,7 @@ export async function openGame(files: Files, pace: Pace, scenePath?: string): Pr
       if (known) return known
       const at = look(folder, name)
       if (at.is === 'there') there.add(at.path)
-      found.set(folder, (found.get(folder) ?? new Map<string, Whereabouts>()).set(name, at))
+      found.set(folder, (found.get(folder) ?? new Map<string, FileMatch>()).set(name, at))
       return at
     },
     wasFound: (path) => there.has(path),
@@ -216,7 +216,7 @@ const stemOf = (name: string): string => name.replace(/\.[^./]*$/, '')
 const baseOf = (name: string): string => name.slice(name.lastIndexOf('/') + 1)
 
 /** A file that is not where it should be: in other letters, with another ending, in another folder, or nowhere. */
-function whereElse(folder: Folder, clean: string, file: string, lookup: Lookup, patience: Patience): Whereabouts {
+function whereElse(folder: Folder, clean: string, file: string, lookup: Lookup, patience: Patience): FileMatch {
   const name = clean.slice(folder.length + 1)
   const lower = name.toLowerCase()
   const same = lookup.lowered(folder).get(lower)

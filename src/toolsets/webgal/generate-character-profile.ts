@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { Fault } from '../../contracts/faults/fault.ts'
-import { parseJson } from '../../contracts/json.ts'
+import { parseJson } from '../../text/json.ts'
 import { closed, named } from '../../contracts/shapes.ts'
 import { openPace } from '../../text/steps.ts'
 import type { Files } from '../../host/files.ts'

@@ -25,7 +25,7 @@ import { terminalJson } from '../../../text/terminal-json.ts'
 export const approvals: Command = {
   name: 'approvals',
   summary: 'See what waits for you, and answer',
-  usage: 'handrail approvals list|show ID|approve ID|deny ID|lift ID|page [--note TEXT] --project DIR',
+  usage: 'handrail approvals list|show ID|approve ID|deny ID|lift ID|page|key [--note TEXT] --project DIR',
   about: `A call that cannot be fully undone, or that changes a file which makes other programs run something, waits for a person. The
 answer holds for exactly that call of that session on exactly the state of the files you saw; if a file changes in between, the
 call is refused. A yes to a run with the network, or to another agent, is one to the whole project as it was, for ten minutes. What a
@@ -33,7 +33,8 @@ card has no room for is printed by \`show --file\` and \`show --full\`; to agree
 approve or deny goes to the agent word for word. A no holds for every session of that client until \`lift\`, for a day or as long as
 limits.approvalTtlMs; the files it would have removed or replaced ask as long, whoever changes them. Silence turns into no. \`approvals page\` finds
 the \`handrail serve\` that runs on the project, has it prove that it is the one, and prints a link that signs you in there, once and
-nowhere else, until it stops or twelve hours have passed.`,
+nowhere else, until it stops or twelve hours have passed. \`approvals key\` prints a key for your own programs in the same way: as a bearer
+token it opens /api/approvals and /events of that server, which no agent's token does.`,
   options: [
     { name: 'note', value: 'TEXT', says: 'Words for the agent.' },
     { name: 'all', says: 'List answered ones too.' },
@@ -42,7 +43,7 @@ nowhere else, until it stops or twelve hours have passed.`,
     { name: 'file', value: 'PATH', says: 'For show: all of one change.' },
     { name: 'full', says: 'For show: everything the card has no room for, too.' },
     { name: 'unread', says: 'For approve: agree to what the card does not show. The log says so.' },
-    { name: 'port', value: 'N', says: 'For page: which `handrail serve`, where several run on the project.' },
+    { name: 'port', value: 'N', says: 'For page and key: which `handrail serve`, where several run on the project.' },
     { name: 'by-address', says: 'For page: a link to the address, for a browser that does not find names below localhost.' },
   ],
   examples: [
@@ -59,21 +60,21 @@ nowhere else, until it stops or twelve hours have passed.`,
         list(runtime, options, json)
         return 0
       }
+      if (what === 'key') {
+        const found = await dependencies.findProgramKey(runtime, portIn(options))
+        say(json ? terminalJson(found) : found.key)
+        return 0
+      }
       if (what === 'page') {
         const byAddress = options['by-address'] === true
-        const port = options['port'] === undefined ? undefined : Number(options['port'])
-        if (port !== undefined && !Number.isInteger(port))
-          throw new Fault('bad-input', `Not a port: ${String(options['port'])}`, {
-            hint: 'Give the number that `handrail serve` printed.',
-          })
-        const link = await dependencies.findSignInLink(runtime, { byAddress, ...(port !== undefined && { port }) })
+        const link = await dependencies.findSignInLink(runtime, { byAddress, ...portIn(options) })
         say(json ? terminalJson({ url: link }) : link)
         if (!json && !byAddress) warn('Where your browser does not find that name (Safari may not), add --by-address.')
         return 0
       }
       if (!['show', 'approve', 'deny', 'lift'].includes(what))
         throw new Fault('bad-input', `Unknown: approvals ${what}`, {
-          hint: 'approvals list, show ID, approve ID, deny ID, lift ID or page.',
+          hint: 'approvals list, show ID, approve ID, deny ID, lift ID, page or key.',
         })
       if (given === undefined)
         throw new Fault('bad-input', 'Which approval?', { hint: '`handrail approvals list` shows their ids.' })
@@ -105,6 +106,16 @@ nowhere else, until it stops or twelve hours have passed.`,
       await runtime.close()
     }
   },
+}
+
+function portIn(options: Record<string, string | boolean | undefined>): { port?: number } {
+  if (options['port'] === undefined) return {}
+  const port = Number(options['port'])
+  if (!Number.isInteger(port))
+    throw new Fault('bad-input', `Not a port: ${String(options['port'])}`, {
+      hint: 'Give the number that `handrail serve` printed.',
+    })
+  return { port }
 }
 
 const pageLength = 50

@@ -1,11 +1,14 @@
+import { once } from 'node:events'
 import { terminalJson } from '../../../text/terminal-json.ts'
 import { Fault } from '../../../contracts/faults/fault.ts'
-import { runBounds, type RunDesk } from '../../../contracts/run.ts'
+import { isTextType, runBounds, type RunsApi } from '../../../contracts/run.ts'
 import type { Command } from '../command.ts'
 import { ago, printableBlock, say, size, table } from '../print.ts'
+import { runCommands } from './run.ts'
 
 export const artifacts: Command = {
   name: 'artifacts',
+  insteadOf: runCommands,
   summary: 'List what runs left, or print one of it',
   usage: 'handrail artifacts list [RUN]|get ID --project DIR',
   about: `The result of every run that succeeded is an artifact, kept for a day (limits.artifactTtlMs). \`get\` writes it to stdout as it is; on a
@@ -19,16 +22,16 @@ terminal, signs that would control it are shown as text.`,
     const [what = 'list', id] = words
     if (what !== 'list' && (what !== 'get' || id === undefined))
       throw new Fault('bad-input', what === 'get' ? 'Which artifact?' : `Unknown: artifacts ${what}`, {
-        hint: 'artifacts list [RUN] or get ID.',
+        hint: '`handrail artifacts list` shows them; then `handrail artifacts get ID`.',
       })
     const runtime = open()
     try {
-      const desk = await runtime.runs()
+      const runsApi = await runtime.runs()
       if (what === 'get') {
-        await print(desk, id as string)
+        await print(runsApi, id as string)
         return 0
       }
-      const found = await desk.artifacts(id)
+      const found = await runsApi.artifacts(id)
       if (json) for (const one of found) say(terminalJson(one))
       else if (found.length === 0) say('No artifacts.')
       else
@@ -53,12 +56,13 @@ terminal, signs that would control it are shown as text.`,
 }
 
 /** Chunk by chunk, however large it is. */
-async function print(desk: RunDesk, id: string): Promise<void> {
+async function print(runsApi: RunsApi, id: string): Promise<void> {
   for (let offset = 0; ;) {
-    const chunk = await desk.artifact(id, offset, runBounds.artifactMaxChunkSize)
-    const isText = /^(text\/|application\/json)/.test(chunk.mimeType)
+    const chunk = await runsApi.artifact(id, offset, runBounds.artifactMaxChunkSize)
     const text = process.stdout.isTTY ? printableBlock(chunk.data) : chunk.data
-    process.stdout.write(isText ? text : Buffer.from(chunk.data, 'base64'))
+    const written = process.stdout.write(isTextType(chunk.mimeType) ? text : Buffer.from(chunk.data, 'base64'))
+    // Whoever reads more slowly than it is read from the disk does not fill the memory.
+    if (!written) await once(process.stdout, 'drain')
     offset += chunk.length
     if (chunk.complete) return
   }

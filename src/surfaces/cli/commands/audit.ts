@@ -183,7 +183,7 @@ function pathsIn(line: AuditLine): string[] {
 async function tail(invocation: Invocation, runtime: Operator): Promise<number> {
   const { fits } = wantedBy(invocation)
   const from = Math.max(1, runtime.audit.head().seq - 9)
-  const show = async (lines: AuditLine[]): Promise<void> => {
+  const show = async (lines: readonly AuditLine[]): Promise<void> => {
     for (const line of lines.filter(fits))
       await print(invocation.json ? terminalJson(line) : folded(row(line).map(printable).join('  ')))
   }

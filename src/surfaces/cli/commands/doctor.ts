@@ -1,5 +1,6 @@
 import { errorBodyOf } from '../../../contracts/faults/contract-000.ts'
 import { asFault } from '../../../contracts/faults/fault.ts'
+import type { Operator } from '../../../contracts/operator.ts'
 import type { Command } from '../command.ts'
 import { printableBlock, bold, green, oneLine, red, say, size, table, yellow } from '../print.ts'
 import { under } from '../screen-rows.ts'
@@ -43,12 +44,12 @@ export const doctor: Command = {
         'good',
         `${listed.length} tools, ${bytes} bytes of names, descriptions and inputs: about ${Math.round(bytes / 4)} tokens for a model; --tools makes it smaller`,
       )
-      const rest = runtime.tools.filter((tool) => !listed.includes(tool))
-      if (rest.length)
+      const unlisted = runtime.tools.filter((tool) => !listed.includes(tool))
+      if (unlisted.length)
         add(
           'not listed',
           'note',
-          `${rest.map((tool) => tool.name).join(', ')}: of no use in this project by the look of it. They can be called all the same; --tools ${[...new Set(runtime.tools.map((tool) => tool.toolset))].join(',')} lists everything`,
+          `${unlisted.map((tool) => tool.name).join(', ')}: of no use in this project by the look of it. They can be called all the same; --tools ${[...new Set(runtime.tools.map((tool) => tool.toolset))].join(',')} lists everything`,
         )
       add(
         'paths',
@@ -71,6 +72,7 @@ export const doctor: Command = {
           'note',
           'this project brings a .handrail folder, which is ignored; if you made it: handrail state import',
         )
+      if (runtime.config.cluster.databaseUrl !== '') await lookAtCluster(runtime, add)
       const browser = await runtime.capabilities.browser()
       add('browser', browser.there ? 'good' : 'note', browser.says)
       const { confined, says } = await runtime.capabilities.confinement()
@@ -84,6 +86,16 @@ export const doctor: Command = {
       else if (own?.says !== undefined) add('trust', 'note', own.says)
       const trusted = own?.loosenings.filter((one) => !ignored.includes(one)) ?? []
       if (own && trusted.length) add('trust', 'good', `you trusted ${own.file}; it ${inWords(trusted)}`)
+      const brought = await runtime.projectTemplates()
+      const counted = brought.filter((one) => one.trusted && one.wrong.length === 0)
+      const rest = brought.length - counted.length
+      if (counted.length) add('templates', 'good', `you trusted ${counted.map(({ id = '' }) => id).join(', ')} of this project`)
+      if (rest)
+        add(
+          'templates',
+          'note',
+          `${rest} of ${brought.length} in handrail/templates of this project ${rest === 1 ? 'is' : 'are'} ignored: \`handrail trust\` shows what each would do, \`handrail templates check\` what is wrong`,
+        )
       const verdict = await runtime.audit.check()
       add(
         'audit',
@@ -124,6 +136,28 @@ export const doctor: Command = {
     }
     return findings.some((finding) => finding.state === 'bad') ? 1 : 0
   },
+}
+
+/** The store that machines share: whether it answers, and who carries runs out. */
+async function lookAtCluster(
+  { cluster }: Pick<Operator, 'cluster'>,
+  add: (what: string, state: Finding['state'], says: string) => void,
+): Promise<void> {
+  try {
+    const view = await cluster()
+    if (!view) return
+    const { workers, depth } = view
+    add('database', 'good', `${view.database}, space ${view.space}; queue on ${view.queue}, artifacts in ${view.artifacts}`)
+    const able = workers.filter(({ kind, alive, sameRules, draining }) => kind === 'worker' && alive && sameRules && !draining)
+    const others = workers.filter(({ kind, alive, sameRules }) => kind === 'worker' && alive && !sameRules).length
+    const queue = `${depth.queued} queued${depth.queued ? `, the oldest for ${Math.round(depth.oldestMs / 1000)} s` : ''}, ${depth.running} running, ${depth.waitingForPerson} wait for a person`
+    add('workers', able.length ? 'good' : 'note', `${able.length} carry out what is handed in here; ${queue}`)
+    if (others)
+      add('workers', 'note', `${others} more go by other settings, and so take nothing from here: \`handrail runs workers\``)
+  } catch (thrown) {
+    const { message, hint } = errorBodyOf(asFault(thrown)).error
+    add('database', 'bad', `${message}${hint ? ` — ${hint}` : ''}`)
+  }
 }
 
 /** A state that is larger is worth a word. */

@@ -1,7 +1,6 @@
 import { resolve } from 'node:path'
 import {
   clients,
-  serverStart,
   tokenVariable,
   type Client,
   type ConfigChange,
@@ -10,6 +9,7 @@ import {
 } from '../../../contracts/clients.ts'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import { dangerFlags } from '../../../contracts/runtime.ts'
+import { serverStart } from '../../../text/client-start.ts'
 import { rowsOf } from '../../../text/rows.ts'
 import { unifiedDiff } from '../../../text/unified.ts'
 import type { Command, Invocation, Option } from '../command.ts'

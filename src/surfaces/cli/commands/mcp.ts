@@ -15,7 +15,8 @@ stays small. Nothing but JSON-RPC goes to stdout; messages for people go to stde
   async run({ openLive, dependencies }) {
     for (const method of ['log', 'info', 'debug'] as const) console[method] = console.error
     const runtime = openLive()
-    if (runtime.projectSettings?.says !== undefined) console.error(`handrail: ${printable(runtime.projectSettings.says)}`)
+    const { notice } = runtime.gate
+    if (notice !== undefined) console.error(`handrail: ${printable(notice)}`)
     const leave = (): void => void runtime.close().finally(() => process.exit(0))
     process.once('SIGTERM', leave)
     process.once('SIGINT', leave)

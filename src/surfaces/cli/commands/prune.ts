@@ -53,7 +53,7 @@ It can be done while servers run. What is kept, and how much of it: docs/referen
           return 1
         }
       }
-      const report = await runtime.pruning.carryOut(plan, 'person@cli')
+      const report = await runtime.pruning.apply(plan, 'person@cli')
       say(json ? terminalJson(report) : done(report))
       return 0
     } finally {

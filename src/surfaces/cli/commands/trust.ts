@@ -1,25 +1,29 @@
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { ProjectSettings } from '../../../contracts/project-settings.ts'
+import type { ProjectTemplate } from '../../../contracts/project-templates.ts'
 import type { Operator } from '../../../contracts/operator.ts'
 import type { Command } from '../command.ts'
 import { confirm } from '../confirm.ts'
 import { bold, dim, green, printable, say, warn, yellow } from '../print.ts'
 import { columns, folded, quotedBlock } from '../screen-rows.ts'
+import { isOpenTemplate, mustBeUsable, questionOfTemplate, showTemplate, statusOfTemplate } from './trust-templates.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 
 const by = 'person@cli'
 
 export const trust: Command = {
   name: 'trust',
-  summary: 'Let a project’s own settings loosen the rules, after you saw what they loosen',
+  summary: 'Let a project’s own settings loosen the rules, or its templates be run, after you saw what they do',
   usage: 'handrail trust --project DIR [--status] [--revoke] [--digest SHA256] [--json]',
   about: `A project’s handrail.config.json may tighten the rules as it likes. What would loosen them is ignored until you agree here: the
 file is shown, each loosening in words, and you are asked. Your yes counts for exactly these bytes in exactly this project, and for
 what was shown; any change of the file, or of your own settings below it, asks again. Settings that name programs, folders or
-ports of your machine are never taken from a project. Agents cannot do this. Where there is no terminal, --digest names the file you saw.`,
+ports of your machine are never taken from a project. The templates of runs that a project brings (handrail/templates/*.json) count only once you agreed
+to each of them in the same way: you are told which tools it calls, how long it may run and for whom it is. Agents cannot do this. Where there is no terminal,
+--digest names the file you saw.`,
   options: [
-    { name: 'status', says: 'Only show the file, what it loosens, and whether it is trusted.' },
-    { name: 'revoke', says: 'Take the trust back.' },
+    { name: 'status', says: 'Only show the files, what they do, and whether they are trusted.' },
+    { name: 'revoke', says: 'Take the trust back, in the settings and in every template.' },
     { name: 'digest', value: 'SHA256', says: 'Trust without being asked, if this is the digest of the file.' },
   ],
   examples: ['handrail trust --project .', 'handrail trust --status --json --project .', 'handrail trust --revoke --project .'],
@@ -28,12 +32,20 @@ ports of your machine are never taken from a project. Agents cannot do this. Whe
     const runtime = open()
     try {
       if (options['revoke'] === true) return revoke(runtime, json)
+      const { projectSettings } = runtime
+      const templates = await runtime.projectTemplates()
       const { digest } = options
-      if (typeof digest === 'string') return grant(runtime, digest, json)
-      if (json) say(terminalJson(status(runtime.projectSettings)))
-      else show(runtime.projectSettings)
-      if (json || options['status'] === true || !isOpen(runtime.projectSettings)) return 0
-      return await ask(runtime)
+      if (typeof digest === 'string') return grant(runtime, templates, digest.toLowerCase(), json)
+      if (json) say(terminalJson({ ...status(projectSettings), templates: templates.map(statusOfTemplate) }))
+      else {
+        if (projectSettings || templates.length === 0) show(projectSettings)
+        for (const one of templates) showTemplate(one)
+      }
+      const open = [
+        ...(isOpen(projectSettings) ? [{ digest: projectSettings.digest, question: questionOf(projectSettings) }] : []),
+        ...templates.filter(isOpenTemplate).map((one) => ({ digest: one.digest, question: questionOfTemplate(one) })),
+      ]
+      return json || options['status'] === true ? 0 : await ask(runtime, templates, open)
     } finally {
       await runtime.close()
     }
@@ -44,19 +56,26 @@ function isOpen(file: ProjectSettings | undefined): file is ProjectSettings & { 
   return file?.digest !== undefined && file.ignored.length > 0
 }
 
-async function ask(runtime: Operator): Promise<number> {
-  const { projectSettings } = runtime
-  if (!isOpen(projectSettings)) return 0
-  const yes = await confirm(questionOf(projectSettings), 'stdout')
-  if (yes === undefined)
-    throw new Fault('bad-input', 'Nobody is at this terminal to confirm, so nothing is trusted', {
-      hint: `Read the file first; then: handrail trust --digest ${projectSettings.digest}`,
-    })
-  if (!yes) {
-    warn('Nothing is trusted; what it loosens stays ignored.')
-    return 1
+/** One by one: a yes is to one file. */
+async function ask(
+  runtime: Operator,
+  templates: readonly ProjectTemplate[],
+  open: readonly { digest: string; question: string }[],
+): Promise<number> {
+  let code = 0
+  for (const { digest, question } of open) {
+    const yes = await confirm(question, 'stdout')
+    if (yes === undefined)
+      throw new Fault('bad-input', 'Nobody is at this terminal to confirm, so nothing is trusted', {
+        hint: `Read ${open.length === 1 ? 'the file' : 'each file'} first; then: ${open.map((one) => `handrail trust --digest ${one.digest}`).join(', ')}`,
+      })
+    if (yes) grant(runtime, templates, digest, false)
+    else {
+      warn('Nothing is trusted; it stays ignored.')
+      code = 1
+    }
   }
-  return grant(runtime, projectSettings.digest, false)
+  return code
 }
 
 /** However long the list above was: what it comes to stands where the answer is given. */
@@ -68,20 +87,31 @@ function questionOf({ loosenings }: ProjectSettings): string {
 const counted = (entries: number): string => (entries === 1 ? 'one entry' : `${entries} entries`)
 
 /** What was read and shown is what is granted: the file is not looked at again. */
-function grant(runtime: Operator, digest: string, json: boolean): number {
-  runtime.trust.grant(digest.toLowerCase(), by)
-  if (json) say(terminalJson({ ...status(runtime.projectSettings), trusted: true, ignored: [] }))
-  else
+function grant(runtime: Operator, templates: readonly ProjectTemplate[], digest: string, json: boolean): number {
+  const template = templates.find((one) => one.digest === digest)
+  if (template) mustBeUsable(template)
+  runtime.trust.grant(digest, by)
+  if (json)
     say(
-      `${green('Trusted')}: ${digest.toLowerCase()}. A running server takes it up by itself; \`handrail trust --revoke\` takes it back.`,
+      terminalJson(
+        template
+          ? { ...statusOfTemplate(template), trusted: true }
+          : { ...status(runtime.projectSettings), trusted: true, ignored: [] },
+      ),
     )
+  else say(`${green('Trusted')}: ${digest}. A running server takes it up by itself; \`handrail trust --revoke\` takes it back.`)
   return 0
 }
 
 function revoke(runtime: Operator, json: boolean): number {
   const revoked = runtime.trust.revoke(by)
   if (json) say(terminalJson({ revoked }))
-  else say(revoked ? 'Taken back: the project’s settings only tighten again.' : 'Nothing was trusted here.')
+  else
+    say(
+      revoked
+        ? 'Taken back: the project’s settings only tighten again, and its templates do not count.'
+        : 'Nothing was trusted here.',
+    )
   return 0
 }
 

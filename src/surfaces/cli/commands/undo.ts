@@ -1,10 +1,12 @@
 import type { LineDiff } from '../../../contracts/line-diff.ts'
 import { Fault } from '../../../contracts/faults/fault.ts'
+import type { RunsApi } from '../../../contracts/run.ts'
 import type { Command } from '../command.ts'
 import { confirm, onStdout } from '../confirm.ts'
 import { green, printable, renderChange, say, warn } from '../print.ts'
 import { sayRoots } from '../root-lines.ts'
 import { folded } from '../screen-rows.ts'
+import { runCommands } from './run.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 
 interface Undone {
@@ -16,8 +18,9 @@ interface Undone {
 
 export const undo: Command = {
   name: 'undo',
-  summary: 'Take back a write, all writes of a call, or all of a session',
-  usage: 'handrail undo [SNAPSHOT|CALL] [--last] [--session ID] [--to SNAPSHOT] [--yes] --project DIR',
+  insteadOf: runCommands,
+  summary: 'Take back a write, all writes of a call or a run, or all of a session',
+  usage: 'handrail undo [SNAPSHOT|CALL|RUN] [--last] [--session ID] [--to SNAPSHOT] [--yes] --project DIR',
   about: `Shows what would change and asks, unless --yes is given. A file that was created is removed; a file that was changed gets
 its former content back. --to brings back one state of a file, whoever wrote it, and takes back what was written since. Where a file changed since Handrail wrote it, nothing is touched and the later change is shown.
 An undo is a write like any other: it is kept, and can be undone by its own call id.`,
@@ -30,25 +33,29 @@ An undo is a write like any other: it is kept, and can be undone by its own call
   examples: [
     'handrail undo --last --project .',
     'handrail undo snap_20251101T093210_ab12cd34 --yes --project .',
+    'handrail undo run_1f2e3d4c5b6a79881f2e3d4c5b6a7988 --project .',
     'handrail undo --session sess_1f2e3d4c5b6a7988 --project .',
   ],
   onlyReads: true,
   takesBack: true,
   async run({ words, options, json, open }) {
     const [target] = words
-    const input = {
-      ...(target === undefined ? {} : target.startsWith('snap_') ? { snapshot: target } : { call: target }),
+    const asked = {
+      ...(target !== undefined && {
+        [target.startsWith('snap_') ? 'snapshot' : target.startsWith('run_') ? 'run' : 'call']: target,
+      }),
       ...(typeof options['session'] === 'string' && { session: options['session'] }),
       ...(typeof options['to'] === 'string' && { to: options['to'] }),
       ...(options['last'] === true && { last: true }),
     }
-    if (Object.keys(input).length !== 1)
+    if (Object.keys(asked).length !== 1)
       throw new Fault('bad-input', 'Say exactly one thing to undo', {
-        hint: 'A snapshot id, a call id, --session ID, --to SNAPSHOT, or --last. `handrail snapshots` lists what is kept.',
+        hint: 'A snapshot id, a call id, a run id, --session ID, --to SNAPSHOT, or --last. `handrail snapshots` lists what is kept.',
       })
     const runtime = open()
     try {
       const caller = { surface: 'cli', client: 'handrail-cli', session: 'cli-person', role: 'person' } as const
+      const input = target?.startsWith('run_') ? { calls: await callsOf(await runtime.runs(), target) } : asked
       const preview = (await runtime.call('undo', { ...input, dryRun: true }, caller)).output as Undone
       if (!json) {
         for (const change of preview.changes)
@@ -87,4 +94,9 @@ function named(changes: Undone['changes']): string {
   const more = changes.length - mostNamed
   const first = changes.slice(0, mostNamed).map(({ path, becomes }) => `${printable(path)} ${becomes}`)
   return `${first.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}
+
+/** Every call that a run made, as far as it came. */
+async function callsOf(runsApi: RunsApi, run: string): Promise<string[]> {
+  return (await runsApi.steps(run)).flatMap(({ call }) => (call === undefined ? [] : [call]))
 }

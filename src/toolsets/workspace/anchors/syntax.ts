@@ -1,0 +1,162 @@
+import { createRequire } from 'node:module'
+import { Fault } from '../../../contracts/faults/fault.ts'
+import { isTooDeep } from './nesting.ts'
+import type { Pos, Span } from '../../../contracts/anchors.ts'
+
+/** A node of the syntax tree: ESTree with TypeScript's additions, offsets in UTF-16 units. */
+export interface Node {
+  type: string
+  start: number
+  end: number
+  [field: string]: unknown
+}
+
+export interface Comment {
+  type: 'Line' | 'Block'
+  start: number
+  end: number
+}
+
+export interface Syntax {
+  program: Node
+  comments: readonly Comment[]
+  imports: readonly Import[]
+  /** It is not a program as it stands. */
+  broken: boolean
+}
+
+export interface Import {
+  module: string
+  /** The exported name, `default`, or `*`. */
+  imported: string
+  local: string
+}
+
+type ParseSync = typeof import('oxc-parser').parseSync
+
+const unread: Syntax = { program: { type: 'Program', start: 0, end: 0, body: [] }, comments: [], imports: [], broken: true }
+
+let parser: ParseSync | undefined
+
+/** Loaded where somebody looks at sources: no start of Handrail waits for it. */
+export function openParser(): (file: string, text: string) => Syntax {
+  try {
+    // Required, not imported: from what bin/handrail.js loads, an import makes Node warn on stderr.
+    parser ??= (createRequire(import.meta.url)('oxc-parser') as typeof import('oxc-parser')).parseSync
+  } catch (cause) {
+    throw new Fault('unsupported', 'Sources cannot be looked through: the package oxc-parser is not there', {
+      hint: 'Install Handrail with its optional packages, on a system oxc-parser is built for.',
+      cause,
+    })
+  }
+  const parse = parser
+  return (file, text) => {
+    if (isTooDeep(text)) return unread
+    const { program, comments, module, errors } = parse(file, text, { preserveParens: true })
+    const imports = module.staticImports.flatMap(({ moduleRequest, entries }) =>
+      entries
+        .filter(({ isType }) => !isType)
+        .map(({ importName, localName }) => {
+          const kind: string = importName.kind
+          const imported = kind === 'NamespaceObject' ? '*' : kind === 'Default' ? 'default' : (importName.name ?? '')
+          return { module: moduleRequest.value, imported, local: localName.value }
+        }),
+    )
+    return {
+      program: program as unknown as Node,
+      comments,
+      imports,
+      broken: errors.some(({ severity }: { severity: string }) => severity === 'Error'),
+    }
+  }
+}
+
+/** Turns offsets of one text into places. */
+export function placesIn(text: string): (start: number, end: number) => Span {
+  const starts = [0]
+  for (const match of text.matchAll(/\r\n|[\n\r\u2028\u2029]/g)) starts.push(match.index + match[0].length)
+  const pos = (offset: number): Pos => {
+    let low = 0
+    let high = starts.length - 1
+    while (low < high) {
+      const middle = (low + high + 1) >> 1
+      if ((starts[middle] as number) <= offset) low = middle
+      else high = middle - 1
+    }
+    return { line: low + 1, column: offset - (starts[low] as number) + 1, offset }
+  }
+  return (start, end) => ({ start: pos(start), end: pos(end) })
+}
+
+export const isNode = (value: unknown): value is Node =>
+  typeof value === 'object' &&
+  value !== null &&
+  typeof (value as Node).type === 'string' &&
+  typeof (value as Node).start === 'number'
+
+/** Whether it stands for itself: `x satisfies T`, `x as const`, `(x)`. */
+export function unwrapped(node: unknown): Node | undefined {
+  let at = node
+  while (
+    isNode(at) &&
+    /^(TSSatisfiesExpression|TSAsExpression|TSTypeAssertion|TSNonNullExpression|ParenthesizedExpression)$/.test(at.type)
+  )
+    at = at['expression']
+  return isNode(at) ? at : undefined
+}
+
+/** Every node below, parents first, in the order of the text; deep trees do not use up the stack. */
+export function eachNode(root: Node, visit: (node: Node, parent: Node | undefined) => void): void {
+  const todo: { node: Node; parent: Node | undefined }[] = [{ node: root, parent: undefined }]
+  for (let next = todo.pop(); next; next = todo.pop()) {
+    const { node, parent } = next
+    visit(node, parent)
+    const children: Node[] = []
+    for (const field in node) {
+      const value = node[field]
+      if (Array.isArray(value)) children.push(...value.filter(isNode))
+      else if (isNode(value)) children.push(value)
+    }
+    for (let index = children.length - 1; index >= 0; index--) todo.push({ node: children[index] as Node, parent: node })
+  }
+}
+
+/** A text that stands in the source as it is. */
+export function literalText(node: unknown): string | undefined {
+  const bare = unwrapped(node)
+  if (bare?.type === 'Literal' && typeof bare['value'] === 'string') return bare['value']
+  if (bare?.type !== 'TemplateLiteral') return undefined
+  const quasis = bare['quasis'] as Node[]
+  return quasis.length === 1 ? ((quasis[0] as Node)['value'] as { cooked: string }).cooked : undefined
+}
+
+export interface Properties {
+  names: Map<string, Node>
+  /** It has `...x`, so that nobody can say what is in it. */
+  spread: boolean
+  /** It has `[x]: …`, of which the same is true. */
+  computed: boolean
+}
+
+/** What an object literal declares: methods, getters and setters too, and names that are worked out from a text. */
+export function propertiesOf(object: Node): Properties {
+  const found: Properties = { names: new Map(), spread: false, computed: false }
+  for (const property of object['properties'] as Node[]) {
+    if (property.type !== 'Property') {
+      found.spread = true
+      continue
+    }
+    const key = property['key'] as Node
+    const name =
+      property['computed'] === true
+        ? literalText(key)
+        : key.type === 'Identifier'
+          ? (key['name'] as string)
+          : key.type === 'Literal'
+            ? String(key['value'])
+            : undefined
+    if (name === undefined) found.computed = true
+    else found.names.set(name, property)
+  }
+  return found
+}

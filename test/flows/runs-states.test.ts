@@ -1,0 +1,129 @@
+import { expect, test } from 'vitest'
+import { advice002, contract002, runErrorOf } from '../../src/contracts/faults/contract-002.ts'
+import { Fault, type Reason } from '../../src/contracts/faults/fault.ts'
+import type { NewRun, RunEnd, RunStore } from '../../src/contracts/run-ports.ts'
+import { isTerminal, mayFollow, runStatuses, type RunStatus } from '../../src/contracts/run.ts'
+import { openDatabase } from '../../src/host/database.ts'
+import { ownName } from '../../src/host/running.ts'
+import { openRuns } from '../../src/stores/runs.ts'
+import { schema, schemaVersion } from '../../src/stores/schema.ts'
+import { proves } from '../support/proof.ts'
+import { ended, handIn, putTemplates, standIns } from '../support/runs.ts'
+import { openWorld } from '../support/world.ts'
+
+/** What the store lets happen to a run: in each of its states, everything that anybody can try. */
+const [mine, other] = ['1', '2'].map((number) => ({ name: `${ownName()} ${number}`, authority: 'a' })) as [
+  { name: string; authority: string },
+  { name: string; authority: string },
+]
+const room = { queued: 9, queuedEach: 9, most: 100, bytes: 1_000_000 }
+const error = { errorCode: 'X', message: 'x', recoverHint: 'x', details: {} }
+const id = `run_${'0'.repeat(32)}`
+const run: NewRun = {
+  id,
+  key: 'k',
+  template: standIns.read_all as unknown as NewRun['template'],
+  inputs: {},
+  origin: { surface: 'cli', client: 'c', session: 's' },
+  holder: 's',
+  mode: 'async',
+  timeoutMs: 1_000,
+  totalSteps: 1,
+  worker: mine,
+  ttlMs: 60_000,
+}
+const endAs = (status: RunEnd['status']): RunEnd => ({ status, error, artifacts: [], activeMs: 1, artifactTtlMs: 1_000 })
+
+const reached: Record<RunStatus, (store: RunStore) => Promise<unknown>> = {
+  queued: (store) => store.accept(run, room),
+  running: async (store) => {
+    await reached.queued(store)
+    await store.claim(mine, 5)
+  },
+  ...(Object.fromEntries(
+    (['succeeded', 'failed', 'partial_success'] as const).map((status) => [
+      status,
+      async (store: RunStore) => {
+        await reached.running(store)
+        await store.finish(id, mine, endAs(status))
+      },
+    ]),
+  ) as Pick<Record<RunStatus, (store: RunStore) => Promise<unknown>>, 'succeeded' | 'failed' | 'partial_success'>),
+  canceled: async (store) => {
+    await reached.running(store)
+    await store.cancel(id, error, 1_000)
+  },
+}
+
+const tried: Record<string, (store: RunStore) => Promise<unknown>> = {
+  'handed in again under its key': (store) => store.accept({ ...run, id: `run_${'1'.repeat(32)}` }, room),
+  'claimed by its owner': (store) => store.claim(mine, 5),
+  'claimed by another': (store) => store.claim(other, 5),
+  'claimed where no slot is free': (store) => store.claim(other, 0),
+  'put down': (store) => store.release(id, mine),
+  'put down by another': (store) => store.release(id, other),
+  parked: (store) => store.park(id, mine, 'appr_1', 1),
+  'parked by another': (store) => store.park(id, other, 'appr_1', 1),
+  'parked and taken up': async (store) => {
+    await store.park(id, mine, 'appr_1', 1)
+    await store.unpark(id, mine, 5)
+  },
+  'taken up by another': (store) => store.unpark(id, other, 5),
+  journalled: (store) => store.journal(id, mine, { step: 'read', state: 'done', output: 1 }, { done: 1, total: 1, activeMs: 1 }),
+  'journalled by another': (store) =>
+    store.journal(id, other, { step: 'read', state: 'done', output: 1 }, { done: 1, total: 1, activeMs: 1 }),
+  canceled: (store) => store.cancel(id, error, 1_000),
+  abandoned: (store) => store.abandon({ name: 'x', authority: 'b' }, -1_000, error, 1_000),
+  purged: (store) => store.purge(room),
+  ...Object.fromEntries(
+    (['succeeded', 'failed', 'partial_success'] as const).flatMap((status) => [
+      [`ended as ${status}`, (store: RunStore) => store.finish(id, mine, endAs(status))],
+      [`ended as ${status} by another`, (store: RunStore) => store.finish(id, other, endAs(status))],
+    ]),
+  ),
+}
+
+for (const from of runStatuses)
+  proves('runs.status', `${from}: whatever is tried, by whom it may be, it goes on legally or not at all`, async () => {
+    for (const [what, act] of Object.entries(tried)) {
+      const db = openDatabase(':memory:', schema, schemaVersion)
+      const store = openRuns(db)
+      await reached[from](store)
+      const before = await store.get(id)
+      expect(before?.status, what).toBe(from)
+      await act(store)
+      const after = await store.get(id)
+      if (what.endsWith('by another') && from === 'running') expect(after, what).toEqual(before)
+      if (isTerminal(from)) expect(after, what).toEqual(before)
+      else expect(after?.status === from || mayFollow(from, after?.status as RunStatus), `${what}: ${after?.status}`).toBe(true)
+      expect((await store.list({ limit: 9, offset: 0 })).total, what).toBe(1)
+      db.close()
+    }
+  })
+
+proves('runs.advice', 'whatever the reason, with its own hint or the one of the contract', () => {
+  const codes = new Set<string>()
+  for (const reason of Object.keys(contract002) as Reason[]) {
+    const { errorCode, recoverHint, details } = runErrorOf(new Fault(reason, 'x', {}), (tool) => tool)
+    codes.add(errorCode)
+    expect([recoverHint, details['reason']], reason).toEqual([advice002[errorCode], reason])
+    expect(runErrorOf(new Fault(reason, 'x', { hint: 'Do this.' }), (tool) => tool).recoverHint).toBe('Do this.')
+  }
+  expect([...codes].toSorted()).toEqual(Object.keys(advice002).toSorted())
+  expect(codes.size).toBe(16)
+})
+
+test("closed before what was claimed has begun: it is in nobody's hands, and whoever opens the project next carries it out", async () => {
+  for (let turns = 0; turns < 6; turns++) {
+    await using world = await openWorld({ files: { 'a.txt': 'one\n' } })
+    putTemplates(world.base)
+    const { runId } = await handIn(world, 'read_all', { items: ['a.txt'] }, { mode: 'async' })
+    for (let n = 0; n < turns; n++) await new Promise((resolve) => setImmediate(resolve))
+    await world.runtime.close()
+    const db = openDatabase(world.state('handrail.db'), schema, schemaVersion)
+    expect(db.get('SELECT owner, deaths FROM runs WHERE id = ?', runId)).toMatchObject({ owner: '', deaths: 0 })
+    db.close()
+    await world.reopen()
+    expect(await ended(world, runId)).toMatchObject({ status: 'succeeded' })
+  }
+})
