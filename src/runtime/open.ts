@@ -98,9 +98,13 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     close: claimPorts(() => {
       if (performance.now() < served.until) return served.ports
       served.until = performance.now() + servedMs
-      served.ports = stores.servedPages
-        .list()
-        .flatMap(({ url, page }) => [url, page ?? url].map((one) => Number(new URL(one).port)))
+      try {
+        served.ports = stores.servedPages
+          .list()
+          .flatMap(({ url, page }) => [url, page ?? url].map((one) => Number(new URL(one).port)))
+      } catch {
+        // The state was taken away under this process. What was known stays so, and `claimPort` has every port of a Handrail besides.
+      }
       return served.ports
     }),
   })

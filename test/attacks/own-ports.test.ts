@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, request, type IncomingMessage } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
@@ -90,6 +90,15 @@ describe('the ports of another Handrail of this user', () => {
     // The next one that listens takes away what the killed left behind.
     claimPort(1)()
     expect(readdirSync(records).filter((name) => name.includes(`.${port}.own.`))).toEqual([])
+  })
+
+  test('a state that is taken away under a running Handrail ends neither it nor its pages', async () => {
+    const gone = await openWorld()
+    rmSync(join(gone.base, 'state'), { recursive: true })
+    const reachable = (plain.address() as AddressInfo).port
+    expect(await ask('localhost', reachable)).toBe('answered 200')
+    expect(await ask('localhost', serving.port)).toBe('refused')
+    await gone[Symbol.asyncDispose]()
   })
 
   test('what it serves of its project is for the pages of that project', () => {

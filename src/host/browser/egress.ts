@@ -25,7 +25,11 @@ export function openEgress(scope: NetworkScope, project?: string): Promise<Egres
   const refused: string[] = []
   const sockets = new Set<Duplex>()
   const mayReach = (host: string, port: number): boolean => {
-    if (scope.mayReach(host, port) && !leadsToUs(host, port, project)) return true
+    try {
+      if (scope.mayReach(host, port) && !leadsToUs(host, port, project)) return true
+    } catch {
+      // Who cannot be judged is not let through; thrown here, it would end the process.
+    }
     const asked = `${host}:${port}`
     if (refused.length < mostRefused && !refused.includes(asked)) refused.push(asked)
     return false
