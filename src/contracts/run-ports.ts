@@ -90,6 +90,14 @@ export interface SchemaProblem {
   named?: string
 }
 
+/**
+ * Deaths of its process, with no step finished in between, after which a run is carried out with nothing beside it: what others make their
+ * process die of is not its fault, and only a death that it had alone says so much.
+ */
+export const aloneAfter = 3
+/** One that still kills whoever takes it up has its end after so many. */
+export const mostDeaths = 5
+
 /** A process that carries runs out. */
 export interface Worker {
   /** Names one run of a process for good: see `host/running.ts`. */

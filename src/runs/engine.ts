@@ -1,7 +1,7 @@
 import { Fault } from '../contracts/faults/fault.ts'
 import type { AuditEntry } from '../contracts/audit.ts'
 import { bounds } from '../contracts/kept.ts'
-import type { RunRecord } from '../contracts/run-ports.ts'
+import { aloneAfter, mostDeaths, type RunRecord } from '../contracts/run-ports.ts'
 import { ownSession, type RunError } from '../contracts/run.ts'
 import { errorOf, Lost } from './execute-steps.ts'
 import { complain, tellLog, type RunPorts } from './ports.ts'
@@ -18,8 +18,6 @@ const smallBytes = 65_536
 const strayMs = 86_400_000
 /** Looked at in one turn of the event loop. */
 const few = 50
-/** Deaths of its process that a run survives without a step in between: one that kills whoever takes it up must have an end. */
-const mostDeaths = 5
 /** What was begun and may not be done again has so long to end when Handrail is closed. */
 const graceMs = 5_000
 /** Taken at first by whoever comes for what was offered. */
@@ -97,7 +95,9 @@ export function openEngine(ports: RunPorts): Engine {
     })
   }
   const taken = (): number => [...live.values()].filter((one) => !one.parked).length
-  const free = (): number => (closed || draining ? 0 : limits().maxConcurrentRuns - taken())
+  /** One that must be alone has its answer and waits until it is: were others taken meanwhile, it never would be. */
+  const isKeptFor = (): boolean => [...live.values()].some((one) => one.parked && one.slotFreed && one.run.deaths >= aloneAfter)
+  const free = (): number => (closed || draining || isKeptFor() ? 0 : limits().maxConcurrentRuns - taken())
   const tellRoom = (): void => cluster?.dispatch.room(free() > 0)
   /** For the dispatcher: whatever there is room for. */
   const take = async (): Promise<void> => {
@@ -335,9 +335,11 @@ function canceled(by: string): Fault {
 
 function died(): RunError {
   return errorOf(
-    new Fault('io', `The process that carried this run out died ${mostDeaths + 1} times without finishing a step`, {
-      hint: 'Look at `handrail audit` for its last step, then `handrail runs retry ID`.',
-    }),
+    new Fault(
+      'io',
+      `The process that carried this run out died ${mostDeaths + 1} times without finishing a step, at last ${mostDeaths + 1 - aloneAfter} times with nothing else in hand`,
+      { hint: 'Look at `handrail audit` for its last step, then `handrail runs retry ID`.' },
+    ),
   )
 }
 

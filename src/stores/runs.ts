@@ -1,4 +1,4 @@
-import type { NewRun, RunEnd, RunRecord, RunStore, Worker } from '../contracts/run-ports.ts'
+import { aloneAfter, type NewRun, type RunEnd, type RunRecord, type RunStore, type Worker } from '../contracts/run-ports.ts'
 import { isTerminal, mayFollow, type RunStatus } from '../contracts/run.ts'
 import type { Template } from '../contracts/template.ts'
 import type { Database } from '../host/database.ts'
@@ -16,6 +16,8 @@ const few = 500
 const underWay = `status IN ('queued', 'running')`
 /** Whose it is, or whoever may do as much as they. */
 const within = '(submitter = ? OR authority = ?)'
+
+type InSlot = Pick<Row, 'owner' | 'deaths'>
 
 /** Runs on the project's own database, shared by its processes. Every change of a run's state is one transaction that names the state before. */
 export function openRuns(db: Database): RunStore {
@@ -60,9 +62,14 @@ export function openRuns(db: Database): RunStore {
   const mine = (id: string, worker: Worker): Row | undefined =>
     db.get<Row>(`SELECT * FROM runs WHERE id = ? AND owner = ? AND status = 'running'`, id, worker.name)
   /** Those that take a slot: in the hands of a process that runs, and not waiting for a person. */
-  const busy = ({ name }: Worker): number => {
-    const rows = db.all<Pick<Row, 'owner'>>(`SELECT owner FROM runs WHERE ${underWay} AND status = 'running' AND waiting IS NULL`)
-    return rows.filter(({ owner }) => owner === name || isAlive(owner)).length
+  const inSlots = (): InSlot[] =>
+    db.all(`SELECT owner, deaths FROM runs WHERE ${underWay} AND status = 'running' AND waiting IS NULL`)
+  const isFull = (taken: InSlot[], { name }: Worker, slots: number): boolean =>
+    taken.filter(({ owner }) => owner === name || isAlive(owner)).length >= slots
+  /** Whether this worker may carry out one with so many deaths beside what it has in hand. */
+  const goesBeside = (taken: InSlot[], deaths: number, { name }: Worker): boolean => {
+    const own = taken.filter(({ owner }) => owner === name)
+    return own.length === 0 || (deaths < aloneAfter && own.every((one) => one.deaths < aloneAfter))
   }
   /** Whoever has runs in hand is asked after once, however many those are. */
   const leftBy = (worker: Worker): Row | undefined => {
@@ -71,7 +78,9 @@ export function openRuns(db: Database): RunStore {
     const gone = owners.filter((owner) => !isAlive(owner))
     if (gone.length === 0) return undefined
     return db.get<Row>(
-      `SELECT * ${theirs} AND owner IN (SELECT value FROM json_each(?)) ORDER BY seq LIMIT 1`,
+      // Those that are suspected come after those that are not, and before the queue.
+      `SELECT * ${theirs} AND owner IN (SELECT value FROM json_each(?))
+         ORDER BY waiting IS NULL AND deaths + (owner != '') >= ${aloneAfter}, seq LIMIT 1`,
       ...as(worker),
       gone,
     )
@@ -88,6 +97,20 @@ export function openRuns(db: Database): RunStore {
         ...who,
       )
     )
+  }
+  /** What this worker is to take up now, and how often its processes died by then. */
+  const due = (worker: Worker, slots: number): { row: Row; deaths: number } | undefined => {
+    const left = leftBy(worker)
+    if (left) {
+      // One that was put down, or that waits for a person, was not what its process died of.
+      const deaths = left.deaths + (left.owner === '' || left.waiting !== null ? 0 : 1)
+      // Until there is nothing else in hand, nothing else is taken either.
+      return goesBeside(inSlots(), left.waiting === null ? deaths : 0, worker) ? { row: left, deaths } : undefined
+    }
+    const row = nextFor(worker)
+    if (!row) return undefined
+    const taken = inSlots()
+    return isFull(taken, worker, slots) || !goesBeside(taken, 0, worker) ? undefined : { row, deaths: 0 }
   }
 
   return {
@@ -137,15 +160,13 @@ export function openRuns(db: Database): RunStore {
     },
     async claim(worker, slots) {
       // Most often there is nothing to take: that is found out without keeping anybody from writing.
-      if (!leftBy(worker) && (!nextFor(worker) || busy(worker) >= slots)) return undefined
+      if (!due(worker, slots)) return undefined
       return together(() => {
-        const left = leftBy(worker)
-        // One that was put down, or that waits for a person, was not what its process died of.
-        if (left) return take(left, worker, left.owner === '' || left.waiting !== null ? 0 : 1)
-        const next = nextFor(worker)
-        if (!next || busy(worker) >= slots) return undefined
-        db.run('UPDATE run_turns SET turn = (SELECT max(turn) + 1 FROM run_turns) WHERE holder = ?', next.holder)
-        return take(next, worker, 0)
+        const next = due(worker, slots)
+        if (!next) return undefined
+        if (next.row.status === 'queued')
+          db.run('UPDATE run_turns SET turn = (SELECT max(turn) + 1 FROM run_turns) WHERE holder = ?', next.row.holder)
+        return take(next.row, worker, next.deaths)
       }, false)
     },
     hasForeign: async ({ name }) =>
@@ -164,7 +185,8 @@ export function openRuns(db: Database): RunStore {
         const found = mine(id, worker)
         if (!found) return 'lost'
         if (found.waiting === null) return 'running'
-        if (busy(worker) >= slots) return 'full'
+        const taken = inSlots()
+        if (isFull(taken, worker, slots) || !goesBeside(taken, found.deaths, worker)) return 'full'
         db.run('UPDATE runs SET waiting = NULL, updated_at = max(?, created_at) WHERE id = ?', Date.now(), id)
         return 'running'
       }),
@@ -285,7 +307,7 @@ export function openRuns(db: Database): RunStore {
 
   function take({ id }: Row, { name }: Worker, deaths: number): RunRecord {
     db.run(
-      `UPDATE runs SET status = 'running', owner = ?, deaths = deaths + ?, updated_at = max(?, created_at) WHERE id = ?`,
+      `UPDATE runs SET status = 'running', owner = ?, deaths = ?, updated_at = max(?, created_at) WHERE id = ?`,
       name,
       deaths,
       Date.now(),

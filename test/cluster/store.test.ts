@@ -10,7 +10,7 @@ import { openClusterRuns } from '../../src/stores/cluster/runs.ts'
 import { clusterVersion } from '../../src/stores/cluster/schema.ts'
 import { openRoster, type Roster } from '../../src/stores/cluster/workers.ts'
 import { ask, database, newSpace, openCable, openMachine, sites, startWorker, urls } from '../support/cluster.ts'
-import { handIn } from '../support/runs.ts'
+import { failedBesides, handIn } from '../support/runs.ts'
 
 let db: Postgres
 beforeAll(async () => {
@@ -86,6 +86,23 @@ describe('a worker that lost its lease', () => {
     expect(await two.store.finish(run.id, two.worker, { ...end, result: 'ours' })).toBe(true)
     expect(await one.store.result(run.id)).toBe('ours')
     expect(await one.roster.renew([run.id], { slots: 5, draining: false })).toEqual({ lost: [run.id], givenUp: 0 })
+  })
+
+  test('one of seven kills every worker that takes it up: it alone has failed in the end', async () => {
+    const space = newSpace()
+    const first = await join(space, 'first')
+    const runs = Array.from({ length: 7 }, () => newRun(first.worker))
+    for (const run of runs) await first.store.accept(run, bounds.runs)
+    let last = first
+    const next = async () => {
+      await silence(last.worker.name)
+      last = await join(space, `${last.worker.place}+`)
+      return last.worker
+    }
+    // Whichever process asks, the store is the same.
+    const killer = (runs[3] as NewRun).id
+    expect(await failedBesides(killer, { store: first.store, next })).toEqual([killer])
+    expect((await first.store.list({ limit: 9, offset: 0, status: 'succeeded' })).total).toBe(6)
   })
 
   test('takes nothing before it is known to be alive again', async () => {

@@ -8,7 +8,7 @@ import { ownName } from '../../src/host/running.ts'
 import { openRuns } from '../../src/stores/runs.ts'
 import { schema, schemaVersion } from '../../src/stores/schema.ts'
 import { proves } from '../support/proof.ts'
-import { ended, handIn, putTemplates, standIns } from '../support/runs.ts'
+import { ended, failedBesides, handIn, putTemplates, standIns } from '../support/runs.ts'
 import { openWorld } from '../support/world.ts'
 
 /** What the store lets happen to a run: in each of its states, everything that anybody can try. */
@@ -126,4 +126,49 @@ test("closed before what was claimed has begun: it is in nobody's hands, and who
     await world.reopen()
     expect(await ended(world, runId)).toMatchObject({ status: 'succeeded' })
   }
+})
+
+test.each([1, 4, 7])(
+  'one of seven kills every process that takes it up, the %ith: it alone has failed in the end',
+  async (nth) => {
+    const db = openDatabase(':memory:', schema, schemaVersion)
+    const store = openRuns(db)
+    const ids = Array.from({ length: 7 }, (_, n) => `run_${String(n + 1).repeat(32)}`)
+    for (const one of ids) await store.accept({ ...run, id: one, key: one }, room)
+    let lives = 0
+    // None of these is a process that runs.
+    const next = async () => ({ name: `gone ${lives++}`, authority: 'a' })
+    const killer = `run_${String(nth).repeat(32)}`
+    expect(await failedBesides(killer, { store, next })).toEqual([killer])
+    const { runs } = await store.list({ limit: 9, offset: 0, status: 'succeeded' })
+    expect(runs.length).toBe(6)
+    db.close()
+  },
+)
+
+test('one that is carried out alone has nothing beside it: not from the queue, nor what comes back from a person', async () => {
+  const db = openDatabase(':memory:', schema, schemaVersion)
+  const store = openRuns(db)
+  const [suspect, asking, third] = ['5', '6', '7'].map((digit) => `run_${digit.repeat(32)}`) as [string, string, string]
+  for (const one of [suspect, asking, third]) await store.accept({ ...run, id: one, key: one }, room)
+  await store.claim(mine, 5)
+  await store.claim(mine, 5)
+  await store.park(asking, mine, 'appr_1', 1)
+  await store.release(suspect, mine)
+  db.run('UPDATE runs SET deaths = 3 WHERE id = ?', suspect)
+  // It waits for nobody that waits for a person.
+  expect(await store.claim(mine, 5)).toMatchObject({ id: suspect, deaths: 3 })
+  expect(await store.claim(mine, 5)).toBeUndefined()
+  expect(await store.unpark(asking, mine, 5)).toBe('full')
+  expect(await store.claim(other, 5), 'another process has room').toMatchObject({ id: third })
+  // Once it has finished a step it is like any other.
+  await store.journal(suspect, mine, { step: 'read', state: 'done', output: 1 }, { done: 1, total: 1, activeMs: 1 })
+  expect(await store.unpark(asking, mine, 5)).toBe('running')
+  // One that comes back from a person itself waits until it is alone.
+  await store.park(asking, mine, 'appr_2', 1)
+  db.run('UPDATE runs SET deaths = 3 WHERE id = ?', asking)
+  expect(await store.unpark(asking, mine, 5)).toBe('full')
+  await store.finish(suspect, mine, endAs('succeeded'))
+  expect(await store.unpark(asking, mine, 5)).toBe('running')
+  db.close()
 })

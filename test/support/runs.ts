@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { mostDeaths, type RunEnd, type RunStore, type Worker } from '../../src/contracts/run-ports.ts'
 import type { RunView } from '../../src/contracts/run.ts'
 import type { Card } from '../../src/contracts/tool.ts'
 import type { World } from './world.ts'
@@ -115,4 +116,30 @@ export async function answered(
     },
   })
   return { run, cards }
+}
+
+/**
+ * Processes that take up what there is, one after the other: each dies of the killer where it has that in hand, and else brings everything to
+ * its end. Resolves with what failed, as the engine has it fail.
+ */
+export async function failedBesides(
+  killer: string,
+  { store, next }: { store: RunStore; next: () => Promise<Worker> },
+): Promise<string[]> {
+  const failed: string[] = []
+  const end = (status: RunEnd['status']): RunEnd => ({ status, artifacts: [], activeMs: 1, artifactTtlMs: 1_000 })
+  for (let life = 0; life < 30; life++) {
+    const worker = await next()
+    for (;;) {
+      const held: string[] = []
+      for (let run = await store.claim(worker, 5); run; run = await store.claim(worker, 5)) {
+        if (run.deaths <= mostDeaths) held.push(run.id)
+        else if (await store.finish(run.id, worker, end('failed'))) failed.push(run.id)
+      }
+      if (held.includes(killer)) break
+      if (held.length === 0) return failed
+      for (const id of held) await store.finish(id, worker, end('succeeded'))
+    }
+  }
+  throw new Error('they never come to an end')
 }

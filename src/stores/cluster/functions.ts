@@ -1,3 +1,5 @@
+import { aloneAfter } from '../../contracts/run-ports.ts'
+
 /** What is done with the tables of runs (`schema.ts`) in one step; brought up with them. */
 export const clusterFunctions = `
 -- One clock for all machines: theirs differ.
@@ -83,6 +85,8 @@ DECLARE
   t record;
   late integer;
   is_fresh boolean;
+  is_alone boolean;
+  is_due boolean;
   busy integer;
   bound_busy integer;
   allowed text[] := queues;
@@ -93,10 +97,14 @@ BEGIN
   IF NOT handrail.alive(me) THEN RETURN; END IF;
   PERFORM pg_advisory_xact_lock(hashtextextended(sp || chr(1) || 'claim', 7));
   -- What is bound to a place: so many by all its processes together, as on one machine.
-  SELECT count(*) FILTER (WHERE x.owner = me), count(*) FILTER (WHERE x.queue <> 'any' AND x.owner IN (SELECT w.name FROM handrail.workers w
+  SELECT count(*) FILTER (WHERE x.owner = me), coalesce(bool_or(x.owner = me AND x.deaths >= ${aloneAfter}), false),
+      coalesce(bool_or(x.owner <> me AND x.deaths >= ${aloneAfter - 1}), false), count(*) FILTER (WHERE x.queue <> 'any' AND x.owner IN (SELECT w.name FROM handrail.workers w
       WHERE w.space = sp AND w.lease_until > now_at AND w.place = (SELECT m.place FROM handrail.workers m WHERE m.name = me)))
-    INTO busy, bound_busy FROM handrail.runs x WHERE x.space = sp AND x.status = 'running' AND x.waiting IS NULL;
+    INTO busy, is_alone, is_due, bound_busy FROM handrail.runs x WHERE x.space = sp AND x.status = 'running' AND x.waiting IS NULL;
+  -- One that must be alone is not passed over for the queue.
+  looks := looks OR is_due;
   FOR n IN 1..most LOOP
+    EXIT WHEN is_alone;
     r := NULL;
     late := 0;
     is_fresh := false;
@@ -105,11 +113,13 @@ BEGIN
         AND (submitter = me OR authority = auth) AND (takes IS NULL OR template = ANY (takes))
         AND owner NOT IN (SELECT name FROM handrail.workers w WHERE w.space = sp AND w.lease_until > now_at)
         AND (auth <> '' OR NOT handrail.served(x, me))
-        ORDER BY seq LIMIT 1 FOR UPDATE SKIP LOCKED;
+        ORDER BY waiting IS NULL AND deaths + (owner <> '')::integer >= ${aloneAfter}, seq LIMIT 1 FOR UPDATE SKIP LOCKED;
       looks := FOUND;
     END IF;
     IF r.id IS NOT NULL THEN
       late := CASE WHEN r.owner = '' OR r.waiting IS NOT NULL THEN 0 ELSE 1 END;
+      is_alone := r.waiting IS NULL AND r.deaths + late >= ${aloneAfter};
+      EXIT WHEN is_alone AND busy > 0;
     ELSE
       EXIT WHEN busy >= slots;
       IF bound_busy >= slots THEN allowed := CASE WHEN 'any' = ANY (queues) THEN ARRAY['any'] ELSE ARRAY[]::text[] END; END IF;

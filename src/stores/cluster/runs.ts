@@ -1,5 +1,5 @@
 import { Fault } from '../../contracts/faults/fault.ts'
-import type { NewRun, RunBody, RunRecord, RunStore } from '../../contracts/run-ports.ts'
+import { aloneAfter, type NewRun, type RunBody, type RunRecord, type RunStore } from '../../contracts/run-ports.ts'
 import type { Postgres } from '../../host/postgres.ts'
 import { fromRow, type Row } from '../run-row.ts'
 import { openAccepting, type AcceptedRun } from './accept.ts'
@@ -95,17 +95,19 @@ export function openClusterRuns({ db, space, place, persist, queueFor, isFree, s
       persist(
         () =>
           db.transaction(async (query) => {
-            const [found] = await query<{ waiting: string | null }>(
-              `SELECT waiting FROM handrail.runs WHERE id = $1 AND owner = $2 AND status = 'running' FOR UPDATE`,
+            const [found] = await query<{ waiting: string | null; deaths: number }>(
+              `SELECT waiting, deaths FROM handrail.runs WHERE id = $1 AND owner = $2 AND status = 'running' FOR UPDATE`,
               [id, worker.name],
             )
             if (!found) return 'lost'
             if (found.waiting === null) return 'running'
-            const [busy] = await query<{ n: number }>(
-              `SELECT count(*) AS n FROM handrail.runs WHERE space = $1 AND status = 'running' AND owner = $2 AND waiting IS NULL`,
+            const [busy] = await query<{ n: number; deaths: number | null }>(
+              `SELECT count(*) AS n, max(deaths) AS deaths FROM handrail.runs WHERE space = $1 AND status = 'running' AND owner = $2 AND waiting IS NULL`,
               [space, worker.name],
             )
-            if ((busy?.n ?? 0) >= slots) return 'full'
+            const others = busy?.n ?? 0
+            const mustBeAlone = Math.max(found.deaths, busy?.deaths ?? 0) >= aloneAfter
+            if (others >= slots || (others > 0 && mustBeAlone)) return 'full'
             await query(
               'UPDATE handrail.runs SET waiting = NULL, updated_at = greatest(handrail.now_ms(), created_at) WHERE id = $1',
               [id],
