@@ -1,0 +1,86 @@
+import Type, { type Static } from 'typebox'
+import { AnyObject, closed } from './shapes.ts'
+import { risks, type Risk } from './tool.ts'
+
+/** So many steps a plan has at most: each may need a dry run beside it, and a run has fifty. */
+export const mostPlanSteps = 24
+
+const RiskLevel = Type.Enum([...risks], { type: 'string' })
+
+/**
+ * One call of a tool (seed 004). `risk_level` is what whoever wrote the plan takes it for: it may raise what the kernel works out, and never
+ * lower it. `tool_id` may be a name of seed 004 (`local.file.write`) until the plan is checked.
+ */
+export const PlanStep = Type.Object(
+  {
+    step_id: Type.String({ pattern: '^[a-z][a-z0-9_]{0,40}$' }),
+    tool_id: Type.String({ minLength: 1, maxLength: 128 }),
+    description: Type.String({ maxLength: 2_000 }),
+    params: AnyObject(),
+    risk_level: Type.Optional(RiskLevel),
+  },
+  closed,
+)
+export type PlanStep = Static<typeof PlanStep>
+
+/** What a skill asks for, in its own words, and which calls of the plan do it. None: it is left to a model or a person, and said so. */
+export const PlanItem = Type.Object(
+  {
+    text: Type.String({ maxLength: 2_000 }),
+    line: Type.Integer({ minimum: 1, description: 'Where it stands in the skill' }),
+    step_ids: Type.Array(Type.String()),
+  },
+  closed,
+)
+export type PlanItem = Static<typeof PlanItem>
+
+/** A plan is data: nothing of it happens before it is run, and then each step is a call like any other. */
+export const Plan = Type.Object(
+  {
+    plan_id: Type.String({ pattern: '^plan_[0-9a-f]{16}$' }),
+    title: Type.String({ minLength: 1, maxLength: 200 }),
+    goal: Type.Optional(Type.String({ maxLength: 20_000 })),
+    source: Type.Unsafe<string | null>({ type: ['string', 'null'], description: '`skill:<id>`, `model`, `person`, or null' }),
+    steps: Type.Array(PlanStep, { maxItems: mostPlanSteps }),
+    outline: Type.Optional(Type.Array(PlanItem, { maxItems: 200 })),
+    min_risk: Type.Optional(RiskLevel),
+    created_at: Type.Integer({ minimum: 0 }),
+  },
+  closed,
+)
+export type Plan = Static<typeof Plan>
+
+/** What the kernel makes of a step before anything happens. */
+export interface JudgedStep extends PlanStep {
+  /** The kernel's name of the tool; absent where there is none. */
+  tool?: string
+  /** The higher of what the kernel works out and what the plan says. */
+  risk: Risk
+  /** Why it cannot be done; empty where it can. */
+  wrong: readonly string[]
+}
+
+/** A plan as the kernel sees it: a missing tool or a wrong input fails it whole, and is never left out. */
+export interface JudgedPlan {
+  plan: Plan
+  steps: readonly JudgedStep[]
+  /** The highest of its steps. */
+  risk: Risk
+  /** Tools that it names and that are not there. */
+  missing: readonly string[]
+  wrong: readonly string[]
+}
+
+/** What a step came to (seed 004 §1.3): with a side effect there is evidence, such as the call, snapshots, artifacts or screenshots. */
+export interface ToolResult {
+  ok: boolean
+  output: unknown
+  /** `call:<id>`, `snapshot:<id>`, `artifact:<id>`, `run:<id>`. */
+  evidence_refs: readonly string[]
+}
+
+/** The higher of two. */
+export const higherRisk = (one: Risk, other: Risk): Risk => (risks.indexOf(one) >= risks.indexOf(other) ? one : other)
+
+/** What is no risk we know counts as R2. */
+export const riskOf = (given: unknown): Risk => ((risks as readonly unknown[]).includes(given) ? (given as Risk) : 'R2')
