@@ -22,7 +22,7 @@ export const rooms = {
     says: 'the typed client of the dev bridge, `handrail/client`; runs in Node and in the browser',
   },
   surfaces: { may: ['contracts', 'text', 'kernel', 'client'], says: 'how a caller gets in: a transport and a dialect' },
-  agent: { may: ['contracts', 'text'], says: 'models that act: they hold an `AgentGate`, as any stranger does (not built yet)' },
+  agent: { may: ['contracts', 'text'], says: 'models that act: they hold an `AgentGate`, as any stranger does' },
   runtime: {
     may: ['contracts', 'text', 'config', 'kernel', 'host', 'stores', 'runs', 'toolsets', 'surfaces'],
     says: 'the composition: opens the rooms and wires them, once; small files that a test can compose',
@@ -66,5 +66,8 @@ export const keys: Record<string, Holder | readonly Holder[]> = {
   ioredis: 'host',
   aws4fetch: 'stores/cluster',
   'oxc-parser': 'toolsets/workspace',
+  '@ai-sdk/anthropic': 'agent/models',
+  '@ai-sdk/google': 'agent/models',
+  '@ai-sdk/openai-compatible': 'agent/models',
   '@modelcontextprotocol/server': 'surfaces',
 }

@@ -15,6 +15,18 @@ test('every setting says which way it is tighter, and in words what a looser val
   // A new setting has to be thought about: it is added here with its direction.
   expect(Object.fromEntries(leaves.map((leaf) => [leaf.key, told(leaf)]))).toMatchInlineSnapshot(`
     {
+      "agent.agentSessions": "person",
+      "agent.baseUrl": "person",
+      "agent.budgetCents": "person",
+      "agent.budgetTokens": "person",
+      "agent.contextTokens": "person",
+      "agent.inputCents": "person",
+      "agent.maxSteps": "person",
+      "agent.model": "person",
+      "agent.modelTimeoutMs": "person",
+      "agent.outputCents": "person",
+      "agent.provider": "person",
+      "agent.replyTokens": "person",
       "browser.screenshotDir": "neutral",
       "cluster.artifactKeyId": "person",
       "cluster.artifactRegion": "person",

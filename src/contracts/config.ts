@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox'
 import { entry, list, text, whole } from './config-bounds.ts'
+import { agent } from './config-agent.ts'
 import { cluster } from './config-cluster.ts'
 import { limits } from './config-limits.ts'
 import { closed } from './shapes.ts'
@@ -266,6 +267,7 @@ export const Config = Type.Object(
       },
       closed,
     ),
+    agent,
     gateway: Type.Object(
       {
         gatewayRoots: Type.Array(Type.String({ pattern: '^[a-z][a-z0-9_-]{0,31}$', ...entry }), {

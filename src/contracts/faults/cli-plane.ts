@@ -50,6 +50,7 @@ export const cliPlane = {
   preview: 'CLI_COMMAND_FAILED',
   io: 'CLI_IO_ERROR',
   internal: 'CLI_INTERNAL',
+  'model-failed': 'CLI_COMMAND_FAILED',
   'page-timeout': 'CLI_COMMAND_FAILED',
   'page-crashed': 'CLI_COMMAND_FAILED',
   'page-script': 'CLI_COMMAND_FAILED',

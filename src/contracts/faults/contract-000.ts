@@ -49,6 +49,7 @@ export const codes000 = {
   preview: 'E_PREVIEW_FAIL',
   io: 'E_IO',
   internal: 'E_INTERNAL',
+  'model-failed': 'E_PREVIEW_FAIL',
   'page-timeout': 'E_TIMEOUT',
   'page-crashed': 'E_PREVIEW_FAIL',
   'page-script': 'E_PREVIEW_FAIL',

@@ -48,6 +48,7 @@ export const contract001 = {
   preview: error('tool_error'),
   io: error('tool_error'),
   internal: error('tool_error'),
+  'model-failed': error('tool_error'),
   'page-timeout': error('tool_error'),
   'page-crashed': error('tool_error'),
   'page-script': error('tool_error'),

@@ -49,6 +49,7 @@ export const contract002 = {
   preview: 'EXECUTION_ERROR',
   io: 'EXECUTION_ERROR',
   internal: 'EXECUTION_ERROR',
+  'model-failed': 'EXECUTION_ERROR',
   'page-timeout': 'NAVIGATION_TIMEOUT',
   'page-crashed': 'PAGE_CRASHED',
   'page-script': 'EXECUTION_ERROR',

@@ -43,6 +43,7 @@ export const contract003 = {
   preview: 'ERR_FAILED',
   io: 'ERR_INTERNAL',
   internal: 'ERR_INTERNAL',
+  'model-failed': 'ERR_FAILED',
   'page-timeout': 'ERR_TIMEOUT',
   'page-crashed': 'ERR_FAILED',
   'page-script': 'ERR_FAILED',

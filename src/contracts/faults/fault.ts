@@ -29,6 +29,7 @@ export const reasons = {
   preview: { recoverable: true, says: 'no preview could be shown' },
   io: { recoverable: false, says: 'the disk refused' },
   internal: { recoverable: false, says: 'a fault in Handrail itself' },
+  'model-failed': { recoverable: true, says: 'the endpoint of a model cannot be reached, or answered with an error' },
   // Pages.
   'page-timeout': { recoverable: true, says: 'a page did not answer in time' },
   'page-crashed': { recoverable: true, says: 'a page, or its browser, ended' },
