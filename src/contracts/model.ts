@@ -67,6 +67,3 @@ export interface Model {
   /** The models that the endpoint says it has. */
   list(signal: AbortSignal): Promise<string[]>
 }
-
-/** The configured model, looked up each time since settings and keys change; undefined in the mode without a model. */
-export type ModelPort = () => Promise<Model | undefined>

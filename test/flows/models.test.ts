@@ -142,7 +142,7 @@ test('a redirect is an error and carries no key anywhere', async () => {
 test('a model that says nothing is given up, one that is cancelled stops at once, one without end is cut off', async () => {
   const silent = {
     raw: (response: import('node:http').ServerResponse) =>
-      void response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders(),
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders(),
   }
   const flood = {
     raw(response: import('node:http').ServerResponse) {

@@ -180,9 +180,11 @@ test('the package has no install scripts and few runtime dependencies', () => {
   expect(Object.keys(scripts ?? {}).filter((name) => /^(pre|post)?install$/.test(name))).toEqual([])
   // playwright-core drives a browser; it cannot be bundled, and everything but looking at pages works without it.
   // oxc-parser reads TypeScript: loaded where somebody asks for what sources define (062).
+  // The system's keyring, for keys of models: loaded where one is set or used; without it they are in a file.
   // pg, bullmq and ioredis are for several machines: loaded where a database is configured, and only then (054).
   expect(Object.keys({ ...dependencies, ...optionalDependencies })).toEqual([
     '@photostructure/sqlite',
+    '@napi-rs/keyring',
     '@vscode/ripgrep',
     'bullmq',
     'ioredis',

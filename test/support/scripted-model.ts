@@ -98,9 +98,3 @@ function speak(response: ServerResponse, { text, calls = [], finish, usage, raw 
   response.write(`data: ${JSON.stringify({ id: `c${at}`, object: 'chat.completion.chunk', choices: [], ...counted })}\n\n`)
   response.end('data: [DONE]\n\n')
 }
-
-/** The text of a message, whichever way it was sent. */
-export function textOf({ content }: AskedMessage): string {
-  if (typeof content === 'string') return content
-  return (content ?? []).map(({ text = '' }) => text).join('')
-}
