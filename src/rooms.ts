@@ -65,7 +65,7 @@ export const keys: Record<string, Holder | readonly Holder[]> = {
   bullmq: 'host',
   ioredis: 'host',
   aws4fetch: 'stores/cluster',
-  'oxc-parser': 'toolsets/workspace',
+  'oxc-parser': 'host',
   '@ai-sdk/anthropic': 'agent/models',
   '@ai-sdk/google': 'agent/models',
   '@ai-sdk/openai-compatible': 'agent/models',

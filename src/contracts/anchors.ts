@@ -106,6 +106,9 @@ export const AnchorIndex = Type.Object(
 )
 export type AnchorIndex = Static<typeof AnchorIndex>
 
+/** Of one plan. */
+export const mostOperations = 5_000
+
 export const PatchOperation = Type.Object(
   {
     opKey: Type.String({ maxLength: 100 }),
@@ -129,7 +132,7 @@ export const PatchPlan = Type.Object(
     schemaVersion: Type.Integer({ const: 1 }),
     kind: Type.String({ const: 'PatchPlan' }),
     mode: Type.Enum(['report', 'write'], { type: 'string' }),
-    operations: Type.Array(PatchOperation, { maxItems: 5_000 }),
+    operations: Type.Array(PatchOperation, { maxItems: mostOperations }),
     summary: Type.Object(
       {
         operationsTotal: Type.Integer(),

@@ -21,6 +21,7 @@ export const bounds = {
   chats: { most: 1_000, messages: 200, all: 10_000, characters: 8_192 },
   runs: { queued: 50_000, queuedEach: 10_000, most: 200_000, bytes: 1_073_741_824 },
   servers: { most: 100, log: 16_384, command: 2_000 },
+  anchors: { most: 8, bytes: 67_108_864 },
   artifacts: { most: 100_000, bytes: 1_073_741_824, tombstones: 100_000, tombstoneDays: 7 },
 } as const
 
@@ -213,6 +214,13 @@ export const kept: readonly KeptRow[] = [
     kind: 'evidence',
     bound: `${whole(bounds.evidence.most)}, ${bounds.evidence.days} days, ${mebibytes(bounds.evidence.bytes)}`,
     after: 'The oldest go.',
+  },
+  {
+    what: 'What was found in sources (`anchor_index`)',
+    files: ['anchors/*'],
+    kind: 'other',
+    bound: `${bounds.anchors.most}, ${mebibytes(bounds.anchors.bytes)} each`,
+    after: 'The oldest go; what is larger is not kept, and looked for again each time.',
   },
   {
     what: 'Old logs that `state import` took over',

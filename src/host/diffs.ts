@@ -59,7 +59,7 @@ parentPort.on('message', ({ before, after, most, begin }) => {
 })`
 
 export function openDiffs(limitMs: () => number): Diffs {
-  const pool = openWorkerPool<Job, Measured>(program, 1_024)
+  const pool = openWorkerPool<Job, Measured>(program, { memoryMb: 1_024 })
   const late = (timeoutMs: number) => (): Fault =>
     new Fault('timeout', `Comparing the two texts took longer than ${timeoutMs} ms`, {
       hint: 'Change less at once, or raise limits.callTimeoutMs.',

@@ -24,6 +24,9 @@ export interface Listing {
 export const mostInFolder = 100_000
 
 /** What tools see of the disk: reading only, every path judged at the moment of use. Writing is a capability of the call. */
+/** What to do about an entry of a walk: go on, leave out what is below it, or end the walk. */
+export type Visit = (relative: string, kind: Entry['kind'], stamp: () => string | undefined) => void | 'pass' | 'stop'
+
 export interface Files {
   readonly root: string
   readonly maxBytes: number
@@ -51,11 +54,7 @@ export interface Files {
    * folder had more entries than are looked at. `stamp` is another one as soon as the file is another or was written; nothing where it was
    * written so lately that a next time could go unseen.
    */
-  scan(
-    path: string,
-    visit: (relative: string, kind: Entry['kind'], stamp: () => string | undefined) => void | 'stop',
-    signal?: AbortSignal,
-  ): Promise<{ more: boolean }>
+  scan(path: string, visit: Visit, signal?: AbortSignal): Promise<{ more: boolean }>
 }
 
 /** A folder with rules on its names: the only way from a tool to the disk. */
@@ -253,7 +252,7 @@ async function entriesOf(folder: Folder, names: readonly string[], rules: PathRu
 interface Walk {
   root: Root
   rules: PathRules
-  visit: (relative: string, kind: Entry['kind'], stamp: () => string | undefined) => void | 'stop'
+  visit: Visit
   pace: Pace
   more: boolean
 }
@@ -264,8 +263,10 @@ async function scanFolder(walk: Walk, folder: Folder, names: readonly string[], 
   if (more) walk.more = true
   for (const entry of entries) {
     const relative = prefix + entry.name
-    if (visit(relative, entry.kind, () => stampAt(folder.at(entry.name))) === 'stop') return 'stop'
+    const said = visit(relative, entry.kind, () => stampAt(folder.at(entry.name)))
+    if (said === 'stop') return 'stop'
     if (pace.due()) await pace.turn()
+    if (said === 'pass') continue
     const path = [...names, entry.name]
     if (entry.kind !== 'folder' || path.length > deepest) continue
     const child = enterIfPossible(root, folder, path)

@@ -105,7 +105,7 @@ function program(): void {
 }
 
 export function openRegexEngine(): RegexEngine {
-  const pool = openWorkerPool<Job, Answer>(`(${program.toString()})()`, 256)
+  const pool = openWorkerPool<Job, Answer>(`(${program.toString()})()`, { memoryMb: 256 })
   const ask = (job: Job, { client, timeoutMs, signal }: RegexCall): Promise<Answer> =>
     pool.run({
       job,

@@ -69,7 +69,7 @@ interface Known {
 
 export function openSchemaChecks(): SchemaChecks {
   const known = new Map<string, Known>()
-  const pool = openWorkerPool<Job, SchemaProblem[]>(program, memoryMb)
+  const pool = openWorkerPool<Job, SchemaProblem[]>(program, { memoryMb })
   let ajv: Ajv2020 | undefined
 
   /** A run brings its template as it was handed in, as text each time: schemas that are the same are compiled once. */

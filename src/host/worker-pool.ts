@@ -26,28 +26,51 @@ const perClient = 2
 const mostWaiting = 256
 const startMs = 10_000
 
+/** What a thread may have. */
+export interface ThreadLimits {
+  memoryMb: number
+  /** Of the machine's own stack, for work that goes as deep as its input does. Taken when it is used. */
+  stackMb?: number
+  /** A thread that had nothing to do for so long is ended, and what it holds of memory is given back. */
+  restMs?: number
+}
+
 /** A thread that takes too long, or whose caller is gone, is ended: the time of each is counted from when it has a thread. */
-export function openWorkerPool<Job, Answer>(source: string, memoryMb: number): WorkerPool<Job, Answer> {
+export function openWorkerPool<Job, Answer>(
+  source: string,
+  { memoryMb, stackMb, restMs }: ThreadLimits,
+): WorkerPool<Job, Answer> {
+  const resourceLimits = { maxOldGenerationSizeMb: memoryMb, ...(stackMb !== undefined && { stackSizeMb: stackMb }) }
   const idle: Worker[] = []
+  const resting = new Map<Worker, NodeJS.Timeout>()
   const all = new Set<Worker>()
   const slots = openFairSlots({ slots: threads, perClient, mostWaiting, busy })
   const take = (): { worker: Worker; fresh: boolean } => {
     const rested = idle.pop()
-    const worker = rested ?? new Worker(source, { eval: true, resourceLimits: { maxOldGenerationSizeMb: memoryMb } })
+    const worker = rested ?? new Worker(source, { eval: true, resourceLimits })
+    clearTimeout(resting.get(worker))
+    resting.delete(worker)
     // One that breaks while nobody waits for it any more must not end the process.
     if (!rested) worker.on('error', () => undefined)
     all.add(worker)
     worker.ref()
     return { worker, fresh: rested === undefined }
   }
-  const give = (worker: Worker, usable: boolean): void => {
-    if (usable && all.has(worker)) {
-      worker.unref()
-      idle.push(worker)
-      return
-    }
+  const end = (worker: Worker): void => {
+    resting.delete(worker)
     all.delete(worker)
     void worker.terminate()
+  }
+  const give = (worker: Worker, usable: boolean): void => {
+    if (!usable || !all.has(worker)) return end(worker)
+    worker.unref()
+    idle.push(worker)
+    if (restMs === undefined) return
+    const rest = (): void => {
+      idle.splice(idle.indexOf(worker), 1)
+      end(worker)
+    }
+    resting.set(worker, setTimeout(rest, restMs).unref())
   }
   const work = ({ job, timeoutMs, late, broken, signal }: Work<Job>): Promise<Answer> =>
     new Promise((resolve, reject) => {
@@ -103,6 +126,8 @@ export function openWorkerPool<Job, Answer>(source: string, memoryMb: number): W
       }
     },
     close() {
+      for (const timer of resting.values()) clearTimeout(timer)
+      resting.clear()
       for (const worker of all) void worker.terminate()
       all.clear()
       idle.length = 0
@@ -111,7 +136,7 @@ export function openWorkerPool<Job, Answer>(source: string, memoryMb: number): W
 }
 
 function busy(waiting: number): Fault {
-  return new Fault('busy', `Too much at once: ${waiting} patterns or comparisons of this client wait already`, {
+  return new Fault('busy', `Too much at once: ${waiting} patterns, comparisons or sources of this client wait already`, {
     details: { busy: true, waiting },
     hint: 'Wait for answers before asking for more.',
   })

@@ -4,6 +4,7 @@ import { openDiffs } from '../host/diffs.ts'
 import { openPrograms } from '../host/installed.ts'
 import { openPython } from '../host/python.ts'
 import { openRegexEngine } from '../host/regex.ts'
+import { openSourceParser } from '../host/source-parser.ts'
 import type { ServerRecords } from '../host/stage/server-records.ts'
 import { openServers } from '../host/stage/servers.ts'
 import { openWeb, type WebSettings } from '../host/web.ts'
@@ -29,6 +30,7 @@ export function openMachine(
     environment,
     regex: keep(openRegexEngine()),
     diffs: keep(openDiffs(() => config().limits.callTimeoutMs)),
+    sources: keep(openSourceParser()),
     web: keep(openWeb({ project: root.path, environment, now: web, served: servers.hosts, logins })),
     servers,
     programs: openPrograms(installed),

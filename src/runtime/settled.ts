@@ -101,6 +101,8 @@ export function settle(
     workspace: {
       files,
       diffs,
+      sources: machine.sources,
+      known: stores.knownAnchors,
       call: async (tool, input, by, options) => (await kernel.call(tool, input, by.caller as Caller, options)).output,
     },
   })

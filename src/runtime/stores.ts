@@ -18,6 +18,7 @@ import { openEvidence } from '../stores/evidence.ts'
 import { openGrants } from '../stores/grants.ts'
 import { openIdempotency } from '../stores/idempotency.ts'
 import { openJournal } from '../stores/journal.ts'
+import { openKnownAnchors } from '../stores/known-anchors.ts'
 import { openPins } from '../stores/pins.ts'
 import { tellHalfAnswer } from '../stores/recovery.ts'
 import { openRuns } from '../stores/runs.ts'
@@ -123,6 +124,7 @@ export function openStores(
     runs: openRuns(db),
     servers: openServerRuns(db, () => limits().runTtlMs),
     artifacts: openArtifacts(state),
+    knownAnchors: openKnownAnchors(state),
     chats: keep(openChats(db)),
     pins: openPins(db, projectLock),
     credentials: openCredentials(state),

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { AnchorIndex } from '../../contracts/anchors.ts'
 import { closed } from '../../contracts/shapes.ts'
 import { factoriesOf, FactoryInput } from './factories.ts'
-import { defineTool } from './use.ts'
+import { defineTool, parserFor } from './use.ts'
 
 export const anchorIndex = defineTool({
   name: 'anchor_index',
@@ -15,7 +15,7 @@ export const anchorIndex = defineTool({
     closed,
   ),
   output: AnchorIndex,
-  faults: ['path-denied', 'not-found', 'bad-input', 'unsupported', 'io'],
+  faults: ['path-denied', 'not-found', 'bad-input', 'busy', 'unsupported', 'io'],
   examples: [
     {
       says: 'a store',
@@ -28,10 +28,11 @@ export const anchorIndex = defineTool({
   ],
   waits: true,
   touches: ({ path = '.' }) => [{ path, access: 'read' }],
-  async execute({ path = '', ...wanted }, { files }, call) {
+  async execute({ path = '', ...wanted }, { files, sources, known }, call) {
     const { indexSources } = await import('./anchors/index-sources.ts')
-    return indexSources(files, await factoriesOf(wanted), {
+    return indexSources(files, parserFor(sources, call), await factoriesOf(wanted), {
       folder: files.normal(path),
+      known,
       signal: call.signal,
       onProgress: (done, total) => call.progress(done, total),
     })

@@ -1,8 +1,9 @@
 import Type from 'typebox'
 import { PatchPlan, WriteBackResult } from '../../contracts/anchors.ts'
 import { closed } from '../../contracts/shapes.ts'
+import type { ParseCall } from '../../host/source-parser.ts'
 import type { Rewritten } from './anchors/patch-plan.ts'
-import { defineTool, type WorkspaceUse } from './use.ts'
+import { defineTool, parserFor, type WorkspaceUse } from './use.ts'
 
 export const applyPatchPlan = defineTool({
   name: 'apply_patch_plan',
@@ -12,7 +13,7 @@ export const applyPatchPlan = defineTool({
   risk: 'R1',
   input: Type.Object({ plan: PatchPlan }, closed),
   output: WriteBackResult,
-  faults: ['path-denied', 'conflict', 'policy', 'unsupported', 'io'],
+  faults: ['path-denied', 'conflict', 'policy', 'busy', 'unsupported', 'io'],
   examples: [
     {
       says: 'an empty plan',
@@ -40,7 +41,7 @@ export const applyPatchPlan = defineTool({
     return [...(await carriedOut(plan, use)).texts].map(([path, { after }]) => ({ path, text: after }))
   },
   async execute({ plan }, use, call) {
-    const { texts, skipped, failed } = await carriedOut(plan, use)
+    const { texts, skipped, failed } = await carriedOut(plan, use, call)
     if (texts.size > 0) await call.change([...texts].map(([path, { after }]) => ({ path, content: Buffer.from(after) })))
     return {
       schemaVersion: 1,
@@ -57,8 +58,11 @@ const filesOf = ({ operations }: PatchPlan): string[] => [
   ...new Set(operations.filter(({ decision }) => decision === 'write').map(({ file }) => file)),
 ]
 
-async function carriedOut(plan: PatchPlan, { files }: WorkspaceUse): Promise<Rewritten> {
-  const [{ carryOut }, { openParser }] = await Promise.all([import('./anchors/patch-plan.ts'), import('./anchors/syntax.ts')])
+/** Cards are made for whoever is asked, so all of them share one place in the line. */
+const forCards: ParseCall = { client: 'cards' }
+
+async function carriedOut(plan: PatchPlan, { files, sources }: WorkspaceUse, call = forCards): Promise<Rewritten> {
+  const { carryOut } = await import('./anchors/patch-plan.ts')
   const operations = plan.operations.map((op) => ({ ...op, file: op.decision === 'write' ? files.normal(op.file) : op.file }))
-  return carryOut(files, openParser(), { operations })
+  return carryOut(files, parserFor(sources, call), { operations }, call.signal)
 }

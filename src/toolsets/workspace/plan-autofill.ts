@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { PatchPlan, PatchPreview } from '../../contracts/anchors.ts'
 import { AnyObject, closed } from '../../contracts/shapes.ts'
 import { factoriesOf, FactoryInput } from './factories.ts'
-import { defineTool } from './use.ts'
+import { defineTool, parserFor } from './use.ts'
 
 export const planAutofill = defineTool({
   name: 'plan_autofill',
@@ -12,7 +12,7 @@ export const planAutofill = defineTool({
   risk: 'R0',
   input: Type.Object({ path: Type.Optional(Type.String({ maxLength: 4_096 })), ...FactoryInput }, closed),
   output: Type.Object({ plan: PatchPlan, preview: PatchPreview, changes: Type.Array(AnyObject()) }, closed),
-  faults: ['path-denied', 'not-found', 'bad-input', 'unsupported', 'io'],
+  faults: ['path-denied', 'not-found', 'bad-input', 'too-large', 'busy', 'unsupported', 'io'],
   examples: [
     {
       says: 'nothing to fill in',
@@ -23,8 +23,12 @@ export const planAutofill = defineTool({
   ],
   waits: true,
   touches: ({ path = '.' }) => [{ path, access: 'read' }],
-  async execute({ path = '', ...wanted }, { files }, call) {
+  async execute({ path = '', ...wanted }, { files, sources, known }, call) {
     const { autofill } = await import('./anchors/autofill.ts')
-    return autofill(files, await factoriesOf(wanted), files.normal(path), call.signal)
+    return autofill(files, parserFor(sources, call), await factoriesOf(wanted), {
+      folder: files.normal(path),
+      signal: call.signal,
+      known,
+    })
   },
 })

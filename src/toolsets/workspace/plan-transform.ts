@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { PatchPlan, PatchPreview, TransformDelta } from '../../contracts/anchors.ts'
 import { AnyObject, closed } from '../../contracts/shapes.ts'
 import { factoriesOf, FactoryInput } from './factories.ts'
-import { defineTool } from './use.ts'
+import { defineTool, parserFor } from './use.ts'
 
 export const planTransform = defineTool({
   name: 'plan_transform',
@@ -12,7 +12,7 @@ export const planTransform = defineTool({
   risk: 'R0',
   input: Type.Object({ deltas: Type.Array(TransformDelta, { maxItems: 200 }), ...FactoryInput }, closed),
   output: Type.Object({ plan: PatchPlan, preview: PatchPreview, ops: Type.Array(AnyObject()) }, closed),
-  faults: ['path-denied', 'bad-input', 'unsupported', 'io'],
+  faults: ['path-denied', 'bad-input', 'too-large', 'busy', 'unsupported', 'io'],
   examples: [
     {
       says: 'one property',
@@ -25,8 +25,8 @@ export const planTransform = defineTool({
   ],
   waits: true,
   touches: ({ deltas }) => deltas.map(({ target }) => ({ path: target.file, access: 'read' as const })),
-  async execute({ deltas, ...wanted }, { files }) {
+  async execute({ deltas, ...wanted }, { files, sources }, call) {
     const { transform } = await import('./anchors/transform.ts')
-    return transform(files, await factoriesOf(wanted), deltas)
+    return transform(files, parserFor(sources, call), await factoriesOf(wanted), deltas, call.signal)
   },
 })

@@ -1,8 +1,8 @@
 import type { AutofillTarget, Definition, Factory, PatchPlan, PatchPreview } from '../../../contracts/anchors.ts'
 import type { Files } from '../../../host/files.ts'
-import { indexSources } from './index-sources.ts'
+import { indexSources, type KnownAnchors } from './index-sources.ts'
 import { byText, makePlan, previewOf, type Wish } from './patch-plan.ts'
-import { openParser } from './syntax.ts'
+import type { Parse } from './syntax.ts'
 
 export interface Autofilled {
   plan: PatchPlan
@@ -28,11 +28,12 @@ const reasons = {
 
 export async function autofill(
   files: Files,
+  parse: Parse,
   factories: readonly Factory[],
-  folder: string,
-  signal: AbortSignal,
+  options: { folder: string; signal: AbortSignal; known: KnownAnchors },
 ): Promise<Autofilled> {
-  const index = await indexSources(files, factories, { folder, signal })
+  const { signal } = options
+  const index = await indexSources(files, parse, factories, options)
   const filling = factories.filter(({ fields }) => fields && fields.length > 0)
   const fieldsOf = new Map(filling.map((one) => [`${one.module}#${one.callee}`, one.fields ?? []]))
   const wishes: Wish[] = []
@@ -70,11 +71,10 @@ export async function autofill(
           { kind: 'raw', status: 'skipped', reason: { code: 'unsupported_shape', message: reasons.unsupported_shape } },
         ],
       })
-  const parse = openParser()
-  const plan = makePlan(files, parse, wishes, 'report')
+  const plan = await makePlan(files, parse, wishes, 'report', signal)
   return {
     plan,
-    preview: previewOf(files, parse, plan),
+    preview: await previewOf(files, parse, plan, signal),
     changes: changes.toSorted((a, b) => byText(a.file, b.file) || byText(a.moduleId ?? '', b.moduleId ?? '')),
   }
 }

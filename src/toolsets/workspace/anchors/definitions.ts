@@ -14,6 +14,8 @@ import {
 export interface FileAnchors {
   entries: (Definition | AutofillTarget)[]
   raw: RawEntry[]
+  /** It is no source that can be looked into; `raw` says why. */
+  unreadable?: boolean
 }
 
 /** A call that is one of the factories. */

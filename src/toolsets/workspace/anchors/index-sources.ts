@@ -1,12 +1,14 @@
-import { createHash } from 'node:crypto'
-import type { AnchorIndex, Factory } from '../../../contracts/anchors.ts'
+import type { AnchorIndex, Factory, RawEntry } from '../../../contracts/anchors.ts'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Files } from '../../../host/files.ts'
-import { canonical } from '../../../text/canonical.ts'
+import { largestSource } from '../../../host/source-parser.ts'
 import { openPace } from '../../../text/steps.ts'
 import { anchorsOf, mayHold, type FileAnchors } from './definitions.ts'
+import { openKnown, type KnownAnchors } from './known.ts'
 import { byText } from './patch-plan.ts'
-import { openParser } from './syntax.ts'
+import { placesIn, type Parse } from './syntax.ts'
+
+export type { KnownAnchors } from './known.ts'
 
 const isSource = /(?<!\.d)\.[cm]?tsx?$/
 const passedOver = new Set([
@@ -22,85 +24,81 @@ const passedOver = new Set([
   '.cache',
   '.git',
 ])
-/** Longer than any source that somebody wrote. */
-const largest = 1_048_576
 const mostFiles = 100_000
 
-interface Known extends FileAnchors {
-  stamp: string
-}
-
-/** What was found in files that have not changed since, by the folder and the factories; the oldest folder goes first. */
-const known = new Map<string, Map<string, Known>>()
-const mostKnown = 4
 const nothing: FileAnchors = { entries: [], raw: [] }
 
 /** What the TypeScript sources below a folder define. Nothing of them is run; the same files give the same bytes. */
 export async function indexSources(
   files: Files,
+  parse: Parse,
   factories: readonly Factory[],
-  options: { folder?: string | undefined; signal?: AbortSignal | undefined; onProgress?: (done: number, total: number) => void },
+  options: {
+    folder: string
+    known: KnownAnchors
+    signal?: AbortSignal | undefined
+    onProgress?: (done: number, total: number) => void
+  },
 ): Promise<AnchorIndex> {
-  const { folder = '', signal, onProgress } = options
-  const parse = openParser()
+  const { folder, signal, onProgress } = options
   const sources: { file: string; stamp: string | undefined }[] = []
   const base = folder === '' ? '' : `${folder}/`
-  const skipped: string[] = []
   await files.scan(
     folder === '' ? '.' : folder,
     (relative, kind, stamp) => {
-      if (skipped.length > 0 && relative.startsWith(skipped.at(-1) as string)) return undefined
-      if (kind === 'folder' && passedOver.has(relative.slice(relative.lastIndexOf('/') + 1))) skipped.push(`${relative}/`)
-      else if (kind === 'file' && isSource.test(relative)) sources.push({ file: base + relative, stamp: stamp() })
+      if (kind === 'folder') return passedOver.has(relative.slice(relative.lastIndexOf('/') + 1)) ? 'pass' : undefined
+      if (kind === 'file' && isSource.test(relative)) sources.push({ file: base + relative, stamp: stamp() })
       return sources.length >= mostFiles ? 'stop' : undefined
     },
     signal,
   )
-  const name = `${files.root}\0${createHash('sha256').update(canonical(factories)).digest('hex')}`
-  const before = known.get(name)
-  const after = new Map<string, Known>(folder === '' ? [] : before)
+  const known = await openKnown(options.known, files.root, factories, base, signal)
   const all: FileAnchors[] = []
   let unreadable = 0
   const pace = openPace(signal)
   for (const [index, { file, stamp }] of sources.entries()) {
-    const kept = before?.get(file)
-    if (kept && kept.stamp === stamp) {
-      after.set(file, kept)
-      if (kept.entries.length > 0 || kept.raw.length > 0) all.push(kept)
-      continue
-    }
-    if (pace.due()) {
+    const kept = stamp === undefined ? undefined : known.of(file, stamp)
+    if (!kept && pace.due()) {
       onProgress?.(index, sources.length)
       await pace.turn()
     }
-    const found = anchorsIn(files, parse, file, factories)
-    if (!found) unreadable++
-    else if (stamp !== undefined) after.set(file, { ...found, stamp })
-    if (found && (found.entries.length > 0 || found.raw.length > 0)) all.push(found)
+    const found = kept ?? (await anchorsIn(files, parse, file, factories))
+    if (!found || found.unreadable) unreadable++
+    if (!found) continue
+    if (!kept && stamp !== undefined) known.learn(file, stamp, found)
+    if (found.entries.length > 0 || found.raw.length > 0) all.push(found)
   }
-  known.delete(name)
-  known.set(name, after)
-  if (known.size > mostKnown) known.delete(known.keys().next().value as string)
+  await known.keep()
   return asIndex(files.root, all, sources.length, unreadable)
 }
 
-function anchorsIn(
+/** Nothing where it may not be read. What may be and cannot is listed, with the reason. */
+async function anchorsIn(
   files: Files,
-  parse: ReturnType<typeof openParser>,
+  parse: Parse,
   file: string,
   factories: readonly Factory[],
-): FileAnchors | undefined {
+): Promise<FileAnchors | undefined> {
   let text: string
   try {
-    text = files.readText(file, largest)
+    text = files.readText(file, largestSource)
   } catch (fault) {
-    // Secrets, other encodings, what is too large, and what went away meanwhile.
-    if (fault instanceof Fault) return undefined
-    throw fault
+    if (!(fault instanceof Fault)) throw fault
+    // Secrets, and what went away meanwhile.
+    if (fault.reason !== 'too-large' && fault.reason !== 'encoding') return undefined
+    return unread(file, fault.reason === 'encoding' ? 'not_text' : 'too_large')
   }
   if (!mayHold(text, factories)) return nothing
-  const syntax = parse(file, text)
-  return syntax.broken ? undefined : anchorsOf(file, text, syntax, factories)
+  const parsed = parse(file, text)
+  const syntax = parsed instanceof Promise ? await parsed : parsed
+  return syntax.broken === false ? anchorsOf(file, text, syntax, factories) : unread(file, syntax.broken)
+}
+
+const start = placesIn('')(0, 0)
+
+const unread = (file: string, why: string): FileAnchors => {
+  const raw: RawEntry = { file, span: start, reasonCodes: [`file.${why}`] }
+  return { entries: [], raw: [raw], unreadable: true }
 }
 
 interface Placed {

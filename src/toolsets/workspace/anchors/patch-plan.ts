@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
+import { mostOperations } from '../../../contracts/anchors.ts'
 import type { FilePatch, PatchOperation, PatchPlan, PatchPreview, Span, WriteBackResult } from '../../../contracts/anchors.ts'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Files } from '../../../host/files.ts'
 import { canonical } from '../../../text/canonical.ts'
-import { addProperty, applyEdits, objectsAt, type Edit, type Parse, type Verdict } from './rewrite.ts'
-import { eachNode, placesIn, propertiesOf, type Syntax } from './syntax.ts'
+import { openPace } from '../../../text/steps.ts'
+import { addProperty, applyEdits, openManuscript, type Edit, type Manuscript, type Verdict } from './rewrite.ts'
+import { eachNode, placesIn, propertiesOf, type Parse, type Syntax } from './syntax.ts'
 
 /** Something a plan shall do, before it is known whether it can be. */
 export interface Wish {
@@ -25,8 +27,7 @@ export function opKeyOf({ file, targetSpan, property }: Pick<PatchOperation, 'fi
 }
 
 /** A source file as the bytes say, and what it is made of. */
-export interface Source {
-  text: string
+export interface Source extends Manuscript {
   digest: string
   syntax: Syntax
 }
@@ -34,7 +35,7 @@ export interface Source {
 export type Opened = { source: Source } | { reason: string }
 
 /** Not there, not text, and not a program are reasons, not faults. What may not be read at all is a fault. */
-export function openSource(files: Files, parse: Parse, file: string): Opened {
+export async function openSource(files: Files, parse: Parse, file: string): Promise<Opened> {
   let bytes: Buffer
   let text: string
   try {
@@ -44,16 +45,29 @@ export function openSource(files: Files, parse: Parse, file: string): Opened {
     if (!(fault instanceof Fault) || fault.reason === 'path-denied') throw fault
     return { reason: fault.reason === 'not-found' ? 'rewriter.file.not_found' : 'rewriter.file.not_text' }
   }
-  const syntax = parse(file, text)
-  return syntax.broken ? { reason: 'rewriter.file.not_parsed' } : { source: { text, digest: digestOf(bytes), syntax } }
+  const syntax = await parse(file, text)
+  if (syntax.broken !== false) return { reason: `rewriter.file.${syntax.broken}` }
+  return { source: { ...openManuscript(file, text, syntax), digest: digestOf(bytes), syntax } }
 }
 
 /** Report and write plans for the same input are the same but for `mode`. */
-export function makePlan(files: Files, parse: Parse, wishes: readonly Wish[], mode: PatchPlan['mode']): PatchPlan {
-  const opened = new Map<string, Opened>()
-  const operations = wishes.map((wish): PatchOperation => {
-    const known = opened.get(wish.file) ?? openSource(files, parse, wish.file)
-    opened.set(wish.file, known)
+export async function makePlan(
+  files: Files,
+  parse: Parse,
+  wishes: readonly Wish[],
+  mode: PatchPlan['mode'],
+  signal?: AbortSignal,
+): Promise<PatchPlan> {
+  if (wishes.length > mostOperations)
+    throw new Fault('too-large', `${wishes.length} additions are more than one plan holds (${mostOperations})`, {
+      details: { additions: wishes.length, most: mostOperations },
+      hint: 'Plan a part at a time: name a folder, or fewer definitions.',
+    })
+  let opened: { file: string; known: Opened } | undefined
+  const pace = openPace(signal)
+  const planned = async (wish: Wish): Promise<PatchOperation> => {
+    if (opened?.file !== wish.file) opened = { file: wish.file, known: await openSource(files, parse, wish.file) }
+    const { known } = opened
     const base = {
       opKey: opKeyOf(wish),
       file: wish.file,
@@ -62,7 +76,7 @@ export function makePlan(files: Files, parse: Parse, wishes: readonly Wish[], mo
       property: wish.property,
     }
     if ('reason' in known) return { ...base, decision: 'fail', reasonCodes: [known.reason, ...wish.reasonCodes] }
-    const verdict = judge(wish, known.source, parse)
+    const verdict = await judge(wish, known.source, parse)
     const why = verdict.decision === 'write' ? [] : [verdict.reason]
     return {
       ...base,
@@ -70,14 +84,13 @@ export function makePlan(files: Files, parse: Parse, wishes: readonly Wish[], mo
       decision: verdict.decision,
       reasonCodes: [`rewriter.planned.${verdict.decision}`, ...why, ...wish.reasonCodes],
     }
-  })
-  const sorted = operations.toSorted(
-    (a, b) =>
-      byText(a.file, b.file) ||
-      a.targetSpan.start.offset - b.targetSpan.start.offset ||
-      a.targetSpan.end.offset - b.targetSpan.end.offset ||
-      byText(a.property.name, b.property.name),
-  )
+  }
+  const sorted: PatchOperation[] = []
+  // File by file: the tree of one is in memory at a time.
+  for (const wish of wishes.toSorted(inOrder)) {
+    if (pace.due()) await pace.turn()
+    sorted.push(await planned(wish))
+  }
   const total = (decision: PatchOperation['decision']): number => sorted.filter((one) => one.decision === decision).length
   return {
     schemaVersion: 1,
@@ -93,15 +106,24 @@ export function makePlan(files: Files, parse: Parse, wishes: readonly Wish[], mo
   }
 }
 
+const inOrder = (a: Wish, b: Wish): number =>
+  byText(a.file, b.file) ||
+  a.targetSpan.start.offset - b.targetSpan.start.offset ||
+  a.targetSpan.end.offset - b.targetSpan.end.offset ||
+  byText(a.property.name, b.property.name)
+
 export const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-function judge(op: Pick<PatchOperation, 'file' | 'targetSpan' | 'property'>, { text, syntax }: Source, parse: Parse): Verdict {
-  const { start, end } = op.targetSpan
-  const objects = objectsAt(syntax, start.offset, end.offset)
+async function judge(
+  { targetSpan, property }: Pick<Wish, 'targetSpan' | 'property'>,
+  source: Source,
+  parse: Parse,
+): Promise<Verdict> {
+  const objects = source.objectsAt(targetSpan.start.offset, targetSpan.end.offset)
   const [object] = objects
   if (!object) return { decision: 'fail', reason: 'rewriter.target.object_not_found' }
   if (objects.length > 1) return { decision: 'fail', reason: 'rewriter.target.object_ambiguous' }
-  return addProperty(op.file, text, syntax, object, op.property, parse)
+  return addProperty(source, object, property, parse)
 }
 
 export interface Rewritten {
@@ -112,10 +134,20 @@ export interface Rewritten {
 }
 
 /** What a plan comes to on the files as they are now: of each file all of it or nothing, and nothing that is not a program any more. */
-export function carryOut(files: Files, parse: Parse, plan: Pick<PatchPlan, 'operations'>): Rewritten {
+export async function carryOut(
+  files: Files,
+  parse: Parse,
+  plan: Pick<PatchPlan, 'operations'>,
+  signal?: AbortSignal,
+): Promise<Rewritten> {
   const done: Rewritten = { texts: new Map(), skipped: [], failed: [] }
+  const pace = openPace(signal)
   const groups = new Map<string, PatchOperation[]>()
-  for (const op of plan.operations) groups.set(op.file, [...(groups.get(op.file) ?? []), op])
+  for (const op of plan.operations) {
+    const group = groups.get(op.file)
+    if (group) group.push(op)
+    else groups.set(op.file, [op])
+  }
   for (const [file, ops] of groups) {
     const failures = new Map<PatchOperation, string>()
     const edits: { edit: Edit; op: PatchOperation }[] = []
@@ -124,8 +156,9 @@ export function carryOut(files: Files, parse: Parse, plan: Pick<PatchPlan, 'oper
     for (const op of ops.filter((one) => one.decision === 'skip'))
       done.skipped.push({ opKey: op.opKey, reasonCodes: op.reasonCodes })
     if (wanted.length > 0) {
-      const opened = openSource(files, parse, file)
+      const opened = await openSource(files, parse, file)
       for (const op of wanted) {
+        if (pace.due()) await pace.turn()
         const reason =
           'reason' in opened
             ? opened.reason
@@ -137,7 +170,7 @@ export function carryOut(files: Files, parse: Parse, plan: Pick<PatchPlan, 'oper
                   ? 'rewriter.plan.op_key_mismatch'
                   : undefined
         const verdict: Verdict =
-          reason === undefined ? judge(op, (opened as { source: Source }).source, parse) : { decision: 'fail', reason }
+          reason === undefined ? await judge(op, (opened as { source: Source }).source, parse) : { decision: 'fail', reason }
         if (verdict.decision === 'write') edits.push(...verdict.edits.map((edit) => ({ edit, op })))
         else if (verdict.decision === 'skip') done.skipped.push({ opKey: op.opKey, reasonCodes: [verdict.reason] })
         else failures.set(op, verdict.reason)
@@ -146,7 +179,7 @@ export function carryOut(files: Files, parse: Parse, plan: Pick<PatchPlan, 'oper
         const { text, syntax } = (opened as { source: Source }).source
         const once = withoutRepeats(edits.map(({ edit }) => edit))
         const after = applyEdits(text, once)
-        if (holds(syntax, after, file, new Set(edits.map(({ op }) => op)), parse))
+        if (await holds(syntax, after, file, new Set(edits.map(({ op }) => op)), parse))
           done.texts.set(file, { before: text, after, edits: once })
         else for (const op of wanted) failures.set(op, 'rewriter.apply.failed')
       } else if (failures.size > 0) for (const op of wanted) if (!failures.has(op)) failures.set(op, 'rewriter.apply.failed')
@@ -177,9 +210,15 @@ function withoutRepeats(edits: Edit[]): Edit[] {
 }
 
 /** Parsed again before it is kept: still a program, with exactly the properties more that were wanted. */
-function holds(before: Syntax, after: string, file: string, ops: ReadonlySet<PatchOperation>, parse: Parse): boolean {
-  const syntax = parse(file, after)
-  if (syntax.broken) return false
+async function holds(
+  before: Syntax,
+  after: string,
+  file: string,
+  ops: ReadonlySet<PatchOperation>,
+  parse: Parse,
+): Promise<boolean> {
+  const syntax = await parse(file, after)
+  if (syntax.broken !== false) return false
   const [old, now] = [countNames(before), countNames(syntax)]
   for (const { property } of ops) old.set(property.name, (old.get(property.name) ?? 0) + 1)
   // A value may bring objects of its own.
@@ -196,11 +235,12 @@ function countNames({ program }: Syntax): Map<string, number> {
 }
 
 /** The same as a person's editor shows it. */
-export function previewOf(files: Files, parse: Parse, plan: PatchPlan): PatchPreview {
-  const { texts } = carryOut(files, parse, plan)
+export async function previewOf(files: Files, parse: Parse, plan: PatchPlan, signal?: AbortSignal): Promise<PatchPreview> {
+  const { texts } = await carryOut(files, parse, plan, signal)
+  const digests = new Map(plan.operations.map((op) => [op.file, op.expectedFileDigest]))
   const patches = [...texts].map(([file, { before, edits }]): FilePatch => {
     const place = placesIn(before)
-    const digest = plan.operations.find((op) => op.file === file)?.expectedFileDigest
+    const digest = digests.get(file)
     return {
       file,
       kind: 'update',

@@ -1,24 +1,29 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
+import { openSourceParser } from '../../../host/source-parser.ts'
 import { seed } from '../../../../test/support/seed.ts'
+import { sweep } from '../../../../test/support/soak.ts'
 import { anchorsOf } from './definitions.ts'
 import { presets } from './presets.ts'
-import { addProperty, applyEdits } from './rewrite.ts'
-import { eachNode, openParser, type Node } from './syntax.ts'
+import { addProperty, applyEdits, openManuscript } from './rewrite.ts'
+import { eachNode, type Node, type Syntax } from './syntax.ts'
 
-const parse = openParser()
+const sources = openSourceParser()
+afterAll(() => sources.close())
+const parse = async (file: string, text: string): Promise<Syntax> => sources.parse(file, text, { client: 'test' })
 
-function firstObject(text: string): Node {
+function firstObject({ program }: Syntax): Node {
   const found: Node[] = []
-  eachNode(parse('a.ts', text).program, (node) => {
+  eachNode(program, (node) => {
     if (node.type === 'ObjectExpression') found.push(node)
   })
   return found[0] as Node
 }
 
 /** The text with the property in its first object literal, or why not. */
-function added(text: string, name = 'added', valueCode = '1'): string {
-  const verdict = addProperty('a.ts', text, parse('a.ts', text), firstObject(text), { name, valueCode }, parse)
+async function added(text: string, name = 'added', valueCode = '1'): Promise<string> {
+  const syntax = await parse('a.ts', text)
+  const verdict = await addProperty(openManuscript('a.ts', text, syntax), firstObject(syntax), { name, valueCode }, parse)
   return verdict.decision === 'write' ? applyEdits(text, verdict.edits) : verdict.reason
 }
 
@@ -39,10 +44,10 @@ describe('a property is added', () => {
     ['where the bracket has no line of its own', 'f({ a: 1,\n    b: 2 })', 'f({ a: 1,\n    b: 2,\n        added: 1\n     })'],
     ['behind a mark of the byte order: defect 5', '\uFEFFf({ a: "é😀漢" })', '\uFEFFf({ a: "é😀漢", added: 1 })'],
     ['behind a method', 'f({ a() { return {} } })', 'f({ a() { return {} }, added: 1 })'],
-  ])('%s', (_, before, after) => {
-    expect(added(before)).toBe(after)
-    expect(parse('a.ts', after).broken).toBe(false)
-    expect(added(after)).toBe('rewriter.property.already_declared')
+  ])('%s', async (_, before, after) => {
+    expect(await added(before)).toBe(after)
+    expect((await parse('a.ts', after)).broken).toBe(false)
+    expect(await added(after)).toBe('rewriter.property.already_declared')
   })
 
   test.each([
@@ -53,22 +58,22 @@ describe('a property is added', () => {
     ['a method', 'f({ added() {} })'],
     ['a shorthand', 'f({ added })'],
     ['an empty object', 'f({ added: {} })'],
-  ])('%s is declared already', (_, text) => expect(added(text)).toBe('rewriter.property.already_declared'))
+  ])('%s is declared already', async (_, text) => expect(await added(text)).toBe('rewriter.property.already_declared'))
 
-  test('what cannot be known is refused', () => {
-    expect(added('f({ ...rest })')).toBe('rewriter.target.object_has_spread')
-    expect(added('f({ [key]: 1 })')).toBe('rewriter.target.object_has_computed_name')
-    expect(added('f({ a: 1 })', 'x', '{\n}')).toBe('rewriter.value.multi_line')
+  test('what cannot be known is refused', async () => {
+    expect(await added('f({ ...rest })')).toBe('rewriter.target.object_has_spread')
+    expect(await added('f({ [key]: 1 })')).toBe('rewriter.target.object_has_computed_name')
+    expect(await added('f({ a: 1 })', 'x', '{\n}')).toBe('rewriter.value.multi_line')
     for (const value of ['1 }, ...x, {', '1, b: 2', 'a; b', '1 // gone', '', '1)', '(1', 'a, b'])
-      expect(added('f({ a: 1 })', 'x', value)).toBe('rewriter.value.not_an_expression')
+      expect(await added('f({ a: 1 })', 'x', value)).toBe('rewriter.value.not_an_expression')
   })
 
-  test('names that are no identifiers are quoted', () => {
-    expect(added('f({})', "it's")).toBe(String.raw`f({ 'it\'s': 1 })`)
-    expect(added('f({})', 'größe')).toBe('f({ größe: 1 })')
+  test('names that are no identifiers are quoted', async () => {
+    expect(await added('f({})', "it's")).toBe(String.raw`f({ 'it\'s': 1 })`)
+    expect(await added('f({})', 'größe')).toBe('f({ größe: 1 })')
   })
 
-  test('whatever the object looks like, it is a program afterwards and has one property more', () => {
+  test('whatever the object looks like, it is a program afterwards and has one property more', async () => {
     const blank = fc.constantFrom('', ' ', '\n', '\r\n', '\n  ', ' /* , */ ', ' // , \n', '\t')
     const property = fc.constantFrom('a: 1', 'b() {}', "'c d': {}", '[`e`]: [1, 2]', 'get g() { return 1 }', 'h')
     const literal = fc
@@ -78,12 +83,13 @@ describe('a property is added', () => {
         const inner = all.map((one, index) => `${at(index)}${one}${at(index + 5)}`).join(',')
         return `const x = f({${inner}${comma && all.length > 0 ? `,${at(3)}` : at(4)}})\n`
       })
-    fc.assert(
-      fc.property(literal, (text) => {
-        const after = added(text)
-        expect(parse('a.ts', after).broken, after).toBe(false)
-        const count = (source: string): number => (firstObject(source)['properties'] as unknown[]).length
-        expect(count(after)).toBe(count(text) + 1)
+    await fc.assert(
+      fc.asyncProperty(literal, async (text) => {
+        const after = await added(text)
+        expect((await parse('a.ts', after)).broken, after).toBe(false)
+        const count = async (source: string): Promise<number> =>
+          (firstObject(await parse('a.ts', source))['properties'] as unknown[]).length
+        expect(await count(after)).toBe((await count(text)) + 1)
         expect(after.replace(/\s/g, '')).toContain('added:1')
       }),
       { seed, numRuns: 500 },
@@ -92,7 +98,7 @@ describe('a property is added', () => {
 })
 
 describe('what counts as a definition', () => {
-  const index = (text: string) => anchorsOf('a.ts', text, parse('a.ts', text), Object.values(presets).flat())
+  const index = async (text: string) => anchorsOf('a.ts', text, await parse('a.ts', text), Object.values(presets).flat())
   test.each([
     ["import { defineStore as make } from 'pinia'\nexport const useCart = make('cart', { state: 1 })", 'StoreDef', 'cart'],
     ["import * as rtk from '@reduxjs/toolkit'\nconst s = rtk.createSlice({ name: 'todo', reducers: {} })", 'StoreDef', 'todo'],
@@ -108,8 +114,8 @@ describe('what counts as a definition', () => {
       '/posts',
     ],
     ["import { test } from 'vitest'\ntest('adds', () => {})", 'TestDef', 'adds'],
-  ])('%s', (text, kind, id) => {
-    const { entries, raw } = index(text)
+  ])('%s', async (text, kind, id) => {
+    const { entries, raw } = await index(text)
     expect(raw).toEqual([])
     expect(entries[0]).toMatchObject({ kind, idLiteral: id })
   })
@@ -119,21 +125,21 @@ describe('what counts as a definition', () => {
     ["import { defineStore } from 'pinia'\ndefineStore('a', options)", 'store.def_not_object_literal'],
     ["import { defineStore } from 'pinia'\ndefineStore('a')", 'store.missing_def'],
     ["import { defineStore } from 'pinia'\ndefineStore(`a${b}`, {})", 'store.non_literal_id'],
-  ])('raw: %s', (text, code) => {
-    const { entries, raw } = index(text)
+  ])('raw: %s', async (text, code) => {
+    const { entries, raw } = await index(text)
     expect([entries, raw[0]?.reasonCodes]).toEqual([[], [code]])
   })
 
-  test('what is not imported from there is not one', () => {
-    expect(index("import { defineStore } from './mine'\ndefineStore('a', {}); type T = 'pinia'")).toEqual({
+  test('what is not imported from there is not one', async () => {
+    expect(await index("import { defineStore } from './mine'\ndefineStore('a', {}); type T = 'pinia'")).toEqual({
       entries: [],
       raw: [],
     })
-    expect(index("import type { defineStore } from 'pinia'\ndefineStore('a', {})")).toEqual({ entries: [], raw: [] })
+    expect(await index("import type { defineStore } from 'pinia'\ndefineStore('a', {})")).toEqual({ entries: [], raw: [] })
   })
 
-  test('a field that is missing has a place, and a place only where it can be known', () => {
-    const { entries } = index(
+  test('a field that is missing has a place, and a place only where it can be known', async () => {
+    const { entries } = await index(
       "import { createSlice } from '@reduxjs/toolkit'\ncreateSlice({ name: 'a' }); createSlice({ name: 'b', ...x })",
     )
     expect(entries.map(({ kind }) => kind)).toEqual(['StoreDef', 'AutofillTarget', 'StoreDef'])
@@ -141,19 +147,39 @@ describe('what counts as a definition', () => {
   })
 })
 
-test('a file that is nested so deeply that the parser would end the process is not read', () => {
-  for (const [open, close] of [
-    ['[', ']'],
-    ['{a:', '}'],
-    ['a=>', ''],
-    ['!', ''],
-    ['function f(){', '}'],
-    ['typeof ', ''],
-    ['`${', '}`'],
-  ] as const) {
-    const text = `x = ${open.repeat(100_000)}1${close.repeat(100_000)}`
-    expect(parse('a.ts', text).broken, open).toBe(true)
-    expect(added('f({})', 'x', text)).toBe('rewriter.value.not_an_expression')
+const deep = [
+  ['[', ']'],
+  ['{a:', '}'],
+  ['a=>', ''],
+  ['!', ''],
+  ['function f(){', '}'],
+  ['typeof ', ''],
+  ['`${', '}`'],
+] as const
+
+test('a file that is nested so deeply that the parser would end the process is not read', async () => {
+  for (const [open, close] of deep.slice(0, 3)) {
+    const text = `x = ${open.repeat(200_000)}1${close.repeat(200_000)}`
+    expect((await parse('a.ts', text)).broken, open).toBe('too_deep')
+    expect(await added('f({})', 'x', text)).toBe('rewriter.value.not_an_expression')
   }
-  expect(parse('a.ts', 'export const a = { b: [1, 2, 3], c: () => 4 }\n'.repeat(500)).broken).toBe(false)
+  expect((await parse('a.ts', ' '.repeat(2_000_000))).broken).toBe('too_large')
+})
+
+test('what this process could not bear is read by a thread: deep files, and large ones', async () => {
+  // Each was seen to end a process that parses it on its own stack.
+  for (const [open, close] of deep.slice(0, sweep(deep.length, 1))) {
+    const text = `x = ${open.repeat(sweep(75_000, 11_000))}1${close.repeat(sweep(75_000, 11_000))}`
+    expect((await parse('a.ts', text)).broken, open).toBe(false)
+  }
+  const many = `export const a = { b: [1, 2, 3n], c: () => f({ d: /e/ }), ...g } as const // h\n`
+  const text = `import { defineStore } from 'pinia'\n${many.repeat(1_000)}export const s = defineStore(\`last\`, { state: 1 })\n`
+  const syntax = await parse('a.ts', text)
+  expect([syntax.broken, syntax.comments.length]).toEqual([false, 1_000])
+  expect(anchorsOf('a.ts', text, syntax, presets['store'] ?? []).entries).toMatchObject([
+    { idLiteral: 'last', binding: 's', span: { start: { line: 1_002 } }, properties: ['state'] },
+  ])
+  expect(await added(text)).toBe('rewriter.target.object_has_spread')
+  expect(await added(text.replaceAll(', ...g', ''))).toContain('c: () => f({ d: /e/ }), added: 1 } as const // h\n')
+  expect((await parse('a.ts', `${text})`)).broken).toBe('not_parsed')
 })

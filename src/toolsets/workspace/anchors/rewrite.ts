@@ -1,6 +1,4 @@
-import { eachNode, propertiesOf, type Comment, type Node, type Syntax } from './syntax.ts'
-
-export type Parse = (file: string, text: string) => Syntax
+import { eachNode, propertiesOf, type Comment, type Node, type Parse, type Syntax } from './syntax.ts'
 
 /** One insertion into a text. */
 export interface Edit {
@@ -15,29 +13,54 @@ export interface Wanted {
 
 export type Verdict = { decision: 'write'; edits: Edit[] } | { decision: 'skip' | 'fail'; reason: string }
 
-/** The object literals that stand exactly there. */
-export function objectsAt({ program }: Syntax, start: number, end: number): Node[] {
-  const found: Node[] = []
-  eachNode(program, (node) => {
-    if (node.type === 'ObjectExpression' && node.start === start && node.end === end) found.push(node)
-  })
-  return found
+/** A text in which something shall be added: what is asked again for each addition is worked out once. */
+export interface Manuscript {
+  file: string
+  text: string
+  comments: readonly Comment[]
+  /** The line ends and the step of indentation it is written with. */
+  eol: string
+  unit: string
+  /** The object literals that stand exactly there. */
+  objectsAt(start: number, end: number): readonly Node[]
+}
+
+export function openManuscript(file: string, text: string, { program, comments }: Syntax): Manuscript {
+  let objects: Map<string, Node[]> | undefined
+  const all = (): Map<string, Node[]> => {
+    const found = new Map<string, Node[]>()
+    eachNode(program, (node) => {
+      if (node.type !== 'ObjectExpression') return
+      const place = `${node.start}:${node.end}`
+      found.set(place, [...(found.get(place) ?? []), node])
+    })
+    return found
+  }
+  return {
+    file,
+    text,
+    comments,
+    eol: text.includes('\r\n') ? '\r\n' : '\n',
+    unit: unitOf(text),
+    objectsAt: (start, end) => (objects ??= all()).get(`${start}:${end}`) ?? [],
+  }
 }
 
 /** What adding a property to an object literal comes to: which texts go where, or why it is not done. */
-export function addProperty(file: string, text: string, syntax: Syntax, object: Node, wanted: Wanted, parse: Parse): Verdict {
+export async function addProperty(into: Manuscript, object: Node, wanted: Wanted, parse: Parse): Promise<Verdict> {
   const { names, spread, computed } = propertiesOf(object)
   if (names.has(wanted.name)) return { decision: 'skip', reason: 'rewriter.property.already_declared' }
   if (spread) return { decision: 'fail', reason: 'rewriter.target.object_has_spread' }
   if (computed) return { decision: 'fail', reason: 'rewriter.target.object_has_computed_name' }
-  if (!isExpression(file, wanted.valueCode, parse)) return { decision: 'fail', reason: 'rewriter.value.not_an_expression' }
-  const edits = insertion(text, syntax.comments, object, wanted)
+  if (!(await isExpression(into.file, wanted.valueCode, parse)))
+    return { decision: 'fail', reason: 'rewriter.value.not_an_expression' }
+  const edits = insertion(into, object, wanted)
   return edits ? { decision: 'write', edits } : { decision: 'fail', reason: 'rewriter.value.multi_line' }
 }
 
 /** One expression and nothing else: no text that closes the object and goes on behind it. */
-function isExpression(file: string, code: string, parse: Parse): boolean {
-  const { program, broken, comments } = parse(file, `(${code}\n)`)
+async function isExpression(file: string, code: string, parse: Parse): Promise<boolean> {
+  const { program, broken, comments } = await parse(file, `(${code}\n)`)
   const body = program['body'] as Node[]
   const expression = body[0]?.['expression'] as Node | undefined
   // A comment at its end would swallow the comma that follows.
@@ -51,8 +74,7 @@ function isExpression(file: string, code: string, parse: Parse): boolean {
 
 const identifier = /^[\p{ID_Start}$_][\p{ID_Continue}$\u200C\u200D]*$/u
 
-function insertion(text: string, comments: readonly Comment[], object: Node, { name, valueCode }: Wanted): Edit[] | undefined {
-  const eol = text.includes('\r\n') ? '\r\n' : '\n'
+function insertion({ text, comments, eol, unit }: Manuscript, object: Node, { name, valueCode }: Wanted): Edit[] | undefined {
   const close = object.end - 1
   const properties = object['properties'] as Node[]
   const last = properties.at(-1)
@@ -73,7 +95,6 @@ function insertion(text: string, comments: readonly Comment[], object: Node, { n
     const blank = /\s/.test(text.charAt(behind)) && behind < close ? '' : last === undefined || inside.length > 0 ? gap : ''
     return [...comma, { at: behind, text: ` ${key}: ${value}${end}${blank}` }]
   }
-  const unit = unitOf(text)
   const outer = indentAt(text, close)
   const first = properties[0]
   const startsLine = first !== undefined && /^[ \t]*$/.test(text.slice(lineStart(text, first.start), first.start))
@@ -100,8 +121,15 @@ const lineStart = (text: string, at: number): number =>
 const indentAt = (text: string, at: number): string => /^[ \t]*/.exec(text.slice(lineStart(text, at)))?.[0] ?? ''
 const unitOf = (text: string): string => (/^\t/m.test(text) ? '\t' : (/^( +)\S/m.exec(text)?.[1]?.slice(0, 8) ?? '  '))
 
-/** The text with all of it in place, from the end backwards. Two that go to one place stay in their order. */
+/** The text with all of it in place. Two that go to one place stay in their order. */
 export function applyEdits(text: string, edits: readonly Edit[]): string {
-  const ordered = edits.map((edit, order) => ({ ...edit, order })).toSorted((a, b) => b.at - a.at || b.order - a.order)
-  return ordered.reduce((result, { at, text: added }) => result.slice(0, at) + added + result.slice(at), text)
+  let at = 0
+  const pieces = edits
+    .toSorted((a, b) => a.at - b.at)
+    .flatMap((edit) => {
+      const before = text.slice(at, edit.at)
+      at = edit.at
+      return [before, edit.text]
+    })
+  return pieces.join('') + text.slice(at)
 }

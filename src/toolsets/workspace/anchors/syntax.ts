@@ -1,75 +1,10 @@
-import { createRequire } from 'node:module'
-import { Fault } from '../../../contracts/faults/fault.ts'
-import { isTooDeep } from './nesting.ts'
 import type { Pos, Span } from '../../../contracts/anchors.ts'
+import type { Syntax, SyntaxNode as Node } from '../../../host/source-parser.ts'
 
-/** A node of the syntax tree: ESTree with TypeScript's additions, offsets in UTF-16 units. */
-export interface Node {
-  type: string
-  start: number
-  end: number
-  [field: string]: unknown
-}
+export type { Comment, Import, Syntax, SyntaxNode as Node } from '../../../host/source-parser.ts'
 
-export interface Comment {
-  type: 'Line' | 'Block'
-  start: number
-  end: number
-}
-
-export interface Syntax {
-  program: Node
-  comments: readonly Comment[]
-  imports: readonly Import[]
-  /** It is not a program as it stands. */
-  broken: boolean
-}
-
-export interface Import {
-  module: string
-  /** The exported name, `default`, or `*`. */
-  imported: string
-  local: string
-}
-
-type ParseSync = typeof import('oxc-parser').parseSync
-
-const unread: Syntax = { program: { type: 'Program', start: 0, end: 0, body: [] }, comments: [], imports: [], broken: true }
-
-let parser: ParseSync | undefined
-
-/** Loaded where somebody looks at sources: no start of Handrail waits for it. */
-export function openParser(): (file: string, text: string) => Syntax {
-  try {
-    // Required, not imported: from what bin/handrail.js loads, an import makes Node warn on stderr.
-    parser ??= (createRequire(import.meta.url)('oxc-parser') as typeof import('oxc-parser')).parseSync
-  } catch (cause) {
-    throw new Fault('unsupported', 'Sources cannot be looked through: the package oxc-parser is not there', {
-      hint: 'Install Handrail with its optional packages, on a system oxc-parser is built for.',
-      cause,
-    })
-  }
-  const parse = parser
-  return (file, text) => {
-    if (isTooDeep(text)) return unread
-    const { program, comments, module, errors } = parse(file, text, { preserveParens: true })
-    const imports = module.staticImports.flatMap(({ moduleRequest, entries }) =>
-      entries
-        .filter(({ isType }) => !isType)
-        .map(({ importName, localName }) => {
-          const kind: string = importName.kind
-          const imported = kind === 'NamespaceObject' ? '*' : kind === 'Default' ? 'default' : (importName.name ?? '')
-          return { module: moduleRequest.value, imported, local: localName.value }
-        }),
-    )
-    return {
-      program: program as unknown as Node,
-      comments,
-      imports,
-      broken: errors.some(({ severity }: { severity: string }) => severity === 'Error'),
-    }
-  }
-}
+/** The parser, as the call that it works for has it. */
+export type Parse = (file: string, text: string) => Syntax | Promise<Syntax>
 
 /** Turns offsets of one text into places. */
 export function placesIn(text: string): (start: number, end: number) => Span {
@@ -114,8 +49,9 @@ export function eachNode(root: Node, visit: (node: Node, parent: Node | undefine
     const children: Node[] = []
     for (const field in node) {
       const value = node[field]
-      if (Array.isArray(value)) children.push(...value.filter(isNode))
-      else if (isNode(value)) children.push(value)
+      if (Array.isArray(value)) {
+        for (const one of value as unknown[]) if (isNode(one)) children.push(one)
+      } else if (isNode(value)) children.push(value)
     }
     for (let index = children.length - 1; index >= 0; index--) todo.push({ node: children[index] as Node, parent: node })
   }

@@ -2,7 +2,7 @@ import type { Factory, PatchPlan, PatchPreview, Span, TransformDelta } from '../
 import type { Files } from '../../../host/files.ts'
 import { objectsNamed } from './definitions.ts'
 import { makePlan, openSource, opKeyOf, previewOf, type Wish } from './patch-plan.ts'
-import { openParser, placesIn, propertiesOf, unwrapped, type Node } from './syntax.ts'
+import { placesIn, propertiesOf, unwrapped, type Node, type Parse } from './syntax.ts'
 
 interface OpReport {
   [field: string]: unknown
@@ -15,17 +15,21 @@ interface OpReport {
 }
 
 /** What deltas come to, op by op, in their own order. */
-export function transform(
+export async function transform(
   files: Files,
+  parse: Parse,
   factories: readonly Factory[],
   deltas: readonly TransformDelta[],
-): { plan: PatchPlan; preview: PatchPreview; ops: OpReport[] } {
-  const parse = openParser()
-  const wishes: Wish[] = []
+  signal: AbortSignal,
+): Promise<{ plan: PatchPlan; preview: PatchPreview; ops: OpReport[] }> {
+  const wishes = new Map<string, Wish>()
   const ops: OpReport[] = []
   for (const { target, ops: wanted } of deltas) {
     const file = files.normal(target.file)
-    const opened = openSource(files, parse, file)
+    const opened = await openSource(files, parse, file)
+    signal.throwIfAborted()
+    const place = 'source' in opened ? placesIn(opened.source.text) : undefined
+    const named = 'source' in opened ? objectsNamed(opened.source.syntax, factories, target) : []
     for (const op of wanted) {
       const path = op.path ?? []
       const report: OpReport = { file, op: op.op, path: [...path, op.name].join('.'), status: 'planned' }
@@ -35,14 +39,13 @@ export function transform(
         skip(opened.reason)
         continue
       }
-      const { syntax, text } = opened.source
-      const objects = objectsNamed(syntax, factories, target).flatMap((one) => within(one, path) ?? [])
+      const objects = named.flatMap((one) => within(one, path) ?? [])
       const [object] = objects
-      if (!object || objects.length > 1) {
+      if (!object || !place || objects.length > 1) {
         skip(object ? 'rewriter.target.object_ambiguous' : 'rewriter.target.object_not_found')
         continue
       }
-      const targetSpan: Span = placesIn(text)(object.start, object.end)
+      const targetSpan: Span = place(object.start, object.end)
       const wish: Wish = {
         file,
         targetSpan,
@@ -51,17 +54,18 @@ export function transform(
       }
       report.opKey = opKeyOf(wish)
       // The same twice is once.
-      if (!wishes.some((one) => opKeyOf(one) === report.opKey)) wishes.push(wish)
+      if (!wishes.has(report.opKey)) wishes.set(report.opKey, wish)
     }
   }
-  const plan = makePlan(files, parse, wishes, 'report')
+  const plan = await makePlan(files, parse, [...wishes.values()], 'report', signal)
+  const operations = new Map(plan.operations.map((one) => [one.opKey, one]))
   for (const report of ops) {
-    const planned = plan.operations.find(({ opKey }) => opKey === report.opKey)
+    const planned = operations.get(report.opKey ?? '')
     if (planned?.decision === 'skip') report.status = 'noop'
     else if (planned?.decision === 'fail') report.status = 'skipped'
     if (planned && planned.decision !== 'write') report.reason = planned.reasonCodes[1] ?? planned.reasonCodes[0] ?? ''
   }
-  return { plan, preview: previewOf(files, parse, plan), ops }
+  return { plan, preview: await previewOf(files, parse, plan, signal), ops }
 }
 
 /** The object literal that a path of property names leads to, each written out in place. */
