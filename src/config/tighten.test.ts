@@ -96,7 +96,9 @@ test('every setting says which way it is tighter, and in words what a looser val
       "stage.stageVisible": "fewer",
       "stage.unconfined": "refuse ask",
       "tools": "fewer",
+      "webgalArguments": "neutral",
       "webgalCommands": "neutral",
+      "webgalVersion": "neutral",
     }
   `)
   const silent = leaves.filter(({ schema }) => !['neutral', 'person'].includes(String(schema.tighter)) && !schema.loosens)

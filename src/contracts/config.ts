@@ -38,6 +38,19 @@ export const Config = Type.Object(
       default: [],
       description: 'Commands that a derivative WebGAL engine adds, so that scripts may use them.',
     }),
+    webgalArguments: Type.Array(Type.String({ pattern: String.raw`^(\*|[A-Za-z]\w*)\.\S+$`, ...entry }), {
+      ...list,
+      tighter: 'neutral',
+      default: [],
+      description: 'Arguments that a derivative WebGAL engine adds, as `command.argument`, or `*.argument` for every command.',
+    }),
+    webgalVersion: Type.String({
+      pattern: String.raw`^(\d+\.\d+\.\d+(\.\d+)?)?$`,
+      maxLength: 32,
+      tighter: 'neutral',
+      default: '',
+      description: 'Version of the WebGAL engine that scripts are judged by, e.g. 4.5.18. Empty: found from the files beside the game.',
+    }),
     readOnly: Type.Boolean({ tighter: 'on', loosens: 'allows changes', default: false, description: 'Refuse every change.' }),
     tools: Type.Array(Type.String({ minLength: 1, ...entry }), {
       ...list,

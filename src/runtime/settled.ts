@@ -80,7 +80,14 @@ export function settle(
       note: (note) => sessions.note({ ...note, text: redact(note.text) }),
     },
     records: { audit: auditWithin(audit, stores.rootNames, files) },
-    webgal: { files, diffs, lang: config.lang, extraCommands: config.webgalCommands, preview: machine.web.preview },
+    webgal: {
+      files,
+      diffs,
+      lang: config.lang,
+      declared: { commands: config.webgalCommands, arguments: config.webgalArguments },
+      engineVersion: config.webgalVersion,
+      preview: machine.web.preview,
+    },
     browser: {
       files,
       pages: machine.web.pages,

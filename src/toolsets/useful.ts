@@ -9,6 +9,7 @@ import type { Files } from '../host/files.ts'
 export function usefulIn(files: Files, config: Config): (tools: readonly Tool[]) => Tool[] {
   const isGame = (): boolean =>
     config.webgalCommands.length > 0 ||
+    config.webgalVersion !== '' ||
     config.preview.engine !== '' ||
     games.some((game) => files.hasFolder(`${game}/scene`)) ||
     (files.hasFolder('scene') && files.hasFolder('background'))
@@ -54,6 +55,6 @@ export function usefulIn(files: Files, config: Config): (tools: readonly Tool[])
 }
 
 /** Where games stand: exports and forks put something in front. */
-const games = ['game', 'public/game', 'packages/webgal/public/game', 'dist/game']
+const games = ['game', 'public/game', 'packages/webgal/public/game', 'dist/game', 'build/game', 'resources/app/public/game']
 /** Where scripts must stand to be run. */
 const scripts = ['skills', 'skills_workspace', 'sandbox/scripts']

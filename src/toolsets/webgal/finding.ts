@@ -1,4 +1,5 @@
-import { messages, type Code, type Message } from './messages.ts'
+import { messages, type Code } from './messages.ts'
+import type { Message } from './messages/message.ts'
 
 /** Something that was found, before it is put into words. */
 export interface Finding {

@@ -1,6 +1,7 @@
 import { Fault } from '../../contracts/faults/fault.ts'
 import type { Files, Listing } from '../../host/files.ts'
 import { byText, runInSlices, sorted, type Pace } from '../../text/steps.ts'
+import { findEngineVersion, type EngineVersion } from './engine-version.ts'
 import { folders, type Folder } from './grammar/commands.ts'
 import { nearest, patience, type Patience } from '../../text/nearest.ts'
 
@@ -19,7 +20,13 @@ export interface Game {
   /** Whether a path was the answer to `find` before. */
   wasFound(path: string): boolean
   /** Whether an animation of that name can be played; nothing is known where there is no table. */
-  hasAnimation(name: string): boolean | undefined
+  animation(name: string): 'there' | 'not-in-table' | 'missing' | undefined
+  /** The names in the table. */
+  animations(): readonly string[]
+  /** A text file below the folder of the game; undefined where there is none that can be read. */
+  text(name: string): string | undefined
+  /** The engine the game comes with, as far as its files tell. */
+  readonly engine: EngineVersion | undefined
   /** Scenes relative to their folder, sorted. */
   scenes(): readonly string[]
   /** Every file of a folder, relative to it, sorted. */
@@ -41,7 +48,15 @@ const deepest = 20
 const longestConfig = 16_384
 
 /** Games stand in `game/`; exports and forks put something in front of it. */
-const usualRoots = ['game', 'public/game', 'packages/webgal/public/game', 'dist/game', '']
+const usualRoots = [
+  'game',
+  'public/game',
+  'packages/webgal/public/game',
+  'dist/game',
+  'build/game',
+  'resources/app/public/game',
+  '',
+]
 
 /** The folder of the game a scene belongs to, or of the one of the project. */
 export function rootOf(files: Files, scenePath?: string): string {
@@ -57,6 +72,7 @@ export async function openGame(files: Files, pace: Pace, scenePath?: string): Pr
   const root = rootOf(files, scenePath)
   const below = (name: string): string => (root === '' ? name : `${root}/${name}`)
   const index = await indexResources(files, below, pace)
+  const engine = await findEngineVersion(files, root)
   /** What the look at the folders does not tell is asked of the disk. */
   const exists = (path: string): boolean => {
     if (index.paths.has(path)) return true
@@ -89,6 +105,10 @@ export async function openGame(files: Files, pace: Pace, scenePath?: string): Pr
   let config: string | undefined
   let scenes: readonly string[] | undefined
   let animations: ReadonlySet<string> | undefined | 'unread' = 'unread'
+  const table = (): ReadonlySet<string> | undefined => {
+    if (animations === 'unread') animations = readAnimations(files, below('animation/animationTable.json'))
+    return animations
+  }
   return {
     root,
     filesOf,
@@ -104,10 +124,14 @@ export async function openGame(files: Files, pace: Pace, scenePath?: string): Pr
       return at
     },
     wasFound: (path) => there.has(path),
-    hasAnimation(name) {
-      if (animations === 'unread') animations = readAnimations(files, below('animation/animationTable.json'))
-      if (!animations) return undefined
-      return animations.has(name) || exists(below(`animation/${name}.json`))
+    engine,
+    text: (name) => quietly(() => files.readText(below(name))),
+    animations: () => [...(table() ?? [])],
+    animation(name) {
+      const listed = table()
+      if (!listed) return undefined
+      if (listed.has(name)) return 'there'
+      return exists(below(`animation/${name}.json`)) ? 'not-in-table' : 'missing'
     },
     sceneText: (name) => quietly(() => files.readText(below(`scene/${name}`))),
     config: () => (config ??= (quietly(() => files.readText(below('config.txt'))) ?? '').slice(0, longestConfig)),

@@ -3,7 +3,7 @@ import { isOpen, variablesIn } from './checks/expressions.ts'
 import { short } from './finding.ts'
 import { mostText, type Game } from './game.ts'
 import { firstLines } from './grammar/fold.ts'
-import { parseChoices, statementsOf, type Statement } from './grammar/parse.ts'
+import { parseChoices, statementsOf, type Reading, type Statement } from './grammar/parse.ts'
 
 export interface Way {
   from: string
@@ -47,7 +47,7 @@ const mostKept = 20_000
 const longestWords = 200
 
 /** The route map of a whole game, in steps. */
-export async function graphOf(game: Game, pace: Pace): Promise<SceneGraph> {
+export async function graphOf(game: Game, reading: Reading, pace: Pace): Promise<SceneGraph> {
   const names = game.scenes()
   const known = new Set(names)
   const start = known.has('start.txt') ? 'start.txt' : (names[0] ?? 'start.txt')
@@ -99,7 +99,7 @@ export async function graphOf(game: Game, pace: Pace): Promise<SceneGraph> {
     const scene: SceneNode = { name, labels: [], ends: false, reachable: false, deadEnd: false }
     graph.scenes.push(scene)
     let whole = !firstLines(text).cut
-    for (const statement of statementsOf(text)) {
+    for (const statement of statementsOf(text, reading)) {
       for (const way of waysOf(name, statement)) take(way)
       if (statement.command === 'end') scene.ends = true
       if (statement.command === 'label') {

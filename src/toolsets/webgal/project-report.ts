@@ -6,8 +6,7 @@ import { inWords, short } from './finding.ts'
 import { openGame } from './game.ts'
 import { reportOn } from './report.ts'
 import { Diagnostic, leftOut, notListed } from './shapes.ts'
-import { defineTool } from './use.ts'
-import { languageWith } from './validate.ts'
+import { defineTool, judgedBy } from './use.ts'
 
 const text = Type.String()
 const number = Type.Integer({ minimum: 0 })
@@ -33,6 +32,12 @@ export const projectReport = defineTool({
       unreadable: Type.Array(text),
       unused: Type.Array(text),
       characters: Type.Array(Type.Object({ name: text, lines: number, words: number }, closed)),
+      engine: Type.Optional(
+        Type.Object(
+          { version: text, from: text, derivative: Type.Optional(text) },
+          { ...closed, description: 'The engine everything was judged by. Absent where it is unknown: then the newest.' },
+        ),
+      ),
       leftOut,
     },
     closed,
@@ -46,10 +51,12 @@ export const projectReport = defineTool({
       output: { valid: true, scenes: 1, errors: 0, characters: [{ name: 'Mara', lines: 1, words: 4 }] },
     },
   ],
-  async execute({ limit = 200 }, { files, lang, extraCommands }, call) {
+  async execute({ limit = 200 }, use, call) {
+    const { files, lang } = use
     const pace = openPace(call.signal)
     const game = await openGame(files, pace)
-    const report = await reportOn(game, languageWith(extraCommands), {
+    const { engine, language } = judgedBy(game, use)
+    const report = await reportOn(game, language, {
       limit,
       pace,
       step: (done, total) => call.progress(done, total),
@@ -83,6 +90,7 @@ export const projectReport = defineTool({
       unreadable,
       unused,
       characters,
+      ...(engine && { engine }),
       ...(left.length && { leftOut: left }),
     }
   },

@@ -1,9 +1,13 @@
 import type { Pace } from '../../text/steps.ts'
+import { messages } from './messages.ts'
 import { openFindings, type Counts, type Finding } from './finding.ts'
 import { mostText, type Game } from './game.ts'
 import { folders } from './grammar/commands.ts'
 import type { Statement } from './grammar/parse.ts'
-import { validateScene, type Language } from './validate.ts'
+import { checkProjectFiles } from './checks/project-files.ts'
+import { noWords, tellWordsOfConfig, type Words } from './checks/words.ts'
+import type { Language } from './language.ts'
+import { checkScene, type Checked } from './validate.ts'
 
 export interface Report {
   scenes: number
@@ -49,6 +53,9 @@ export async function reportOn(
   }
   const found = openFindings<SceneFinding>(({ finding }) => finding.code, limit)
   let read = 0
+  const words = noWords()
+  tellWordsOfConfig(game, words)
+  const open: { name: string; answer: Checked['answer'] }[] = []
   const spoken = new Map<string, { lines: number; words: number }>()
   const scenes = game.scenes()
   for (const [index, name] of scenes.entries()) {
@@ -60,13 +67,25 @@ export async function reportOn(
     read += text?.length ?? 0
     if (text === undefined) report.unreadable.push(name)
     else {
-      const { findings, counts, statements, misread } = await validateScene(text, game, language, pace)
+      const { statements, ...checked } = await checkScene(text, game, language, pace)
       report.scenes++
-      for (const finding of findings) found.add({ scene: name, finding })
-      for (const severity of ['error', 'warning', 'info'] as const) report.counts[severity] += counts[severity]
-      await count(statements, misread, report, spoken, pace)
+      count(statements, checked.misread, report, spoken)
+      merge(words, checked.words)
+      open.push({ name, answer: checked.answer })
     }
     if (index % 50 === 0) step(index, scenes.length)
+  }
+  // What one scene asks another answers: only now all of them have been read.
+  const isWhole = report.leftOut.length === 0
+  for (const { name, answer } of open) {
+    if (pace.due()) await pace.turn()
+    const { findings, counts } = answer(isWhole ? words : undefined)
+    for (const finding of findings) found.add({ scene: name, finding })
+    for (const severity of ['error', 'warning', 'info'] as const) report.counts[severity] += counts[severity]
+  }
+  for (const { file, finding } of checkProjectFiles(game, language)) {
+    found.add({ scene: file, finding })
+    report.counts[messages[finding.code].severity]++
   }
   report.findings = found.kept()
   const below = game.root === '' ? '' : `${game.root}/`
@@ -90,16 +109,18 @@ function isPart(file: string): boolean {
   return /\.(?:moc3?|mtn|motion3?\.json|exp3?\.json|physics3?\.json|atlas|skel|md|txt|gitkeep)$/i.test(file) || file.includes('/')
 }
 
-async function count(
+function merge(all: Words, some: Words): void {
+  for (const about of ['variable', 'speaker', 'target'] as const) for (const name of some[about]) all[about].add(name)
+}
+
+function count(
   statements: readonly Statement[],
   misread: ReadonlySet<number>,
   report: Report,
   spoken: Map<string, { lines: number; words: number }>,
-  pace: Pace,
-): Promise<void> {
+): void {
   let speaker = ''
   for (const { command, speaker: named, content, args, line } of statements) {
-    if (pace.due()) await pace.turn()
     if (misread.has(line)) continue
     if (command !== 'comment') report.lines++
     if (command !== 'say') continue

@@ -6,7 +6,7 @@ import { drawable, toMermaid, toSvg } from './drawing.ts'
 import { openGame } from './game.ts'
 import { graphOf } from './graph.ts'
 import { leftOut, notListed } from './shapes.ts'
-import { defineTool } from './use.ts'
+import { defineTool, judgedBy } from './use.ts'
 
 const text = Type.String()
 const texts = Type.Array(text)
@@ -67,9 +67,10 @@ export const sceneGraph = defineTool({
       output: { start: 'start.txt', missing: [], unreachable: [], deadEnds: [] },
     },
   ],
-  async execute({ format = 'json' }, { files }, call) {
+  async execute({ format = 'json' }, use, call) {
     const pace = openPace(call.signal)
-    const graph = await graphOf(await openGame(files, pace), pace)
+    const game = await openGame(use.files, pace)
+    const graph = await graphOf(game, judgedBy(game, use).language, pace)
     const left = [...graph.leftOut]
     const room = answerBudget()
     const some = <T>(name: string, all: readonly T[]): T[] => {

@@ -7,14 +7,14 @@ import { scriptText } from './encoding.ts'
 import { inWords } from './finding.ts'
 import { openGame } from './game.ts'
 import { Diagnostic } from './shapes.ts'
-import { defineTool } from './use.ts'
-import { languageWith, validateScene } from './validate.ts'
+import { defineTool, judgedBy } from './use.ts'
+import { validateScene } from './validate.ts'
 
 export const validateScript = defineTool({
   name: 'validate_script',
   title: 'Check a WebGAL script',
   description:
-    'Check a scene: commands that silently turn into dialogue, arguments, JSON, resources, scenes, labels, variables. Give path or content, not both. valid is false only for what the engine would misread or fail on; the rest is advice.',
+    'Check a scene: commands that silently turn into dialogue, arguments, JSON, resources, scenes, labels, variables, by the language of the engine the game has. Give path or content, not both. valid is false only for what the engine would misread or fail on; the rest is advice.',
   risk: 'R0',
   input: Type.Object(
     { path: Type.Optional(Type.String()), content: Type.Optional(Type.String()) },
@@ -24,6 +24,9 @@ export const validateScript = defineTool({
     {
       valid: Type.Boolean(),
       diagnostics: Type.Array(Diagnostic),
+      engine: Type.Optional(
+        Type.String({ description: 'Version of the engine it was judged by. Absent where it is unknown: then the newest.' }),
+      ),
       notShown: Type.Optional(Type.Integer({ minimum: 1, description: 'How many more there are; the gravest are in the list.' })),
     },
     { ...named('validate_script', 'response'), ...closed },
@@ -40,18 +43,20 @@ export const validateScript = defineTool({
   contents: ['content'],
   touches: ({ path }) => (path === undefined ? [] : [{ path, access: 'read' }]),
   verdict: ({ path }, { valid }) => (path === undefined ? undefined : { path, passed: valid }),
-  async execute({ path, content }, { files, lang, extraCommands }, call) {
+  async execute({ path, content }, use, call) {
+    const { files, lang } = use
     if (content !== undefined && Buffer.byteLength(content) > files.maxBytes)
       throw new Fault('too-large', `The script has more than ${files.maxBytes} bytes`, { hint: 'Split the scene.' })
     const text = path === undefined ? (content ?? '') : scriptText(files.read(path), path)
     const pace = openPace(call.signal)
     const game = await openGame(files, pace, path === undefined ? undefined : files.normal(path))
-    const { valid, findings, counts } = await validateScene(text, game, languageWith(extraCommands), pace)
+    const { engine, language } = judgedBy(game, use)
+    const { valid, findings, counts } = await validateScene(text, game, language, pace)
     const diagnostics = firstThatFit(
       findings.map((finding) => inWords(finding, lang)),
       answerBudget(),
     )
     const notShown = counts.error + counts.warning + counts.info - diagnostics.length
-    return { valid, diagnostics, ...(notShown > 0 && { notShown }) }
+    return { valid, diagnostics, ...(engine && { engine: engine.version }), ...(notShown > 0 && { notShown }) }
   },
 })

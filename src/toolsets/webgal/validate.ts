@@ -1,14 +1,18 @@
 import type { Pace } from '../../text/steps.ts'
-import { checkArguments } from './checks/arguments.ts'
+import { badTarget, checkArguments } from './checks/arguments.ts'
 import { checkContent } from './checks/contents.ts'
 import { checkFlow, labelsOf } from './checks/flow.ts'
 import { checkHead, misread } from './checks/heads.ts'
-import { checkResources } from './checks/resources.ts'
-import { checkVariables } from './checks/variables.ts'
+import { checkProse } from './checks/prose.ts'
+import { checkResources, cutFileName } from './checks/resources.ts'
+import { openContext, type Question, type SceneContext } from './checks/scene-context.ts'
+import { anyTarget, noWords, tellWords, variablesRead, wordsOfGame, type Words } from './checks/words.ts'
 import { openFindings, type Counts, type Finding } from './finding.ts'
 import type { Game } from './game.ts'
+import { featureSince } from './grammar/commands.ts'
 import { firstLines, longestStatement, mostLines } from './grammar/fold.ts'
-import { engineCommands, statementsOf, type CommandNames, type Statement } from './grammar/parse.ts'
+import { statementsOf, type Statement } from './grammar/parse.ts'
+import type { Language } from './language.ts'
 
 /** Most findings of one scene that are put into words. */
 export const mostFindings = 2_000
@@ -24,24 +28,33 @@ export interface Validated {
   misread: ReadonlySet<number>
 }
 
-/** The commands of the engine and those a project declares, with a way to find them whatever their letters. */
-export interface Language {
-  names: CommandNames
-  lowered: ReadonlyMap<string, string>
+/** A scene that was looked at alone: what it tells others, and what only they can answer. */
+export interface Checked {
+  readonly statements: Statement[]
+  words: Words
+  questions: readonly Question[]
+  misread: ReadonlySet<number>
+  /** Ends it, with what all scenes of the game tell; nothing where the game is too large to be read whole. */
+  answer(words: Words | undefined): Pick<Validated, 'valid' | 'findings' | 'counts'>
 }
 
-export function languageWith(extra: readonly string[]): Language {
-  const names = extra.length === 0 ? engineCommands : new Set([...engineCommands, ...extra])
-  return { names, lowered: new Map([...names].map((name) => [name.toLowerCase(), name])) }
-}
-
-/** Everything that can be said about one scene. */
+/** Everything that can be said about one scene. Other scenes are read only where this one leaves something open. */
 export async function validateScene(text: string, game: Game, language: Language, pace: Pace): Promise<Validated> {
+  const checked = await checkScene(text, game, language, pace)
+  const { statements, misread: lines, questions, words } = checked
+  const answered = checked.answer(questions.length === 0 ? words : await wordsOfGame(game, language, pace))
+  return { ...answered, statements, misread: lines }
+}
+
+/** Everything that can be said about one scene without the others. */
+export async function checkScene(text: string, game: Game, language: Language, pace: Pace): Promise<Checked> {
   const marked = text.startsWith('\uFEFF')
   const { text: seen, cut } = firstLines(marked ? text.slice(1) : text)
   const statements: Statement[] = []
-  for (const statement of statementsOf(seen, language.names)) {
+  const words = noWords()
+  for (const statement of statementsOf(seen, language)) {
     statements.push(statement)
+    tellWords(statement, words)
     if (pace.due()) await pace.turn()
   }
   const labels = labelsOf(statements)
@@ -51,24 +64,71 @@ export async function validateScene(text: string, game: Game, language: Language
     found.add(finding)
     if (misread.has(finding.code)) misreadLines.add(finding.line)
   }
-  const [first] = statements
-  if (marked && first && first.command !== 'say' && first.command !== 'comment')
-    add({ line: 1, code: 'byte-order-mark-before-command', about: { command: first.command } })
-  else if (marked) add({ line: 1, code: 'byte-order-mark' })
+  const scene = openContext(game, language, labels, add)
+  if (marked) add({ line: 1, code: 'byte-order-mark' })
+  const asked = new Set<string>()
   for (const statement of statements) {
-    if (statement.command !== 'comment' || statement.cut) checkStatement(statement, labels, game, language, add)
+    if (statement.command !== 'comment' || statement.cut) {
+      checkStatement(statement, scene)
+      for (const name of statement.cut ? [] : variablesRead(statement)) {
+        if (words.variable.has(name) || asked.has(name)) continue
+        asked.add(name)
+        scene.ask({ line: statement.line, about: 'variable', name })
+      }
+    }
     if (pace.due()) await pace.turn()
   }
-  for (const finding of checkFlow(statements)) add(finding)
-  for (const finding of await checkVariables(statements, game, pace)) add(finding)
+  checkFlow(statements, labels, add)
   if (cut) add({ line: mostLines, code: 'too-many-lines', about: { most: mostLines } })
-  const findings = found.kept().toSorted((one, other) => one.line - other.line)
-  place(findings, statements)
-  return { valid: found.counts.error === 0, findings, counts: found.counts, statements, misread: misreadLines }
+  const questions = scene.questions.filter(({ about, name }) => about === 'speaker' || !words[about].has(name))
+  const kept = found.kept().toSorted(byLine)
+  place(kept, statements)
+  place(questions, statements)
+  // What answers keeps no statement alive: a whole game is looked at before the first answer.
+  return {
+    statements,
+    words,
+    questions,
+    misread: misreadLines,
+    answer(all) {
+      const late = openFindings<Finding>(({ code }) => code, mostFindings)
+      if (all) for (const question of questions) answer(question, all, words, { ...scene, add: late.add })
+      const counts = {
+        error: found.counts.error + late.counts.error,
+        warning: found.counts.warning + late.counts.warning,
+        info: found.counts.info + late.counts.info,
+      }
+      const more = late.kept()
+      const findings = more.length === 0 ? kept : firstOf([...kept, ...more]).toSorted(byLine)
+      return { valid: counts.error === 0, findings, counts }
+    },
+  }
+}
+
+const byLine = (one: Finding, other: Finding): number => one.line - other.line
+
+/** The gravest, where there are too many. */
+function firstOf(findings: readonly Finding[]): readonly Finding[] {
+  if (findings.length <= mostFindings) return findings
+  const found = openFindings<Finding>(({ code }) => code, mostFindings)
+  for (const finding of findings) found.add(finding)
+  return found.kept()
+}
+
+function answer(question: Question, all: Words, own: Words, scene: SceneContext): void {
+  const { line, about, name, at } = question
+  const isKnown = all[about].has(name) || own[about].has(name)
+  const add = (finding: Finding): void => scene.add({ ...finding, ...(at && { at }) })
+  if (about === 'speaker') {
+    if (isKnown) add({ line, code: 'fullwidth-colon-speaker', about: { name } })
+  } else if (about === 'variable') {
+    if (!isKnown) add({ line, code: 'variable-never-set', about: { name } })
+  } else if (!isKnown && !all.target.has(anyTarget) && !own.target.has(anyTarget))
+    add(badTarget(question, [...own.target, ...all.target], scene))
 }
 
 /** Where on its line each finding stands: the whole statement, without the blanks around it. Both lists go by line. */
-function place(findings: Finding[], statements: readonly Statement[]): void {
+function place(findings: readonly (Finding | Question)[], statements: readonly Statement[]): void {
   let index = 0
   for (const finding of findings) {
     while ((statements[index]?.endLine ?? Number.MAX_SAFE_INTEGER) < finding.line) index++
@@ -79,21 +139,22 @@ function place(findings: Finding[], statements: readonly Statement[]): void {
   }
 }
 
-function checkStatement(
-  statement: Statement,
-  labels: ReadonlyMap<string, number>,
-  game: Game,
-  { names, lowered }: Language,
-  add: (finding: Finding) => void,
-): void {
+function checkStatement(statement: Statement, scene: SceneContext): void {
   const { line, endLine, command, text } = statement
+  const { add, game } = scene
   if (statement.cut) return add({ line, code: 'statement-too-long', about: { most: longestStatement } })
-  const head = command === 'say' ? checkHead(statement, names, lowered, game.patience) : undefined
+  if (endLine > line) scene.needs(line, '⏎', featureSince.continuedLines)
+  const head = command === 'say' ? checkHead(statement, scene) : undefined
   if (head) add(head)
   else {
-    if (command !== 'say') for (const finding of checkContent(statement, labels, game.patience)) add(finding)
-    for (const finding of checkArguments(statement, game.patience)) add(finding)
-    for (const finding of checkResources(statement, game)) add(finding)
+    const cut = cutFileName(statement, game)
+    if (cut) add({ line, code: 'file-name-cut', about: cut })
+    else {
+      if (command === 'say') checkProse(statement, scene)
+      else checkContent(statement, scene)
+      checkArguments(statement, scene)
+      checkResources(statement, scene)
+    }
   }
   if (statement.hasSemicolon) return
   const wide = text.trimEnd().endsWith('；')

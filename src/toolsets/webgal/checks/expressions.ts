@@ -7,9 +7,13 @@ export function isOpen(value: string | number | boolean): boolean {
 
 const strings = /"[^"]*"|'[^']*'|`[^`]*`/g
 
+const fullwidth = /[＝＞＜！＆｜（）＋－＊／“”‘’＂＇，、]/g
+
 /** The engine takes an expression it cannot work out for false, and says nothing. */
 export function checkExpression(expression: string, line: number): Finding | undefined {
   const bare = expression.replace(strings, '0')
+  const signs = [...new Set(bare.match(fullwidth))].join(' ')
+  if (signs !== '') return { line, code: 'fullwidth-expression', about: { expression, signs } }
   if (/(?<![=!<>])=(?!=)/.test(bare)) return { line, code: 'single-equals', about: { expression } }
   const depth = [...bare].reduce((open, sign) => (open < 0 ? open : open + (sign === '(' ? 1 : sign === ')' ? -1 : 0)), 0)
   return depth !== 0 || /["'`]/.test(bare) ? { line, code: 'broken-expression', about: { expression } } : undefined
@@ -24,8 +28,11 @@ export function variablesIn(expression: string): string[] {
   return [...bare.matchAll(name)].map(([found]) => found).filter((found) => !notVariables.has(found) && !found.startsWith('$'))
 }
 
+/** `\frac{d}{dx}`, `x^{n}`: what stands in braces there is no variable. */
+const formula = /\\[A-Za-z]+\s*\{|[\^_]\{/
+
 /** Variables a text shows as `{name}`. */
 export function variablesShown(text: string): string[] {
-  if (!text.includes('{')) return []
+  if (!text.includes('{') || formula.test(text)) return []
   return [...text.matchAll(/(?<!\\)\{([\p{L}_][\p{L}\p{N}_]*)\}/gu)].map(([, found]) => found as string)
 }

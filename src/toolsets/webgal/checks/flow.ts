@@ -1,6 +1,7 @@
 import type { Finding } from '../finding.ts'
 import { commands } from '../grammar/commands.ts'
 import type { Statement } from '../grammar/parse.ts'
+import { isOpen } from './expressions.ts'
 
 /** Labels of a scene with their lines; the last of two equal ones counts. */
 export function labelsOf(statements: readonly Statement[]): Map<string, number> {
@@ -10,31 +11,39 @@ export function labelsOf(statements: readonly Statement[]): Map<string, number> 
 }
 
 /** What is never reached, and labels that hide each other. */
-export function checkFlow(statements: readonly Statement[]): Finding[] {
-  const found: Finding[] = []
+export function checkFlow(
+  statements: readonly Statement[],
+  labels: ReadonlyMap<string, number>,
+  add: (finding: Finding) => void,
+): void {
   const first = new Map<string, number>()
   let left: Statement | undefined
   for (const statement of statements) {
     const { command, content, line } = statement
-    if (command === 'comment') continue
+    if (command === 'comment' || command === 'say') {
+      if (left && command === 'say') {
+        add({ line, code: 'unreachable', about: { line: left.line, command: left.command } })
+        left = undefined
+      }
+      continue
+    }
     if (command === 'label') {
       left = undefined
-      if (first.has(content))
-        found.push({ line, code: 'duplicate-label', about: { label: content, first: first.get(content) as number } })
-      else first.set(content, line)
+      const before = first.get(content)
+      if (before === undefined) first.set(content, line)
+      else add({ line, code: 'duplicate-label', about: { label: content, first: before } })
       continue
     }
     if (left) {
-      found.push({ line, code: 'unreachable', about: { line: left.line, command: left.command } })
+      add({ line, code: 'unreachable', about: { line: left.line, command: left.command } })
       left = undefined
-      continue
-    }
-    if (commands[command]?.leaves && leavesSurely(statement)) left = statement
+    } else if (commands[command]?.leaves && leavesSurely(statement, labels)) left = statement
   }
-  return found
 }
 
-function leavesSurely({ args, content, command }: Statement): boolean {
+/** A jump to a label that is not there does not happen. */
+function leavesSurely({ args, content, command }: Statement, labels: ReadonlyMap<string, number>): boolean {
   if (args.some(({ key }) => key === 'when')) return false
+  if (command === 'jumpLabel') return labels.has(content) || isOpen(content)
   return command === 'end' || command === 'return' || content !== ''
 }

@@ -1,4 +1,6 @@
-import { commands, everywhere, mistaken, type CommandRow, type ContentKind, type ValueKind } from './commands.ts'
+import { commands, everywhere, type CommandRow, type ContentKind, type Span, type ValueKind } from './commands.ts'
+import { mistaken } from './mistaken.ts'
+import { newestEngine } from './version.ts'
 
 type Lang = 'ZH' | 'EN'
 
@@ -7,6 +9,9 @@ const kinds: Record<ContentKind['is'] | ValueKind['is'], { ZH: string; EN: strin
   nothing: { ZH: '（单独成行）', EN: '(stands alone)' },
   file: { ZH: '文件', EN: 'file' },
   json: { ZH: 'JSON', EN: 'JSON' },
+  transform: { ZH: 'JSON {…}', EN: 'JSON {…}' },
+  frames: { ZH: 'JSON […]', EN: 'JSON […]' },
+  target: { ZH: '目标', EN: 'target' },
   choices: { ZH: '文字:目标|文字:目标', EN: 'words:target|words:target' },
   label: { ZH: '标签名', EN: 'name of the label' },
   'target label': { ZH: '标签名', EN: 'name of the label' },
@@ -25,19 +30,23 @@ function kindOf(kind: ContentKind | ValueKind, lang: Lang): string {
   return kind.is === 'one of' ? kind.values.join(' ') : name
 }
 
+const spanOf = ({ since, until }: Span): string => (since ? ` (≥ ${since})` : until ? ` (≤ ${until})` : '')
+
 /** One command in a few lines, as an editor shows it beside the word. */
 export function hover(name: string, lang: Lang): string | undefined {
   const row = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (!row || row.parserOnly) return undefined
-  const args = Object.entries(row.args).map(([key, kind]) => `-${key}${kind.is === 'flag' ? '' : `=<${kindOf(kind, lang)}>`}`)
+  const args = Object.entries(row.args).map(
+    ([key, kind]) => `-${key}${kind.is === 'flag' ? '' : `=<${kindOf(kind, lang)}>`}${spanOf(kind)}`,
+  )
   return [
-    `${name}${row.content.is === 'nothing' ? '' : `:<${kindOf(row.content, lang)}>`} — ${row.says[lang]}${row.since ? ` (≥ ${row.since})` : ''}`,
+    `${name}${row.content.is === 'nothing' ? '' : `:<${kindOf(row.content, lang)}>`} — ${row.says[lang]}${spanOf(row)}`,
     ...(args.length ? [args.join(' ')] : []),
   ].join('\n')
 }
 
 const texts = {
-  title: { ZH: 'WebGAL 指令', EN: 'WebGAL commands' },
+  title: { ZH: `WebGAL 指令（引擎 ${newestEngine}）`, EN: `WebGAL commands (engine ${newestEngine})` },
   rules: {
     ZH: '一行一条语句，到第一个没有 \\ 的 ; 为止。第一个 : 之前与指令名完全一致才是指令，否则是说话人。空格加连字符开始一个参数，文字和 JSON 里也一样。; 开头是注释；// 和 # 不是。',
     EN: 'One statement a line, up to the first ; without a \\ before it. What stands before the first : is a command only if it is spelt exactly so; otherwise it is a speaker. A space and a hyphen start an argument, inside text and JSON too. A line that starts with ; is a comment; // and # are not.',

@@ -26,15 +26,15 @@ export function firstLines(text: string): { text: string; cut: boolean } {
 
 /**
  * Puts together what belongs together: a line that starts with a blank and then `|` or `-` continues the one above, unless it says
- * `-concat`; a line that ends in `\` is continued by the next, whatever that is.
+ * `-concat`; a line that ends in `\` is continued by the next, whatever that is. Engines before 4.6.3 know neither.
  */
-export function* foldLines(text: string): Generator<Folded> {
+export function* foldLines(text: string, continues = true): Generator<Folded> {
   const lines = text.includes('\r') ? text.replaceAll('\r', '').split('\n') : text.split('\n')
   for (let index = 0; index < lines.length; index++) {
     const first = lines[index] as string
     let whole = first
     let last = index
-    let open = goesOn(first, lines[last + 1])
+    let open = continues && goesOn(first, lines[last + 1])
     if (open === 'escaped') whole = whole.slice(0, -1)
     while (open !== false && last + 1 < lines.length) {
       last++
@@ -56,7 +56,7 @@ function goesOn(line: string, next: string | undefined): 'escaped' | 'continued'
   return continued ? 'continued' : false
 }
 
-function isContinuation(line: string): boolean {
+export function isContinuation(line: string): boolean {
   if (line.charCodeAt(0) !== 0x20) return false
   const start = line.trimStart()
   return (start.startsWith('|') || start.startsWith('-')) && !line.includes('-concat')

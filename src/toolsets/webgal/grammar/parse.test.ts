@@ -58,7 +58,12 @@ function ours({ command, commandRaw, content, args, inlineComment }: Sentence): 
 
 /** Line by line the same, for text without continued lines, which the other parser knows nothing of. */
 function agree(text: string): void {
-  const mine = text.split('\n').map((line) => parseScene(line.replaceAll('\r', '').replace(/\\$/, '\\ '), names)[0] as Statement)
+  const mine = text
+    .split('\n')
+    .map(
+      (line) =>
+        parseScene(line.replaceAll('\r', '').replace(/\\$/, '\\ '), { names, continues: true, opus: false })[0] as Statement,
+    )
   const other = parser.parse(
     text
       .split('\n')
@@ -192,7 +197,7 @@ test('folding agrees with the other implementation of it', () => {
 })
 
 test('options of choose', () => {
-  expect(parseChoices('(a>1)[b]->走:x.txt|留:here|只有文字|a\\:b:c:d')).toEqual([
+  expect(parseChoices('(a>1)[b]->走:x.txt|留:here|只有文字|a\\:b:c:d')).toMatchObject([
     { words: '走', target: 'x.txt', show: 'a>1', enable: 'b' },
     { words: '留', target: 'here', show: undefined, enable: undefined },
     { words: '只有文字', target: '', show: undefined, enable: undefined },

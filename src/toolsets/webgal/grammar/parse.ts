@@ -1,5 +1,6 @@
 import { commands } from './commands.ts'
 import { firstLines, foldLines } from './fold.ts'
+import { isBefore } from './version.ts'
 
 export interface Argument {
   key: string
@@ -32,22 +33,43 @@ export interface Statement {
 /** Which heads are commands. */
 export type CommandNames = ReadonlySet<string>
 
-/** What the engine knows. */
-export const engineCommands: CommandNames = new Set(Object.keys(commands).filter((name) => !commands[name]?.parserOnly))
+/** What one engine makes of a text, where engines differ. */
+export interface Reading {
+  names: CommandNames
+  /** A statement may go on over several lines. */
+  continues: boolean
+  /** `-x.opus` is a voice. */
+  opus: boolean
+}
+
+/** The commands of one version of the engine. */
+export function namesIn(version: string): CommandNames {
+  return namesWhere(
+    ({ since, until }) =>
+      !(since !== undefined && isBefore(version, since)) && !(until !== undefined && isBefore(until, version)),
+  )
+}
+
+function namesWhere(test: (row: (typeof commands)[string]) => boolean): CommandNames {
+  return new Set(Object.entries(commands).flatMap(([name, row]) => (!row.parserOnly && test(row) ? [name] : [])))
+}
+
+/** As the newest engine reads. */
+export const newestReading: Reading = { names: namesWhere(({ until }) => until === undefined), continues: true, opus: true }
 
 /** Statements of a scene, one a line unless folded, as the engine reads them. Linear in the length of the text, and none of them endless. */
-export function* statementsOf(text: string, names: CommandNames = engineCommands): Generator<Statement> {
-  for (const { text: body, line, endLine, cut } of foldLines(firstLines(text).text)) {
-    const statement = parseStatement(body, line, endLine, names)
+export function* statementsOf(text: string, reading: Reading = newestReading): Generator<Statement> {
+  for (const { text: body, line, endLine, cut } of foldLines(firstLines(text).text, reading.continues)) {
+    const statement = parseStatement(body, line, endLine, reading)
     yield cut ? { ...statement, cut } : statement
   }
 }
 
-export function parseScene(text: string, names: CommandNames = engineCommands): Statement[] {
-  return [...statementsOf(text, names)]
+export function parseScene(text: string, reading: Reading = newestReading): Statement[] {
+  return [...statementsOf(text, reading)]
 }
 
-export function parseStatement(text: string, line: number, endLine: number, names: CommandNames): Statement {
+export function parseStatement(text: string, line: number, endLine: number, { names, opus }: Reading): Statement {
   const end = endOfBody(text, 0)
   const hasSemicolon = end < text.length
   const raw = hasSemicolon ? text.slice(0, end) : text
@@ -81,7 +103,7 @@ export function parseStatement(text: string, line: number, endLine: number, name
     hasColon,
     speaker: command === 'say' && hasColon && head !== 'say' ? head : undefined,
     content: (dash < 0 ? rest : rest.slice(0, dash)).trim(),
-    args: dash < 0 ? none : parseArguments(rest.slice(dash)),
+    args: dash < 0 ? none : parseArguments(rest.slice(dash), opus ? voice : earlierVoice),
     comment,
     hasSemicolon,
     text,
@@ -97,15 +119,16 @@ function endOfBody(text: string, from: number): number {
 }
 
 const none: Argument[] = []
-const voice = /.(?:ogg|mp3|wav)/i
+const voice = /.(?:ogg|mp3|wav|opus)/i
+const earlierVoice = /.(?:ogg|mp3|wav)/i
 
-function parseArguments(text: string): Argument[] {
+function parseArguments(text: string, isVoice: RegExp): Argument[] {
   const found: Argument[] = []
   for (const raw of text.split(' -')) {
     if (raw === '') continue
     const equals = raw.indexOf('=')
     const key = (equals < 0 ? raw : raw.slice(0, equals)).trim()
-    if (voice.test(key)) found.push({ key: 'vocal', value: raw, raw })
+    if (isVoice.test(key)) found.push({ key: 'vocal', value: raw, raw })
     else found.push({ key, value: equals < 0 ? true : valueOf(raw.slice(equals + 1).trim()), raw })
   }
   return found
@@ -136,6 +159,10 @@ export interface Choice {
   /** Shown only when, and can be taken only when. */
   show: string | undefined
   enable: string | undefined
+  /** What stands before `->`, where the conditions belong. */
+  before: string | undefined
+  /** What follows a second colon, and so leads nowhere. */
+  lost: string
 }
 
 /** The options of `choose`, read as the engine does: conditions end at the first `->`, and only the first two parts after it count. */
@@ -143,12 +170,14 @@ export function parseChoices(content: string): Choice[] {
   return splitUnescaped(content, '|').map((option) => {
     const [first = '', second] = option.split('->', 2)
     const conditions = second === undefined ? '' : first
-    const [words = '', target = ''] = splitUnescaped(second ?? first, ':')
+    const [words = '', target = '', lost = ''] = splitUnescaped(second ?? first, ':')
     return {
       words: words.trim(),
       target: target.trim(),
       show: between(conditions, '(', ')'),
       enable: between(conditions, '[', ']'),
+      before: second === undefined ? undefined : first,
+      lost: lost.trim(),
     }
   })
 }
