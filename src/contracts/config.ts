@@ -49,7 +49,8 @@ export const Config = Type.Object(
       maxLength: 32,
       tighter: 'neutral',
       default: '',
-      description: 'Version of the WebGAL engine that scripts are judged by, e.g. 4.5.18. Empty: found from the files beside the game.',
+      description:
+        'Version of the WebGAL engine that scripts are judged by, e.g. 4.5.18. Empty: found from the files beside the game.',
     }),
     readOnly: Type.Boolean({ tighter: 'on', loosens: 'allows changes', default: false, description: 'Refuse every change.' }),
     tools: Type.Array(Type.String({ minLength: 1, ...entry }), {
