@@ -14,6 +14,15 @@ if (!existsSync(join(root, 'node_modules', 'rolldown'))) {
 }
 const { rolldown } = await import('rolldown')
 
+// Only who calls a mounted MCP server loads the SDK's client: a bundle of its own, so that nothing of it is read at a start.
+const clientSdk = join(root, 'src/host/mcp/sdk.ts')
+const apart = {
+  name: 'client-sdk-apart',
+  resolveId(id, importer) {
+    if (importer && join(dirname(importer), id) === clientSdk) return { id: './mcp-client.cjs', external: true }
+  },
+}
+
 const started = performance.now()
 rmSync(join(root, 'dist'), { recursive: true, force: true })
 const bundle = await rolldown({
@@ -24,7 +33,7 @@ const bundle = await rolldown({
   resolve: { alias: { 'jsonc-parser': join(root, 'node_modules/jsonc-parser/lib/esm/main.js') } },
   // `ws` would take either from whatever folder Handrail lies in, and needs neither.
   transform: { define: { 'process.env.WS_NO_BUFFER_UTIL': '"1"', 'process.env.WS_NO_UTF_8_VALIDATE': '"1"' } },
-  plugins: [leanSdk],
+  plugins: [leanSdk, apart],
   logLevel: 'warn',
 })
 await bundle.write({
@@ -38,6 +47,17 @@ await bundle.write({
   sourcemap: false,
 })
 await bundle.close()
+const sdk = await rolldown({ input: { 'mcp-client': clientSdk }, platform: 'node', logLevel: 'warn' })
+await sdk.write({
+  dir: join(root, 'dist'),
+  format: 'cjs',
+  entryFileNames: '[name].cjs',
+  chunkFileNames: '[name]-[hash].cjs',
+  charset: 'ascii',
+  minify: true,
+  sourcemap: false,
+})
+await sdk.close()
 // `handrail/client`: for Node with its WebSocket, for pages with theirs.
 for (const [name, platform] of [
   ['node', 'node'],

@@ -70,4 +70,6 @@ export const keys: Record<string, Holder | readonly Holder[]> = {
   '@ai-sdk/google': 'agent/models',
   '@ai-sdk/openai-compatible': 'agent/models',
   '@modelcontextprotocol/server': 'surfaces',
+  // One file, so that it is a bundle of its own.
+  '@modelcontextprotocol/client': 'host/mcp/sdk.ts',
 }

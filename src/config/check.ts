@@ -32,8 +32,9 @@ export function checkSettings(schema: Schema, said: unknown, where: (key: string
   if (!validate(said)) {
     const { keyword, params, instancePath } = (validate.errors as ErrorObject[])[0] as ErrorObject
     const { additionalProperty: unknown } = params as { additionalProperty?: string }
-    if (unknown !== undefined) throw unknownSetting(schema, unknown, where, key)
+    if (unknown !== undefined && schema.properties) throw unknownSetting(schema, unknown, where, key)
     if (schema.properties) throw bad(`${where(JSON.stringify(key))} must be an object`, 'See docs/reference/config.md.')
+    if (schema.type === 'object') throw wrongIn(schema, validate.errors as ErrorObject[], where(key), key)
     throw wrong(schema, at(said, instancePath), keyword, where(key), key)
   }
   for (const [name, child] of Object.entries(schema.properties ?? {}))
@@ -97,6 +98,20 @@ function wanted(schema: Schema): string {
       if (schema.pattern !== undefined) return 'a text in the form that is described'
       return schema.minLength ? 'a text that is not empty' : 'a text'
   }
+}
+
+/** What is wrong in a table of others' making; what stands there may sign in somewhere, and is not told. */
+function wrongIn({ description = '' }: Schema, errors: readonly ErrorObject[], where: string, key: string): Fault {
+  const { instancePath, params, message = 'does not fit' } = errors[0] as ErrorObject
+  const { additionalProperty, allowedValues } = params as { additionalProperty?: string; allowedValues?: unknown[] }
+  const path = [where, ...instancePath.split('/').slice(1)].join('.').slice(0, 300)
+  const what =
+    additionalProperty !== undefined
+      ? `has "${additionalProperty.slice(0, 100)}", which it may not`
+      : allowedValues
+        ? `must be one of ${allowedValues.join(', ')}`
+        : message
+  return bad(`${path} ${what}`, `${key}: ${description}`)
 }
 
 export function bad(message: string, hint: string): Fault {

@@ -91,13 +91,13 @@ export function loadConfig(sources: Sources): LoadedConfig {
     take(user, 'user')
     const wanted = dig(project, leaf.path)
     if (wanted !== undefined) {
-      const { value: tightened, loosening } = tighten(leaf.key, leaf.schema, value, wanted, sources.inside ?? (() => false))
+      const { value: tightened, loosening, whole } = tighten(leaf.key, leaf.schema, value, wanted, sources.inside ?? (() => false))
       const granted = loosening !== undefined && (sources.trusted ?? []).some((one) => isSame(one, loosening))
       if (loosening) loosenings.push(loosening)
       if (loosening && !granted) ignored.push(loosening)
       const binds = leaf.schema.tighter === 'neutral' || sources.untightened !== true
       if (granted || (binds && (!loosening || JSON.stringify(tightened) !== JSON.stringify(value)))) origin = 'project'
-      value = granted ? wanted : binds ? tightened : value
+      value = granted ? (whole ?? wanted) : binds ? tightened : value
     }
     take(environment, 'environment')
     take(flags, 'flag')
@@ -108,11 +108,17 @@ export function loadConfig(sources: Sources): LoadedConfig {
       env: leaf.env,
       description: leaf.schema.description ?? '',
       // Whoever looks at the settings sees that there is one.
-      value: leaf.schema.secret && value !== '' ? '(set)' : value,
+      value: leaf.schema.secret ? thatIs(value) : value,
       origin,
     }
   })
   return { config: config as Config, settings, loosenings, ignored, refused }
+}
+
+/** That there is one, and of a table the names in it. */
+function thatIs(secret: unknown): unknown {
+  if (isRecord(secret)) return Object.keys(secret)
+  return secret === '' ? secret : '(set)'
 }
 
 function isSame(one: Pick<Loosening, 'key' | 'from' | 'to'>, other: Loosening): boolean {
@@ -156,12 +162,22 @@ function fromText(leaf: Leaf, text: string | boolean | undefined): unknown {
   if (type === 'boolean')
     return text === '' || /^(1|true|yes|on)$/i.test(text) ? true : /^(0|false|no|off)$/i.test(text) ? false : text
   if (type === 'integer') return /^-?\d+$/.test(text.trim()) ? Number(text) : text
+  if (type === 'object') return jsonIn(text)
   if (type === 'array')
     return text
       .split(',')
       .map((item) => item.trim())
       .filter(Boolean)
   return text
+}
+
+/** A table as a variable says it; what cannot be read is told as what it is not. */
+function jsonIn(text: string): unknown {
+  try {
+    return parseFile({ name: 'it', text })
+  } catch {
+    return text
+  }
 }
 
 function dig(from: unknown, path: string[]): unknown {

@@ -12,6 +12,13 @@ export interface Direction {
 /** Whether one folder lies inside another, both as a setting writes them. */
 export type Inside = (folder: string, other: string) => boolean
 
+export interface Tightened {
+  value: unknown
+  loosening?: Loosening
+  /** What counts once that is trusted, where it is not just what the file says. */
+  whole?: unknown
+}
+
 /** The part of a project's value that tightens, and what the rest of it would loosen. */
 export function tighten(
   key: string,
@@ -19,7 +26,7 @@ export function tighten(
   base: unknown,
   wanted: unknown,
   inside: Inside,
-): { value: unknown; loosening?: Loosening } {
+): Tightened {
   const { tighter } = direction
   const looser = (value: unknown, what: unknown): { value: unknown; loosening: Loosening } => ({
     value,
@@ -34,6 +41,8 @@ export function tighten(
     if (tighter === 'fewer') return fewer(direction, base, wanted as string[], looser)
   }
   switch (tighter) {
+    case 'each':
+      return each(key, direction, base as Table, wanted as Table)
     case 'neutral':
       return { value: wanted }
     case 'lower':
@@ -48,6 +57,22 @@ export function tighten(
         Array.isArray(tighter) ? tighter.findIndex((group) => group.includes(value)) : value === base ? 0 : 1
       return rank(wanted) <= rank(base) ? { value: wanted } : looser(base, wanted)
     }
+  }
+}
+
+type Table = Readonly<Record<string, object>>
+
+/** Nothing of the person's own stands in it, nor is replaced by it: what they wrote may sign in somewhere. */
+function each(key: string, direction: Direction, base: Table, wanted: Table): Tightened {
+  const gained = Object.entries(wanted).filter(([name]) => !Object.hasOwn(base, name))
+  if (gained.length === 0) return { value: base }
+  const own = gained.map(([name, value]) => [name, { ...value, ofProject: true }] as const)
+  const entries = gained.map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`)
+  const { says, does } = inWords(direction, entries)
+  return {
+    value: base,
+    loosening: { key, from: null, to: Object.fromEntries(gained), says, does, entries },
+    whole: { ...Object.fromEntries(own), ...base },
   }
 }
 

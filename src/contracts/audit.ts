@@ -23,6 +23,11 @@ export interface AuditEntry {
     | 'grant.given'
     | 'grant.used'
     | 'grant.revoked'
+    /** A mounted MCP server: its tools were seen first, are not what was accepted, were accepted, or forgotten. */
+    | 'mount.seen'
+    | 'mount.changed'
+    | 'mount.accepted'
+    | 'mount.forgotten'
     /** A person removed a login that was saved. */
     | 'login.removed'
     | 'session.opened'

@@ -3,6 +3,7 @@ import { entry, list, text, whole } from './config-bounds.ts'
 import { agent } from './config-agent.ts'
 import { cluster } from './config-cluster.ts'
 import { limits } from './config-limits.ts'
+import { Mounts, type Mount } from './mounts.ts'
 import { closed } from './shapes.ts'
 
 /**
@@ -82,6 +83,21 @@ export const Config = Type.Object(
       default: [],
       description:
         'Folders besides the project, as NAME=/FOLDER, for surfaces whose callers may reach more than the project; those of MCP never do. Records write a path in one as //NAME/PATH.',
+    }),
+    mounts: Type.Unsafe<Record<string, Mount>>({
+      ...Mounts,
+      tighter: 'each',
+      secret: true,
+      loosens: 'starts or reaches other MCP servers and offers their tools: {}',
+      default: {},
+      description:
+        'Other MCP servers by name, whose tools Handrail guards: `command`, `args`, `env`, `reads`, `writes`, `network`, or `url` and `headers`; `risks` says what you take their tools for (docs/guide/mounts.md). In the variable as JSON.',
+    }),
+    wrap: Type.Boolean({
+      tighter: 'off',
+      loosens: 'offers the tools of mounted servers to MCP clients',
+      default: false,
+      description: 'Offer the tools of mounted servers to MCP clients, as `<server>__<tool>`.',
     }),
     policies: Type.Object(
       {

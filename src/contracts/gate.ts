@@ -40,6 +40,10 @@ export interface AgentGate {
   accepts(tool: string, input: unknown): boolean
   /** Told when a change of the settings has changed the list of tools. */
   onToolsChanged(listener: () => void): void
+  /** Whether MCP clients are offered the tools of mounted servers. */
+  readonly wraps: boolean
+  /** Settles once every mounted server that was never seen has said which tools it has, or could not be reached. */
+  mountsKnown(): Promise<void>
   openSession(session: Pick<Session, 'id' | 'surface' | 'client'>): void
   call(name: string, input: unknown, caller: AgentCaller, options?: CallOptions): Promise<CallResult>
   /** What is written down of one session, from now on or from a line on. Returns how to stop. */

@@ -11,6 +11,7 @@ export const bounds = {
   others: { stay: 200, days: 30, ever: 2_000 },
   idempotency: 100_000,
   grants: 1_000,
+  mounts: { servers: 64 },
   logins: { most: 100, days: 90, bytes: 2_097_152 },
   sessions: 10_000,
   refusals: 5_000,
@@ -155,6 +156,13 @@ export const kept: readonly KeptRow[] = [
     kind: 'database',
     bound: `their time; ${whole(bounds.grants)}, and as many of those for good`,
     after: 'They lapse, are used up or are revoked; beyond that number the oldest of their kind goes.',
+  },
+  {
+    what: 'Tools of mounted MCP servers as they were accepted, and as they are now where that differs',
+    tables: ['mounted_tools'],
+    kind: 'database',
+    bound: `${bounds.mounts.servers} servers, of 512 tools each, of 65,536 characters each`,
+    after: 'The server that was seen longest ago is forgotten; `handrail mounts forget` does it at once.',
   },
   {
     what: 'Logins that were saved on request, encrypted',

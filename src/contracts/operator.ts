@@ -8,6 +8,7 @@ import type { Config, Setting } from './config.ts'
 import type { AgentGate, CallResult } from './gate.ts'
 import type { SavedLogins } from './saved-login.ts'
 import type { Grant } from './grant.ts'
+import type { MountsOfPerson } from './mounts.ts'
 import type { Profile } from './profile.ts'
 import type { Pruning } from './prune.ts'
 import type { ServerRuns } from './server-run.ts'
@@ -134,6 +135,8 @@ export interface Operator {
     }): Promise<Grant & Partial<Pick<Session, 'client' | 'surface'>>>
     revoke(id: string, by: string): Grant
   }
+  /** Other MCP servers behind the gate. */
+  mounts: MountsOfPerson
   /** Work that outlives a request. Opened when it is first asked for. */
   runs(): Promise<RunsApi>
   /** How it is with the machines that share the runs; undefined where no database is configured. */

@@ -1,7 +1,7 @@
 /**
  * Which way a setting is tighter: all that a project's own file may say without a person's trust.
  * `more`, `fewer`: entries of a list. `lower`: of a number. `on`, `off`: of a switch. `inside`: a folder inside the one in force.
- * Groups of words: the tightest first. `neutral`: nothing is at stake. `trust`: either way costs something, so every other value
+ * `each`: a table, each entry of which needs trust; the person's own of the same name stays. Groups of words: the tightest first. `neutral`: nothing is at stake. `trust`: either way costs something, so every other value
  * needs trust. `person`: it names programs, folders or ports of the machine; never a project's to say, trusted or not.
  */
 export type Tighter =
@@ -11,6 +11,7 @@ export type Tighter =
   | 'on'
   | 'off'
   | 'inside'
+  | 'each'
   | 'neutral'
   | 'trust'
   | 'person'

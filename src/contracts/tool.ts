@@ -110,6 +110,8 @@ export interface ToolContext {
    * both sides of every change are kept, and the ids of the new states come back in the same order.
    */
   change(changes: readonly FileChange[]): Promise<Written[]>
+  /** Keeps something for a person to look at later; the log names it. */
+  keep(kind: string, bytes: Uint8Array): void
   /** The same for a tool with an idempotency key: its answer is made from what was written and stored with the change itself. */
   changeOnce<Out>(changes: readonly FileChange[], answer: (written: Written[]) => Out): Promise<Out>
 }
@@ -175,6 +177,11 @@ export interface ToolForm<I extends object, O extends object, Use, In, Out> {
   pictures?: true
   /** `person`: not offered to agents over any surface. `resource`: read by address, not listed among the tools. */
   audience?: Audience
+  /**
+   * The digest of its definition, where that is somebody else's. Such a schema is never compiled by the kernel: the tool checks its input
+   * itself, in `touches`. A yes is to a call of exactly this definition.
+   */
+  definition?: string
 }
 
 /** A file beside the log: `log` becomes `<call>.log`. */
@@ -207,6 +214,7 @@ export interface Tool {
   readonly asks: ((input: unknown) => string) | undefined
   /** `by input` where the arguments decide. */
   readonly floor: Risk | 'by input'
+  readonly definition: string | undefined
   readonly dryRun: ((input: unknown) => { dry: boolean; same: readonly string[] }) | undefined
   readonly verdict: ((input: unknown, output: unknown) => { path: string; passed: boolean } | undefined) | undefined
   normalizeInput(raw: Record<string, unknown>): Record<string, unknown>
@@ -266,6 +274,7 @@ function bindForm<Use>(toolset: string, form: ToolForm<object, object, Use, unkn
     developer: form.developer ?? false,
     needs: form.needs,
     audience: form.audience ?? 'agent',
+    definition: form.definition,
     pictures: form.pictures ?? false,
     asks: form.asks,
     floor: typeof floor === 'function' ? 'by input' : floor,

@@ -1,6 +1,7 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync, readFileSync, readdirSync } from 'node:fs'
+import type { Writable } from 'node:stream'
 import { followStrays, killMarked, markName } from './running.ts'
 
 export interface ProcessOptions {
@@ -14,6 +15,8 @@ export interface ProcessOptions {
   timeoutMs: number | (() => number)
   /** What it reads from stdin; nothing by default. */
   input?: string | Buffer
+  /** It is talked to while it runs: called with its stdin, in the place of `input`. */
+  onInput?: (stdin: Writable) => void
   /** Called with each piece of output; `stop` ends the process, which then counts as ended well. */
   onOutput: (chunk: Buffer) => void | 'stop'
   /** Called with each piece of stderr; by default its beginning is kept as `errors`. */
@@ -67,7 +70,7 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
       cwd: options.cwd,
       env: { ...options.env, ...(options.mark !== undefined && { [markName]: options.mark }) },
       stdio: withoutInherited([
-        options.input === undefined ? 'ignore' : 'pipe',
+        options.input === undefined && !options.onInput ? 'ignore' : 'pipe',
         'pipe',
         'pipe',
         ...(options.onFacts ? ['pipe' as const] : []),
@@ -107,7 +110,9 @@ export function runProcess(options: ProcessOptions): Promise<ProcessEnd> {
     alive.add(kill)
     options.signal?.addEventListener('abort', onAbort, { once: true })
     // It may end before it has read everything.
-    child.stdin?.on('error', () => undefined).end(options.input)
+    child.stdin?.on('error', () => undefined)
+    if (options.onInput) options.onInput(child.stdin as Writable)
+    else child.stdin?.end(options.input)
     child.stdout?.on('data', (chunk: Buffer) => {
       if (stopped || options.onOutput(chunk) !== 'stop') return
       stopped = true

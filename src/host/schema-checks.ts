@@ -1,4 +1,4 @@
-import { Ajv2020 } from 'ajv/dist/2020.js'
+import { Ajv2020, type Options } from 'ajv/dist/2020.js'
 import standalone from 'ajv/dist/standalone/index.js'
 import type { SchemaProblem } from '../contracts/run-ports.ts'
 import { Fault } from '../contracts/faults/fault.ts'
@@ -67,10 +67,13 @@ interface Known {
   code?: string
 }
 
-export function openSchemaChecks(): SchemaChecks {
+/** How the schemas of mounted servers are understood, which were not written for us: what is not known there says nothing. */
+export const lenient: Options = { ...schemaRules, strict: false, validateFormats: false, inlineRefs: false, logger: false }
+
+/** `rules`: how they are understood where they are not plain. `whose`: what is told of one that is too much. */
+export function openSchemaChecks(rules: Options = schemaRules, whose = 'the schema of its template'): SchemaChecks {
   const known = new Map<string, Known>()
   const pool = openWorkerPool<Job, SchemaProblem[]>(program, { memoryMb })
-  let ajv: Ajv2020 | undefined
 
   /** A run brings its template as it was handed in, as text each time: schemas that are the same are compiled once. */
   const knownAs = (schema: object): Known => {
@@ -86,8 +89,14 @@ export function openSchemaChecks(): SchemaChecks {
     return found
   }
   const codeOf = (one: Known): string => {
-    ajv ??= new Ajv2020({ ...schemaRules, code: { source: true } })
-    return (one.code ??= standalone.default(ajv, ajv.compile(one.schema)))
+    if (one.code !== undefined) return one.code
+    // One for each: two schemas of others may go by the same `$id`.
+    const ajv = new Ajv2020({ ...rules, code: { source: true } })
+    try {
+      return (one.code = standalone.default(ajv, ajv.compile(one.schema)))
+    } catch (cause) {
+      throw new Fault('unsupported', `It cannot be compared with ${whose}: ${(cause as Error).message.slice(0, 300)}`, { cause })
+    }
   }
   return {
     async problems(schema, value, client) {
@@ -97,16 +106,16 @@ export function openSchemaChecks(): SchemaChecks {
         const validate = validatorOf(one.schema)
         return validate(value) ? [] : first(validate.errors)
       }
-      return pool.run({ job: { code: codeOf(one), text }, client, timeoutMs: limitMs, late: tooMuch, broken: tooMuch })
+      return pool.run({ job: { code: codeOf(one), text }, client, timeoutMs: limitMs, late: () => tooMuch(whose), broken: () => tooMuch(whose) })
     },
     close: pool.close,
   }
 }
 
-function tooMuch(): Fault {
+function tooMuch(whose: string): Fault {
   return new Fault(
     'over-limit',
-    `Comparing it with the schema of its template took more than ${limitMs} ms, or too much memory`,
+    `Comparing it with ${whose} took more than ${limitMs} ms, or too much memory`,
     {
       details: { limitMs },
       hint: 'Take less at once, or make the schema simpler: patterns with nested repetition such as (a+)+ have no end.',

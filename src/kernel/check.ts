@@ -7,7 +7,8 @@ import { beyondBounds } from './bounds.ts'
 /** The input as the contract wants it, or `bad-input` naming every field that does not fit. */
 export function checkInput(tool: Tool, raw: unknown): unknown {
   const input = isRecord(raw) ? tool.normalizeInput(raw) : raw
-  const validate = validatorOf(tool.input)
+  // What somebody else wrote is not compiled here; see `definition` in the tool form.
+  const validate = tool.definition === undefined ? validatorOf(tool.input) : isAnObject
   if (validate(input)) {
     const { idempotencyKey: key } = input as { idempotencyKey?: unknown }
     if (typeof key === 'string' && (key.length > 256 || key.length === 0))
@@ -16,7 +17,7 @@ export function checkInput(tool: Tool, raw: unknown): unknown {
     if (beyond.length) throw badArgs(tool, beyond, beyond.some(({ field }) => field === 'path') ? 'path-denied' : 'bad-input')
     return input
   }
-  throw badArgs(tool, describe(validate.errors ?? []))
+  throw badArgs(tool, describe((validate.errors ?? []) as ErrorObject[]))
 }
 
 /** A tool that answers outside its contract is a fault of ours, never the caller's. */
@@ -28,6 +29,11 @@ export function checkOutput(tool: Tool, output: unknown): unknown {
     hint: 'This is a fault in Handrail; please report it.',
   })
 }
+
+/** In the place of a schema. */
+const isAnObject: { (input: unknown): boolean; errors?: ErrorObject[] } = Object.assign((input: unknown) => isRecord(input), {
+  errors: [{ instancePath: '', keyword: 'type', params: {}, message: 'must be object', schemaPath: '' }],
+})
 
 function badArgs(tool: Tool, fields: { field: string; problem: string }[], reason: Reason = 'bad-input'): Fault {
   const words = fields.map(({ field, problem }) => `${field} ${problem}`).join('; ')

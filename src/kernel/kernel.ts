@@ -12,6 +12,7 @@ import { perform } from './pipeline.ts'
 import { openPolicy } from './policy.ts'
 import type { Ports } from './ports.ts'
 import type { KernelContext } from './call-context.ts'
+import { isMountedId } from '../text/mount-names.ts'
 import { scrub } from './redacted-input.ts'
 import { openSameCalls, type SameCalls } from './same-calls.ts'
 
@@ -64,8 +65,9 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
   if (byName.size !== tools.length) throw new Error('two tools share a name')
   const policy = openPolicy(config, ports.grants.letsRead)
-  const names = new Set(tools.flatMap((tool) => [tool.name, tool.toolset]))
-  const unknown = config.tools.flatMap((entry) => entry.split('+')).find((name) => !names.has(name))
+  // Its tools may not be known yet.
+  const names = new Set(['mounts', ...tools.flatMap((tool) => [tool.name, tool.toolset])])
+  const unknown = config.tools.flatMap((entry) => entry.split('+')).find((name) => !names.has(name) && !isMountedId(name))
   if (unknown !== undefined)
     throw new Fault('bad-input', `No such toolset or tool: ${unknown}`, {
       hint: `Toolsets: ${[...new Set(tools.map((tool) => tool.toolset))].join(', ')}. \`handrail tools\` lists the tools.`,

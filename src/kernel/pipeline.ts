@@ -50,7 +50,7 @@ export async function perform(kernel: KernelContext, tool: Tool, raw: unknown, c
       touches,
       call,
       callAudit,
-      inputDigest: () => digest(tool.name, redactedInput),
+      inputDigest: () => digest(tool.name, redactedInput, ...(tool.definition === undefined ? [] : [tool.definition])),
     }
     callAudit.named(context.inputDigest)
     const program = tool.program && (await prepareProgram(context))

@@ -98,7 +98,7 @@ export interface StagePort {
 
 export interface EvidencePort {
   /** Returns the name under which a person finds it. */
-  keep(call: string, kind: string, text: string): string
+  keep(call: string, kind: string, content: string | Uint8Array): string
 }
 
 export interface AuditPort extends AuditStream {

@@ -42,6 +42,7 @@ class BoundContext implements ToolContext {
   readonly #limit: Deadline
   readonly #open: () => Commit
   #commit: Commit | undefined
+  #kept: string[] | undefined
 
   constructor(context: CallContext, limit: Deadline, open: () => Commit) {
     const { kernel, call } = context
@@ -75,6 +76,13 @@ class BoundContext implements ToolContext {
 
   attach(attachment: Attachment): void {
     this.#context.call.options.onAttachment?.(attachment)
+  }
+
+  keep(kind: string, bytes: Uint8Array): void {
+    const { kernel, call, callAudit } = this.#context
+    this.#kept ??= []
+    this.#kept.push(kernel.ports.evidence.keep(call.id, kind, bytes))
+    callAudit.kept(this.#kept)
   }
 
   change(changes: readonly FileChange[]): Promise<Written[]> {

@@ -14,6 +14,7 @@ import type { InForce } from './in-force.ts'
 import type { Live } from './live.ts'
 import type { OwnTemplates } from './project-templates.ts'
 import type { Machine } from './machine.ts'
+import type { Mounts } from './mounts.ts'
 import type { Place } from './place.ts'
 import type { Stores } from './stores.ts'
 
@@ -35,6 +36,7 @@ export interface Behind {
   /** Runs to which something happened on another machine. */
   runsElsewhere: (listener: (runs: readonly string[]) => void) => () => void
   templates: OwnTemplates
+  mounts: Mounts
   servers: Operator['servers']
   /** What the callers of a profile go by, and how they call. */
   under: (profile: Profile) => Pick<Behind, 'inForce' | 'call'>
@@ -49,13 +51,15 @@ export function gateTo({
   inForce: { now },
   live,
   templates,
+  mounts,
   call,
   runsElsewhere,
 }: Behind): AgentGate {
   return {
     version,
     get notice() {
-      const parts = [now().settings.project?.says, templates.ignored()?.says].filter((part) => part !== undefined)
+      const { project, config } = now().settings
+      const parts = [project?.says, templates.ignored()?.says, mounts.notice(config)].filter((part) => part !== undefined)
       return parts.length > 0 ? parts.join(' ') : undefined
     },
     get waits() {
@@ -69,6 +73,10 @@ export function gateTo({
     offers: (tool) => now().kernel.offers(tool),
     accepts: (tool, input) => now().kernel.accepts(tool, input),
     onToolsChanged: live.onToolsChanged,
+    get wraps() {
+      return now().settings.config.wrap
+    },
+    mountsKnown: mounts.known,
     openSession(session) {
       const client = scrub(session.client)
       if (sessions.open({ ...session, client }))
@@ -163,6 +171,7 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
         return removed
       },
     },
+    mounts: behind.mounts.person,
     runs: behind.runs,
     cluster: behind.cluster,
     moveRuns: behind.moveRuns,

@@ -11,6 +11,8 @@ export interface Live {
   /** Trust is in bytes: while some is in force, no call goes out on a file that has been replaced since it was read. */
   lookAgain(): void
   onToolsChanged(listener: () => void): void
+  /** They are others for another reason than the settings. */
+  toolsChanged(): void
   close(): void
 }
 
@@ -63,12 +65,20 @@ export function openLive(parts: {
       if (loosenings.length > ignored.length) look()
     },
     onToolsChanged: (listener) => void listeners.add(listener),
+    toolsChanged() {
+      for (const listener of listeners) listener()
+    },
     close: watchNames(files, look),
   }
 }
 
 /** For processes that end before anybody changes a setting. */
-export const notLive: Live = { lookAgain: () => undefined, onToolsChanged: () => undefined, close: () => undefined }
+export const notLive: Live = {
+  lookAgain: () => undefined,
+  onToolsChanged: () => undefined,
+  toolsChanged: () => undefined,
+  close: () => undefined,
+}
 
 function complain(why: string): void {
   console.error(`handrail: the settings changed but cannot be used, so the old ones stay in force: ${printable(why)}`)

@@ -22,6 +22,7 @@ import { operatorOf } from './faces.ts'
 import { openInForce, type InForce } from './in-force.ts'
 import { notLive, openLive } from './live.ts'
 import { openMachine } from './machine.ts'
+import { openMounts } from './mounts.ts'
 import { openPlace, type Place } from './place.ts'
 import { underProfile } from './profile.ts'
 import { openOwnTemplates } from './project-templates.ts'
@@ -139,7 +140,21 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     sessions: machine.web.sessions,
     calledAt: () => calledAt,
   })
-  const lasting = { stores, machine, grants: grants.kernel, recover: recovery.again, runs, templates, toolsets }
+  const mounts = openMounts({
+    project: place.root.path,
+    environment: place.environment,
+    programs: machine.programs,
+    store: stores.mountedTools,
+    audit,
+    config,
+    residents: () => stages().residents,
+    // The same settings, made anew: the tools are others.
+    changed() {
+      change(settings)
+      live.toolsChanged()
+    },
+  })
+  const lasting = { mounts, stores, machine, grants: grants.kernel, recover: recovery.again, runs, templates, toolsets }
   const openIt = (): InForce =>
     openInForce({
       openReach: (given) => openReach(place, given, machine, roots),
@@ -160,6 +175,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
   const personally = (): InForce => (roots.named().length > 0 ? under(ofPerson) : inForce)
   keep({
     async close() {
+      await mounts.close()
       await machine.servers.close()
       await Promise.all([inForce, ...profiles.values()].map((one) => one.close()))
     },
@@ -174,6 +190,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     }
     settings = next
     for (const [profile, one] of profiles) one.change(underProfile(next, profile))
+    mounts.inForce(next.config)
     // A server goes on under the settings it was started with, as long as those of now would let it see what it sees, and let it be ended.
     if (inForce.now().kernel.offers(startsServers)) void stages().inForce()
     else void machine.servers.stop('the settings no longer offer what it was started with')
@@ -239,6 +256,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       moveRuns: runs.move,
       runsElsewhere: runs.onElsewhere,
       templates,
+      mounts,
       servers: serverRuns.person,
       under(profile) {
         const one = under(profile)

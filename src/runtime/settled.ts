@@ -16,6 +16,7 @@ import { rootMark } from '../text/root-path.ts'
 import type { Uses } from '../toolsets/index.ts'
 import { usefulIn } from '../toolsets/useful.ts'
 import type { Machine } from './machine.ts'
+import type { Mounts } from './mounts.ts'
 import type { OwnTemplates } from './project-templates.ts'
 import type { Runs } from './runs.ts'
 import type { Reach } from './reach.ts'
@@ -32,6 +33,7 @@ export interface Lasting {
   recover: () => Promise<void>
   runs: Pick<Runs, 'runsApi'>
   templates: Pick<OwnTemplates, 'ignored'>
+  mounts: Pick<Mounts, 'tools'>
   toolsets: (use: Uses) => Tool[]
 }
 
@@ -46,7 +48,7 @@ export interface Settled {
 }
 
 export function settle(
-  { stores, machine, grants, recover, runs, templates, toolsets }: Lasting,
+  { stores, machine, grants, recover, runs, templates, mounts, toolsets }: Lasting,
   reach: Reach,
   settings: LoadedSettings,
 ): Settled {
@@ -135,7 +137,9 @@ export function settle(
       count: async (before, after, call) => (await diffs.measure(before, after, { lines: 0, characters: 0 }, call)).lines,
     },
   }
-  const kernel = openKernel(tools, config, ports, machine.traffic)
+  // A surface whose contract names its tools has no others.
+  const all = settings.profiled ? tools : [...tools, ...mounts.tools(config)]
+  const kernel = openKernel(all, config, ports, machine.traffic)
   return { settings, reach, files, search, kernel, listed }
 }
 

@@ -19,6 +19,7 @@ import { openGrants } from '../stores/grants.ts'
 import { openIdempotency } from '../stores/idempotency.ts'
 import { openJournal } from '../stores/journal.ts'
 import { openKnownAnchors } from '../stores/known-anchors.ts'
+import { openMountedTools } from '../stores/mounted-tools.ts'
 import { openPins } from '../stores/pins.ts'
 import { tellHalfAnswer } from '../stores/recovery.ts'
 import { openRuns } from '../stores/runs.ts'
@@ -121,6 +122,7 @@ export function openStores(
       onDropped: (call) => idempotency.forget(call),
     }),
     evidence: keep(openEvidence(state)),
+    mountedTools: openMountedTools(db),
     runs: openRuns(db),
     servers: openServerRuns(db, () => limits().runTtlMs),
     artifacts: openArtifacts(state),

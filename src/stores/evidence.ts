@@ -5,7 +5,7 @@ import { daysAgo } from './retention.ts'
 
 /** What is kept of calls for a person to look at later, beside the log that names it. */
 export interface EvidenceStore {
-  keep(call: string, kind: string, text: string): string
+  keep(call: string, kind: string, content: string | Uint8Array): string
   close(): Promise<void> | undefined
 }
 
@@ -25,10 +25,10 @@ export function openEvidence(state: StateFolder): EvidenceStore {
     }
   }
   return {
-    keep(call, kind, text) {
+    keep(call, kind, content) {
       const name = `${call}.${kind}`
       folder ??= state.sub('evidence')
-      folder.create(name, Buffer.from(text))
+      folder.create(name, Buffer.from(content as string))
       // What cannot be tidied up now is so the next time.
       tidying ??= runInSlices(tidy(folder))
         .catch(() => undefined)

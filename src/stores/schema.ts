@@ -1,5 +1,5 @@
 /** Counts the changes of the schema below; each one is additive: new tables, new indexes, new columns that may be null. */
-export const schemaVersion = 13
+export const schemaVersion = 14
 
 /** The whole store in one place. */
 export const schema = `
@@ -359,4 +359,15 @@ CREATE TABLE IF NOT EXISTS chat_messages (
   at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS chat_messages_by_chat ON chat_messages (chat, seq);
+
+-- Tools of mounted MCP servers: what was accepted, and what the server says now where that is something else ('null': nothing any more).
+CREATE TABLE IF NOT EXISTS mounted_tools (
+  server TEXT NOT NULL,
+  tool TEXT NOT NULL,
+  accepted TEXT,
+  found TEXT,
+  wrong TEXT,
+  seen_at INTEGER NOT NULL,
+  PRIMARY KEY (server, tool)
+) STRICT;
 `

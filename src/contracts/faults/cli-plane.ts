@@ -55,6 +55,7 @@ export const cliPlane = {
   'page-crashed': 'CLI_COMMAND_FAILED',
   'page-script': 'CLI_COMMAND_FAILED',
   'page-failed': 'CLI_COMMAND_FAILED',
+  'mount-failed': 'CLI_COMMAND_FAILED',
   'element-not-found': 'CLI_COMMAND_FAILED',
   'login-field-not-found': 'CLI_COMMAND_FAILED',
   'session-not-found': 'CLI_INVALID_INPUT',

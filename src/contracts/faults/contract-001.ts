@@ -53,6 +53,7 @@ export const contract001 = {
   'page-crashed': error('tool_error'),
   'page-script': error('tool_error'),
   'page-failed': error('tool_error'),
+  'mount-failed': error('tool_error'),
   'element-not-found': error('tool_not_found'),
   'login-field-not-found': error('tool_not_found'),
   'session-not-found': error('tool_not_found'),

@@ -54,6 +54,7 @@ export const contract002 = {
   'page-crashed': 'PAGE_CRASHED',
   'page-script': 'EXECUTION_ERROR',
   'page-failed': 'EXECUTION_ERROR',
+  'mount-failed': 'EXECUTION_ERROR',
   'element-not-found': 'ELEMENT_NOT_FOUND',
   'login-field-not-found': 'TPL_LOGIN_FIELD_NOT_FOUND',
   'session-not-found': 'SESSION_NOT_FOUND',

@@ -48,6 +48,7 @@ export const contract003 = {
   'page-crashed': 'ERR_FAILED',
   'page-script': 'ERR_FAILED',
   'page-failed': 'ERR_FAILED',
+  'mount-failed': 'ERR_FAILED',
   'element-not-found': 'ERR_NOT_FOUND',
   'login-field-not-found': 'ERR_NOT_FOUND',
   'session-not-found': 'ERR_NOT_FOUND',

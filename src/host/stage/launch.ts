@@ -2,7 +2,7 @@ import { dirname, relative } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { Fault } from '../../contracts/faults/fault.ts'
 import type { CapturedOutput, Program, ProgramResult } from '../../contracts/stage.ts'
-import { runProcess, type ProcessEnd } from '../process.ts'
+import { runProcess, type ProcessEnd, type ProcessOptions } from '../process.ts'
 import { canAct, endIfStill, gone, markName, processName } from '../running.ts'
 import { asBytes, confine, needsInstructions, started, startText, type View } from './confine.ts'
 import { openCgroup } from './cgroup.ts'
@@ -131,6 +131,8 @@ export interface StageSetup {
   layers: Layers | undefined
   limits: Limits
   pinned?: readonly Pinned[]
+  /** Whoever is talked to while it runs. */
+  onInput?: ProcessOptions['onInput']
 }
 
 export interface Launch {
@@ -177,7 +179,7 @@ export function filter(): Buffer | undefined {
 let made: { filter: Buffer | undefined } | undefined
 
 /** Sets a stage up. */
-export function prepareSandbox(tools: SystemTools, { folder, layers, limits, pinned }: StageSetup): PreparedSandbox {
+export function prepareSandbox(tools: SystemTools, { folder, layers, limits, pinned, onInput }: StageSetup): PreparedSandbox {
   const calls = filter()
   const block = 512
   let facts = ''
@@ -220,6 +222,7 @@ export function prepareSandbox(tools: SystemTools, { folder, layers, limits, pin
     signal: stopping.signal,
     // Not as arguments, which every user of the machine can list: there may be keys among the variables.
     instructions: [how.bytes, what.bytes, ...(calls ? [Promise.resolve(calls)] : [])],
+    ...(onInput && { onInput }),
     onOutput: (chunk) => asked?.onOutput(chunk),
     onErrors: (chunk) => asked?.onErrors(chunk),
     onStarted(started, end) {

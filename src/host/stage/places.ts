@@ -18,6 +18,7 @@ import { cp, readlink, rm, symlink } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
+import { Fault } from '../../contracts/faults/fault.ts'
 import type { Steps } from '../../text/steps.ts'
 import { deepest } from '../paths.ts'
 import { runBrieflySoon } from '../process.ts'
@@ -314,4 +315,15 @@ export function removeIfEmpty(folder: string): void {
   } catch {
     // Something is in it.
   }
+}
+
+export function usablePlace(homes: readonly string[], project: string): string {
+  for (const home of homes) {
+    try {
+      return makePlace(home, project)
+    } catch {
+      continue
+    }
+  }
+  throw new Fault('io', 'No folder for stages can be made', { hint: `Tried ${homes.join(', ')}. Set stage.stagePlace.` })
 }

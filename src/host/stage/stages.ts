@@ -22,7 +22,6 @@ import { guardHidden, exposureOf, type Exposure } from './hidden-guard.ts'
 import { howItEnded, listOnStage, prepareSandbox, mustHaveStarted, type Layers } from './launch.ts'
 import {
   isBare,
-  makePlace,
   openUp,
   placeFor,
   removeIfEmpty,
@@ -30,6 +29,7 @@ import {
   roomForStage,
   stageHomes,
   stagesGone,
+  usablePlace,
 } from './places.ts'
 import { probe, type Confined, type Probe } from './probe.ts'
 import {
@@ -47,6 +47,7 @@ import {
 } from './records.ts'
 import { listOf, partOf } from './part.ts'
 import { openForesight } from './foresight.ts'
+import { openResidents, type ResidentHost } from './resident.ts'
 import { openStagePool, type IdleStage, type StagePool } from './stage-pool.ts'
 import { openHiddenWatches } from './hidden-watches.ts'
 import type { ServerParts } from './server.ts'
@@ -60,6 +61,8 @@ import { whyOverLimit, measureDiskUsage, type DiskUsage } from './disk-usage.ts'
 export interface Stages {
   /** Found by trying, once. */
   confinement(): Promise<Confinement>
+  /** Programs that stay and are talked to. */
+  residents: Pick<ResidentHost, 'open'>
   run(program: Program, origin: StageOrigin, signal?: AbortSignal): Promise<Staged>
   /** The stage that waits for an answer to exactly this call. */
   waiting(inputDigest: string, session: string): Promise<Staged | undefined>
@@ -163,6 +166,8 @@ export function openStages(parts: StageParts): Stages {
     viewOf,
   }
 
+  const place = (): string => usablePlace(homes, project.path)
+  const residents = openResidents({ parts: serverParts, walls, probed, env: programEnv, place })
   const foresight = openForesight(project.path)
   /** Hides what was known last, and looks again while that is set up: a large project is no slower for it. */
   const confined = async (
@@ -287,7 +292,7 @@ export function openStages(parts: StageParts): Stages {
   }
 
   const unconfined = async (program: Program, origin: StageOrigin, signal?: AbortSignal): Promise<Staged> => {
-    const folder = join(usablePlace(homes, project.path), nameStage())
+    const folder = join(place(), nameStage())
     try {
       mkdirSync(folder, { mode: 0o700 })
       writeRecord(folder, { ...origin, confined: false })
@@ -301,6 +306,7 @@ export function openStages(parts: StageParts): Stages {
   }
 
   return {
+    residents,
     async confinement() {
       const { confined: is, says } = await probed()
       const refused = refusedReads()
@@ -346,6 +352,7 @@ export function openStages(parts: StageParts): Stages {
     inForce: () => servers.judge(serverParts),
     async close() {
       await probing
+      await residents.close()
       await pool?.close()
       await servers.over(serverParts)
       hiddenWatches.close()
@@ -383,15 +390,4 @@ function restoreTop(project: Root, upper: string): SkippedChange[] {
   if ((lstatSync(upper).mode & 0o777) === bits) return []
   chmodSync(upper, bits)
   return [{ path: '.', why: 'the permissions of the project’s own folder are yours' }]
-}
-
-function usablePlace(homes: readonly string[], project: string): string {
-  for (const home of homes) {
-    try {
-      return makePlace(home, project)
-    } catch {
-      continue
-    }
-  }
-  throw new Fault('io', 'No folder for stages can be made', { hint: `Tried ${homes.join(', ')}. Set stage.stagePlace.` })
 }

@@ -17,6 +17,7 @@ import { grants } from './commands/grants.ts'
 import { logins } from './commands/logins.ts'
 import { init } from './commands/init.ts'
 import { mcp } from './commands/mcp.ts'
+import { mounts } from './commands/mounts.ts'
 import { planeHelp, runPlane } from './commands/plane.ts'
 import { prune } from './commands/prune.ts'
 import { run } from './commands/run.ts'
@@ -52,6 +53,7 @@ export const commands: readonly Command[] = [
   approvals,
   grants,
   logins,
+  mounts,
   undo,
   snapshots,
   audit,

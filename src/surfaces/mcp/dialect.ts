@@ -3,6 +3,7 @@ import { toolErrorOf } from '../../contracts/faults/contract-002.ts'
 import type { Fault, ToolNames } from '../../contracts/faults/fault.ts'
 import type { Dialect } from '../../contracts/dialect.ts'
 import type { Attachment, Tool } from '../../contracts/tool.ts'
+import { wireName } from '../../text/mount-names.ts'
 
 const drawn = (path: string): { src: string; mimeType: string; sizes: string[] }[] => [
   {
@@ -24,20 +25,21 @@ export const icons = {
 export function describeTool(tool: Tool): Record<string, unknown> {
   const reads = tool.floor === 'R0'
   return {
-    name: tool.name,
+    name: wireName(tool.name),
     title: tool.title,
     description: tool.description,
     inputSchema: publishable(tool.input),
+    // What a mounted server answers is passed on as it answered it.
     // A tool with an output schema must answer with structured content, and then Codex shows its model nothing else: no picture.
-    ...(!tool.pictures && { outputSchema: publishable(tool.output) }),
+    ...(!tool.pictures && tool.definition === undefined && { outputSchema: publishable(tool.output) }),
     annotations: {
       title: tool.title,
       readOnlyHint: reads,
       // What can be undone, and what runs on a stage, destroys nothing; a program that is not confined, or gets the network, has been
       // agreed to by the person before. Clients ask once more, or refuse headless, where this says otherwise.
-      destructiveHint: tool.floor === 'R3',
+      destructiveHint: tool.floor === 'R3' || (tool.definition !== undefined && !reads),
       idempotentHint: reads,
-      openWorldHint: tool.floor === 'R3',
+      openWorldHint: tool.floor === 'R3' || tool.definition !== undefined,
     },
     icons: tool.asks ? icons.person : reads ? icons.read : icons.change,
   }
@@ -84,6 +86,24 @@ export function toResult(output: unknown, callId: string, attachments: readonly 
     _meta: { [callKey]: callId },
   }
 }
+
+/** What a mounted server answered, in the shape it answered it in: our own is for those who speak to the kernel. */
+export function toMountedResult(output: unknown, callId: string, attachments: readonly Attachment[]): Record<string, unknown> {
+  const { content, structuredContent, approvalNote } = output as {
+    content: ({ type: string; picture?: number } & Record<string, unknown>)[]
+    structuredContent?: object
+    approvalNote?: string
+  }
+  const blocks = content.map((block) => {
+    const shown = block.type === 'image' && block.picture !== undefined ? attachments[block.picture] : undefined
+    return shown ? { type: 'image', mimeType: shown.mimeType, data: Buffer.from(shown.bytes).toString('base64') } : block
+  })
+  const said = approvalNote === undefined ? [] : [{ type: 'text', text: `What the person said with their yes: ${approvalNote}` }]
+  return { content: [...blocks, ...said], ...(structuredContent && { structuredContent }), _meta: { [mountedCallKey]: callId } }
+}
+
+/** Not the key of an answer of ours, whose content and structure are one and the same. */
+const mountedCallKey = 'handrail/mounted-call'
 
 /** The contract's error object, as text: clients reject it in `structuredContent` where an output schema exists. */
 export function toErrorResult(fault: Fault): Record<string, unknown> {

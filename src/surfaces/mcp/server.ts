@@ -104,10 +104,11 @@ export function createServer(
 
   const asker = (context: ServerContext): Asker => ({ caller: connection.caller(client(context)), signal: context.mcpReq.signal })
 
-  server.setRequestHandler(
-    'tools/list',
-    () => ({ tools: [...gate.listed().map((tool) => listedIn(era, tool)), ...(fixtures?.tools ?? [])] }) as never,
-  )
+  server.setRequestHandler('tools/list', async () => {
+    if (gate.wraps) await gate.mountsKnown()
+    const offered = gate.listed().filter(({ definition }) => definition === undefined || gate.wraps)
+    return { tools: [...offered.map((tool) => listedIn(era, tool)), ...(fixtures?.tools ?? [])] } as never
+  })
   server.setRequestHandler('tools/call', async (request, context) => {
     const { name, arguments: input = {} } = request.params
     const fixture = fixtures?.call(name, input, context)

@@ -9,6 +9,7 @@ import type { Attachment } from '../../contracts/tool.ts'
 import { digest } from '../../kernel/digest.ts'
 import { onAbort } from '../../text/aborts.ts'
 import { holderOf } from '../../text/giving-way.ts'
+import { idOfWire, isMountedId } from '../../text/mount-names.ts'
 import { logFault } from '../log-fault.ts'
 import {
   askApproval,
@@ -21,7 +22,7 @@ import {
   type Elicitation,
   type ElicitationSupport,
 } from './elicitation.ts'
-import { failureOf, mcp } from './dialect.ts'
+import { failureOf, mcp, toMountedResult } from './dialect.ts'
 import type { Progress } from './progress.ts'
 
 /** Where a connection's calls come from. The session is opened with its first call. */
@@ -180,9 +181,17 @@ export function createToolCallHandler(
   }
 
   const toolNamed = (name: string) => gate.tools.find((one) => one.name === name)
+  /** The kernel's name for what a client names. A tool of a mounted server is there where it is offered onwards, under its name on the wire. */
+  const kernelName = (name: string): string => {
+    const mounted = idOfWire(name)
+    if (mounted !== undefined && gate.wraps && toolNamed(mounted)) return mounted
+    if (isMountedId(name)) throw unknownTool(name)
+    return name
+  }
 
   const reply = async (call: ToolCall): Promise<Reply> => {
-    const { name, input, elicitation: given, signal, progress, answered } = call
+    const { input, elicitation: given, signal, progress, answered } = call
+    const name = kernelName(call.name)
     const caller = open(call.client)
     const about = (): string => digest(caller.session, name, input)
     if (answered && (answered.state.about !== about() || !outstanding.delete(answered.state.nonce))) throw invalidState()
@@ -223,6 +232,7 @@ export function createToolCallHandler(
       }
       const act = actIn(mcp, name, input)
       const { output, callId } = await gate.call(act.tool, act.input, caller, options)
+      if (isMountedId(name)) return { result: toMountedResult(output, callId, attachments) }
       return { result: mcp.answer(act.result(output), { callId, attachments }) }
     } catch (thrown) {
       if (thrown instanceof ProtocolError) throw thrown

@@ -1,0 +1,107 @@
+import { Fault } from '../../contracts/faults/fault.ts'
+import { parseJson } from '../../text/json.ts'
+import type { Resident } from '../stage/resident.ts'
+import type { Transport } from './sdk.ts'
+
+/** What one server may say. */
+export const bounds = {
+  /** One message, in bytes. */
+  message: 16 << 20,
+  /** Messages that nobody asked for, and lines that are none, in a stretch of time. */
+  unasked: 2_000,
+  unaskedMs: 10_000,
+  /** What waits to be read by it. */
+  unread: 32 << 20,
+} as const
+
+type Opened = Parameters<NonNullable<Transport['onmessage']>>[0]
+
+/** JSON-RPC with a program that Handrail started, one message a line; whoever says too much is ended. */
+export class LineTransport implements Transport {
+  onclose?: () => void
+  onerror?: (error: Error) => void
+  onmessage?: (message: Opened) => void
+  /** Why it is over, once it is. */
+  why: string | undefined
+  private readonly begin: (onOutput: (chunk: Buffer) => void) => Promise<Resident>
+  private resident: Resident | undefined
+  private pieces: Buffer[] = []
+  private held = 0
+  private unasked = 0
+  private since = 0
+
+  constructor(begin: (onOutput: (chunk: Buffer) => void) => Promise<Resident>) {
+    this.begin = begin
+  }
+
+  async start(): Promise<void> {
+    const resident = (this.resident = await this.begin((chunk) => this.take(chunk)))
+    void resident.gone.then((how) => {
+      this.why ??= how
+      this.pieces = []
+      this.onclose?.()
+    })
+  }
+
+  async send(message: Opened): Promise<void> {
+    if (this.why !== undefined || !this.resident) throw new Fault('io', `The server is gone: ${this.why ?? 'not started'}`)
+    const { stdin } = this.resident
+    if (stdin.writableLength > bounds.unread) return this.giveUp('it does not read what it is sent')
+    stdin.write(`${JSON.stringify(message)}\n`)
+  }
+
+  async close(): Promise<void> {
+    await this.resident?.end('it was closed')
+  }
+
+  private take(chunk: Buffer): void {
+    if (this.why !== undefined) return
+    let from = 0
+    for (let newline = chunk.indexOf(0x0a); newline >= 0; newline = chunk.indexOf(0x0a, from)) {
+      this.pieces.push(chunk.subarray(from, newline))
+      from = newline + 1
+      const line = Buffer.concat(this.pieces)
+      this.pieces = []
+      this.held = 0
+      if (line.length > bounds.message) return this.giveUp(`it sent a message of more than ${bounds.message} bytes`)
+      this.deliver(line)
+      if (this.why !== undefined) return
+    }
+    if (from === chunk.length) return
+    this.pieces.push(chunk.subarray(from))
+    this.held += chunk.length - from
+    // A million pieces of one byte must not become a million objects.
+    if (this.pieces.length > 1_000) this.pieces = [Buffer.concat(this.pieces)]
+    if (this.held > bounds.message) this.giveUp(`it sent a message of more than ${bounds.message} bytes`)
+  }
+
+  private deliver(line: Buffer): void {
+    let message: unknown
+    try {
+      message = parseJson(line.toString('utf8'))
+    } catch {
+      // Many print something before they begin.
+      return this.countUnasked('it prints what is no message')
+    }
+    const { jsonrpc, id, method } = (message ?? {}) as { jsonrpc?: unknown; id?: unknown; method?: unknown }
+    if (jsonrpc !== '2.0' || typeof message !== 'object') return this.countUnasked('it prints what is no message')
+    if (id === undefined || method !== undefined) this.countUnasked('it sends messages that nobody asked for')
+    if (this.why === undefined) this.onmessage?.(message as Opened)
+  }
+
+  private countUnasked(what: string): void {
+    const now = performance.now()
+    if (now - this.since > bounds.unaskedMs) {
+      this.since = now
+      this.unasked = 0
+    }
+    if (++this.unasked > bounds.unasked)
+      this.giveUp(`${what}, more than ${bounds.unasked} in ${bounds.unaskedMs / 1_000} seconds`)
+  }
+
+  private giveUp(why: string): void {
+    this.why ??= why
+    this.pieces = []
+    void this.resident?.end(why)
+  }
+}
