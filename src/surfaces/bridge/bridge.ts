@@ -54,7 +54,8 @@ export function openBridge(options: BridgeOptions): Bridge {
   const info = JSON.stringify(infoOf(options))
   const slots = openFairSlots({
     slots: mostHeavy,
-    perClient: mostHeavy,
+    // One is left for everybody else.
+    perClient: mostHeavy - 1,
     mostWaiting,
     busy: (waiting) =>
       new Fault('busy', `${waiting} requests of yours wait already`, { hint: 'Send it again when one has ended.' }),
