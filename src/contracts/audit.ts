@@ -32,6 +32,8 @@ export interface AuditEntry {
     | 'login.removed'
     | 'session.opened'
     | 'session.note'
+    /** A surface turned a request away before it was a call. */
+    | 'request.refused'
     | 'snapshot.pruned'
     | 'settings.changed'
     /** Which folder paths that begin with `//` and this name are in, from now on. */

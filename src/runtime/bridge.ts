@@ -50,6 +50,8 @@ export function bridgeOf(operator: Operator, parts: BridgeParts): Bridge {
     folder: relative(operator.project, cwd).split(sep).join('/'),
     gate: operator.gate,
     workspace: () => workspaceFacts(cwd),
+    onRefused: ({ reason, ...details }) =>
+      operator.audit.note({ event: 'request.refused', surface: 'bridge', client: 'devserver', reason, details: { ...details } }),
   })
 }
 

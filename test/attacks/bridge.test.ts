@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { connect } from 'node:net'
 import { afterEach, expect, test, vi } from 'vitest'
+import { openRefusals, type Refused } from '../../src/surfaces/bridge/refusals.ts'
 import { openBridgeWorld, openRawClient, protocol, token, type BridgeWorld, type RawClient } from '../support/bridge.ts'
-import { bytesOf, closing, openWire, type Ask } from '../support/sockets.ts'
+import { bytesOf, closing, eventually, openWire, type Ask } from '../support/sockets.ts'
 
 // What pages and programs did to bridges like this one (the incidents of the facts, 5.2), against ours.
 
@@ -101,6 +102,9 @@ test('no token: nothing is said of the workspace, and the connection goes after 
   known.ask('k', 'dev.info')
   await known.response('k')
   vi.advanceTimersByTime(5_001)
+  // It has read why; so long it is not cut off.
+  while (silent.socket.readyState === silent.socket.OPEN) await new Promise((resolve) => setImmediate(resolve))
+  vi.advanceTimersByTime(1_000)
   expect(await silent.closed).toBe(1008)
   known.ask('k', 'dev.info')
   expect((await known.response('k')).ok).toBe(true)
@@ -183,6 +187,44 @@ test('two hundred at once, and a flood of ids that are in use: one answer each, 
   expect((await crowd[1]?.response('dup'))?.ok).toBe(true)
   first.ask('c', 'dev.cancel', { targetRequestId: 'dup' })
   expect((await first.response('dup')).error?.code).toBe('ERR_CANCELLED')
+})
+
+test('who is refused is in the log: once a connection and reason, without what a stranger said', async () => {
+  const at = await ground()
+  const known = await client(at)
+  for (let n = 0; n < 3; n++) known.ask(`w${n}`, 'dev.run', { argv: ['write', 'a.txt', 'b', '--mode', 'write'] })
+  for (let n = 0; n < 3; n++) await known.response(`w${n}`)
+  const stranger = await client(at, { own: null })
+  stranger.ask('stranger-said-this', 'dev.info', {}, { auth: { token: 'a-guess' } })
+  stranger.ask('stranger-said-this', 'stranger-said-this')
+  for (let n = 0; n < 2; n++) expect((await stranger.response('stranger-said-this')).error?.code).toBe('ERR_UNAUTHORIZED')
+  const lines = await eventually('the lines', () => {
+    const found = at.world.runtime.audit.last(100, ({ event }) => event === 'request.refused')
+    return found.length > 1 ? found : undefined
+  })
+  expect(lines).toHaveLength(2)
+  expect(lines).toMatchObject([
+    { surface: 'bridge', reason: 'read-only', details: { requestId: 'w0', method: 'dev.run', connection: 'connection 1' } },
+    { surface: 'bridge', reason: 'unauthorized', details: { connection: 'connection 2', untold: 2 } },
+  ])
+  expect(JSON.stringify(lines)).not.toMatch(/stranger-said-this|a-guess/)
+})
+
+test('being refused over and over fills no log', () => {
+  let time = 0
+  const told: Refused[] = []
+  const refusals = openRefusals(
+    (one) => told.push(one),
+    () => time,
+  )
+  for (let n = 0; n < 1_000; n++) {
+    refusals.refuse({ connection: `${n}`, reason: 'unauthorized' })
+    refusals.forget(`${n}`)
+  }
+  expect(told).toHaveLength(30)
+  time = 60_001
+  refusals.refuse({ connection: 'later', reason: 'unauthorized' })
+  expect(told.at(-1)).toEqual({ connection: 'later', reason: 'unauthorized', untold: 970 })
 })
 
 test('the token is in no answer, no log and no line of the audit', async () => {

@@ -1,5 +1,6 @@
 // @stage
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { CommandResult } from '../../src/contracts/command-result.ts'
@@ -275,6 +276,71 @@ describe('write-back', () => {
     },
   )
 })
+
+describe('the defects of the rewriter this one replaces', () => {
+  const transform = async (file: string, value: string): Promise<{ plan: { operations: object[] } }> =>
+    world.call('plan_transform', {
+      deltas: [{ target: { file, exportName: 'x' }, ops: [{ op: 'addProperty', name: 'added', value }] }],
+    })
+  const apply = (plan: object) =>
+    world.call<{ modifiedFiles: object[]; failed: { reasonCodes: string[] }[] }>('apply_patch_plan', { plan })
+
+  test('2: what would be no program any more is not written', async () => {
+    // An expression of its own, but not inside a function that is not async.
+    const text = `import { createSlice } from '@reduxjs/toolkit'\nexport function make() {\n  return createSlice({ name: 'x' })\n}\n`
+    world.write('src/inside.ts', text)
+    const { plan } = await world.call<{ plan: object }>('plan_transform', {
+      deltas: [{ target: { file: 'src/inside.ts', id: 'x' }, ops: [{ op: 'addProperty', name: 'added', value: 'await y' }] }],
+    })
+    expect(plan).toMatchObject({ operations: [{ decision: 'write' }] })
+    expect(await apply(plan)).toMatchObject({ modifiedFiles: [], failed: [{ reasonCodes: ['rewriter.apply.failed'] }] })
+    expect(world.read('src/inside.ts')).toBe(text)
+  })
+
+  test('3: a link that leads out of the project is not followed', async () => {
+    writeFileSync(join(world.base, 'outside.ts'), 'export const x = {}\n')
+    symlinkSync(join(world.base, 'outside.ts'), world.path('src/link.ts'))
+    symlinkSync(world.base, world.path('src/up'))
+    for (const file of ['src/link.ts', 'src/up/outside.ts', '../outside.ts', join(world.base, 'outside.ts')]) {
+      const target = { file, exportName: 'x' }
+      const ops = [{ op: 'addProperty', name: 'added', value: '1' }]
+      expect([file, await world.fault('plan_transform', { deltas: [{ target, ops }] })]).toMatchObject([
+        file,
+        { code: 'E_DENY_PATH' },
+      ])
+      const operations = [{ ...example, file, decision: 'write' }]
+      const plan = { schemaVersion: 1, kind: 'PatchPlan', mode: 'write', summary: none, operations }
+      expect([file, await world.fault('apply_patch_plan', { plan })]).toMatchObject([file, { code: 'E_DENY_PATH' }])
+    }
+    expect(readFileSync(join(world.base, 'outside.ts'), 'utf8')).toBe('export const x = {}\n')
+  })
+
+  test('4: looking at a file and writing it are one step: whoever writes meanwhile loses nothing', async () => {
+    for (let round = 0; round < 20; round++) {
+      world.write('src/raced.ts', 'export const x = { a: 1 }\n')
+      const { plan } = await transform('src/raced.ts', '2')
+      const applying = world.runtime
+        .call('apply_patch_plan', { plan }, { surface: 'cli', client: 'test', session: 'sess_raced', role: 'agent' })
+        .catch(() => undefined)
+      for (let turn = 0; turn < round; turn++) await new Promise((resolve) => setImmediate(resolve))
+      const mine = `export const x = { mine: ${round} }\n`
+      world.write('src/raced.ts', mine)
+      await applying
+      expect([round, world.read('src/raced.ts')]).toEqual([round, mine])
+    }
+  })
+})
+
+const none = { operationsTotal: 0, writableTotal: 0, skippedTotal: 0, failedTotal: 0 }
+const at = { line: 1, column: 1, offset: 0 }
+const example = {
+  opKey: 'AddObjectProperty:0',
+  kind: 'AddObjectProperty',
+  targetSpan: { start: at, end: at },
+  property: { name: 'added', valueCode: '1' },
+  expectedFileDigest: `sha256:${'0'.repeat(64)}`,
+  reasonCodes: ['x'],
+}
 
 describe('artifacts', () => {
   test.each([

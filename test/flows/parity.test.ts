@@ -2,9 +2,10 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { errorTable, type ErrorCode, type ErrorBody } from '../../src/contracts/faults/contract-000.ts'
 import { catalogue } from '../../src/toolsets/index.ts'
-import { openRawClient } from '../support/bridge.ts'
+import { openBridgeWorld, openRawClient } from '../support/bridge.ts'
 import { openMcp, openServe, ways, type McpConnection, type Way } from '../support/serve.ts'
 import { until } from '../support/everywhere.ts'
+import { openInside, runInside } from '../support/inside.ts'
 import { turn } from '../support/gateway.ts'
 import { openWorld, type World } from '../support/world.ts'
 import { files, type Play, plays, type Stage } from '../support/plays.ts'
@@ -439,4 +440,68 @@ test('checks over the bridge and over MCP: the same results, the same faults, th
   expect(bridge.went).toMatchObject([[{ check: 'lint', exitCode: 127 }], [], [{ check: 'typecheck' }, { check: 'test' }]])
   expect(bridge.went).toEqual(mcp.went)
   expect(bridge.audit).toEqual(mcp.audit)
+}, 60_000)
+
+// A command does the same calls over the bridge and at the terminal, where it is a person's; an agent makes them itself over MCP.
+
+test('commands over the bridge, at the terminal and as calls over MCP: the same artifacts, the same files, the same record', async () => {
+  const store = `import { createSlice } from '@reduxjs/toolkit'\nexport const todo = createSlice({ name: 'todo' })\n`
+  const commands = [
+    ['anchor', 'index'],
+    ['anchor', 'autofill'],
+    ['anchor', 'autofill', '--mode', 'write'],
+    ['anchor', 'index', '--repoRoot', '../..'],
+  ]
+  const playCommands = async (surface: 'bridge' | 'cli' | 'mcp-stdio') => {
+    await using at = await openBridgeWorld({ files: { 'src/todo.ts': store }, real: true, allowWrite: true })
+    const { world } = at
+    await using peer = await openInside(world.project)
+    const raw = await openRawClient(at.url)
+    const call = async (name: string, input: Record<string, unknown>): Promise<Record<string, unknown>> =>
+      ((await peer.client.callTool({ name, arguments: input })).structuredContent ?? {}) as Record<string, unknown>
+    const over: Record<typeof surface, (words: string[]) => Promise<unknown>> = {
+      async bridge(words) {
+        raw.ask('same', 'dev.run', { argv: words })
+        const { outcome } = (await raw.response('same')).result as { outcome: { result: object; exitCode: number } }
+        return [outcome.exitCode, outcome.result]
+      },
+      async cli(words) {
+        const { code, out } = await runInside(world.project, [...words, '--json', '--runId', 'same'])
+        return [code, JSON.parse(out)]
+      },
+      async 'mcp-stdio'(words) {
+        if (words.includes('index')) return void (await call('anchor_index', words.includes('../..') ? { path: '../..' } : {}))
+        const { plan } = await call('plan_autofill', {})
+        if (words.includes('write')) await call('apply_patch_plan', { plan: { ...(plan as object), mode: 'write' } })
+      },
+    }
+    const went: unknown[] = []
+    for (const words of commands) went.push(await over[surface](words))
+    raw.socket.terminate()
+    const lines = (): AuditLine[] => world.runtime.audit.last(100, (line) => line.tool !== undefined && line.surface === surface)
+    const ends = (): unknown[] => lines().filter(({ event }) => event === 'call.end' || event === 'call.read')
+    await until(() => ends().length >= 5, 'all lines')
+    const audit = lines().map(({ event, tool, risk, outcome, error, reason, inputDigest }) => ({
+      event,
+      tool,
+      risk,
+      outcome,
+      error,
+      reason,
+      inputDigest,
+    }))
+    // The index names the folder, so its digest differs, too.
+    const plain = JSON.parse(JSON.stringify(went).replace(/"digest":"sha256:\w+"/g, '"digest":""')) as unknown
+    return plainer(world.project)({ went: plain, audit, left: world.read('src/todo.ts') })
+  }
+  const [bridge, cli, mcp] = [await playCommands('bridge'), await playCommands('cli'), await playCommands('mcp-stdio')]
+  expect(bridge.left).toBe(store.replace("'todo' }", "'todo', reducers: {} }"))
+  expect(bridge.went).toMatchObject([
+    [0, { ok: true }],
+    [0, { ok: true }],
+    [0, { ok: true }],
+    [2, { ok: false }],
+  ])
+  expect(cli).toEqual(bridge)
+  expect([mcp.left, mcp.audit]).toEqual([bridge.left, bridge.audit])
 }, 60_000)

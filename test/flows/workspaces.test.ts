@@ -19,6 +19,7 @@ import type { CheckResult } from '../../src/contracts/diagnostic.ts'
 import type { Operator } from '../../src/contracts/operator.ts'
 import { openRuntime } from '../../src/runtime/open.ts'
 import { isSoak } from '../support/soak.ts'
+import { eventually } from '../support/sockets.ts'
 import { cleanEnv, repository } from '../support/world.ts'
 
 // The real tools and real sources from the registry, in `npm run soak`: several hundred packages are too many for every run.
@@ -101,6 +102,17 @@ const projects: Record<
   },
 }
 
+/** Whether a process that carries this word in its arguments runs. */
+const isRunning = (word: string): boolean =>
+  readdirSync('/proc').some((pid) => {
+    try {
+      const isOne = /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(word)
+      return isOne && !/\) [ZX]/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+    } catch {
+      return false
+    }
+  })
+
 /** What of TypeScript 6 is used, which is no package of ours. */
 interface Compiler {
   transpileModule(
@@ -156,12 +168,46 @@ describe.skipIf(!isSoak)('the real tools, and real sources', () => {
     async (name, { check, found: [code, file, line, column] }) => {
       const before = readdirSync(join(project, name), { recursive: true })
       const { results } = await call<{ results: CheckResult[] }>('run_checks', { checks: [check], cwd: name, timeoutMs: 300_000 })
-      expect(results[0]).toMatchObject({
-        ok: false,
-        diagnostics: [{ code, severity: 'error', pointer: { file: `${name}/${file}`, line, column } }],
-      })
+      const errors = results[0]?.diagnostics.filter(({ severity }) => severity === 'error')
+      expect([results[0]?.ok, errors]).toMatchObject([
+        false,
+        [{ code, severity: 'error', pointer: { file: `${name}/${file}`, line, column } }],
+      ])
       expect(results[0]?.diagnostics[0]?.action?.command).toBeTruthy()
       expect(readdirSync(join(project, name), { recursive: true })).toEqual(before)
+    },
+    600_000,
+  )
+
+  /** A test that never ends, with a child that carries its name, for each tool that runs tests. */
+  const endless = `require('node:child_process').spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e3) // MARK'], { stdio: 'ignore' }); return new Promise(() => {})`
+  test.each([
+    ['vitest', 'a.test.ts', (body: string) => `import { test } from 'vitest'\ntest('x', () => { ${body} }, 1e9)`],
+    ['jest', 'a.test.js', (body: string) => `test('x', () => { ${body} }, 1e9)`],
+    ['mocha --timeout 0', 'test/a.js', (body: string) => `it('x', () => { ${body} })`],
+    ['node --test', 'a.test.js', (body: string) => `require('node:test').test('x', () => { ${body} })`],
+  ])(
+    '%s: cancelled, nothing of it is left',
+    async (script, file, written) => {
+      const name = `cancelled-${script.split(' ')[0]}`
+      const mark = `HANDRAIL-${name}-${process.pid}`
+      mkdirSync(dirname(join(project, name, file)), { recursive: true })
+      writeFileSync(join(project, name, 'package.json'), JSON.stringify({ scripts: { test: script } }))
+      const body =
+        script === 'vitest' ? `const require = process.getBuiltinModule('node:module').createRequire('/'); ${endless}` : endless
+      writeFileSync(join(project, name, file), written(body.replace('MARK', mark)))
+      const abort = new AbortController()
+      const call = runtime.call('run_checks', { checks: ['test'], cwd: name, timeoutMs: 300_000 }, caller, {
+        signal: abort.signal,
+      })
+      const ended = call.then(
+        () => 'answered',
+        () => 'cancelled',
+      )
+      await eventually('the child of the test', () => isRunning(mark) || undefined, 300_000)
+      abort.abort()
+      expect(await ended).toBe('cancelled')
+      await eventually('the end of the child', () => !isRunning(mark) || undefined, 300_000)
     },
     600_000,
   )

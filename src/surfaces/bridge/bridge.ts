@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { bridgeProtocol, type BridgeMethod } from '../../contracts/bridge.ts'
-import { Fault } from '../../contracts/faults/fault.ts'
+import { asFault, Fault } from '../../contracts/faults/fault.ts'
 import type { AgentCaller } from '../../contracts/gate.ts'
 import { Refusal } from '../../contracts/refusal.ts'
 import type { Peers } from '../../text/connections.ts'
@@ -11,6 +11,7 @@ import type { WebSocketPeer } from '../websockets.ts'
 import { errorOf, openFlight, type Flight } from './flight.ts'
 import { infoOf, works, type Ground } from './methods.ts'
 import { fieldsIn, targetIn } from './params.ts'
+import { openRefusals, type Refused } from './refusals.ts'
 import { readRequest, type Request } from './request.ts'
 
 export interface BridgeOptions extends Ground {
@@ -19,6 +20,8 @@ export interface BridgeOptions extends Ground {
   stop?: () => void
   /** The longest message, in bytes. */
   maxMessageBytes?: number
+  /** A request was turned away here; for the log. */
+  onRefused?: (refused: Refused) => void
   /** Somebody came, or nobody is there any more. */
   onPresence?: (connections: number) => void
 }
@@ -51,11 +54,13 @@ export function openBridge(options: BridgeOptions): Bridge {
   const info = JSON.stringify(infoOf(options))
   const slots = openFairSlots({
     slots: mostHeavy,
-    perClient: mostHeavy,
+    // One is left for everybody else.
+    perClient: mostHeavy - 1,
     mostWaiting,
     busy: (waiting) =>
       new Fault('busy', `${waiting} requests of yours wait already`, { hint: 'Send it again when one has ended.' }),
   })
+  const refusals = openRefusals((refused) => options.onRefused?.(refused))
   let opened = 0
 
   /** Own requests first; an id that several others have in use names none of them. */
@@ -108,6 +113,7 @@ export function openBridge(options: BridgeOptions): Bridge {
           hint: 'It is in the state file of the server, which only its user can read.',
         }),
       )
+      refusals.refuse({ connection: name, reason: 'unauthorized' })
       if (++wrong >= mostWrong) peer.close(1008, 'Too many messages without the right token.')
     }
     const work = async (method: keyof typeof works, params: unknown, flight: Flight): Promise<object> => {
@@ -129,6 +135,13 @@ export function openBridge(options: BridgeOptions): Bridge {
       const late = new Promise((resolve) => setTimeout(resolve, flushMs).unref())
       void Promise.race([flight.answer({ stopping: true }), late]).then(end)
     }
+    /** What the person who started this does not allow. What the kernel refuses is in its own lines. */
+    const fail = (thrown: unknown, method: string, flight: Flight): void => {
+      const { reason } = asFault(thrown)
+      if (reason === 'read-only' || method === 'dev.stop')
+        refusals.refuse({ connection: name, requestId: flight.id, method, reason })
+      void flight.fail(thrown)
+    }
     const begin = (method: BridgeMethod, { params }: Request, flight: Flight): void => {
       if (method === 'dev.stop') return stop(flight)
       if (method === 'dev.cancel') {
@@ -138,7 +151,7 @@ export function openBridge(options: BridgeOptions): Bridge {
       }
       void work(method as keyof typeof works, params, flight).then(
         (result) => flight.answer(result),
-        (thrown: unknown) => flight.fail(thrown),
+        (thrown: unknown) => fail(thrown, method, flight),
       )
     }
     const take = (request: Request): void => {
@@ -171,7 +184,7 @@ export function openBridge(options: BridgeOptions): Bridge {
       try {
         begin(method as BridgeMethod, request, flight)
       } catch (thrown) {
-        void flight.fail(thrown)
+        fail(thrown, method, flight)
       }
     }
     return {
@@ -186,6 +199,7 @@ export function openBridge(options: BridgeOptions): Bridge {
       closed() {
         clearTimeout(stranger)
         connections.delete(connection)
+        refusals.forget(name)
         for (const flight of connection.flights.values()) flight.abandon()
         options.onPresence?.(connections.size)
       },

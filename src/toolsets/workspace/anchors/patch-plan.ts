@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { mostOperations } from '../../../contracts/anchors.ts'
 import type { FilePatch, PatchOperation, PatchPlan, PatchPreview, Span, WriteBackResult } from '../../../contracts/anchors.ts'
 import { Fault } from '../../../contracts/faults/fault.ts'
-import type { Files } from '../../../host/files.ts'
+import { decodeText, type Files } from '../../../host/files.ts'
 import { canonical } from '../../../text/canonical.ts'
 import { openPace } from '../../../text/steps.ts'
 import { addProperty, applyEdits, openManuscript, type Edit, type Manuscript, type Verdict } from './rewrite.ts'
@@ -40,7 +40,7 @@ export async function openSource(files: Files, parse: Parse, file: string): Prom
   let text: string
   try {
     bytes = files.read(file)
-    text = files.readText(file)
+    text = decodeText(bytes, file)
   } catch (fault) {
     if (!(fault instanceof Fault) || fault.reason === 'path-denied') throw fault
     return { reason: fault.reason === 'not-found' ? 'rewriter.file.not_found' : 'rewriter.file.not_text' }

