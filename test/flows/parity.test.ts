@@ -54,7 +54,7 @@ function mcpRow(way: Way, surface: string): Row {
 
 async function openMcpDoor(way: Way, project: string): Promise<Door> {
   const served = way.startsWith('stdio') ? undefined : await openServe(project)
-  const mcp = await openMcp(way, project, served)
+  const mcp = await openMcp(way, project, served, { real: true })
   return {
     mcp,
     async call(tool, input) {
@@ -249,7 +249,7 @@ describe.each(Object.entries(plays))('%s', (_, script) => {
   const runs = new Map<string, Run>()
   beforeAll(async () => {
     await Promise.all(rows.map(async (row) => runs.set(row.name, await play(row, script))))
-  }, 180_000)
+  })
 
   const seenBy = (row: Row, name: string) => runs.get(row.name)?.seen.get(name)
 
@@ -402,7 +402,7 @@ test('the acts of the gateway have the same effect and the same record over it a
   expect(gateway.went).toEqual(mcp.went)
   expect(gateway.audit.length).toBeGreaterThan(acts.length)
   expect(gateway.audit).toEqual(mcp.audit)
-}, 60_000)
+})
 
 // The bridge has one act of the kernel's under its own name; the commands it runs are those of the terminal (`flows/bridge-checks`).
 
@@ -440,7 +440,7 @@ test('checks over the bridge and over MCP: the same results, the same faults, th
   expect(bridge.went).toMatchObject([[{ check: 'lint', exitCode: 127 }], [], [{ check: 'typecheck' }, { check: 'test' }]])
   expect(bridge.went).toEqual(mcp.went)
   expect(bridge.audit).toEqual(mcp.audit)
-}, 60_000)
+})
 
 // A command does the same calls over the bridge and at the terminal, where it is a person's; an agent makes them itself over MCP.
 
@@ -504,4 +504,4 @@ test('commands over the bridge, at the terminal and as calls over MCP: the same 
   ])
   expect(cli).toEqual(bridge)
   expect([mcp.left, mcp.audit]).toEqual([bridge.left, bridge.audit])
-}, 60_000)
+})
