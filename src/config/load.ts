@@ -91,7 +91,11 @@ export function loadConfig(sources: Sources): LoadedConfig {
     take(user, 'user')
     const wanted = dig(project, leaf.path)
     if (wanted !== undefined) {
-      const { value: tightened, loosening, whole } = tighten(leaf.key, leaf.schema, value, wanted, sources.inside ?? (() => false))
+      const {
+        value: tightened,
+        loosening,
+        whole,
+      } = tighten(leaf.key, leaf.schema, value, wanted, sources.inside ?? (() => false))
       const granted = loosening !== undefined && (sources.trusted ?? []).some((one) => isSame(one, loosening))
       if (loosening) loosenings.push(loosening)
       if (loosening && !granted) ignored.push(loosening)

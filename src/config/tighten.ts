@@ -20,13 +20,7 @@ export interface Tightened {
 }
 
 /** The part of a project's value that tightens, and what the rest of it would loosen. */
-export function tighten(
-  key: string,
-  direction: Direction,
-  base: unknown,
-  wanted: unknown,
-  inside: Inside,
-): Tightened {
+export function tighten(key: string, direction: Direction, base: unknown, wanted: unknown, inside: Inside): Tightened {
   const { tighter } = direction
   const looser = (value: unknown, what: unknown): { value: unknown; loosening: Loosening } => ({
     value,

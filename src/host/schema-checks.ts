@@ -106,19 +106,21 @@ export function openSchemaChecks(rules: Options = schemaRules, whose = 'the sche
         const validate = validatorOf(one.schema)
         return validate(value) ? [] : first(validate.errors)
       }
-      return pool.run({ job: { code: codeOf(one), text }, client, timeoutMs: limitMs, late: () => tooMuch(whose), broken: () => tooMuch(whose) })
+      return pool.run({
+        job: { code: codeOf(one), text },
+        client,
+        timeoutMs: limitMs,
+        late: () => tooMuch(whose),
+        broken: () => tooMuch(whose),
+      })
     },
     close: pool.close,
   }
 }
 
 function tooMuch(whose: string): Fault {
-  return new Fault(
-    'over-limit',
-    `Comparing it with ${whose} took more than ${limitMs} ms, or too much memory`,
-    {
-      details: { limitMs },
-      hint: 'Take less at once, or make the schema simpler: patterns with nested repetition such as (a+)+ have no end.',
-    },
-  )
+  return new Fault('over-limit', `Comparing it with ${whose} took more than ${limitMs} ms, or too much memory`, {
+    details: { limitMs },
+    hint: 'Take less at once, or make the schema simpler: patterns with nested repetition such as (a+)+ have no end.',
+  })
 }

@@ -21,7 +21,9 @@ const text = (output: Record<string, unknown>): string => (output['content'] as 
 
 test('tools of a mounted server: named, asked about, lowered by the person alone, confined, its errors as faults, its pictures kept', async () => {
   const tools = [
-    tool('echo', { inputSchema: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'], additionalProperties: false } }),
+    tool('echo', {
+      inputSchema: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'], additionalProperties: false },
+    }),
     tool('read_file', { annotations: { readOnlyHint: true } }),
     tool('wipe', { annotations: { destructiveHint: true } }),
     tool('wrong'),
@@ -57,7 +59,10 @@ test('tools of a mounted server: named, asked about, lowered by the person alone
   // Checked before it is sent, and the answer is data without what is between the server and us.
   expect(await world.call('mcp.p.echo', { n: 1 })).toEqual({ content: [{ type: 'text', text: 'echo {"n":1}' }] })
   expect(await world.fault('mcp.p.echo', { n: 'one', m: 2 })).toMatchObject({ code: 'E_BAD_ARGS' })
-  expect(await world.fault('mcp.p.wrong', {})).toMatchObject({ code: 'E_IO', message: expect.stringContaining('the server says no') })
+  expect(await world.fault('mcp.p.wrong', {})).toMatchObject({
+    code: 'E_IO',
+    message: expect.stringContaining('the server says no'),
+  })
   expect(await world.fault('mcp.p.refuse', {})).toMatchObject({ code: 'E_IO', message: expect.stringContaining('not today') })
   // Confined: no variable of ours, the project to read, nothing that is secret.
   const seen = JSON.parse(text(await world.call('mcp.p.env', {}))) as Record<string, string>
@@ -84,7 +89,11 @@ test('tools of a mounted server: named, asked about, lowered by the person alone
   await world.call('mcp.p.screenshot', {}, { onAttachment: (one) => void shots.push(one.mimeType) })
   expect(shots).toEqual(['image/png'])
   expect(readdirSync(world.state('evidence'))).toEqual([expect.stringMatching(/^call_\w+\.screen-1\.png$/)])
-  expect(world.runtime.audit.last(1)[0]).toMatchObject({ event: 'call.end', tool: 'mcp.p.screenshot', evidence: [expect.any(String)] })
+  expect(world.runtime.audit.last(1)[0]).toMatchObject({
+    event: 'call.end',
+    tool: 'mcp.p.screenshot',
+    evidence: [expect.any(String)],
+  })
 })
 
 test('a definition that changes after it was accepted is withheld until a person has seen the difference, hidden characters and all', async () => {
@@ -128,7 +137,9 @@ test('hostile servers: too many tools, a message without end, a deep schema, no 
   await using world = await open({
     many: mount({ many: 10_000 }),
     huge: mount({ huge: 20_000_000 }),
-    deep: mount({ tools: [tool('a', { inputSchema: deep }), tool('b', { inputSchema: { type: 'object', $ref: 'https://x/y' } }), tool('c')] }),
+    deep: mount({
+      tools: [tool('a', { inputSchema: deep }), tool('b', { inputSchema: { type: 'object', $ref: 'https://x/y' } }), tool('c')],
+    }),
     dies: mount({ dies: true, grandchild: true }),
     garbage: mount({ garbage: 3_000, tools: [tool('a')] }),
     gone: { command: 'there-is-no-such-program' },

@@ -62,7 +62,12 @@ function ownFiles(word: string): string[] {
 }
 
 /** `${NAME}` is a variable of Handrail's own. A project may not take any: what is in them is the person's. */
-function fill(name: string, { ofProject }: Mount, value: string, environment: Readonly<Record<string, string | undefined>>): string {
+function fill(
+  name: string,
+  { ofProject }: Mount,
+  value: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): string {
   return value.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, variable: string) => {
     if (ofProject) throw wrong(name, 'stands in a project’s own file, which takes no variables of yours')
     const found = environment[variable]

@@ -162,9 +162,7 @@ export function openResidents(given: {
       const hear: Hear = { onOutput, onErrors: (chunk) => errors.add(chunk) }
       try {
         const started =
-          found.confined && !program.unconfined
-            ? await confined(found, program, folder, hear)
-            : unconfined(program, folder, hear)
+          found.confined && !program.unconfined ? await confined(found, program, folder, hear) : unconfined(program, folder, hear)
         const gone = started.over.then(
           (how) => inWords(how, errors.end().text),
           (fault: Error) => `it could not be started: ${fault.message}`,

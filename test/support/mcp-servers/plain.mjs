@@ -17,9 +17,19 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   if (method === 'initialize') {
     if (wish.silent === 'greeting') return
     if (wish.dies) process.exit(3)
-    say({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: { listChanged: true } }, serverInfo: { name: 'plain', version: '1' } } })
+    say({
+      id,
+      result: {
+        protocolVersion: params.protocolVersion,
+        capabilities: { tools: { listChanged: true } },
+        serverInfo: { name: 'plain', version: '1' },
+      },
+    })
   } else if (method === 'tools/list') {
-    if (wish.huge) return process.stdout.write(`{"jsonrpc":"2.0","id":${id},"result":{"tools":[{"name":"a","description":"${'x'.repeat(wish.huge)}"`)
+    if (wish.huge)
+      return process.stdout.write(
+        `{"jsonrpc":"2.0","id":${id},"result":{"tools":[{"name":"a","description":"${'x'.repeat(wish.huge)}"`,
+      )
     if (wish.garbage) for (let at = 0; at < wish.garbage; at++) process.stdout.write('garbage\n')
     say({ id, result: { tools: tools() } })
     if (wish.twice) say({ id, result: { tools: [] } })
@@ -32,7 +42,16 @@ createInterface({ input: process.stdin }).on('line', (line) => {
     if (name === 'env') return say({ id, result: text(JSON.stringify(process.env)) })
     if (name === 'write') writeFileSync(given.path, given.text)
     if (name === 'read') return say({ id, result: text(readFileSync(given.path, 'utf8')) })
-    if (name === 'screenshot') return say({ id, result: { content: [{ type: 'text', text: 'seen' }, { type: 'image', mimeType: 'image/png', data: Buffer.from('PNG!').toString('base64') }] } })
+    if (name === 'screenshot')
+      return say({
+        id,
+        result: {
+          content: [
+            { type: 'text', text: 'seen' },
+            { type: 'image', mimeType: 'image/png', data: Buffer.from('PNG!').toString('base64') },
+          ],
+        },
+      })
     say({ id, result: { ...text(`${name} ${JSON.stringify(given)}`), _meta: { secret: 'of the server' } } })
     if (wish.twice) say({ id, result: text('again') })
   }

@@ -21,7 +21,11 @@ accepted it. \`forget\` drops all that is known of a server, and its next words 
     { name: 'digest', value: 'SHA256', says: 'Accept without being asked, if this is the digest that `show` tells.' },
     { name: 'offline', says: 'For list and show: what is known, without asking the servers.' },
   ],
-  examples: ['handrail mounts list --project .', 'handrail mounts show files --project .', 'handrail mounts accept files --project .'],
+  examples: [
+    'handrail mounts list --project .',
+    'handrail mounts show files --project .',
+    'handrail mounts accept files --project .',
+  ],
   async run({ words, options, json, open }) {
     const [what = 'list', server] = words
     const runtime = open()
@@ -43,9 +47,7 @@ accepted it. \`forget\` drops all that is known of a server, and its next words 
         say(json ? terminalJson({ server, forgotten: count }) : `Forgotten: ${count} tools of ${printable(server)}`)
         return 0
       }
-      const view = offline
-        ? runtime.mounts.list().find((one) => one.server === server)
-        : (await runtime.mounts.look(server))[0]
+      const view = offline ? runtime.mounts.list().find((one) => one.server === server) : (await runtime.mounts.look(server))[0]
       if (!view) throw new Fault('not-found', `No MCP server is mounted as ${printable(server)}`, { hint: nothingMounted })
       const changed = changesOf(view)
       const digest = digestOf(changed)
