@@ -104,14 +104,12 @@ function wanted(schema: Schema): string {
 function wrongIn({ description = '' }: Schema, errors: readonly ErrorObject[], where: string, key: string): Fault {
   const { instancePath, params, message = 'does not fit' } = errors[0] as ErrorObject
   const { additionalProperty, allowedValues } = params as { additionalProperty?: string; allowedValues?: unknown[] }
-  const path = [where, ...instancePath.split('/').slice(1)].join('.').slice(0, 300)
+  const at = instancePath === '' ? '' : ` at ${instancePath.split('/').slice(1).join('.').slice(0, 200)}`
   const what =
     additionalProperty !== undefined
-      ? `has "${additionalProperty.slice(0, 100)}", which it may not`
-      : allowedValues
-        ? `must be one of ${allowedValues.join(', ')}`
-        : message
-  return bad(`${path} ${what}`, `${key}: ${description}`)
+      ? `has "${additionalProperty.slice(0, 100)}"${at}, which it may not`
+      : `${allowedValues ? `must be one of ${allowedValues.join(', ')}` : message}${at}`
+  return bad(`${where} ${what}`, `${key}: ${description}`)
 }
 
 export function bad(message: string, hint: string): Fault {

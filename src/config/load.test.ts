@@ -68,6 +68,12 @@ const wrongFor = (schema: (typeof leaves)[number]['schema']): { value: unknown; 
         { value: 1.5, text: '1.5' },
         { value: 2 ** 53, text: String(2 ** 53) },
       ]
+    case 'object':
+      return [
+        { value: 3, text: '3' },
+        { value: { Odd_Name: { command: 'a' } }, text: '{"Odd_Name":{}}' },
+        { value: { a: { commands: 'a' } }, text: 'not json' },
+      ]
     case 'array':
       return [
         ...(schema.items?.minLength ? [{ value: ['a', ''] }] : []),
@@ -106,7 +112,7 @@ test.each(leaves)(
   },
 )
 
-test.each(leaves.filter((leaf) => leaf.schema.secret))(
+test.each(leaves.filter((leaf) => leaf.schema.secret && leaf.schema.type !== 'object'))(
   '$key: a secret is taken from the person’s file and variable, is no flag, and is shown to nobody',
   ({ key, path, flag, env }) => {
     const secret = 'postgres://me:hunter2@db/runs'
@@ -130,6 +136,7 @@ test.each(leaves.filter((leaf) => leaf.schema.secret))(
 
 test('which settings are secrets', () => {
   expect(leaves.filter((leaf) => leaf.schema.secret).map(({ key }) => key)).toEqual([
+    'mounts',
     'cluster.databaseUrl',
     'cluster.redisUrl',
     'cluster.artifactSecret',
@@ -160,4 +167,13 @@ test('a project does not say which programs of the machine are run or which fold
     expect(ofProject.refused).toEqual([`stage.${Object.keys(stage)[0]}`])
     expect(loadConfig({ user: { name: 'config.json', text: text(stage) } }).config.stage).toMatchObject(stage)
   }
+})
+
+test('what signs in at a mounted server is shown to nobody: of a table its names are', () => {
+  const mounts = { files: { command: 'a', env: { TOKEN: 'hunter2' } } }
+  const loaded = loadConfig({ user: file({ mounts }) })
+  expect(loaded.config.mounts).toEqual(mounts)
+  expect(loaded.settings.find((one) => one.key === 'mounts')?.value).toEqual(['files'])
+  expect(() => loadConfig({ flags: { mounts: '{}' } })).toThrow('would show a secret')
+  expect(loadConfig({ environment: { HANDRAIL_MOUNTS: JSON.stringify(mounts) } }).config.mounts).toEqual(mounts)
 })

@@ -68,6 +68,7 @@ test('every setting says which way it is tighter, and in words what a looser val
       "limits.stageMemoryBytes": "lower",
       "limits.stageProcesses": "lower",
       "mode": "user cline developer",
+      "mounts": "each",
       "policies.allowedCommands": "fewer",
       "policies.askFrom": "R1 R2",
       "policies.askInEditor": "off",
@@ -99,11 +100,17 @@ test('every setting says which way it is tighter, and in words what a looser val
       "webgalArguments": "neutral",
       "webgalCommands": "neutral",
       "webgalVersion": "neutral",
+      "wrap": "off",
     }
   `)
   const silent = leaves.filter(({ schema }) => !['neutral', 'person'].includes(String(schema.tighter)) && !schema.loosens)
   expect(silent.map(({ key }) => key)).toEqual([])
-  const fitting: Record<string, string[]> = { array: ['more', 'fewer'], integer: ['lower', 'trust'], boolean: ['on', 'off'] }
+  const fitting: Record<string, string[]> = {
+    array: ['more', 'fewer'],
+    integer: ['lower', 'trust'],
+    boolean: ['on', 'off'],
+    object: ['each'],
+  }
   for (const { key, schema } of leaves) {
     const { tighter, type = '' } = schema
     if (tighter === 'neutral' || tighter === 'person') continue
@@ -144,6 +151,10 @@ function valueOf({ schema }: Leaf): fc.Arbitrary<unknown> {
         new RegExp(schema.items?.pattern ?? '').test(one),
       ),
     )
+  if (schema.type === 'object') {
+    const entry = fc.constantFrom({ command: 'a' }, { command: 'b', network: true }, { url: 'https://c' })
+    return fc.dictionary(fc.constantFrom('one', 'two', 'three'), entry, { maxKeys: 2 })
+  }
   if (schema.type === 'array') return fc.array(fc.constantFrom(...names), { maxLength: 4 })
   const texts = [
     '',
@@ -210,6 +221,13 @@ function isLooser({ schema: { tighter } }: Leaf, now: unknown, before: unknown):
   return now !== before && JSON.stringify(now) !== JSON.stringify(before)
 }
 
+/** What counts of a project's value once it is trusted: of a table what the person has no entry for, marked as the project's. */
+function wantedBy({ tighter }: Leaf['schema'], said: unknown, before: unknown): unknown {
+  if (tighter !== 'each' || said === undefined) return said
+  const own = Object.entries(said as object).map(([name, value]) => [name, { ...(value as object), ofProject: true }])
+  return { ...Object.fromEntries(own), ...(before as object) }
+}
+
 const folderOf = (value: unknown): string => `${posix.resolve('/p', String(value).replace('${projectRoot}', '/p'))}/`
 const inside: Inside = (folder, other) => folderOf(folder).startsWith(folderOf(other))
 
@@ -227,8 +245,8 @@ test('whatever a project’s file says, nothing is looser than without it, for a
       const trusted = valuesOf(loadConfig({ user: asFile(user), project: asFile(project), trusted: withIt.loosenings, inside }))
       const said = new Set(withIt.ignored.map(({ key }) => key))
       const yours = new Set(withIt.refused)
-      for (const { key, path } of leaves) {
-        const wanted = valueAt(project, path)
+      for (const { key, path, schema } of leaves) {
+        const wanted = wantedBy(schema, valueAt(project, path), before.get(key))
         if (wanted === undefined || yours.has(key)) expect([key, trusted.get(key)]).toEqual([key, before.get(key)])
         else {
           expect([key, trusted.get(key)]).toEqual([key, wanted])

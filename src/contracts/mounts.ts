@@ -62,7 +62,7 @@ export interface MountView {
   says: string
   ofProject: boolean
   off: boolean
-  /** Why it could not be reached when it was last tried in this process. */
+  /** Why it could not be reached when it was last tried here. */
   fault?: string
   /** `foundDigest` names what the server says now, for `accept`. */
   tools: (MountedTool & { id: string; wire: string; risk: Risk; foundDigest?: string })[]

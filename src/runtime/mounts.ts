@@ -148,13 +148,14 @@ export function openMounts(parts: MountsParts): Mounts {
             server,
             servers.look(server).catch((fault: Error) => console.error(`handrail: ${fault.message}`)),
           )
-      await Promise.all(unseen.map(([server]) => asked.get(server)))
+      for (const [server] of unseen) await asked.get(server)
     },
     person: {
       list: () => Object.entries(config().mounts).map(viewOf),
       async look(server) {
         const wanted = server === undefined ? Object.entries(config().mounts) : [named(server)]
-        await Promise.all(wanted.map(([name, { off }]) => (off ? undefined : servers.look(name).catch(() => undefined))))
+        const on = wanted.filter(([, { off }]) => off !== true)
+        await Promise.all(on.map(([name]) => servers.look(name).catch(() => undefined)))
         return wanted.map(viewOf)
       },
       accept(server, tools, by) {

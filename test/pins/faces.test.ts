@@ -72,6 +72,8 @@ test('nor by what it is made of: not a name, and no call of a person', async () 
       'offers',
       'accepts',
       'onToolsChanged',
+      'wraps',
+      'mountsKnown',
       'openSession',
       'call',
       'events',

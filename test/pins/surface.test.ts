@@ -155,6 +155,7 @@ test('the commands others rely on', () => {
     'approvals',
     'grants',
     'logins',
+    'mounts',
     'undo',
     'snapshots',
     'audit',
