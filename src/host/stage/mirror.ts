@@ -1,27 +1,17 @@
 import { lstatSync, mkdirSync, rmSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '../../contracts/faults/fault.ts'
 import { openPace } from '../../text/steps.ts'
-import { polled } from '../inotify-pressure.ts'
 import { deepest, isTemporary } from '../paths.ts'
 import { folderIdentity, openFolder, withMounts, type Folder, type Root } from '../walk.ts'
 import { classifyEntry, isRepository, type Kind, type VisibilityRules } from './classify-entry.ts'
 import { entriesIn } from './entries.ts'
 import { watchFolders } from './folder-watch.ts'
 import type { HiddenView } from './hidden-guard.ts'
-import { filesBelow } from './hidden-files.ts'
-import { keyOf, type Hidden } from './hidden.ts'
-import {
-  bring,
-  isStillThere,
-  showLink,
-  withoutSecrets,
-  withWords,
-  type Brought,
-  type Means,
-  type Mirrored,
-} from './mirror-files.ts'
+import type { Hidden } from './hidden.ts'
+import { bring, isStillThere, showLink, withoutSecrets, withWords, type Brought, type Means } from './mirror-files.ts'
+import { openMirrorHidden } from './mirror-hidden.ts'
+import { openPasses } from './mirror-passes.ts'
 import { everyFolder, namesShown, openTree, TooLarge, type Shadow } from './mirror-tree.ts'
 
 /**
@@ -60,9 +50,6 @@ const mostLive = 256
 /** So much is read before it is judged. */
 const batchFiles = 500
 const batchBytes = 8_388_608
-/** Of the time at most a fifth goes into it, however much is changed. */
-const restFor = 4
-const longestRestMs = 5_000
 
 /** Names in a folder that were heard of; `all`: some came or went. */
 interface Heard {
@@ -104,12 +91,10 @@ function makeMirror({ project: given, sorting, hiddenView, folder: home, onLost,
   const { top, shownAt } = tree
   const live = new Map<string, string>()
   const dirty = new Map<Shadow, Heard>()
-  let hidden = new Map<string, Hidden>()
-  /** Which files these are, as in `Mirrored`. */
-  let secrets: ReadonlySet<string> = new Set()
+  const hidden = openMirrorHidden(project.path, hiddenView)
   /** How often a name that is a secret’s came or went. */
   let came = 0
-  let [begun, closed, failed, looksAgain] = [false, false, false, false]
+  let [begun, closed, looksAgain] = [false, false, false]
   /** What there is to be copied, until all of it was found. */
   let measured: { entries: number; bytes: number } | undefined = { entries: 0, bytes: 0 }
   const mustBeWanted = (): void => {
@@ -125,9 +110,6 @@ function makeMirror({ project: given, sorting, hiddenView, folder: home, onLost,
       tree.mustBeInTime()
     },
   }
-  let working: Promise<void> | undefined
-  let hurry = new AbortController()
-  const afterPass: (() => void)[] = []
 
   const told = watchFolders<Shadow>(
     project.path,
@@ -158,9 +140,6 @@ function makeMirror({ project: given, sorting, hiddenView, folder: home, onLost,
     if (name !== undefined) heard.names.add(name)
   }
 
-  const hiddenAt = (at: string): Hidden | undefined => hidden.get(keyOf({ at }))
-  const isHiddenWhole = (at: string): boolean => hidden.has(keyOf({ at })) && hiddenAt(at)?.instead === undefined
-
   /** What is to be shown of a folder: it has these names, and no others. */
   const list = async (shadow: Shadow, opened: Folder, heard: ReadonlySet<string>): Promise<void> => {
     const found = entriesIn(opened.at('.')).filter(({ name, bytes: odd }) => !odd && !isTemporary(name))
@@ -184,7 +163,7 @@ function makeMirror({ project: given, sorting, hiddenView, folder: home, onLost,
       if (what === 'link') {
         tree.addLink(shadow, name)
         if (!showLink(opened, name, shownAt(shadow, name), tree.incoming())) await tree.remove(shadow, name)
-      } else if (isHiddenWhole(at)) {
+      } else if (hidden.isWhole(at)) {
         await tree.remove(shadow, name)
       } else if (!begun && (name === 'node_modules' || what === 'objects')) {
         if (live.size >= mostLive) throw new TooLarge(`more than ${mostLive} folders would have to be shown as they are`)
@@ -223,7 +202,7 @@ function makeMirror({ project: given, sorting, hiddenView, folder: home, onLost,
         if (closed) return
         mustBeWanted()
         const what = shadow.wanted.get(name)
-        if (what === undefined || isHiddenWhole(`${shadow.at}/${name}`)) continue
+        if (what === undefined || hidden.isWhole(`${shadow.at}/${name}`)) continue
         if (measured) {
           tree.mustFit(++measured.entries, (measured.bytes += sizeOf(opened, name)))
           continue
@@ -261,28 +240,18 @@ function makeMirror({ project: given, sorting, hiddenView, folder: home, onLost,
   /** What must be hidden by now goes; what need not be any more comes. */
   const scan = async (): Promise<void> => {
     looksAgain = false
-    const before = hidden
-    const found = await hiddenView.scan()
-    hidden = new Map(found.map((one) => [keyOf(one), one]))
-    secrets = new Set(found.map(({ is }) => is.split(' ', 2).join(' ')))
-    const others = (one: ReadonlyMap<string, Hidden>, two: ReadonlyMap<string, Hidden>): Hidden[] =>
-      [...one].flatMap(([key, value]) => (two.get(key)?.instead === value.instead && two.has(key) ? [] : [value]))
-    for (const { at, instead } of others(hidden, before)) {
+    const { hide, show } = await hidden.scan()
+    for (const { at, instead } of hide) {
       const shadow = tree.parentOf(at)
       const name = nameOf(at)
       if (shadow && instead === undefined) await tree.remove(shadow, name)
       else if (shadow) hear(shadow, name, true)
     }
-    for (const { at } of others(before, hidden)) {
+    for (const { at } of show) {
       const shadow = tree.parentOf(at)
       if (shadow) hear(shadow, nameOf(at), true)
     }
   }
-  /** A second name of a file that is hidden under its own. */
-  const isSecretUnderAnotherName = ({ file }: Mirrored, here: Hidden | undefined): boolean =>
-    here === undefined && secrets.has(file)
-  const isBelowHidden = (shadow: Shadow): boolean =>
-    shadow.names.some((_, index) => hidden.has(keyOf({ at: `${project.path}/${shadow.names.slice(0, index + 1).join('/')}` })))
 
   let since = 0
   /**
@@ -292,7 +261,7 @@ function makeMirror({ project: given, sorting, hiddenView, folder: home, onLost,
   const judge = async (waiting: Waiting[]): Promise<void> => {
     const all = waiting.splice(0)
     await scan()
-    const inside = all.some(({ brought }) => brought.linked) ? await filesBelow([...hidden.values()]) : undefined
+    const inside = all.some(({ brought }) => brought.linked) ? await hidden.inside() : undefined
     const unsure = came !== since
     since = came
     const pace = openPace()
@@ -309,13 +278,13 @@ function makeMirror({ project: given, sorting, hiddenView, folder: home, onLost,
           opened = undefined
           opened = openIfThere(shadow)
         }
-        const covered = hiddenAt(`${shadow.at}/${name}`)
+        const covered = hidden.at(`${shadow.at}/${name}`)
         const words = shadow.wanted.get(name) === 'file' ? covered?.instead : undefined
         const mayShow =
           !unsure &&
-          !isHiddenWhole(`${shadow.at}/${name}`) &&
-          !isBelowHidden(shadow) &&
-          !isSecretUnderAnotherName(brought, covered) &&
+          !hidden.isWhole(`${shadow.at}/${name}`) &&
+          !hidden.isBelow(shadow) &&
+          !hidden.isUnderAnotherName(brought, covered) &&
           !(brought.linked && covered === undefined && inside?.has(brought.file) !== false) &&
           opened !== undefined &&
           isStillThere(opened.folder, name, brought)
@@ -358,30 +327,12 @@ function makeMirror({ project: given, sorting, hiddenView, folder: home, onLost,
     if (waiting.length > 0) await judge(waiting)
   }
 
-  const work = async (): Promise<void> => {
-    while (!closed && (dirty.size > 0 || looksAgain)) {
-      const began = performance.now()
-      await pass()
-      for (const tell of afterPass.splice(0)) tell()
-      const rest = Math.min(longestRestMs, (performance.now() - began) * restFor)
-      await pause(rest, undefined, { ref: false, signal: hurry.signal }).catch(() => undefined)
-    }
-  }
-  const wake = (): void => {
-    if (!begun || closed || failed || working) return
-    working = turn()
-      .then(work)
-      .catch((fault: Error) => {
-        failed = true
-        if (!closed) onLost(`what it sees of the project cannot be kept up to date: ${fault.message}`)
-      })
-      .finally(() => {
-        working = undefined
-        for (const tell of afterPass.splice(0)) tell()
-        // Heard between the last look and now.
-        if (dirty.size > 0 || looksAgain) wake()
-      })
-  }
+  const passes = openPasses({
+    isDue: () => dirty.size > 0 || looksAgain,
+    pass,
+    onFailed: (fault) => onLost(`what it sees of the project cannot be kept up to date: ${fault.message}`),
+  })
+  const wake = (): void => passes.wake()
 
   return {
     folder: tree.folder,
@@ -398,26 +349,14 @@ function makeMirror({ project: given, sorting, hiddenView, folder: home, onLost,
       while (dirty.size > 0) await pass()
       begun = true
       tree.begun()
-      wake()
+      passes.begin()
     },
-    async caughtUp() {
-      // What the system has to say is heard between two turns; that it was too much is known at the end of one.
-      await polled()
-      await turn()
-      // One pass may have begun before; the next one has all of it, whatever has changed since.
-      for (let passes = 2; passes > 0 && working && !closed; passes--) {
-        const over = new Promise<void>((resolve) => void afterPass.push(resolve))
-        hurry.abort()
-        hurry = new AbortController()
-        await over
-      }
-    },
+    caughtUp: passes.caughtUp,
     close() {
       closed = true
-      hurry.abort()
       unfollow()
       told.close()
-      for (const tell of afterPass.splice(0)) tell()
+      passes.close()
     },
   }
 }
