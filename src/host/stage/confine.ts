@@ -4,7 +4,7 @@ import { shellWords } from '../../text/shell-words.ts'
 import { markName } from '../running.ts'
 import type { Mask } from './masks.ts'
 import type { Place } from './entries.ts'
-import { emptyFile } from './places.ts'
+import { asItIs, emptyFile } from './places.ts'
 import { holds } from './walls.ts'
 
 /** A folder as a program finds it. */
@@ -98,6 +98,7 @@ export function confine(view: View, flags: ReadonlySet<string>, programFile: num
     ...Object.entries(view.env).flatMap(([name, value]) => ['--setenv', name, value]),
     ...systemFolders(),
     ...(view.network ? etcWithNetwork(view.etc) : ['--ro-bind', view.etc, '/etc']),
+    ...bindEach(asItIs.map((name) => `/etc/${name}`)),
     '--dev',
     '/dev',
     '--proc',
@@ -167,7 +168,9 @@ function systemFolders(): string[] {
 /** Nothing can be mounted inside what is read-only, so each file has its own place. */
 function etcWithNetwork(etc: string): string[] {
   return [
-    ...readdirSync(etc).flatMap((name) => (name === 'hosts' ? [] : ['--ro-bind', `${etc}/${name}`, `/etc/${name}`])),
+    ...readdirSync(etc).flatMap((name) =>
+      name === 'hosts' || asItIs.includes(name) ? [] : ['--ro-bind', `${etc}/${name}`, `/etc/${name}`],
+    ),
     ...bindEach(networkFiles.map((name) => `/etc/${name}`)),
   ]
 }

@@ -14,7 +14,7 @@ import {
   writeFileSync,
   type Stats,
 } from 'node:fs'
-import { cp, readlink, rm, symlink } from 'node:fs/promises'
+import { copyFile, rm } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -54,28 +54,21 @@ export const recordFile = 'stage.json'
 
 /** Stands in for every file that is hidden. */
 export const emptyFile = 'nothing'
+/** Folders of /etc that are shown as they are: hundreds of links into /usr, under which awk, cc and vi are found on a Debian-like system. */
+export const asItIs = ['alternatives']
 /** Never secret, and without them half of the programs of a Debian-like system do not start. */
 const copied = ['ld.so.cache', 'ld.so.conf', 'localtime', 'timezone', 'mime.types']
-/** Hundreds of links into /usr, under which awk, cc and vi are found there. */
-const links = '/etc/alternatives'
 
 /** An /etc for programs: the few files they look for, and no more of who one is than a number. Made anew where the system's has changed. */
 export async function etcFiles(place: string): Promise<string> {
-  const stamps = [links, ...copied.map((name) => `/etc/${name}`)].map(
-    (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0,
-  )
+  const stamps = copied.map((name) => statSync(`/etc/${name}`, { throwIfNoEntry: false })?.mtimeMs ?? 0)
   const folder = join(place, `etc-${sha256(stamps.join()).slice(0, 12)}`)
   if (existsSync(folder)) return folder
   const { uid, gid } = userInfo()
   const name = uid === 0 ? 'root' : 'user'
   const made = mkdtempSync(join(place, 'etc.'))
-  for (const one of copied.filter((file) => existsSync(`/etc/${file}`)))
-    await cp(`/etc/${one}`, join(made, one), {
-      recursive: true,
-      verbatimSymlinks: one !== 'localtime',
-      dereference: one === 'localtime',
-    })
-  if (existsSync(links)) await copyLinks(links, join(made, basename(links)))
+  for (const one of copied.filter((file) => existsSync(`/etc/${file}`))) await copyFile(`/etc/${one}`, join(made, one))
+  for (const one of asItIs) mkdirSync(join(made, one))
   writeFileSync(join(made, 'passwd'), `${name}:x:${uid}:${gid}::/tmp/home:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n`)
   writeFileSync(join(made, 'group'), `${name}:x:${gid}:\nnogroup:x:65534:\n`)
   writeFileSync(join(made, 'hosts'), '127.0.0.1 localhost\n::1 localhost\n')
@@ -87,13 +80,6 @@ export async function etcFiles(place: string): Promise<string> {
     rmSync(made, { recursive: true, force: true })
   }
   return folder
-}
-
-/** One after the other and beside the event loop: `cp` looks at each of them, and at every folder above it, several times. */
-async function copyLinks(from: string, to: string): Promise<void> {
-  mkdirSync(to)
-  for (const entry of readdirSync(from, { withFileTypes: true }))
-    if (entry.isSymbolicLink()) await symlink(await readlink(join(from, entry.name)), join(to, entry.name))
 }
 
 /**

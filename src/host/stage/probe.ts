@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { inPath } from '../installed.ts'
 import { runProcess } from '../process.ts'
@@ -35,9 +35,9 @@ export async function probe(asked: Probing): Promise<Probe> {
   if (!unshare || !shell) return { confined: false, says: `unshare is not installed (apt install util-linux).` }
   const perl = find('perl')
   const [about, numbered, keyring] = await Promise.all([
-    ask(bubblewrap, ['--help']),
-    ask(bubblewrap, ['--version']),
-    perl === undefined ? '' : ask(perl, tryingKeyring(process.arch)),
+    askOnce(bubblewrap, ['--help']),
+    askOnce(bubblewrap, ['--version']),
+    perl === undefined ? '' : askOnce(perl, tryingKeyring(process.arch)),
   ])
   const version = /\d[\d.]*/.exec(numbered)?.[0] ?? 'of unknown version'
   const fresh = keyring === 'fresh'
@@ -72,7 +72,7 @@ function ofTheKernel(freshKeyring: boolean): string {
   return `, calls to the kernel filtered${keys}`
 }
 
-/** Runs a command that must see the project, must not see our state, and must leave a file on the stage. */
+/** Runs a command that must see the project, must not see our state, and must get a file onto the stage; it takes that away again. */
 async function tryStage(tools: SystemTools, project: string, place: string, etc: string): Promise<string | undefined> {
   const folder = mkdtempSync(join(place, `probe-${processName(process.pid)}-`))
   try {
@@ -80,7 +80,10 @@ async function tryStage(tools: SystemTools, project: string, place: string, etc:
     const output = captureBothEnds(2_000)
     const limits = { processes: 64, memoryBytes: 1_073_741_824, diskBytes: 1_048_576, entries: 1_000 }
     const end = await prepareSandbox(tools, { folder, layers, limits }).run({
-      program: { argv: ['/bin/sh', '-c', 'test ! -e .handrail/token && : > .handrail-probe && echo staged'], timeoutMs: 10_000 },
+      program: {
+        argv: ['/bin/sh', '-c', 'test ! -e .handrail/token && : > .handrail-probe && rm .handrail-probe && echo staged'],
+        timeoutMs: 10_000,
+      },
       view: () => ({
         project,
         shows: overlaid(project, layers.merged, '', false),
@@ -112,6 +115,23 @@ function explain(faults: readonly string[]): string {
   if (/uid.?map|No permissions to create|Operation not permitted|RTM_NEWADDR|pivot_root|Failed to make \/ slave/i.test(text))
     return `This system does not let programs be confined (user namespaces are restricted; on Ubuntu: sysctl kernel.apparmor_restrict_unprivileged_userns=0; in a container: a privileged one). It said: ${text.slice(0, 300)}.`
   return `Confining a program was tried and failed: ${text.slice(0, 300)}.`
+}
+
+const answers = new Map<string, Promise<string>>()
+const mostAnswers = 16
+
+/** Settings change, and are tried again each time; a program answers the same until it is another one. What came to nothing is asked again. */
+async function askOnce(file: string, args: string[]): Promise<string> {
+  const stat = statSync(file, { bigint: true, throwIfNoEntry: false })
+  const question = [file, stat?.dev, stat?.ino, stat?.ctimeNs, ...args].join('\0')
+  const known = answers.get(question)
+  if (known) return known
+  const asked = ask(file, args)
+  if (answers.size >= mostAnswers) answers.clear()
+  answers.set(question, asked)
+  const answer = await asked
+  if (answer === '') answers.delete(question)
+  return answer
 }
 
 async function ask(file: string, args: string[]): Promise<string> {
