@@ -29,13 +29,27 @@ const { status } = spawnSync(join(root, 'node_modules', '.bin', 'vitest'), ['run
 })
 if (memory) rmSync(memory, { recursive: true, force: true, maxRetries: 5 })
 if (existsSync(report)) {
-  const { numPassedTests, numFailedTests, numPendingTests } = JSON.parse(readFileSync(report, 'utf8'))
+  const { numPassedTests, numFailedTests, numPendingTests, testResults } = JSON.parse(readFileSync(report, 'utf8'))
   if (isWhole) process.stdout.write(`\nWhat cost most (node scripts/slowest.mjs):\n\n${slowest(report, 10)}\n`)
+  process.stdout.write(failures(testResults))
   process.stdout.write(`${numPassedTests} passed, ${numFailedTests} failed, ${numPendingTests} skipped\n`)
 }
 const left = leftBehind()
 if (left.length) process.stderr.write(`handrail: these tests left processes behind, which is a fault:\n${left.join('\n')}\n`)
 process.exit(left.length ? 1 : (status ?? 1))
+
+/** What failed, once more and in few words: whoever reads only the end of a long log knows which tests, and why. */
+function failures(files) {
+  const short = (text) => (text ?? '').split('\n', 1)[0].slice(0, 300)
+  const failed = files.flatMap(({ name, status, message, assertionResults }) => {
+    const tests = assertionResults.filter((one) => one.status === 'failed')
+    const whole = status === 'failed' && tests.length === 0 ? [`${short(message)}`] : []
+    return [...whole, ...tests.map(({ fullName, failureMessages }) => `${fullName}\n    ${short(failureMessages?.[0])}`)].map(
+      (says) => `  ${name.slice(root.length + 1)}: ${says}\n`,
+    )
+  })
+  return failed.length ? `\nFailed:\n${failed.slice(0, 100).join('')}\n` : ''
+}
 
 /**
  * Where tests put their projects: in memory, where a flush costs nothing and most of what they would wait for is one. On the disk where
