@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { patienceMs } from './test/support/patience.ts'
 import { findPostgres } from './test/support/postgres.ts'
 import { seed } from './test/support/seed.ts'
 
@@ -99,10 +100,13 @@ export default defineConfig({
   test: {
     reporters,
     env,
-    setupFiles: ['test/support/fast-check.ts', 'test/support/same-environment.ts', 'test/support/processor-time.ts'],
+    setupFiles: ['fast-check', 'same-environment', 'fresh-connections', 'processor-time'].map(
+      (name) => `test/support/${name}.ts`,
+    ),
     // Longer than anything waits for one event: on a busy machine a test is late, not wrong.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 2 * patienceMs,
+    hookTimeout: 2 * patienceMs,
+    expect: { poll: { timeout: patienceMs } },
     sequence: { sequencer: LongestFirst },
     projects: [
       {

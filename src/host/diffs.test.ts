@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from 'vitest'
 import { changedLines, lineDiff } from '../text/diff.ts'
 import { openDiffs } from './diffs.ts'
+import { sweep } from '../../test/support/soak.ts'
 
 const diffs = openDiffs(() => 60_000)
 afterAll(() => diffs.close())
@@ -62,8 +63,8 @@ test('an answer holds the first of a diff, says how much more there is, and each
   for (const [before, after] of [
     ['', many(15_000, 'a')],
     [many(8_000, 'a'), many(8_000, 'b')],
-    ['', many(400_000, '')],
-    [many(300_000, 'a'), many(300_000, 'b')],
+    ['', many(sweep(400_000, 60_000), '')],
+    [many(sweep(300_000, 40_000), 'a'), many(sweep(300_000, 40_000), 'b')],
     [many(30_000, 'a'), many(30_000, 'a').replaceAll('7', 'x')],
     ['', 'x'.repeat(3_000_000)],
   ] as const) {

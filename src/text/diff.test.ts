@@ -28,7 +28,7 @@ test('the hunks turn the old text into the new one, to the byte', () => {
         expect(after.split('\n').slice(hunk.startNew - 1, hunk.startNew - 1 + hunk.lenNew)).toEqual(hunk.linesNew)
       }
     }),
-    { numRuns: sweep(3_000, 1_000) },
+    { numRuns: sweep(3_000, 400) },
   )
 })
 
@@ -41,7 +41,7 @@ test('no smaller set of changed lines exists', () => {
       )
       expect(changedLines(lineDiff(before, after))).toBe(least)
     }),
-    { numRuns: sweep(3_000, 1_000) },
+    { numRuns: sweep(3_000, 400) },
   )
 })
 
@@ -76,7 +76,7 @@ test('the pairing is the one the library makes, line for line', () => {
       const size = given.reduce((sum, part) => sum + (part.added || part.removed ? part.count : 0), 0)
       expect(changedLines(ours)).toBe(size)
     }),
-    { numRuns: sweep(1_000, 300) },
+    { numRuns: sweep(1_000, 200) },
   )
 })
 

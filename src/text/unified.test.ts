@@ -2,6 +2,7 @@ import { applyPatch } from 'diff'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { unifiedDiff } from './unified.ts'
+import { sweep } from '../../test/support/soak.ts'
 
 test('a change has its place, three lines around it, and a file that was not there is /dev/null', () => {
   expect(unifiedDiff('f', '1\n2\n3\n4\n5\n6\n7\n8\n', '1\n2\n3\n4\nfive\n6\n7\n8\n').split('\n')).toEqual([
@@ -38,6 +39,6 @@ test('whatever the texts are, applying the diff to the one gives the other', () 
       fc.pre(before !== after)
       expect(applyPatch(before, unifiedDiff('f', before, after))).toBe(after)
     }),
-    { numRuns: 2_000 },
+    { numRuns: sweep(2_000, 500) },
   )
 })

@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { sweep } from '../support/soak.ts'
-import { cleanEnv, openWorld, program, type World } from '../support/world.ts'
+import { stdioInside } from '../support/inside.ts'
+import { stdioProgram } from '../support/raw-client.ts'
+import { openWorld, type World } from '../support/world.ts'
 
 interface Message {
   jsonrpc?: string
@@ -11,7 +12,7 @@ interface Message {
   error?: { code: number; message: string }
 }
 
-/** The real program, spoken to in raw lines. Whatever it says on stdout must be JSON, one message a line. */
+/** `handrail mcp`, spoken to in raw lines. Whatever it says on stdout must be JSON, one message a line. */
 interface Line {
   readonly world: World
   send(...lines: string[]): void
@@ -27,20 +28,22 @@ interface Line {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-async function openLine(files: Record<string, string> = { 'a.txt': 'one\n' }, args: string[] = []): Promise<Line> {
+interface LineOptions {
+  args?: string[]
+  files?: Record<string, string>
+  /** The program itself, whose stdout is all that it says; for a few of them. */
+  real?: true
+}
+
+async function openLine({ files = { 'a.txt': 'one\n' }, args = [], real }: LineOptions): Promise<Line> {
   const world = await openWorld({ files })
   await world.runtime.close()
-  const child = spawn(process.execPath, [program, 'mcp', '--project', world.project, ...args], {
-    env: cleanEnv(world.base),
-    stdio: ['pipe', 'pipe', 'ignore'],
-  })
-  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
+  const { input, output, ended } = (real ? stdioProgram : stdioInside)(world.project, { args })
   const messages: Message[] = []
   const stray: string[] = []
   const waiting = new Map<string, ((message: Message) => void)[]>()
   let rest = ''
-  child.stdin.on('error', () => undefined)
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+  output.setEncoding('utf8').on('data', (text: string) => {
     const lines = (rest + text).split('\n')
     rest = lines.pop() ?? ''
     for (const line of lines) take(line)
@@ -62,15 +65,13 @@ async function openLine(files: Record<string, string> = { 'a.txt': 'one\n' }, ar
     world,
     messages,
     stray,
-    send: (...lines) => void child.stdin.write(lines.map((one) => `${one}\n`).join('')),
-    raw: (bytes) => void child.stdin.write(bytes),
+    send: (...lines) => void input.write(lines.map((one) => `${one}\n`).join('')),
+    raw: (bytes) => void input.write(bytes),
     answer: (id) =>
       new Promise((resolve, reject) => {
         const key = JSON.stringify(id)
         waiting.set(key, [...(waiting.get(key) ?? []), resolve])
-        void ended.then(() =>
-          reject(new Error(`the program ended (code ${child.exitCode}, signal ${child.signalCode}) before it answered ${key}`)),
-        )
+        void ended.then(() => reject(new Error(`it ended before it answered ${key}`)))
       }),
     async ping() {
       const id = `ping-${++count}`
@@ -90,10 +91,8 @@ async function openLine(files: Record<string, string> = { 'a.txt': 'one\n' }, ar
       return (JSON.parse(result.content?.[0]?.text ?? '{}') as { error: { code: string } }).error.code
     },
     async [Symbol.asyncDispose]() {
-      child.stdin.end()
-      const late = setTimeout(() => child.kill('SIGKILL'), 20_000)
+      input.end()
       await ended
-      clearTimeout(late)
       await world.reopen()
       await world[Symbol.asyncDispose]()
     },
@@ -108,13 +107,9 @@ async function openLine(files: Record<string, string> = { 'a.txt': 'one\n' }, ar
 }
 
 /** One attack on one line: it must still answer after it, and have said nothing but JSON (X01). */
-function attack(
-  name: string,
-  run: (line: Line) => Promise<void>,
-  options: { args?: string[]; files?: Record<string, string> } = {},
-): void {
+function attack(name: string, run: (line: Line) => Promise<void>, options: LineOptions = {}): void {
   test(name, async () => {
-    await using line = await openLine(options.files, options.args)
+    await using line = await openLine(options)
     await run(line)
     await line.ping()
     expect(line.stray).toEqual([])
@@ -251,25 +246,29 @@ attack('A05 unknown tools, also those every object has, and the one only a perso
   }
 })
 
-attack('A06 malformed JSON is answered, and the next line is read as usual', async (line) => {
-  for (const bad of [
-    '{',
-    '}',
-    '{"jsonrpc":"2.0",',
-    'hello',
-    "{'jsonrpc':'2.0'}",
-    '\u0000',
-    '{"jsonrpc":"2.0","id":1,"method":"ping"}}',
-    '{"a":NaN}',
-    '{"jsonrpc":"2.0","id":1,"method":"ping"}{"jsonrpc":"2.0","id":2,"method":"ping"}',
-  ]) {
-    const refused = line.answer(null)
-    line.send(bad)
-    expect([bad, (await refused).error?.code]).toEqual([bad, -32700])
-    await line.ping()
-  }
-  line.send('', '   ', '\t', '\r', '\ufeff')
-})
+attack(
+  'A06 malformed JSON is answered, and the next line is read as usual',
+  async (line) => {
+    for (const bad of [
+      '{',
+      '}',
+      '{"jsonrpc":"2.0",',
+      'hello',
+      "{'jsonrpc':'2.0'}",
+      '\u0000',
+      '{"jsonrpc":"2.0","id":1,"method":"ping"}}',
+      '{"a":NaN}',
+      '{"jsonrpc":"2.0","id":1,"method":"ping"}{"jsonrpc":"2.0","id":2,"method":"ping"}',
+    ]) {
+      const refused = line.answer(null)
+      line.send(bad)
+      expect([bad, (await refused).error?.code]).toEqual([bad, -32700])
+      await line.ping()
+    }
+    line.send('', '   ', '\t', '\r', '\ufeff')
+  },
+  { real: true },
+)
 
 attack('A06 valid JSON that is no JSON-RPC message', async (line) => {
   for (const bad of [
@@ -318,27 +317,31 @@ attack(
   { args: ['--write-requires-diff', 'false'] },
 )
 
-attack('A07 JSON nested 20,000 and 2,000,000 deep', async (line) => {
-  for (const depth of [20_000, 2_000_000]) {
-    const deep = '['.repeat(depth) + ']'.repeat(depth)
-    expect([depth, String(await line.call('read_file', `{"path":${deep}}`))]).toEqual([
-      depth,
-      expect.stringMatching(/^(E_BAD_ARGS|-32\d+)$/),
-    ])
-    expect([depth, String(await line.call('read_file', `{"path":"a.txt","more":${deep}}`))]).toEqual([
-      depth,
-      expect.stringMatching(/^(E_BAD_ARGS|-32\d+)$/),
-    ])
-    await line.ping()
-  }
-  const objects = '{"a":'.repeat(20_000) + '1' + '}'.repeat(20_000)
-  expect(String(await line.call('write_to_file', `{"path":"a.txt","content":${objects},"dryRun":true}`))).toMatch(
-    /^(E_BAD_ARGS|-32\d+)$/,
-  )
-  const refused = line.answer(null)
-  line.send('['.repeat(1_000_000))
-  expect((await refused).error?.code).toBe(-32700)
-})
+attack(
+  'A07 JSON nested 20,000 and 2,000,000 deep',
+  async (line) => {
+    for (const depth of [20_000, 2_000_000]) {
+      const deep = '['.repeat(depth) + ']'.repeat(depth)
+      expect([depth, String(await line.call('read_file', `{"path":${deep}}`))]).toEqual([
+        depth,
+        expect.stringMatching(/^(E_BAD_ARGS|-32\d+)$/),
+      ])
+      expect([depth, String(await line.call('read_file', `{"path":"a.txt","more":${deep}}`))]).toEqual([
+        depth,
+        expect.stringMatching(/^(E_BAD_ARGS|-32\d+)$/),
+      ])
+      await line.ping()
+    }
+    const objects = '{"a":'.repeat(20_000) + '1' + '}'.repeat(20_000)
+    expect(String(await line.call('write_to_file', `{"path":"a.txt","content":${objects},"dryRun":true}`))).toMatch(
+      /^(E_BAD_ARGS|-32\d+)$/,
+    )
+    const refused = line.answer(null)
+    line.send('['.repeat(1_000_000))
+    expect((await refused).error?.code).toBe(-32700)
+  },
+  { real: true },
+)
 
 attack('A08 64 MB argument string: an error that names the request, then a ping is answered', async (line) => {
   const refused = line.answer(901)
@@ -565,26 +568,30 @@ attack('A15 a line that never ends is dropped as it comes, and the one after it 
   await line.ping()
 })
 
-attack('X01 nothing but JSON on stdout, whatever is asked', async (line) => {
-  for (const tool of [
-    'list_files',
-    'read_file',
-    'write_to_file',
-    'replace_in_file',
-    'search_files',
-    'list_snapshots',
-    'restore_snapshot',
-    'get_runtime_info',
-    'ask_followup_question',
-    'attempt_completion',
-  ])
-    for (const input of [
-      '{}',
-      '{"path":"."}',
-      '{"path":"a.txt"}',
-      '{"path":".","regex":"("}',
-      '{"question":"a\\nb\\u001b[2J"}',
-      '{"result":"\\u2028\\n{"}',
+attack(
+  'X01 nothing but JSON on stdout, whatever is asked',
+  async (line) => {
+    for (const tool of [
+      'list_files',
+      'read_file',
+      'write_to_file',
+      'replace_in_file',
+      'search_files',
+      'list_snapshots',
+      'restore_snapshot',
+      'get_runtime_info',
+      'ask_followup_question',
+      'attempt_completion',
     ])
-      await line.call(tool, input)
-})
+      for (const input of [
+        '{}',
+        '{"path":"."}',
+        '{"path":"a.txt"}',
+        '{"path":".","regex":"("}',
+        '{"question":"a\\nb\\u001b[2J"}',
+        '{"result":"\\u2028\\n{"}',
+      ])
+        await line.call(tool, input)
+  },
+  { real: true },
+)

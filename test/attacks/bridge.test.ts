@@ -141,7 +141,7 @@ test('slow headers: whoever never finishes a request is let go, and others are s
   // The listener's own limit of five seconds.
   for (const wire of wires) expect(await closing(wire)).toMatch(/^(HTTP\/1\.1 408 |$)/)
   await lives(at)
-}, 60_000)
+})
 
 test('a reader that stalls is let go before much waits for it', async () => {
   const at = await ground()
@@ -165,7 +165,7 @@ test('a reader that stalls is let go before much waits for it', async () => {
   flood()
   await gone
   await lives(at)
-}, 60_000)
+})
 
 test('two hundred at once, and a flood of ids that are in use: one answer each, nothing is lost or left', async () => {
   const at = await ground()

@@ -8,6 +8,7 @@ import type { Approval } from '../../src/contracts/approval.ts'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { openMcp, openServe, ways, type McpConnection, type Said, type Served, type Way } from '../support/serve.ts'
 import { runInside } from '../support/inside.ts'
+import { patienceMs } from '../support/patience.ts'
 import { openWorld, type World } from '../support/world.ts'
 
 // What a client's answer is worth. Clients answer forms by themselves, agents hold the token of the HTTP surface, people read slowly.
@@ -73,7 +74,7 @@ function openClient(
 }
 
 async function until<T>(look: () => T | undefined | false, what: string): Promise<T> {
-  const late = Date.now() + 45_000
+  const late = Date.now() + patienceMs
   for (;;) {
     const found = look()
     if (found !== undefined && found !== false) return found

@@ -396,7 +396,6 @@ describe.each(users)('out of reach for %s', (who, uid) => {
       })
       expect(existsSync(join(ground.project, 'many'))).toBe(false)
     },
-    240_000,
   )
 
   test('files and folders nobody may read, made on the stage', async () => {

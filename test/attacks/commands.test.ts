@@ -316,7 +316,7 @@ test('C13 200 MB of output: both ends, right totals, whole characters, bounded m
   } finally {
     clearInterval(watch)
   }
-}, 120_000)
+})
 
 test('what Handrail inherited as an open file does not reach the program', async () => {
   await using world = await openWorld({ flags: shownFirst })

@@ -153,7 +153,7 @@ describe('G03 too late', () => {
   let brief: House
   let clock: House
   beforeAll(async () => {
-    brief = await openHouse({ limits: { approvalTtlMs: 1_000 } })
+    brief = await openHouse({ limits: { approvalTtlMs: 4_000 } })
     // The clock of the server jumps sixteen minutes ahead as soon as a file is there.
     clock = await openHouse({
       files: {
@@ -190,7 +190,7 @@ Date.now = () => now() + (existsSync(__dirname + '/later') ? 960_000 : 0)
 
   test.for(modern)('a requestState that has lapsed is refused, over %s', async (way) => {
     const [path, other] = [clock.place(), clock.place()]
-    await using wire = await clock.open(way)
+    await using wire = await clock.open(way, { real: true })
     const asked = await change(wire, path)
     const question = await propose(wire, 'ask_followup_question', { question: 'x' })
     clock.world.write('later', '')

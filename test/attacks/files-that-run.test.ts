@@ -70,7 +70,7 @@ describe('names', () => {
         }
       }
     }
-  }, 300_000)
+  })
 
   test('the names that were written unasked, of which there were 183 of 204', async () => {
     const unasked: string[] = []

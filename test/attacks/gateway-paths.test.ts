@@ -228,7 +228,7 @@ describe.each(users)('as %s', (_, uid) => {
       [...seen].filter((code) => !['ok', 'tool_forbidden_path', 'tool_not_found', 'tool_conflict', 'tool_error'].includes(code)),
     ).toEqual([])
     held()
-  }, 120_000)
+  })
 
   test('P28 the project is renamed and another put in its place: the folder that was judged is the one in use', async () => {
     renameSync(project, `${project}.moved`)
@@ -328,6 +328,5 @@ describe('a project that lies in a folder of the system', () => {
         clearAway(base)
       }
     },
-    60_000,
   )
 })

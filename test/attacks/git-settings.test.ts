@@ -74,7 +74,8 @@ test('our reading of any text is git’s', () => {
     'é',
   )
   let compared = 0
-  for (let round = 0; round < sweep(400, 150); round++) {
+  // Git takes only some of them.
+  while (compared < sweep(60, 12)) {
     let text = '[s]\n'
     for (let part = random(14); part >= 0; part--) text += parts[random(parts.length)]
     const theirs = asGitReads(text)
@@ -86,7 +87,6 @@ test('our reading of any text is git’s', () => {
     const shown = filteredGitConfig(text)
     expect(asGitReads(shown), `seed ${seed}: ${JSON.stringify(shown)}`).toBeDefined()
   }
-  expect(compared).toBeGreaterThan(sweep(40, 15))
 })
 
 /** Where a plain word of anybody's is seen: it names a thing or a person. Nothing else shows one. */

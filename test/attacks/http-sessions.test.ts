@@ -5,6 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ApprovalHead } from '../../src/contracts/approval.ts'
 import type { AuditLine } from '../../src/contracts/audit.ts'
+import { serveInside } from '../support/inside.ts'
+import { patienceMs } from '../support/patience.ts'
 import { openServe, type Served } from '../support/serve.ts'
 import { cleanEnv, openWorld, program, type World } from '../support/world.ts'
 import {
@@ -116,7 +118,7 @@ describe("H11 another one's ids", () => {
     await using other = await openWorld({
       files: { ...files, ...Object.fromEntries(names.map((name) => [name, `of ${name} ${name.repeat(200)}\n`])) },
     })
-    await using serving = await openServe(other.project)
+    await using serving = await serveInside(other.project)
     const sessions = await Promise.all(names.map((name) => beginSession(serving, { name })))
     const streams = await Promise.all(names.map((name) => openSse(serving, { name })))
     const owners = async (index: number, id: number): Promise<void> => {
@@ -151,7 +153,7 @@ describe("H11 another one's ids", () => {
 
   test('H11 an answer or a cancellation sent in another session, stream or name does nothing to mine', async () => {
     await using other = await openWorld({ files })
-    await using serving = await openServe(other.project, { args: [...lands, '--ask-over-http'] })
+    await using serving = await serveInside(other.project, { args: [...lands, '--ask-over-http'] })
     const can = { capabilities: { elicitation: { form: {} } } }
     const mine = await beginSession(serving, { name: 'mine', ...can })
     const theirs = await beginSession(serving, { name: 'theirs', ...can })
@@ -182,7 +184,7 @@ describe("H11 another one's ids", () => {
 
   test("H11 what was sealed for one client's call of 2026 does not answer another's, another call's, or the same one twice", async () => {
     await using other = await openWorld({ files: { ...files, 'sub/package.json': before } })
-    await using serving = await openServe(other.project, { args: [...lands, '--ask-over-http'] })
+    await using serving = await serveInside(other.project, { args: [...lands, '--ask-over-http'] })
     const client = { name: 'mine', capabilities: { elicitation: { form: {} } } }
     const write = { path: 'package.json', content: after, dryRun: false }
     const opened = messagesIn((await say(serving, call('write_to_file', write, client))).body)[0]?.result
@@ -246,7 +248,7 @@ describe('calls whose connection is dropped', () => {
   for (const [way, begin] of Object.entries(ways)) {
     test(`${way}: dropped while it waits for a person, it is over, and a yes that comes later writes nothing`, async () => {
       await using other = await openWorld({ files })
-      await using serving = await openServe(other.project, { args: lands })
+      await using serving = await serveInside(other.project, { args: lands })
       using wire = await begin(serving, call('write_to_file', write, { name: 'gone' }), 'gone')
       const { id } = await asked(other)
       wire.socket.destroy()
@@ -262,7 +264,7 @@ describe('calls whose connection is dropped', () => {
 
     test(`${way}: dropped at the very moment of the yes, it is done whole or not at all`, async () => {
       await using other = await openWorld({ files })
-      await using serving = await openServe(other.project, { args: lands })
+      await using serving = await serveInside(other.project, { args: lands })
       for (let round = 0; round < 4; round++) {
         const client = `gone-${round}`
         using wire = await begin(serving, call('write_to_file', write, { name: client }), client)
@@ -299,7 +301,7 @@ describe('calls whose connection is dropped', () => {
 
   test('a session that is ended takes its waiting calls with it', async () => {
     await using other = await openWorld({ files })
-    await using serving = await openServe(other.project, { args: lands })
+    await using serving = await serveInside(other.project, { args: lands })
     const session = await beginSession(serving, { name: 'gone' })
     using _ = openWire(serving.port, bytesOf(serving, session.ask(toolCall(3, 'write_to_file', write))))
     const { id } = await asked(other)
@@ -313,7 +315,7 @@ describe('calls whose connection is dropped', () => {
 
 test('answers to a form that are none approve nothing, and the call still ends', async () => {
   await using other = await openWorld({ files })
-  await using serving = await openServe(other.project, { args: [...lands, '--ask-over-http'] })
+  await using serving = await serveInside(other.project, { args: [...lands, '--ask-over-http'] })
   const session = await beginSession(serving, { capabilities: { elicitation: { form: {} } } })
   const answers: object[] = [
     { result: {} },
@@ -428,7 +430,7 @@ test('SIGTERM with streams, waiting calls, half a body and a reader who does not
     child.kill('SIGTERM')
     // What is still sent does not keep it.
     for (const { socket } of wires) if (socket.writable) socket.write(' ')
-    const late = pause(45_000, undefined, { ref: false }).then(() => {
+    const late = pause(patienceMs, undefined, { ref: false }).then(() => {
       throw new Error('it did not go')
     })
     expect(await Promise.race([gone, late])).toEqual([0, null])

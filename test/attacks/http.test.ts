@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { serveInside } from '../support/inside.ts'
 import { openServe, type Served } from '../support/serve.ts'
 import { openWorld, type World } from '../support/world.ts'
 import {
@@ -47,7 +48,7 @@ async function statuses(asks: Ask[]): Promise<Set<number>> {
 
 test('the requests of this file are good ones: without the trick, they are answered and do what they say', async () => {
   await using other = await openWorld({ files })
-  await using serving = await openServe(other.project, { args: lands })
+  await using serving = await serveInside(other.project, { args: lands })
   expect((await say(serving, evil)).status).toBe(200)
   expect(other.read('a.txt')).toBe('PWNED\n')
   await eventually('its line', () => linesOf(other, 'evil')[0])

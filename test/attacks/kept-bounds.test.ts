@@ -186,7 +186,7 @@ test('with a limit of days old files of the log go by themselves; no flood of en
   vi.setSystemTime(Date.now() + 2.5 * 86_400_000)
   grow(world, 4)
   const { audit } = world.runtime
-  await vi.waitFor(() => expect(closedOf(world)).not.toContain(old[0]))
+  await expect.poll(() => closedOf(world)).not.toContain(old[0])
   expect(audit.last(1, ({ event }) => event === 'audit.pruned')[0]).toMatchObject({ by: 'limits.auditKeptDays' })
   const young = closedOf(world)
   expect(old.filter((name) => young.includes(name))).toEqual([])

@@ -27,41 +27,37 @@ const stateOf = (world: World, id: string): string | undefined => world.runtime.
 const written = (world: World, n: number): number => world.read('a.txt').split(`line ${n}\n`).length - 1
 
 for (const answer of ['approve', 'deny'] as const)
-  test(
-    `${answer}: whenever its process dies, the question waits or is answered, and the log says which`,
-    { timeout: 240_000 },
-    async () => {
-      await using world = await openWorld({ files: { 'a.txt': '' }, config })
-      let unfinished = 0
-      for (const moment of moments(answer, 3)) {
-        const id = await asked(world, moment)
-        const end = await killedAt(world.base, world.project, ['approvals', answer, id], moment, 'SELECT * FROM approvals')
-        const state = stateOf(world, id)
-        const at = `killed before write ${moment}: ${end.err}`
-        expect(state, at).toBe(state === 'pending' ? 'pending' : answer === 'approve' ? 'approved' : 'denied')
-        // Whatever is opened next finds it.
-        expect((await runInside(world.project, ['approvals', 'list'])).code).toBe(0)
-        const last = told(world, id).at(-1)
-        if (state === 'pending') {
-          expect(last?.event, at).toMatch(/^(approval\.requested|recovered)$/)
-          if (last?.event === 'recovered') unfinished++
-          world.runtime.approvals.decide(id, { approve: true, by: 'test' })
-        } else expect(last, at).toMatchObject({ event: 'approval.decided', approved: answer === 'approve' })
-        const again = told(world, id).filter(({ event }) => event === 'recovered')
-        expect(again.length, 'said once').toBeLessThan(2)
-        if (stateOf(world, id) === 'approved') {
-          await world.call('write_to_file', input(moment), asCli)
-          expect(await asked(world, moment), 'a yes counts once').not.toBe(id)
-          expect(written(world, moment)).toBe(1)
-          expect(told(world, id).filter(({ event }) => event === 'call.resumed')).toHaveLength(1)
-        }
-        if (end.code === 0) break
+  test(`${answer}: whenever its process dies, the question waits or is answered, and the log says which`, async () => {
+    await using world = await openWorld({ files: { 'a.txt': '' }, config })
+    let unfinished = 0
+    for (const moment of moments(answer, 3)) {
+      const id = await asked(world, moment)
+      const end = await killedAt(world.base, world.project, ['approvals', answer, id], moment, 'SELECT * FROM approvals')
+      const state = stateOf(world, id)
+      const at = `killed before write ${moment}: ${end.err}`
+      expect(state, at).toBe(state === 'pending' ? 'pending' : answer === 'approve' ? 'approved' : 'denied')
+      // Whatever is opened next finds it.
+      expect((await runInside(world.project, ['approvals', 'list'])).code).toBe(0)
+      const last = told(world, id).at(-1)
+      if (state === 'pending') {
+        expect(last?.event, at).toMatch(/^(approval\.requested|recovered)$/)
+        if (last?.event === 'recovered') unfinished++
+        world.runtime.approvals.decide(id, { approve: true, by: 'test' })
+      } else expect(last, at).toMatchObject({ event: 'approval.decided', approved: answer === 'approve' })
+      const again = told(world, id).filter(({ event }) => event === 'recovered')
+      expect(again.length, 'said once').toBeLessThan(2)
+      if (stateOf(world, id) === 'approved') {
+        await world.call('write_to_file', input(moment), asCli)
+        expect(await asked(world, moment), 'a yes counts once').not.toBe(id)
+        expect(written(world, moment)).toBe(1)
+        expect(told(world, id).filter(({ event }) => event === 'call.resumed')).toHaveLength(1)
       }
-      if (isSoak) expect(unfinished, 'some died between the log and the store').toBeGreaterThan(0)
-    },
-  )
+      if (end.code === 0) break
+    }
+    if (isSoak) expect(unfinished, 'some died between the log and the store').toBeGreaterThan(0)
+  })
 
-test('whenever the caller dies, its yes is used once at most', { timeout: 240_000 }, async () => {
+test('whenever the caller dies, its yes is used once at most', async () => {
   await using world = await openWorld({ files: { 'a.txt': '' }, config })
   const call = (n: number): string[] => ['call', 'write_to_file', JSON.stringify(input(n)), '--wait', '0']
   for (const moment of moments('the caller', 3)) {

@@ -149,7 +149,7 @@ describe('a project that arrives with links', () => {
     expect(await write('plain/a.txt', '3', own)).toBe('done')
     symlinkSync('../plain', own.path('l/.husky'))
     expect(await write('plain/a.txt', '4', own)).toBe('asked')
-  }, 300_000)
+  })
 
   test('links in a circle end', async () => {
     await using own = await openWorld({ flags })

@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Approval } from '../../src/contracts/approval.ts'
 import { lapseNow } from '../support/approve.ts'
 import { keyFor, typed } from '../support/person.ts'
+import { serveInside } from '../support/inside.ts'
 import { openServe, type Served } from '../support/serve.ts'
 import { openWorld } from '../support/world.ts'
 import {
@@ -108,7 +109,7 @@ describe('decisions', () => {
 
   test('what was used, has lapsed or is unknown stays as it is', async () => {
     await using other = await openWorld({ files })
-    await using serving = await openServe(other.project, { args })
+    await using serving = await serveInside(other.project, { args })
     const cookie = await signIn(serving, other)
     const stateOf = (id: string): string | undefined => other.runtime.approvals.get(id)?.state
     const send = async (id: string, form: string): Promise<number> => (await approve(id, { form }, cookie, serving)).status

@@ -205,7 +205,7 @@ describe.skipIf(noBrowser !== undefined).for(ways)('another port of this machine
         const [, ...inner] = page.frames()
         return inner.map((frame) => frame.url())
       }
-      await expect.poll(frames, { timeout: 30_000 }).toEqual(Array(3).fill('chrome-error://chromewebdata/'))
+      await expect.poll(frames).toEqual(Array(3).fill('chrome-error://chromewebdata/'))
       expect((await page.evaluate<string[]>('window.read')).join('')).toBe('')
       const [popup] = await Promise.all([page.context().waitForEvent('page'), page.click('button')])
       await popup.waitForSelector('main')

@@ -2,6 +2,7 @@ import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { signInKey } from '../../src/surfaces/person-auth.ts'
 import { enter, keyFor, pressSignIn, signInByLink, visitAt } from '../support/person.ts'
+import { serveInside } from '../support/inside.ts'
 import { openServe } from '../support/serve.ts'
 import { openWorld } from '../support/world.ts'
 import {
@@ -95,7 +96,7 @@ describe('nobody but the person', () => {
 
   test('a cookie that is forged, lapsed, cut, or of another project opens nothing', async () => {
     await using other = await openWorld({ files })
-    await using serving = await openServe(other.project, { args })
+    await using serving = await serveInside(other.project, { args })
     const secret = secretOf(other)
     const good = (await signIn(serving, other)).split('=')[1] as string
     const forged: Record<string, string> = {

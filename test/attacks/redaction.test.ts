@@ -329,65 +329,60 @@ test('texts made to be slow are looked at in time that grows with their length, 
   expect(clean.startsWith('a line of a log\n')).toBe(true)
 })
 
-test(
-  'no form of a secret reaches the log, the sessions, the questions or stderr, whichever way it came',
-  { timeout: 120_000 },
-  async () => {
-    await using world = await openWorld({
-      files: { 'a.txt': 'one\n', 'package.json': '{}\n' },
-      flags: { 'write-requires-diff': 'false', 'approval-wait-ms': '0' },
-    })
-    const secrets: [string, string][] = []
-    const draw = (what: string): string => {
-      const secret = any(20)
-      secrets.push([what, secret])
-      return secret
-    }
-    const go = (tool: string, input: unknown, given = {}): Promise<unknown> =>
-      world.call(tool, input, given).catch(() => undefined)
-    for (const [what, form] of Object.entries({ ...forms, ...vendors })) {
-      if (['userinfo', '--password X', 'PEM', 'JSON'].includes(what))
-        await go('search_files', { path: '.', regex: form(draw(`${what} in a regex`)) })
-      await go('list_files', { path: '.', globs: [form(draw(`${what} in a list`))] })
-    }
-    for (const form of [forms['curl -u'], forms['--password X'], forms['YAML']] as Form[]) {
-      const client = form(draw('the name of a client'))
-      world.runtime.openSession({ id: 'sess_named', surface: 'mcp-stdio', client })
-      await go('read_file', { path: form(draw('a path')) }, { client })
-      await go(
-        'write_to_file',
-        { path: 'package.json', content: `${client.length}\n`, dryRun: false, idempotencyKey: form(draw('a key')) },
-        { client },
-      )
-      await go('ask_followup_question', { question: form(draw('a question')) })
-      await go('attempt_completion', { result: form(draw('a result')) })
-      const [asked] = world.runtime.approvals.list('pending')
-      if (asked)
-        world.runtime.approvals.decide(asked.id, {
-          approve: false,
-          by: `person ${form(draw('who decides'))}`,
-          note: form(draw('a note')),
-        })
-    }
-    await using peer = await openInside(world.project)
-    await peer.call('search_files', { path: '.', regex: (forms['curl -u'] as Form)(draw('over stdio')) })
-    const resource = await peer.client.readResource({ uri: 'handrail://audit' })
-    world.runtime.audit.verify()
-    const shown: Record<string, string> = {
-      log: readFileSync(world.state('audit.jsonl'), 'utf8'),
-      sessions: JSON.stringify([world.runtime.sessions(), world.runtime.notes('sess_test')]),
-      inputs: JSON.stringify(
-        world.runtime.approvals.list().map(({ id, client }) => [world.runtime.approvals.get(id)?.input, client]),
-      ),
-      resource: JSON.stringify(resource),
-      show: (await runInside(world.project, ['audit', 'show', '--json', '--limit', '500'])).out,
-    }
-    const leaks = Object.entries(shown).flatMap(([where, text]) =>
-      secrets
-        .filter(([, secret]) => text.includes(secret) || text.includes(base64(`bob:${secret}`)))
-        .map(([what]) => `${what} in ${where}`),
+test('no form of a secret reaches the log, the sessions, the questions or stderr, whichever way it came', async () => {
+  await using world = await openWorld({
+    files: { 'a.txt': 'one\n', 'package.json': '{}\n' },
+    flags: { 'write-requires-diff': 'false', 'approval-wait-ms': '0' },
+  })
+  const secrets: [string, string][] = []
+  const draw = (what: string): string => {
+    const secret = any(20)
+    secrets.push([what, secret])
+    return secret
+  }
+  const go = (tool: string, input: unknown, given = {}): Promise<unknown> => world.call(tool, input, given).catch(() => undefined)
+  for (const [what, form] of Object.entries({ ...forms, ...vendors })) {
+    if (['userinfo', '--password X', 'PEM', 'JSON'].includes(what))
+      await go('search_files', { path: '.', regex: form(draw(`${what} in a regex`)) })
+    await go('list_files', { path: '.', globs: [form(draw(`${what} in a list`))] })
+  }
+  for (const form of [forms['curl -u'], forms['--password X'], forms['YAML']] as Form[]) {
+    const client = form(draw('the name of a client'))
+    world.runtime.openSession({ id: 'sess_named', surface: 'mcp-stdio', client })
+    await go('read_file', { path: form(draw('a path')) }, { client })
+    await go(
+      'write_to_file',
+      { path: 'package.json', content: `${client.length}\n`, dryRun: false, idempotencyKey: form(draw('a key')) },
+      { client },
     )
-    expect(leaks).toEqual([])
-    expect(shown['log']).toContain('[secret: ')
-  },
-)
+    await go('ask_followup_question', { question: form(draw('a question')) })
+    await go('attempt_completion', { result: form(draw('a result')) })
+    const [asked] = world.runtime.approvals.list('pending')
+    if (asked)
+      world.runtime.approvals.decide(asked.id, {
+        approve: false,
+        by: `person ${form(draw('who decides'))}`,
+        note: form(draw('a note')),
+      })
+  }
+  await using peer = await openInside(world.project)
+  await peer.call('search_files', { path: '.', regex: (forms['curl -u'] as Form)(draw('over stdio')) })
+  const resource = await peer.client.readResource({ uri: 'handrail://audit' })
+  world.runtime.audit.verify()
+  const shown: Record<string, string> = {
+    log: readFileSync(world.state('audit.jsonl'), 'utf8'),
+    sessions: JSON.stringify([world.runtime.sessions(), world.runtime.notes('sess_test')]),
+    inputs: JSON.stringify(
+      world.runtime.approvals.list().map(({ id, client }) => [world.runtime.approvals.get(id)?.input, client]),
+    ),
+    resource: JSON.stringify(resource),
+    show: (await runInside(world.project, ['audit', 'show', '--json', '--limit', '500'])).out,
+  }
+  const leaks = Object.entries(shown).flatMap(([where, text]) =>
+    secrets
+      .filter(([, secret]) => text.includes(secret) || text.includes(base64(`bob:${secret}`)))
+      .map(([what]) => `${what} in ${where}`),
+  )
+  expect(leaks).toEqual([])
+  expect(shown['log']).toContain('[secret: ')
+})

@@ -12,6 +12,7 @@ import type { Match } from '../../src/host/search-request.ts'
 import { openSearch, type Search } from '../../src/host/search.ts'
 import { closeRoot, openRoot } from '../../src/host/walk.ts'
 import { sweep } from '../support/soak.ts'
+import { patienceMs } from '../support/patience.ts'
 import { openStdio, openWorld, type World } from '../support/world.ts'
 
 const evil = `${'a'.repeat(40)}!`
@@ -107,7 +108,7 @@ async function codesOf(calls: [tool: string, input: Record<string, unknown>][]):
   const codes: string[] = []
   for (const [tool, input] of calls) {
     let late: NodeJS.Timeout | undefined
-    const hung = new Promise<string>((resolve) => (late = setTimeout(resolve, 40_000, 'hangs')))
+    const hung = new Promise<string>((resolve) => (late = setTimeout(resolve, patienceMs, 'hangs')))
     codes.push(await Promise.race([peer.call(tool, input).then((reply) => reply.error?.code ?? 'ok'), hung]))
     clearTimeout(late)
     if (codes.at(-1) !== 'hangs') continue

@@ -220,10 +220,10 @@ test('a run is not taken over by a process that may do more than the one it was 
   const inputs = { path: 'a.txt', find: 'x', replace: 'y' }
   // Handing in is asked about too, under this setting.
   const handing = hand(tight, 'replace_once', inputs)
-  await expect.poll(() => tight.approvals.list('pending').length, { timeout: 20_000 }).toBe(1)
+  await expect.poll(() => tight.approvals.list('pending').length).toBe(1)
   tight.approvals.decide(tight.approvals.list('pending')[0]?.id ?? '', { approve: true, by: 'the person' })
   const { runId } = await handing
-  await expect.poll(async () => (await get(tight, runId)).waiting, { timeout: 20_000 }).toBeDefined()
+  await expect.poll(async () => (await get(tight, runId)).waiting).toBeDefined()
   await tight.close()
   const loose = openOn(world, [])
   ;(await loose.runs()).work()
@@ -257,7 +257,7 @@ test('one approval for the whole effect of a batch, all of it or none, and one u
     find: 'x',
     replace: 'y',
   })
-  await expect.poll(() => world.runtime.approvals.list('pending').length, { timeout: 20_000 }).toBe(1)
+  await expect.poll(() => world.runtime.approvals.list('pending').length).toBe(1)
   const [asked] = world.runtime.approvals.list('pending')
   expect(world.runtime.approvals.get(asked?.id ?? '')?.card.changes.map(({ path }) => path)).toEqual([
     'a.txt',
@@ -277,12 +277,12 @@ test('a run that waits for a person outlives every restart: being closed is not 
   await using world = await openWorld({ files: { 'package.json': '{}\n' } })
   putTemplates(world.base)
   const { runId } = await hand(world.runtime, 'replace_once', { path: 'package.json', find: '{}', replace: '[]' })
-  await expect.poll(async () => (await get(world.runtime, runId)).waiting, { timeout: 20_000 }).toBeDefined()
+  await expect.poll(async () => (await get(world.runtime, runId)).waiting).toBeDefined()
   const taken = (): number => world.runtime.audit.last(1_000, ({ event, run }) => event === 'run.started' && run === runId).length
   for (let restart = 2; restart < 10; restart++) {
     await world.reopen()
     ;(await world.runtime.runs()).work()
-    await expect.poll(taken, { timeout: 20_000 }).toBe(restart)
+    await expect.poll(taken).toBe(restart)
   }
   const { waiting: asked } = await get(world.runtime, runId)
   world.runtime.approvals.decide(asked?.approvalId ?? '', { approve: true, by: 'the person' })
@@ -298,7 +298,7 @@ test.skipIf(sharesRuns)(
     for (const file of [old, young]) writeFileSync(file, '{}')
     utimesSync(old, 1, 1)
     ;(await world.runtime.runs()).work()
-    await expect.poll(() => existsSync(old), { timeout: 20_000 }).toBe(false)
+    await expect.poll(() => existsSync(old)).toBe(false)
     expect(existsSync(young)).toBe(true)
   },
 )

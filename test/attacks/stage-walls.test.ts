@@ -15,6 +15,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { execFresh } from '../../src/host/stage/keyring.ts'
 import { limiting } from '../../src/host/stage/launch.ts'
 import { denied, deniedWith } from '../../src/host/stage/syscalls.ts'
+import { openTalk } from '../support/commands.ts'
 import { openGround, users, type Ground, type Shell } from '../support/ground.ts'
 import { approve, ask, soon, stagesLeft, shownFirst } from '../support/stage.ts'
 import { asUser, openWorld } from '../support/world.ts'
@@ -310,16 +311,10 @@ describe.each(users)('run by %s', (_, uid) => {
     'who only asks not to be looked into': `perl -e 'syscall(${number('prctl')}, 4, 0) == 0 or die; sleep 2'`,
   }
   test('limits count what lies in no folder that can be read, and nothing twice', async () => {
+    using talk = await openTalk(uid, ground.base, ground.project, small, [])
     const run = async (command: string): Promise<string> => {
-      const words = [
-        'call',
-        'shell',
-        JSON.stringify({ command: `${command}\necho SURVIVED`, timeout_seconds: 60 }),
-        '--project',
-        ground.project,
-      ]
-      const { out, err } = await ground.cli([...words, '--enable-shell', '--wait', '0', ...small])
-      const why = /was ended: (.*)/.exec(err)?.[1]
+      const { out, err } = await talk.shell({ command: `${command}\necho SURVIVED`, timeout_seconds: 60 })
+      const why = /was ended: ([^"\n]*)/.exec(err)?.[1]
       return why ?? (out.includes('SURVIVED') ? 'fine' : `${out}${err}`)
     }
     const ends = async (given: Record<string, string>): Promise<Record<string, string>> =>
@@ -349,7 +344,7 @@ describe.each(users)('run by %s', (_, uid) => {
     })
     expect(await ends(fine)).toEqual(Object.fromEntries(Object.keys(fine).map((name) => [name, 'fine'])))
     expect(stagesLeft(ground.base)).toEqual([])
-  }, 120_000)
+  })
 
   test('the permissions of the project’s own folder stay as they are, and the answer says so', async () => {
     const { mode } = statSync(ground.project)
@@ -423,7 +418,7 @@ test('stages that wait are bounded, in number and in bytes', async () => {
   // What changes nothing asks nobody.
   expect(await world.call('shell', { command: 'echo fine' })).toMatchObject({ stdout: 'fine\n' })
   expect(stagesLeft(world.base)).toHaveLength(32)
-}, 60_000)
+})
 
 test('one asker who holds all places for stages that wait gives way to another, in number and in bytes', async () => {
   await using world = await openWorld({ flags: { ...shownFirst, 'stage-disk-bytes': '1048576' } })
@@ -452,4 +447,4 @@ test('one asker who holds all places for stages that wait gives way to another, 
   await ask(world, { command: ': > two' }, 'shell', other)
   expect(stagesLeft(world.base)).toHaveLength(32)
   expect(world.runtime.approvals.get(mine.id)?.state).toBe('pending')
-}, 60_000)
+})

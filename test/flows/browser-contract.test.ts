@@ -40,7 +40,7 @@ const pages = (...which: (number | string)[]): { urls: string[] } => ({ urls: wh
 const get = async (peer: McpConnection, runId: string): Promise<RunView> => (await peer.call('get_task_run', { runId })) as never
 const terminal = ['succeeded', 'failed', 'partial_success', 'canceled']
 async function ended(peer: McpConnection, runId: string): Promise<RunView> {
-  await expect.poll(async () => terminal.includes((await get(peer, runId)).status), { timeout: 45_000 }).toBe(true)
+  await expect.poll(async () => terminal.includes((await get(peer, runId)).status)).toBe(true)
   return get(peer, runId)
 }
 
@@ -56,7 +56,7 @@ describe.skipIf(noBrowser !== undefined)('seed 002 with a browser', () => {
       expect(auto).toMatchObject({ mode: 'async', status: 'queued' })
       expect(await batch(pages(3), { mode: 'auto' })).toMatchObject({ mode: 'sync', status: 'succeeded' })
       const hanging = await batch(pages('slow'), { mode: 'async' })
-      await expect.poll(async () => (await get(peer, hanging.runId)).status, { timeout: 45_000 }).toBe('running')
+      await expect.poll(async () => (await get(peer, hanging.runId)).status).toBe('running')
       const before = await get(peer, hanging.runId)
       expect(before).toMatchObject({
         result: null,

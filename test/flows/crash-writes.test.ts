@@ -62,16 +62,12 @@ async function appendOverKills(
   }
 }
 
-test.for(moments)(
-  'a keyed append whose server was killed $when is there once when it is asked again',
-  { timeout: 300_000 },
-  async (moment) => {
-    await using world = await openWorld({ files: { 'log.txt': longLog } })
-    await appendOverKills(world, moment)
-  },
-)
+test.for(moments)('a keyed append whose server was killed $when is there once when it is asked again', async (moment) => {
+  await using world = await openWorld({ files: { 'log.txt': longLog } })
+  await appendOverKills(world, moment)
+})
 
-test('what a killed write left is put right alike by a process with narrower rules', { timeout: 300_000 }, async () => {
+test('what a killed write left is put right alike by a process with narrower rules', async () => {
   await using world = await openWorld({ files: { 'log.txt': longLog, 'game/a.txt': '' } })
   const narrow = [...plainly, '--sandbox-root', 'game', '--forbidden-dirs', 'log.txt', '--max-read-bytes', '100']
   const input = JSON.stringify({ path: 'game/a.txt', content: 'narrow\n', dryRun: false })
@@ -85,32 +81,27 @@ test('what a killed write left is put right alike by a process with narrower rul
 /** Large enough that writing it takes a while, in few lines. */
 const large = (word: string): string => `${word.repeat(100_000).slice(0, 400_000)}\n`.repeat(8)
 
-test(
-  'what a write left that was killed half way is swept by the next process, and the file is as before',
-  { timeout: 300_000 },
-  async () => {
-    await using world = await openWorld({ files: { 'big.txt': 'before\n' } })
-    const temporary = (): string[] => filesUnder(world.project).filter((name) => name.endsWith('.tmp'))
-    for (let round = 0; round < 2 * rounds; round++) {
-      const before = world.read('big.txt')
-      const input = { path: 'big.txt', content: large(`round ${round} `) }
-      await writeKilledAt(world, round % 2 ? 'made' : 'before big.txt', input)
-      expect(temporary()).toHaveLength(1)
-      expect(world.read('big.txt')).toBe(before)
-      expect((await writeAnew(world, { path: 'after.txt', content: `${round}\n` })).kind).toBe('done')
-      expect(temporary()).toEqual([])
-      const [newest] = world.runtime.snapshots(1, 'big.txt')
-      if (newest) expect(newest.sha256).toBe(sha256(world.read('big.txt')))
-    }
-    const recovered = [...world.runtime.audit.lines()].filter((line) => line.event === 'recovered' && line.snapshots)
-    expect(recovered.length, 'what was put right is in the audit').toBeGreaterThan(0)
-    expect(world.runtime.audit.verify().whole).toBe(true)
-  },
-)
+test('what a write left that was killed half way is swept by the next process, and the file is as before', async () => {
+  await using world = await openWorld({ files: { 'big.txt': 'before\n' } })
+  const temporary = (): string[] => filesUnder(world.project).filter((name) => name.endsWith('.tmp'))
+  for (let round = 0; round < 2 * rounds; round++) {
+    const before = world.read('big.txt')
+    const input = { path: 'big.txt', content: large(`round ${round} `) }
+    await writeKilledAt(world, round % 2 ? 'made' : 'before big.txt', input)
+    expect(temporary()).toHaveLength(1)
+    expect(world.read('big.txt')).toBe(before)
+    expect((await writeAnew(world, { path: 'after.txt', content: `${round}\n` })).kind).toBe('done')
+    expect(temporary()).toEqual([])
+    const [newest] = world.runtime.snapshots(1, 'big.txt')
+    if (newest) expect(newest.sha256).toBe(sha256(world.read('big.txt')))
+  }
+  const recovered = [...world.runtime.audit.lines()].filter((line) => line.event === 'recovered' && line.snapshots)
+  expect(recovered.length, 'what was put right is in the audit').toBeGreaterThan(0)
+  expect(world.runtime.audit.verify().whole).toBe(true)
+})
 
 test.for(['a folder', 'a link', 'a larger file'])(
   'a write killed half way to a file that is %s by then does not stop all other writes',
-  { timeout: 300_000 },
   async (became) => {
     await using world = await openWorld({ files: { 'big.txt': 'before\n' } })
     await writeKilledAt(world, 'before big.txt', { path: 'big.txt', content: large('round 0 ') })
@@ -124,44 +115,40 @@ test.for(['a folder', 'a link', 'a larger file'])(
   },
 )
 
-test(
-  'an undo of many files that is killed in the middle is finished or taken back, and counts as what it became',
-  { timeout: 300_000 },
-  async () => {
-    const names = Array.from({ length: 16 }, (_, index) => `f-${String(index).padStart(2, '0')}.txt`)
-    await using world = await openWorld({ files: Object.fromEntries(names.map((name) => [name, `old ${name}\n`])) })
-    const contents = (): string[] => names.map((name) => world.read(name))
-    for (let round = 0; round < rounds; round++) {
-      const session = `sess_round${round}`
-      const olds = contents()
-      for (const path of names) {
-        await world.call('write_to_file', { path, content: `round ${round} ${path}\n`, dryRun: true }, { session })
-        await world.call('write_to_file', { path, content: `round ${round} ${path}\n`, dryRun: false }, { session })
-      }
-      const news = contents()
-      const child = spawn(process.execPath, [program, 'undo', '--session', session, '--yes', '--project', world.project], {
-        env: cleanEnv(world.base, dyingWhen(world.base, `after ${names[3]}`)),
-        stdio: 'ignore',
-      })
-      await once(child, 'close')
-      const isIn = (texts: string[]): boolean => contents().some((text) => texts.includes(text))
-      expect([isIn(olds), isIn(news)], 'the kill came between two files').toEqual([true, true])
-      expect((await writeAnew(world, { path: 'after.txt', content: `${round}\n` })).kind).toBe('done')
-      const now = contents()
-      expect([olds, news], 'all files or none').toContainEqual(now)
-      const again = await runCli(world.project, ['undo', '--session', session, '--yes'])
-      if (now[0] === olds[0])
-        expect(again, 'it is undone, so there is nothing left to undo').toMatchObject({
-          code: 1,
-          err: expect.stringContaining('Nothing to undo') as string,
-        })
-      else expect(again).toMatchObject({ code: 0 })
-      expect(contents()).toEqual(olds)
+test('an undo of many files that is killed in the middle is finished or taken back, and counts as what it became', async () => {
+  const names = Array.from({ length: 16 }, (_, index) => `f-${String(index).padStart(2, '0')}.txt`)
+  await using world = await openWorld({ files: Object.fromEntries(names.map((name) => [name, `old ${name}\n`])) })
+  const contents = (): string[] => names.map((name) => world.read(name))
+  for (let round = 0; round < rounds; round++) {
+    const session = `sess_round${round}`
+    const olds = contents()
+    for (const path of names) {
+      await world.call('write_to_file', { path, content: `round ${round} ${path}\n`, dryRun: true }, { session })
+      await world.call('write_to_file', { path, content: `round ${round} ${path}\n`, dryRun: false }, { session })
     }
-  },
-)
+    const news = contents()
+    const child = spawn(process.execPath, [program, 'undo', '--session', session, '--yes', '--project', world.project], {
+      env: cleanEnv(world.base, dyingWhen(world.base, `after ${names[3]}`)),
+      stdio: 'ignore',
+    })
+    await once(child, 'close')
+    const isIn = (texts: string[]): boolean => contents().some((text) => texts.includes(text))
+    expect([isIn(olds), isIn(news)], 'the kill came between two files').toEqual([true, true])
+    expect((await writeAnew(world, { path: 'after.txt', content: `${round}\n` })).kind).toBe('done')
+    const now = contents()
+    expect([olds, news], 'all files or none').toContainEqual(now)
+    const again = await runCli(world.project, ['undo', '--session', session, '--yes'])
+    if (now[0] === olds[0])
+      expect(again, 'it is undone, so there is nothing left to undo').toMatchObject({
+        code: 1,
+        err: expect.stringContaining('Nothing to undo') as string,
+      })
+    else expect(again).toMatchObject({ code: 0 })
+    expect(contents()).toEqual(olds)
+  }
+})
 
-test('processes that start at once on a new project all work', { timeout: 300_000 }, async () => {
+test('processes that start at once on a new project all work', async () => {
   for (let round = 0; round < sweep(3, 1); round++) {
     await using world = await openWorld()
     const project = world.path(`fresh-${round}`)

@@ -138,7 +138,7 @@ test('a client that a public generator makes of it talks to the server', async (
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
-}, 60_000)
+})
 
 interface Client {
   OpenAPI: { BASE: string; TOKEN: string }

@@ -40,10 +40,11 @@ function linkOf(path: string): string {
 // Most of what follows is waiting, so it waits together.
 describe.concurrent('settings that change while it runs', () => {
   test('the list of tools follows, everybody is told, and calls under way go on', async () => {
-    await using all = await openEverywhere({
-      files: { 'package.json': '{}\n' },
-      config: { policies: { writeRequiresDiff: false } },
-    })
+    await using all = await openEverywhere(
+      { files: { 'package.json': '{}\n' }, config: { policies: { writeRequiresDiff: false } } },
+      ways,
+      { real: true },
+    )
     const { world, served } = all
     const stderr = new Map<string, () => string>([['http', served.stderr]])
     for (const way of ['stdio 2025', 'stdio 2026'] as const) {

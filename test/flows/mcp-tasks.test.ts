@@ -48,7 +48,7 @@ const again = {
 }
 const waits = async (runId: string): Promise<string> => {
   const look = async (): Promise<RunView> => world.call<RunView>('get_task_run', { runId })
-  await expect.poll(async () => (await look()).waiting, { timeout: 20_000 }).toBeDefined()
+  await expect.poll(async () => (await look()).waiting).toBeDefined()
   return (await look()).waiting?.approvalId ?? ''
 }
 

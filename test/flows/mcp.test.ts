@@ -43,9 +43,13 @@ async function stepsOf<T>(client: Client, act: () => Promise<T>): Promise<{ step
 describe('on one project, over every way', () => {
   let all: Everywhere
   beforeAll(async () => {
-    all = await openEverywhere({
-      files: { 'a.txt': 'one\n', 'deep/er/b.md': '# b\n', 'deep/c.txt': 'c\n', 'package.json': '{}\n' },
-    })
+    all = await openEverywhere(
+      {
+        files: { 'a.txt': 'one\n', 'deep/er/b.md': '# b\n', 'deep/c.txt': 'c\n', 'package.json': '{}\n' },
+      },
+      ways,
+      { real: true },
+    )
     for (const folder of ['many', 'some']) mkdirSync(all.world.path(folder))
     for (let index = 0; index < 10_500; index++) writeFileSync(all.world.path(`many/${index}`), '')
     for (let index = 0; index < 1_600; index++) writeFileSync(all.world.path(`some/${index}`), 'needle\n')

@@ -21,7 +21,7 @@ const few = (all: number): number => all / 4
 const filesIn = (world: World, folder: string): number =>
   existsSync(world.path(folder)) ? readdirSync(world.path(folder)).length : 0
 
-test('what a program did is read, shown, committed and undone in small steps', { timeout: 300_000 }, async () => {
+test('what a program did is read, shown, committed and undone in small steps', async () => {
   await using world = await openWorld({ flags: shownFirst })
   const asked = await countingTurns(() => ask(world, { command: making }))
   expect(asked.calls.all, 'it looked at every file').toBeGreaterThan(many * 3)
@@ -39,7 +39,7 @@ test('what a program did is read, shown, committed and undone in small steps', {
   for (const { calls } of [asked, committed, undone]) expect(calls.most).toBeLessThan(many * 2)
 })
 
-test('a large file is hashed, committed and undone piece by piece', { timeout: 300_000 }, async () => {
+test('a large file is hashed, committed and undone piece by piece', async () => {
   await using world = await openWorld({ flags: shownFirst })
   const command = `truncate -s ${large} big`
   const asked = await countingTurns(() => ask(world, { command }))
@@ -58,7 +58,7 @@ test('a large file is hashed, committed and undone piece by piece', { timeout: 3
   expect(again.hashed.most).toBeLessThan(few(large))
 })
 
-test('reads are answered while many files are committed', { timeout: 300_000 }, async () => {
+test('reads are answered while many files are committed', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'a\n' }, flags: shownFirst })
   let over = false
   let answered = 0
@@ -74,7 +74,7 @@ test('reads are answered while many files are committed', { timeout: 300_000 }, 
   expect(answered).toBeGreaterThan(2)
 })
 
-test('a call that is cancelled in the middle of its commit says what became of it', { timeout: 300_000 }, async () => {
+test('a call that is cancelled in the middle of its commit says what became of it', async () => {
   await using world = await openWorld({ flags: withShell })
   await world.call('shell', { command: makingSome(sweep(2_000, 200)) }, person)
   const stop = new AbortController()
@@ -93,7 +93,7 @@ test('a call that is cancelled in the middle of its commit says what became of i
   expect([...world.runtime.audit.lines()].filter((line) => line.event === 'recovered')).toEqual([])
 })
 
-test('what no commit takes over is named up to a bound, and counted', { timeout: 120_000 }, async () => {
+test('what no commit takes over is named up to a bound, and counted', async () => {
   await using world = await openWorld({ flags: shownFirst })
   const command = 'echo x > x; mkdir s; seq -f s/p%.0f 3000 | xargs mkfifo'
   const approval = await ask(world, { command })
@@ -109,7 +109,7 @@ test('what no commit takes over is named up to a bound, and counted', { timeout:
   expect(left.at(-1)).toEqual({ path: '…', why: 'and 2000 more, not named here' })
 })
 
-test('thousands of links to a folder of files that run are followed in small steps', { timeout: 120_000 }, async () => {
+test('thousands of links to a folder of files that run are followed in small steps', async () => {
   const hooks = Object.fromEntries(Array.from({ length: 4 }, (_, index) => [`hooks/h${index}`, 'echo\n']))
   await using world = await openWorld({ files: { ...hooks, 'b.txt': 'b\n' } })
   const links = 1_000
@@ -138,7 +138,7 @@ test('thousands of links to a folder of files that run are followed in small ste
   expect(opened.most).toBeLessThan(few(opened.all))
 })
 
-test('programs that are sent together are started one after the other, others in between', { timeout: 120_000 }, async () => {
+test('programs that are sent together are started one after the other, others in between', async () => {
   await using world = await openWorld({ flags: withShell })
   await world.call('shell', { command: 'true' })
   let [inTurn, most, open] = [0, 0, true]
@@ -161,7 +161,7 @@ test('programs that are sent together are started one after the other, others in
   expect(most).toBeLessThanOrEqual(2)
 })
 
-test('programs that are more than the processors step back behind whoever else wants them', { timeout: 120_000 }, async () => {
+test('programs that are more than the processors step back behind whoever else wants them', async () => {
   await using world = await openWorld({ flags: withShell })
   const others = Array.from({ length: availableParallelism() * 2 }, () => openPriority())
   try {
@@ -176,7 +176,7 @@ test('programs that are more than the processors step back behind whoever else w
   }
 })
 
-test('hundreds of processes of a program are looked at in small steps', { timeout: 120_000 }, async () => {
+test('hundreds of processes of a program are looked at in small steps', async () => {
   await using world = await openWorld({ flags: withShell })
   const processes = 400
   const command = `i=0; while [ $i -lt ${processes} ]; do sleep 60 & i=$((i+1)); done; sleep 2`

@@ -150,4 +150,4 @@ test('twenty ordinary commands of a coding agent: three ask, all are answered wi
   const rm = of(rows.find(({ command }) => command?.startsWith('rm')) as Row)
   await world.call('undo', { call: rm?.call, dryRun: false }, { role: 'person' })
   expect(world.read('notes/old.md')).toBe(files['notes/old.md'])
-}, 120_000)
+})

@@ -112,16 +112,12 @@ describe.skipIf(noBrowser !== undefined)('working in pages', () => {
     expect(internet.asked).not.toContain('not-allowed.example')
   })
 
-  test.runIf(isSoak)(
-    'a page that hangs under a click is closed, and the next tab of the session is used',
-    { timeout: 240_000 },
-    async () => {
-      await call('page_navigate', { url: `${site.url}/hangs` })
-      const { text } = await call('page_snapshot')
-      await expect(call('page_click', { element: idOf(text, 'Hang') })).rejects.toMatchObject({ reason: 'page-timeout' })
-      expect(await call('page_navigate', { url: `${site.url}/second` })).toMatchObject({ title: 'Second' })
-    },
-  )
+  test.runIf(isSoak)('a page that hangs under a click is closed, and the next tab of the session is used', async () => {
+    await call('page_navigate', { url: `${site.url}/hangs` })
+    const { text } = await call('page_snapshot')
+    await expect(call('page_click', { element: idOf(text, 'Hang') })).rejects.toMatchObject({ reason: 'page-timeout' })
+    expect(await call('page_navigate', { url: `${site.url}/second` })).toMatchObject({ title: 'Second' })
+  })
 
   test('tabs, waiting and pictures', async () => {
     await call('page_navigate', { url: `${site.url}/second`, newTab: true })

@@ -53,7 +53,7 @@ function mcpRow(way: Way, surface: string): Row {
 
 async function openMcpDoor(way: Way, project: string): Promise<Door> {
   const served = way.startsWith('stdio') ? undefined : await openServe(project)
-  const mcp = await openMcp(way, project, served)
+  const mcp = await openMcp(way, project, served, { real: true })
   return {
     mcp,
     async call(tool, input) {
@@ -248,7 +248,7 @@ describe.each(Object.entries(plays))('%s', (_, script) => {
   const runs = new Map<string, Run>()
   beforeAll(async () => {
     await Promise.all(rows.map(async (row) => runs.set(row.name, await play(row, script))))
-  }, 180_000)
+  })
 
   const seenBy = (row: Row, name: string) => runs.get(row.name)?.seen.get(name)
 
@@ -401,7 +401,7 @@ test('the acts of the gateway have the same effect and the same record over it a
   expect(gateway.went).toEqual(mcp.went)
   expect(gateway.audit.length).toBeGreaterThan(acts.length)
   expect(gateway.audit).toEqual(mcp.audit)
-}, 60_000)
+})
 
 // The bridge has one act of the kernel's under its own name; the commands it runs are those of the terminal (`flows/bridge-checks`).
 
@@ -439,4 +439,4 @@ test('checks over the bridge and over MCP: the same results, the same faults, th
   expect(bridge.went).toMatchObject([[{ check: 'lint', exitCode: 127 }], [], [{ check: 'typecheck' }, { check: 'test' }]])
   expect(bridge.went).toEqual(mcp.went)
   expect(bridge.audit).toEqual(mcp.audit)
-}, 60_000)
+})

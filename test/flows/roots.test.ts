@@ -263,40 +263,36 @@ test(
   },
 )
 
-test(
-  'a change that was killed in a root which is gone waits until the root is back; the project goes on',
-  { timeout: 300_000 },
-  async () => {
-    await using world = await openDocs()
-    await writeBoth(world)
-    await world.runtime.close()
-    let half: string[] = []
-    // The moment after the first file has been moved back. Where the undo was faster than its end, it is begun anew.
-    for (let moment = 1, tries = 0; half.length === 0; moment++) {
-      expect(tries++, 'it was never killed between two files').toBeLessThan(200)
-      const undo = ['undo', '--session', agent.session, '--yes']
-      const { code } = await killedAt(world.base, world.project, undo, moment, 'INSERT INTO snapshots')
-      const now = both(world)
-      if (new Set(now.map((text) => text.includes('changed') || text.includes('made'))).size === 2) half = now
-      else {
-        await world.reopen()
-        if (!world.read('a.txt').includes('changed')) await writeBoth(world)
-        await world.runtime.close()
-        if (code === 0) moment = 0
-      }
+test('a change that was killed in a root which is gone waits until the root is back; the project goes on', async () => {
+  await using world = await openDocs()
+  await writeBoth(world)
+  await world.runtime.close()
+  let half: string[] = []
+  // The moment after the first file has been moved back. Where the undo was faster than its end, it is begun anew.
+  for (let moment = 1, tries = 0; half.length === 0; moment++) {
+    expect(tries++, 'it was never killed between two files').toBeLessThan(200)
+    const undo = ['undo', '--session', agent.session, '--yes']
+    const { code } = await killedAt(world.base, world.project, undo, moment, 'INSERT INTO snapshots')
+    const now = both(world)
+    if (new Set(now.map((text) => text.includes('changed') || text.includes('made'))).size === 2) half = now
+    else {
+      await world.reopen()
+      if (!world.read('a.txt').includes('changed')) await writeBoth(world)
+      await world.runtime.close()
+      if (code === 0) moment = 0
     }
-    renameSync(docs(world), join(world.base, 'away'))
-    await world.reopen({ 'write-requires-diff': 'false' })
-    expect(world.runtime.roots).toMatchObject([{ why: expect.stringContaining('No such folder') as string }])
-    expect(await world.call('write_to_file', { path: 'other.txt', content: 'x\n', dryRun: false })).toMatchObject({
-      applied: true,
-    })
-    await world.runtime.close()
-    renameSync(join(world.base, 'away'), docs(world))
-    await world.reopen({ roots: '' })
-    expect(both(world), 'also where the settings no longer name it').toEqual(['project\n', 'one\n', 'nothing'])
-  },
-)
+  }
+  renameSync(docs(world), join(world.base, 'away'))
+  await world.reopen({ 'write-requires-diff': 'false' })
+  expect(world.runtime.roots).toMatchObject([{ why: expect.stringContaining('No such folder') as string }])
+  expect(await world.call('write_to_file', { path: 'other.txt', content: 'x\n', dryRun: false })).toMatchObject({
+    applied: true,
+  })
+  await world.runtime.close()
+  renameSync(join(world.base, 'away'), docs(world))
+  await world.reopen({ roots: '' })
+  expect(both(world), 'also where the settings no longer name it').toEqual(['project\n', 'one\n', 'nothing'])
+})
 
 test('projects that share a root do not interleave their commits in it', async () => {
   await using world = await openDocs({ 'log.txt': '' })
@@ -357,7 +353,7 @@ test('who commits in a root waits for whoever does so already, in whichever proj
   }
 })
 
-test('the command line shows what was done in a root, and which folder it is', { timeout: 120_000 }, async () => {
+test('the command line shows what was done in a root, and which folder it is', async () => {
   await using world = await openDocs()
   await put(world, docs(world, 'a.txt'), 'two\n')
   await world.runtime.close()

@@ -269,14 +269,14 @@ for (const way of two)
     const inputs = { path: 'package.json', find: '{}', replace: '[]' }
     const asks = await run(peer, { templateId: 'replace_once', inputs, options: { mode: 'async' } })
     const asked = async (): Promise<RunView> => (await peer.call('get_task_run', { runId: asks.runId })) as never
-    await expect.poll(async () => (await asked()).waiting, { timeout: 20_000 }).toBeDefined()
+    await expect.poll(async () => (await asked()).waiting).toBeDefined()
     narrow.world.runtime.approvals.decide((await asked()).waiting?.approvalId ?? '', { approve: false, by: 'the person' })
     await ended(narrow.world, asks.runId)
     expect(await asked()).toMatchObject({ status: 'failed', result: null, error: { errorCode: 'EXECUTION_ERROR' } })
     const { artifactIds } = await run(peer, read(['1.txt'], { mode: 'sync' }))
     const expired = async (): Promise<boolean> =>
       (await peer.call('get_artifact', { artifactId: artifactIds[0] }))['errorCode'] === 'ARTIFACT_EXPIRED'
-    await expect.poll(expired, { timeout: 20_000 }).toBe(true)
+    await expect.poll(expired).toBe(true)
   })
 
 test('events after a cursor, and news of the run as a resource', async () => {
@@ -303,7 +303,7 @@ test('events after a cursor, and news of the run as a resource', async () => {
   expect(await peer.call('subscribe_task_run_events', { runId, after: (events.at(-1)?.cursor ?? 0) - 1 })).toMatchObject({
     events: [{ event: 'run.ended' }],
   })
-  await expect.poll(() => news.includes(uri), { timeout: 20_000 }).toBe(true)
+  await expect.poll(() => news.includes(uri)).toBe(true)
   const { contents } = await peer.client.readResource({ uri })
   expect(JSON.parse((contents[0] as { text: string }).text)).toMatchObject({ runId, status: 'succeeded' })
 })
@@ -387,7 +387,7 @@ proves('runs.polling', 'over stdio and SSE', async () => {
       if (seen.at(-1) !== status) seen.push(status)
       return status
     }
-    await expect.poll(look, { timeout: 20_000 }).toBe('succeeded')
+    await expect.poll(look).toBe('succeeded')
     expect(['queued running succeeded', 'running succeeded', 'queued succeeded', 'succeeded']).toContain(seen.join(' '))
     const { runs } = (await peer.call('list_task_runs', { templateId: 'read_all', limit: 50 })) as { runs: RunView[] }
     expect(runs.map((one) => one.runId)).toContain(runId)

@@ -143,7 +143,7 @@ test.runIf(isSoak)(
       const inputs = { path: 'package.json', find: '{}', replace: '[]' }
       const { runId } = await handIn(world, 'replace_once', inputs, { mode: 'async' })
       const runsApi = await world.runtime.runs()
-      await expect.poll(async () => (await runsApi.get(runId)).waiting, { timeout: 20_000 }).toBeDefined()
+      await expect.poll(async () => (await runsApi.get(runId)).waiting).toBeDefined()
       const { waiting: asked } = await runsApi.get(runId)
       const end = await killedAt(world.base, world.project, ['runs', 'cancel', runId], moment, 'UPDATE runs SET status')
       killed = end.code !== 0

@@ -8,7 +8,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import type { Effect } from '../../src/contracts/stage.ts'
-import { runInside } from '../support/inside.ts'
+import { openInside, runInside } from '../support/inside.ts'
 import { cleanEnv, openStdio, openWorld, program, type World } from '../support/world.ts'
 import {
   agreed,
@@ -292,7 +292,7 @@ describe('a command that destroys everything', () => {
     await using world = await openWorld()
     plantAll(world)
     const before = treeOf(world.project)
-    await using peer = await openStdio(world.project, { args: ['--enable-shell', '--approval-wait-ms', '0'] })
+    await using peer = await openInside(world.project, { args: ['--enable-shell', '--approval-wait-ms', '0'] })
     const id = String((await peer.call('shell', { command: wipe })).error?.details?.['approvalId'])
     await runInside(world.project, ['approvals', 'deny', id, '--note', 'not like that'])
     expect((await peer.call('shell', { command: wipe })).error?.message).toContain('not like that')
@@ -318,8 +318,8 @@ test('large and small, text and not: a commit and its undo do not depend on what
 
 test('shell is offered only where a person switched it on: by flag, by environment, by config', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'a' } })
-  const offered = async (options: Parameters<typeof openStdio>[1]): Promise<boolean> => {
-    await using peer = await openStdio(world.project, options)
+  const offered = async (options: Parameters<typeof openInside>[1]): Promise<boolean> => {
+    await using peer = await openInside(world.project, options)
     const { tools } = await peer.client.listTools()
     const listed = tools.some((tool) => tool.name === 'shell')
     const answer = await peer.call('shell', { command: 'echo hi' })
@@ -464,7 +464,7 @@ describe('kill -9 of Handrail', () => {
     }
     expect(outcomes).toHaveLength(turns.length)
     expect(world.runtime.audit.verify()).toMatchObject({ whole: true })
-  }, 300_000)
+  })
 })
 
 /** The first sign of a change in the project. */

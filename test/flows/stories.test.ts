@@ -302,35 +302,31 @@ for (const way of ways)
     ).toBe(!isLive)
   })
 
-test(
-  'whenever the process that asks is killed, no story is told twice or left without its end',
-  { timeout: 240_000 },
-  async () => {
-    await using world = await openWorld({ ...old, files: { 'a.txt': '' } })
-    const one = (n: number): string[] => ['call', 'write_to_file', JSON.stringify(input('a.txt', `${n}\n`)), '--wait', '0']
-    for (const moment of moments('a story', 3)) {
-      const end = await killedAt(world.base, world.project, one(moment), moment, 'FROM suspended WHERE input_digest')
-      // Whatever is opened next puts it right; the same call goes on with what is left, or begins anew.
-      const again = await runInside(world.project, one(moment))
-      const at = `killed before write ${moment}: ${end.err} ${again.err}`
-      expect(again.code, at).toBe(1)
-      expect(pending(world), at).toHaveLength(1)
-      const id = pending(world)[0] ?? ''
-      const isAgreed = moment % 2 === 0
-      world.runtime.approvals.decide(id, { approve: isAgreed, by: 'test' })
-      if (isAgreed) expect((await runInside(world.project, one(moment))).code, at).toBe(0)
-      const stories = storiesOf(world)
-      const asking = [...stories.values()].filter((story) => story.some(({ approval }) => approval === id))
-      expect(asking, at).toHaveLength(1)
-      expectWhole(asking[0])
-      expect(await rows(world), at).toBe(0)
-      if (end.code !== null && end.code === 1) break
-    }
-    for (const story of storiesOf(world).values()) expectWhole(story)
-    const lines = [...world.runtime.audit.lines()]
-    const open = lines.filter(
-      ({ event, call: id }) => event === 'call.start' && !lines.some((line) => line.call === id && line.event === 'call.end'),
-    )
-    expect(open).toEqual([])
-  },
-)
+test('whenever the process that asks is killed, no story is told twice or left without its end', async () => {
+  await using world = await openWorld({ ...old, files: { 'a.txt': '' } })
+  const one = (n: number): string[] => ['call', 'write_to_file', JSON.stringify(input('a.txt', `${n}\n`)), '--wait', '0']
+  for (const moment of moments('a story', 3)) {
+    const end = await killedAt(world.base, world.project, one(moment), moment, 'FROM suspended WHERE input_digest')
+    // Whatever is opened next puts it right; the same call goes on with what is left, or begins anew.
+    const again = await runInside(world.project, one(moment))
+    const at = `killed before write ${moment}: ${end.err} ${again.err}`
+    expect(again.code, at).toBe(1)
+    expect(pending(world), at).toHaveLength(1)
+    const id = pending(world)[0] ?? ''
+    const isAgreed = moment % 2 === 0
+    world.runtime.approvals.decide(id, { approve: isAgreed, by: 'test' })
+    if (isAgreed) expect((await runInside(world.project, one(moment))).code, at).toBe(0)
+    const stories = storiesOf(world)
+    const asking = [...stories.values()].filter((story) => story.some(({ approval }) => approval === id))
+    expect(asking, at).toHaveLength(1)
+    expectWhole(asking[0])
+    expect(await rows(world), at).toBe(0)
+    if (end.code !== null && end.code === 1) break
+  }
+  for (const story of storiesOf(world).values()) expectWhole(story)
+  const lines = [...world.runtime.audit.lines()]
+  const open = lines.filter(
+    ({ event, call: id }) => event === 'call.start' && !lines.some((line) => line.call === id && line.event === 'call.end'),
+  )
+  expect(open).toEqual([])
+})

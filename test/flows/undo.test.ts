@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import type { Snapshot } from '../../src/contracts/snapshot.ts'
 import { openInside, runInside } from '../support/inside.ts'
-import { openStdio, openWorld, type CliEnd, type Peer, type World } from '../support/world.ts'
+import { openWorld, type CliEnd, type Peer, type World } from '../support/world.ts'
 
 interface Written {
   call: string
@@ -258,11 +258,11 @@ test('after an undo was undone, the write stands again: --last and --session tak
 
 test('undo refuses where another session wrote in between', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'a0\n', 'b.txt': 'b0\n' } })
-  await using one = await openStdio(world.project)
+  await using one = await openInside(world.project)
   const first = await put(one, 'a.txt', 'one\n')
   await put(one, 'b.txt', 'one\n')
   const session = sessionOf(world)
-  await using two = await openStdio(world.project)
+  await using two = await openInside(world.project)
   await put(two, 'a.txt', 'two\n')
   await refuses(world, ['--session', session, '--yes'], 1, 'E_CONFLICT', 'a.txt')
   await refuses(world, [first.snapshotId, '--yes'], 1, 'E_CONFLICT', 'a.txt')

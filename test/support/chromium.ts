@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import { findChromium, missingDriver } from '../../src/host/browser/find.ts'
+import { patienceMs } from './patience.ts'
 
 const found = findChromium(process.env)
 
@@ -34,7 +35,7 @@ export function ownersOn(project: string): number[] {
 }
 
 /** Waits until nothing is left; says what is. */
-export async function whatIsLeft(owner = process.pid, withinMs = 45_000): Promise<Footprint> {
+export async function whatIsLeft(owner = process.pid, withinMs = patienceMs): Promise<Footprint> {
   const until = Date.now() + withinMs
   for (;;) {
     const left = footprint(owner)

@@ -24,7 +24,7 @@ export function cli(uid: number, base: string, args: string[], env: Record<strin
   return runToExit(process.execPath, [program, ...args], { env: own, cwd: base, ...asUser(uid) })
 }
 
-/** One `handrail mcp` of a user whose every change is a card first, asked as often as one likes: starting a program anew for each command costs ten times as much. */
+/** One `handrail mcp` of a user whose every change is a card first unless it is said otherwise, asked as often as one likes: starting a program anew for each command costs ten times as much. */
 export interface Talk extends Disposable {
   /** A command, answered as the command line would: what it found, or the fault. */
   shell(input: Record<string, unknown>): Promise<CliEnd>
@@ -32,8 +32,14 @@ export interface Talk extends Disposable {
   call(name: string, input: Record<string, unknown>): Promise<unknown>
 }
 
-export async function openTalk(uid: number, base: string, project: string, more: string[] = []): Promise<Talk> {
-  const args = [program, 'mcp', '--project', project, '--enable-shell', '--ask-from', 'R1', '--approval-wait-ms', '0', ...more]
+export async function openTalk(
+  uid: number,
+  base: string,
+  project: string,
+  more: string[] = [],
+  asks: readonly string[] = ['--ask-from', 'R1'],
+): Promise<Talk> {
+  const args = [program, 'mcp', '--project', project, '--enable-shell', ...asks, '--approval-wait-ms', '0', ...more]
   const child = spawn(process.execPath, args, {
     env: cleanEnv(base, { SECRET_PARENT: 'SECRET-parent' }),
     cwd: base,

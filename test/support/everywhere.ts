@@ -5,8 +5,9 @@ import type { Client } from '@modelcontextprotocol/client'
 import { expect } from 'vitest'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { openSerialQueue } from '../../src/text/serial-queue.ts'
-import { openMcp, openServe, ways, type McpConnection, type Served, type Way } from './serve.ts'
+import { openMcp, openServe, ways, type McpConnection, type McpOptions, type Served, type Way } from './serve.ts'
 import { cleanEnv, openWorld, program, type World } from './world.ts'
+import { patienceMs } from './patience.ts'
 
 // What a good server offers besides its tools: progress, cancelling, lists that change, resources, subscriptions, prompts, completion.
 
@@ -25,12 +26,13 @@ const inTurn = openSerialQueue()
 export async function openEverywhere(
   options: Parameters<typeof openWorld>[0],
   wanted: readonly Way[] = ways,
+  how: Pick<McpOptions, 'real'> = {},
 ): Promise<Everywhere> {
   const world = await openWorld(options)
   const { served, peers } = await inTurn(async () => {
     const served = await openServe(world.project)
     const peers = new Map<Way, McpConnection>()
-    await Promise.all(wanted.map(async (way) => peers.set(way, await openMcp(way, world.project, served))))
+    await Promise.all(wanted.map(async (way) => peers.set(way, await openMcp(way, world.project, served, how))))
     return { served, peers }
   })
   return {
@@ -48,7 +50,7 @@ export async function openEverywhere(
 
 /** Polls: this machine is noisy, so nothing here depends on how long things take. */
 export async function until<T>(look: () => T | undefined | false, what: string): Promise<T> {
-  const late = Date.now() + 45_000
+  const late = Date.now() + patienceMs
   for (;;) {
     const found = look()
     if (found !== undefined && found !== false) return found

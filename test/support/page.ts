@@ -4,6 +4,7 @@ import type { Approval } from '../../src/contracts/approval.ts'
 import { enter, keyFor, typed, visitAt, type Answer, type Visit as SupportVisit } from './person.ts'
 import { openServe, type Served } from './serve.ts'
 import { openWorld, type World } from './world.ts'
+import { patienceMs } from './patience.ts'
 
 // The page where a person answers, against everybody who is not that person.
 
@@ -122,7 +123,7 @@ export async function approve(id: string, fields: Record<string, string>, Cookie
 export const state = (id: string): string | undefined => world.runtime.approvals.get(id)?.state
 
 export async function until(what: string, look: () => boolean | Promise<boolean>): Promise<void> {
-  const end = Date.now() + 45_000
+  const end = Date.now() + patienceMs
   while (!(await look())) {
     if (Date.now() > end) throw new Error(`never came: ${what}`)
     await pause(25)

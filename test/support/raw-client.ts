@@ -1,14 +1,16 @@
 import { spawn } from 'node:child_process'
 import { request, type ClientRequest, type IncomingMessage } from 'node:http'
 import { dirname } from 'node:path'
+import type { Readable, Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { ApprovalHead } from '../../src/contracts/approval.ts'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { openServe, ways, type Served, type Way } from './serve.ts'
-import { runInside } from './inside.ts'
+import { runInside, stdioInside, type InsideOptions } from './inside.ts'
 import { cleanEnv, openWorld, program, type World } from './world.ts'
+import { patienceMs } from './patience.ts'
 
 // Approvals and questions through the client's own forms, spoken by hand: nothing a client sends may approve what a person did not see.
 
@@ -31,9 +33,11 @@ export interface Message {
 interface WireOptions {
   capabilities?: object
   name?: string
-  /** For stdio, where the wire starts the program itself. */
+  /** For stdio, where the wire opens it itself. */
   args?: string[]
   env?: Record<string, string>
+  /** For stdio: the real program, which costs ten times as much. */
+  real?: true
 }
 
 /** One client, spoken by hand over any of the ways. */
@@ -112,7 +116,7 @@ export async function openWire(way: Way, project: string, served: Served | undef
     raw: say,
     code: async (tool, input) => codeOf(await say('tools/call', `{"name":${JSON.stringify(tool)},"arguments":${input}}`, tool)),
     async next(fits, what) {
-      const until = Date.now() + 45_000
+      const until = Date.now() + patienceMs
       for (;;) {
         const found = heard.find(fits)
         if (found) return found
@@ -144,41 +148,45 @@ interface Line {
   close(): Promise<void>
 }
 
+/** `handrail mcp` on pipes: inside the test process, or the real program. */
+function openLine(project: string, options: WireOptions, hear: (message: Message) => void): Line {
+  const { input, output, ended } = options.real ? stdioProgram(project, options) : stdioInside(project, options)
+  let rest = ''
+  input.on('error', () => undefined)
+  output.setEncoding('utf8').on('data', (piece: string) => {
+    const lines = (rest + piece).split('\n')
+    rest = lines.pop() ?? ''
+    for (const one of lines) hear(JSON.parse(one) as Message)
+  })
+  return {
+    async send(body) {
+      input.write(Buffer.concat([Buffer.from(body), Buffer.from('\n')]))
+      return { status: 0, said: undefined }
+    },
+    opened: async () => undefined,
+    async drop() {
+      input.end()
+      output.destroy()
+      await ended
+    },
+    async close() {
+      input.end()
+      await ended
+    },
+  }
+}
+
 /** The real program on pipes. */
-function openLine(project: string, { args = [], env }: WireOptions, hear: (message: Message) => void): Line {
+export function stdioProgram(
+  project: string,
+  { args = [], env }: InsideOptions,
+): { input: Writable; output: Readable; ended: Promise<void> } {
   const child = spawn(process.execPath, [program, 'mcp', '--project', project, ...args], {
     env: cleanEnv(dirname(project), env),
     stdio: ['pipe', 'pipe', 'ignore'],
   })
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
-  let rest = ''
-  child.stdin.on('error', () => undefined)
-  child.stdout.setEncoding('utf8').on('data', (piece: string) => {
-    const lines = (rest + piece).split('\n')
-    rest = lines.pop() ?? ''
-    for (const one of lines) hear(JSON.parse(one) as Message)
-  })
-  const close = async (): Promise<void> => {
-    child.stdin.end()
-    const late = setTimeout(() => child.kill('SIGKILL'), 20_000)
-    await ended
-    clearTimeout(late)
-  }
-  return {
-    async send(body) {
-      child.stdin.write(Buffer.concat([Buffer.from(body), Buffer.from('\n')]))
-      return { status: 0, said: undefined }
-    },
-    opened: async () => undefined,
-    async drop() {
-      child.stdin.destroy()
-      child.stdout.destroy()
-      const late = setTimeout(() => child.kill('SIGKILL'), 20_000)
-      await ended
-      clearTimeout(late)
-    },
-    close,
-  }
+  return { input: child.stdin, output: child.stdout, ended }
 }
 
 /** `/mcp` of either era, or `/sse` with its messages: posts, and whatever streams come back. */
@@ -303,7 +311,7 @@ export async function openHouse({ policies, limits = {}, env, files = {} }: Hous
     world,
     served,
     wire(way) {
-      const known = wires.get(way) ?? house.open(way)
+      const known = wires.get(way) ?? house.open(way, { real: true })
       wires.set(way, known)
       return known
     },
@@ -377,7 +385,7 @@ export async function propose(wire: Wire, tool: string, input: Record<string, un
 
 /** Polls: this machine is noisy, so nothing here depends on how long things take. */
 export async function until<T>(look: () => T | undefined | false, what: string): Promise<T> {
-  const late = Date.now() + 45_000
+  const late = Date.now() + patienceMs
   for (;;) {
     const found = look()
     if (found !== undefined && found !== false) return found

@@ -1,9 +1,15 @@
-import { afterAll, expect } from 'vitest'
+import { afterAll, expect, vi } from 'vitest'
+import { closeLeftOpen } from './left-open.ts'
 
-// Test files share processes: what one leaves in the environment, the next one would run with.
+// Test files share processes: what one leaves in them, the next one would run with.
 const before = { ...process.env }
+const folder = process.cwd()
 
-afterAll(() => {
+afterAll(async () => {
+  vi.useRealTimers()
+  vi.restoreAllMocks()
+  await closeLeftOpen()
+  if (process.cwd() !== folder) process.chdir(folder)
   const names = new Set([...Object.keys(before), ...Object.keys(process.env)])
   const changed = [...names].filter((name) => process.env[name] !== before[name])
   for (const name of changed)

@@ -6,6 +6,8 @@ import { createInterface } from 'node:readline'
 import { Client, SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import type { ErrorBody } from '../../src/contracts/faults/contract-000.ts'
+import { transportInside } from './inside.ts'
+import { leftOpen } from './left-open.ts'
 import { asUser, cleanEnv, program } from './world.ts'
 
 export interface Served {
@@ -30,6 +32,7 @@ export async function openServe(
     ...(options.uid !== undefined && { ...asUser(options.uid), cwd: dirname(project) }),
   })
   const gone = once(child, 'close')
+  void gone.then(leftOpen(() => child.kill('SIGKILL')))
   let stderr = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
   const [line] = (await Promise.race([once(createInterface(child.stdout), 'line'), gone.then(() => [''])])) as [string]
@@ -43,7 +46,7 @@ export async function openServe(
     stderr: () => stderr,
     async [Symbol.asyncDispose]() {
       child.kill('SIGTERM')
-      const timer = setTimeout(() => child.kill('SIGKILL'), 10_000)
+      const timer = setTimeout(() => child.kill('SIGKILL'), 30_000)
       await gone
       clearTimeout(timer)
     },
@@ -66,6 +69,8 @@ export interface McpOptions {
   /** For stdio. */
   args?: string[]
   env?: Record<string, string>
+  /** For stdio: the real program, which costs ten times as much as inside the test process. */
+  real?: true
 }
 
 export interface McpConnection {
@@ -91,7 +96,8 @@ export async function openMcp(
   )
   const { onAsked } = options
   if (onAsked) client.setRequestHandler('elicitation/create', async ({ params }) => (await onAsked(params)) as never)
-  await client.connect(transportFor(way, project, served, options))
+  const inside = way.startsWith('stdio') && !options.real
+  await client.connect(inside ? transportInside(project, options) : transportFor(way, project, served, options))
   return {
     client,
     async call(tool, input) {

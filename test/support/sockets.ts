@@ -7,6 +7,7 @@ import type { AuditLine } from '../../src/contracts/audit.ts'
 import type { Served } from './serve.ts'
 import { runInside } from './inside.ts'
 import { type World } from './world.ts'
+import { patienceMs } from './patience.ts'
 
 // Bytes on a socket, as no client library would send them, against the real program.
 
@@ -81,7 +82,11 @@ export function openWire(port: number, bytes?: Buffer | string): Wire {
   }
 }
 
-export async function eventually<T>(what: string, look: () => T | undefined | Promise<T | undefined>, ms = 45_000): Promise<T> {
+export async function eventually<T>(
+  what: string,
+  look: () => T | undefined | Promise<T | undefined>,
+  ms = patienceMs,
+): Promise<T> {
   const until = Date.now() + ms
   for (let wait = 1; ; wait = Math.min(25, wait * 1.5)) {
     const found = await look()
@@ -98,7 +103,7 @@ export async function exchange(port: number, bytes: Buffer | string): Promise<Re
 }
 
 /** What came until the server closed the connection, which it must. */
-export function closing(wire: Wire, ms = 45_000): Promise<string> {
+export function closing(wire: Wire, ms = patienceMs): Promise<string> {
   const late = pause(ms, undefined, { ref: false }).then(() => {
     throw new Error(`the connection was left open after ${JSON.stringify(wire.heard().slice(0, 300))}`)
   })
@@ -265,7 +270,7 @@ export async function answersHonestly(served: Served): Promise<void> {
       const reply = await say(served, call('read_file', { path: 'a.txt' })).catch(() => undefined)
       return reply && contentIn(reply) === 'a0\n' ? true : undefined
     },
-    45_000,
+    patienceMs,
   )
 }
 

@@ -8,6 +8,7 @@ import type { CallOptions, Caller } from '../../src/contracts/call.ts'
 import { runToEnd } from '../../src/text/steps.ts'
 import { readStory, recordOf, type StageRecord, type StageStory } from '../../src/host/stage/records.ts'
 import type { World } from './world.ts'
+import { patienceMs } from './patience.ts'
 
 /** The setting without which there is no `shell`. */
 export const withShell = { 'enable-shell': 'true' }
@@ -119,7 +120,7 @@ export function endAllWith(word: string): void {
 }
 
 /** Waits until something holds; false where it did not in time. */
-export async function soon(holds: () => boolean, mostMs = 45_000): Promise<boolean> {
+export async function soon(holds: () => boolean, mostMs = patienceMs): Promise<boolean> {
   const until = performance.now() + mostMs
   while (!holds()) {
     if (performance.now() > until) return false

@@ -13,6 +13,7 @@ import type { Operator } from '../../src/contracts/operator.ts'
 import { projectFolderName } from '../../src/host/state-place.ts'
 import { inject } from 'vitest'
 import { openRuntime } from '../../src/runtime/open.ts'
+import { leftOpen } from './left-open.ts'
 
 export const repository = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 export const program = join(repository, 'bin', 'handrail.js')
@@ -79,6 +80,7 @@ export async function openWorld(
       flags: { ...options.flags, ...flags },
     })
   let runtime = open()
+  const closed = leftOpen(() => runtime.close())
   const call = async (tool: string, input: unknown, given: CallOptions & Partial<Caller> = {}): Promise<unknown> => {
     const { surface = 'mcp-stdio', client = 'test/1', session = 'sess_test', role = 'agent', peer, ...rest } = given
     const caller: Caller = { surface, client, session, role, ...(peer !== undefined && { peer }) }
@@ -115,6 +117,7 @@ export async function openWorld(
     },
     async [Symbol.asyncDispose]() {
       await runtime.close()
+      closed()
       // A program that was killed a moment ago may still be on its way out, and write a last file.
       rmSync(base, { recursive: true, force: true, maxRetries: 20 })
     },
@@ -184,8 +187,17 @@ export async function openStdio(
     stderr: 'pipe',
   })
   const client = new Client({ name: options.client ?? 'handrail-test', version: '1.0.0' })
+  const closed = leftOpen(() => client.close())
   await client.connect(transport)
-  return { client, pid: transport.pid ?? 0, call: callOf(client), [Symbol.asyncDispose]: () => client.close() }
+  return {
+    client,
+    pid: transport.pid ?? 0,
+    call: callOf(client),
+    async [Symbol.asyncDispose]() {
+      await client.close()
+      closed()
+    },
+  }
 }
 
 export const callOf =

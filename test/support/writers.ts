@@ -6,6 +6,7 @@ import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import type { ErrorBody } from '../../src/contracts/faults/contract-000.ts'
 import { cleanEnv, program } from './world.ts'
+import { patienceMs } from './patience.ts'
 
 /** What a call came to: an answer with its call id, the contract's error, or nothing because the process died first. */
 export type Answer =
@@ -50,7 +51,7 @@ export function serverOf(
         const [first] = result.content as { text: string }[]
         return { kind: 'refused', error: (JSON.parse(first?.text ?? '{}') as ErrorBody).error }
       } catch (cause) {
-        if (await Promise.race([gone.then(() => true), pause(45_000, false)])) return { kind: 'unknown' }
+        if (await Promise.race([gone.then(() => true), pause(patienceMs, false)])) return { kind: 'unknown' }
         throw new Error(`a call failed although its server lives: ${String(cause)}`, { cause })
       }
     },

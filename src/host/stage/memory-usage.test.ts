@@ -19,34 +19,30 @@ while not select.select([sys.stdin], [], [], 0)[0]:
   for i in range(6): os.wait()
 `
 
-test.skipIf(process.platform !== 'linux')(
-  'memory that many share is counted once, also while they end',
-  async () => {
-    const child = spawn('/usr/bin/python3', ['-c', churn], { stdio: ['pipe', 'pipe', 'inherit'] })
-    try {
-      await once(child.stdout, 'data')
-      let most = 0
-      let before = 0
-      let together = 0
-      for (let look = 0; look < sweep(400, 120); look++) {
-        const tree = treeOf([child.pid as number], 64)
-        together = Math.max(together, tree.length)
-        const now = await memoryOf(tree, 1)
-        // One look may find too much, two in a row do not.
-        most = Math.max(most, Math.min(now, before))
-        before = now
-      }
-      expect(together).toBeGreaterThan(4)
-      // What is shared once, and what seven Pythons have of their own.
-      expect(most).toBeGreaterThan(shared)
-      expect(most).toBeLessThan(2 * shared)
-    } finally {
-      child.stdin.end('stop')
-      await once(child, 'exit')
+test.skipIf(process.platform !== 'linux')('memory that many share is counted once, also while they end', async () => {
+  const child = spawn('/usr/bin/python3', ['-c', churn], { stdio: ['pipe', 'pipe', 'inherit'] })
+  try {
+    await once(child.stdout, 'data')
+    let most = 0
+    let before = 0
+    let together = 0
+    for (let look = 0; look < sweep(400, 120); look++) {
+      const tree = treeOf([child.pid as number], 64)
+      together = Math.max(together, tree.length)
+      const now = await memoryOf(tree, 1)
+      // One look may find too much, two in a row do not.
+      most = Math.max(most, Math.min(now, before))
+      before = now
     }
-  },
-  60_000,
-)
+    expect(together).toBeGreaterThan(4)
+    // What is shared once, and what seven Pythons have of their own.
+    expect(most).toBeGreaterThan(shared)
+    expect(most).toBeLessThan(2 * shared)
+  } finally {
+    child.stdin.end('stop')
+    await once(child, 'exit')
+  }
+})
 
 /** Maps the same memory again and again: little of it, and very much to walk through. */
 const wide = `
