@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { root, setup } from './setup.mjs'
 import { slowest } from './slowest.mjs'
 import { ensure } from './system.mjs'
@@ -34,7 +35,12 @@ if (existsSync(report)) {
   process.stdout.write(failures(testResults))
   process.stdout.write(`${numPassedTests} passed, ${numFailedTests} failed, ${numPendingTests} skipped\n`)
 }
-const left = leftBehind()
+// Some are on their way out.
+let left = leftBehind()
+for (let looks = 0; left.length && looks < 40; looks++) {
+  await pause(500)
+  left = leftBehind()
+}
 if (left.length) process.stderr.write(`handrail: these tests left processes behind, which is a fault:\n${left.join('\n')}\n`)
 process.exit(left.length ? 1 : (status ?? 1))
 

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { patienceMs } from '../support/patience.ts'
 import { openWorld, type World } from '../support/world.ts'
 import { turnsDuring } from '../support/loop-turns.ts'
 import { sweep } from '../support/soak.ts'
@@ -58,10 +59,13 @@ const scenes: Record<string, () => string> = {
   'variables nobody sets': () => many(sweep(90_000, 8_000), (i) => `:{v${i}};\n`),
 }
 
+/** How long a call may take is not what these are about. */
+const patient = { 'call-timeout-ms': String(patienceMs) }
+
 for (const [says, make] of Object.entries(scenes))
   test(`B01 a scene of ${says} is looked at in steps, and the answers stay small`, async () => {
     const files = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`game/background/file${i}.jpg`, '']))
-    await using world = await openWorld({ files: { ...files, [start]: make() } })
+    await using world = await openWorld({ files: { ...files, [start]: make() }, flags: patient })
     const answers = await askAll(world)
     expect(answers).toHaveLength(questions.length)
   })
@@ -118,6 +122,7 @@ test('B04 a map of thousands of scenes with long ways across: drawn in bounds, t
 test('B05 another client is answered while a hostile game is looked at', async () => {
   await using world = await openWorld({
     files: { [start]: (scenes['many labels and many jumps that miss them'] as () => string)() },
+    flags: patient,
   })
   const order: string[] = []
   const report = world.call('project_report', {}).then(() => order.push('report'))
