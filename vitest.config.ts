@@ -100,9 +100,7 @@ export default defineConfig({
   test: {
     reporters,
     env,
-    setupFiles: ['fast-check', 'same-environment', 'fresh-connections', 'processor-time'].map(
-      (name) => `test/support/${name}.ts`,
-    ),
+    setupFiles: ['test/support/fast-check.ts', 'test/support/same-environment.ts', 'test/support/processor-time.ts'],
     // Longer than anything waits for one event: on a busy machine a test is late, not wrong.
     testTimeout: 2 * patienceMs,
     hookTimeout: 2 * patienceMs,

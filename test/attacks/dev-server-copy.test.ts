@@ -14,7 +14,6 @@ import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { askLocal } from '../support/local-get.ts'
-import { until } from '../support/page.ts'
 import { openWorld, type World } from '../support/world.ts'
 
 const canary = 'CANARY-copy-7'
