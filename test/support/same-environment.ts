@@ -1,5 +1,8 @@
 import { afterAll, expect, vi } from 'vitest'
+import { keepNoConnection } from './fresh-connections.ts'
 import { closeLeftOpen } from './left-open.ts'
+
+await keepNoConnection()
 
 // Test files share processes: what one leaves in them, the next one would run with.
 const before = { ...process.env }
