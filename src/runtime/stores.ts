@@ -20,6 +20,7 @@ import { openIdempotency } from '../stores/idempotency.ts'
 import { openJournal } from '../stores/journal.ts'
 import { openKnownAnchors } from '../stores/known-anchors.ts'
 import { openMountedTools } from '../stores/mounted-tools.ts'
+import { openPlanStore } from '../stores/plans.ts'
 import { openPins } from '../stores/pins.ts'
 import { tellHalfAnswer } from '../stores/recovery.ts'
 import { openRuns } from '../stores/runs.ts'
@@ -124,6 +125,7 @@ export function openStores(
     evidence: keep(openEvidence(state)),
     mountedTools: openMountedTools(db),
     runs: openRuns(db),
+    plans: openPlanStore(db),
     servers: openServerRuns(db, () => limits().runTtlMs),
     artifacts: openArtifacts(state),
     knownAnchors: openKnownAnchors(state),

@@ -1,5 +1,5 @@
 /** Counts the changes of the schema below; each one is additive: new tables, new indexes, new columns that may be null. */
-export const schemaVersion = 14
+export const schemaVersion = 15
 
 /** The whole store in one place. */
 export const schema = `
@@ -370,4 +370,14 @@ CREATE TABLE IF NOT EXISTS mounted_tools (
   seen_at INTEGER NOT NULL,
   PRIMARY KEY (server, tool)
 ) STRICT;
+
+-- Plans, whole as JSON, and the run that each was last carried out as.
+CREATE TABLE IF NOT EXISTS plans (
+  id TEXT PRIMARY KEY,
+  body TEXT NOT NULL,
+  run TEXT,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS plans_by_time ON plans (updated_at);
 `
