@@ -30,13 +30,17 @@ import { openMounts } from './mounts.ts'
 import { openPlace, type Place } from './place.ts'
 import { underProfile } from './profile.ts'
 import { openOwnTemplates } from './project-templates.ts'
+import { openPlans } from './plans.ts'
+import { openPrompts } from './prompts.ts'
 import { openReach } from './reach.ts'
 import { openRoots } from './roots.ts'
 import { openRuns } from './runs.ts'
 import { openServerRuns } from './server-runs.ts'
 import { loadSettings, type LoadedSettings } from './settings.ts'
 import { settle } from './settled.ts'
+import { openSkills } from './skills.ts'
 import { openStores } from './stores.ts'
+import { packaged } from '../version.ts'
 
 const probeAfterMs = 500
 const lapseEveryMs = 30_000
@@ -135,10 +139,14 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
   /** When somebody called last, steps of runs excepted. */
   let calledAt = Number.NEGATIVE_INFINITY
   const templates = openOwnTemplates(place.root, place.environment, () => settings.trust)
+  const skills = openSkills(place.root, place.environment, packaged('skills'), () => settings.trust)
+  const prompts = openPrompts(place.root, packaged('prompts'), () => settings.trust)
   const agents = openAgents({
     stores,
     settings: () => inForce.now().settings,
     environment: place.environment,
+    prompts,
+    skills,
     gateFor: (profile) => operator.gateFor(profile),
   })
   const runs = openRuns({
@@ -175,6 +183,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     recover: recovery.again,
     runs,
     templates,
+    skills,
     toolsets,
     agent: { pursue },
   }
@@ -282,6 +291,9 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       runsElsewhere: runs.onElsewhere,
       templates,
       mounts,
+      skills,
+      prompts,
+      plans: openPlans({ stores, skills, gate: () => operator.gate, runs: runs.runsApi }),
       servers: serverRuns.person,
       agent: agents.at,
       under(profile) {

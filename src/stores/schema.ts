@@ -1,5 +1,5 @@
 /** Counts the changes of the schema below; each one is additive: new tables, new indexes, new columns that may be null. */
-export const schemaVersion = 15
+export const schemaVersion = 16
 
 /** The whole store in one place. */
 export const schema = `
@@ -379,4 +379,14 @@ CREATE TABLE IF NOT EXISTS agent_sessions (
   updated_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS agent_sessions_by_time ON agent_sessions (updated_at);
+
+-- Plans, whole as JSON, and the run that each was last carried out as.
+CREATE TABLE IF NOT EXISTS plans (
+  id TEXT PRIMARY KEY,
+  body TEXT NOT NULL,
+  run TEXT,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS plans_by_time ON plans (updated_at);
 `
