@@ -40,6 +40,7 @@ export function main(argv: string[], version: string): Promise<number> {
       checkTemplates: async (files, offers) =>
         (await import('./runtime/check-templates.ts')).checkTemplates(files, offers, process.env),
       openPlane: async (operator) => (await import('./runtime/commands.ts')).commandsOf(operator),
+      watchFolders: async (folders) => (await import('./host/watch-folders.ts')).watchFolders(folders),
       readText: async (file, most) => (await import('./host/small-file.ts')).readSmall(file, most),
       checkSettings: (given) => void loadConfig({ flags: given }),
       async installation() {

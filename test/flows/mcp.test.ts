@@ -316,6 +316,7 @@ describe('on one project, over every way', () => {
       'generate_character_profile',
       'scene_graph',
       'project_report',
+      'convert_encoding',
       'allow_sites',
       'visit_page',
       'search_page',

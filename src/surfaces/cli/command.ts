@@ -51,6 +51,8 @@ export interface Invocation {
   options: Record<string, string | boolean | undefined>
   json: boolean
   open(): Operator
+  /** The same for another folder; whoever opens it closes it. */
+  openAt(project: string): Operator
   /** The person's tools for the state of the project. */
   openStateAdmin(): Promise<StateAdmin>
   /** For processes that stay: takes up changed settings without a restart. */
@@ -93,6 +95,8 @@ export interface CliDependencies {
   checkTemplates(files: readonly string[], offers: (tool: string) => boolean): Promise<{ name: string; wrong: string[] }[]>
   /** The one-shot commands on a runtime. */
   openPlane(operator: Operator): Promise<CliPlane>
+  /** Each `next` resolves once a file below has changed since the last one. */
+  watchFolders(folders: readonly string[]): Promise<{ next(): Promise<void> }>
   /** A text of the person's; nothing where there is none, or it is larger than that. */
   readText(file: string, most: number): Promise<string | undefined>
   /** Throws where a setting's flag has a value it cannot have. */

@@ -145,6 +145,7 @@ export async function runCli(
       options,
       json,
       open,
+      openAt: (project) => openFor(command, dependencies, { ...wanted, project }),
       openLive,
       openStateAdmin: () => dependencies.openStateAdmin(wanted),
       dependencies,
