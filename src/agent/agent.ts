@@ -1,28 +1,14 @@
-import type { AgentLimits, AgentPhase, AgentRecord, AgentSessions, ChosenSkill } from '../contracts/agent.ts'
+import type { AgentRecord } from '../contracts/agent.ts'
+import type { AgentPhase } from '../contracts/agent-plan.ts'
 import { contract001 } from '../contracts/faults/contract-001.ts'
 import { asFault, Fault, hintFor } from '../contracts/faults/fault.ts'
-import type { AgentCaller, AgentGate } from '../contracts/gate.ts'
+import type { AgentCaller } from '../contracts/gate.ts'
 import type { Model } from '../contracts/model.ts'
-import type { Prompts } from '../contracts/prompt.ts'
-import type { RouteDecision, Router } from '../contracts/route.ts'
+import type { RouteDecision } from '../contracts/route.ts'
 import type { Turn, TurnError, TurnEvent, TurnTaker } from '../contracts/turn.ts'
 import type { LoopPorts } from './loop.ts'
+import type { AgentPorts } from './ports.ts'
 import { carryOut, closeOpen, fresh, systemFor, type Reply } from './phases.ts'
-
-/** What the agent holds: a gate, as any stranger does, words, and a model that can only answer. */
-export interface AgentPorts {
-  gate: AgentGate
-  /** The configured model; undefined where there is none. Throws where it cannot be used. */
-  model: () => Promise<Model | undefined>
-  prompts: Pick<Prompts, 'render'>
-  sessions: AgentSessions
-  limits: () => AgentLimits
-  router: (model: Model | undefined) => Promise<Router>
-  /** Undefined where there is none of this id. */
-  skill: (id: string) => Promise<ChosenSkill | undefined>
-  /** Who the agent is and what the person likes, from files that a person can read. */
-  identity: () => Promise<string>
-}
 
 const longestText = 200_000
 
@@ -181,10 +167,7 @@ async function withoutModel(text: string, { router, skill: load }: AgentPorts): 
   const lines = [
     ...clarify_questions,
     ...(skill
-      ? [
-          `The skill ${skill.id} fits: ${skill.description}`,
-          `\`handrail plans\` makes a plan of its steps, and runs it.`,
-        ]
+      ? [`The skill ${skill.id} fits: ${skill.description}`, `\`handrail plans\` makes a plan of its steps, and runs it.`]
       : [`This would go to: ${route_type} (${reason}).`]),
     'No model is configured, so nobody can do more than that here: set agent.provider and agent.model in your own settings, and a key with `handrail keys set PROVIDER`.',
   ]

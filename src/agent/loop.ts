@@ -1,4 +1,5 @@
-import type { AgentLimits, AgentRecord, OpenCall, ProposedPlan } from '../contracts/agent.ts'
+import type { AgentLimits, AgentRecord, OpenCall } from '../contracts/agent.ts'
+import type { ProposedPlan } from '../contracts/agent-plan.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import type { Model, ModelReply } from '../contracts/model.ts'
 import type { Prompts } from '../contracts/prompt.ts'

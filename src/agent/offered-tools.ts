@@ -1,4 +1,4 @@
-import type { AgentPhase } from '../contracts/agent.ts'
+import type { AgentPhase } from '../contracts/agent-plan.ts'
 import type { AgentGate } from '../contracts/gate.ts'
 import type { ModelTool } from '../contracts/model.ts'
 import type { Tool } from '../contracts/tool.ts'

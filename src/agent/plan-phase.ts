@@ -1,6 +1,6 @@
-import type { ProposedPlan } from '../contracts/agent.ts'
+import type { ProposedPlan } from '../contracts/agent-plan.ts'
 import type { AgentGate } from '../contracts/gate.ts'
-import { risks, type Risk } from '../contracts/tool.ts'
+import type { Risk } from '../contracts/tool.ts'
 import { printableInline } from '../text/printable.ts'
 
 const mostSteps = 24
@@ -48,9 +48,6 @@ function riskOf(name: string, params: unknown, gate: Pick<AgentGate, 'tools'>): 
     return 'R2'
   }
 }
-
-export const planRisk = ({ steps }: ProposedPlan): Risk =>
-  steps.reduce<Risk>((highest, { risk }) => (risks.indexOf(risk) > risks.indexOf(highest) ? risk : highest), 'R0')
 
 /** A plan for people and models alike. */
 export const planText = ({ title, steps }: ProposedPlan): string =>

@@ -1,7 +1,7 @@
 import type { AgentGoal, Pursued } from '../contracts/agent.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import type { AgentCaller } from '../contracts/gate.ts'
-import type { AgentPorts } from './agent.ts'
+import type { AgentPorts } from './ports.ts'
 import { fenced } from './fence.ts'
 import type { LoopPorts } from './loop.ts'
 import { carryOut, fresh, systemFor } from './phases.ts'

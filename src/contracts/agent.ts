@@ -1,11 +1,9 @@
+import type { AgentPhase, ProposedPlan } from './agent-plan.ts'
 import type { Provider } from './config-agent.ts'
 import type { AgentCaller } from './gate.ts'
 import type { ModelCall, ModelMessage, ModelUsage } from './model.ts'
 import type { TurnTaker } from './turn.ts'
 import type { Risk } from './tool.ts'
-
-/** `answer`: words only, no tool. `plan`: looks, changes nothing, ends in a plan. `act`: does it. */
-export type AgentPhase = 'answer' | 'plan' | 'act'
 
 /** A call that the model wants, from before it is made until its result stands in the conversation. */
 export interface OpenCall {
@@ -14,12 +12,6 @@ export interface OpenCall {
   id: string
   /** The last line of the log before it was made; none where it was not yet begun. */
   after?: number
-}
-
-/** A plan as the model proposed it and the person saw it. */
-export interface ProposedPlan {
-  title: string
-  steps: readonly { tool: string; description: string; risk: Risk }[]
 }
 
 /** One conversation with the agent, as it is kept: whoever opens it goes on where it was left, also after a crash. */

@@ -1,4 +1,4 @@
-import type { AgentPhase, ProposedPlan } from './agent.ts'
+import type { AgentPhase, ProposedPlan } from './agent-plan.ts'
 import type { AgentCaller } from './gate.ts'
 
 /** Who speaks over the gateway, in its own words: a chat is known by all three. */

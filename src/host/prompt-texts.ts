@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import { Fault } from '../contracts/faults/fault.ts'
 import type { Prompts, RenderedPrompt } from '../contracts/prompt.ts'
 
 /** The prompts that come with Handrail, as far as the agent itself needs them. */
-export function openPromptTexts(): Pick<Prompts, 'render'> {
+export function openPromptTexts(folder: string): Pick<Prompts, 'render'> {
   return {
     render(id, values) {
-      const text = readFileSync(fileURLToPath(new URL(`../../prompts/${id}.md`, import.meta.url)), 'utf8')
+      const text = readFileSync(join(folder, `${id}.md`), 'utf8')
       const body = text.slice(text.indexOf('\n---\n', 4) + 5)
       const parts = Object.fromEntries(
         body

@@ -1,7 +1,8 @@
-import { openAgent, type AgentPorts } from '../agent/agent.ts'
+import { openAgent } from '../agent/agent.ts'
 import { costOf } from '../agent/budget.ts'
 import { endpointOf } from '../agent/models/endpoint.ts'
 import { openModel } from '../agent/models/open-model.ts'
+import type { AgentPorts } from '../agent/ports.ts'
 import { pursue } from '../agent/pursue.ts'
 import { openTaskAgent } from '../agent/shape.ts'
 import type { Agent, AgentLimits } from '../contracts/agent.ts'
@@ -10,7 +11,14 @@ import type { Model } from '../contracts/model.ts'
 import type { Router } from '../contracts/route.ts'
 import type { TaskAgent } from '../contracts/task-agent.ts'
 import { openPromptTexts } from '../host/prompt-texts.ts'
-import type { AgentParts } from './agents.ts'
+import { packaged } from '../version.ts'
+import type { LoadedSettings } from './settings.ts'
+import type { Stores } from './stores.ts'
+
+export interface AgentParts {
+  stores: Stores
+  settings: () => LoadedSettings
+}
 
 /** The model that the settings name, with the key that was given for where it is asked. The same settings give the same model. */
 function modelsOf({ stores, settings }: AgentParts): (named?: string) => Promise<Model | undefined> {
@@ -35,7 +43,7 @@ export function agentAt(gate: AgentGate, parts: AgentParts): Agent {
     const { agent, policies } = settings().config
     return { ...agent, maxAutoFix: policies.maxAutoFix }
   }
-  const prompts = openPromptTexts()
+  const prompts = openPromptTexts(packaged('prompts'))
   const router: Router = { route: () => Promise.resolve({ route_type: 'tool', confidence: 1, reason: 'there is no router yet' }) }
   const ports: AgentPorts = {
     gate,
@@ -64,4 +72,4 @@ export function agentAt(gate: AgentGate, parts: AgentParts): Agent {
   }
 }
 
-export const taskAgentOf = (parts: AgentParts): TaskAgent => openTaskAgent(modelsOf(parts), openPromptTexts())
+export const taskAgentOf = (parts: AgentParts): TaskAgent => openTaskAgent(modelsOf(parts), openPromptTexts(packaged('prompts')))

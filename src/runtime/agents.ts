@@ -1,15 +1,7 @@
 import type { Agent } from '../contracts/agent.ts'
 import type { AgentGate } from '../contracts/gate.ts'
 import type { TaskAgent } from '../contracts/task-agent.ts'
-import type { Place } from './place.ts'
-import type { LoadedSettings } from './settings.ts'
-import type { Stores } from './stores.ts'
-
-export interface AgentParts {
-  stores: Stores
-  place: Place
-  settings: () => LoadedSettings
-}
+import type { AgentParts } from './agent.ts'
 
 /** The agent, loaded when it is first asked for: most starts never do. */
 export interface Agents {

@@ -2,9 +2,10 @@ import { createInterface } from 'node:readline'
 
 /** Lines of the person at the terminal: what they say, and their answers to questions in between. */
 export interface Lines {
-  /** The next thing they say; undefined when they have gone. Lines that come together, as from the clipboard, are one. */
+  /** The next thing they say; undefined when they have gone. Lines that come together, as from the clipboard, are one, commands excepted. */
   next(prompt: string): Promise<string | undefined>
-  /** Called for Ctrl-C, however often; whoever returns true leaves. */
+  /** One line in answer to what is shown now: what was typed before that counts for nothing. */
+  ask(question: string): Promise<string | undefined>
   onInterrupt(act: () => void): void
   close(): void
 }
@@ -18,34 +19,39 @@ export function openLines(history: readonly string[]): Lines {
     history: [...history].reverse(),
     removeHistoryDuplicates: true,
   })
-  let waiting: ((line: string | undefined) => void) | undefined
-  let gathered: string[] = []
+  let waiting: { one: boolean; hand: (line: string | undefined) => void } | undefined
+  let typed: string[] = []
   let ended = false
   const give = (): void => {
-    if (!waiting || (gathered.length === 0 && !ended)) return
-    const hand = waiting
+    if (!waiting || (typed.length === 0 && !ended)) return
+    const { one, hand } = waiting
     waiting = undefined
-    const text = gathered.join('\n')
-    const over = gathered.length === 0
-    gathered = []
-    hand(over ? undefined : text)
+    if (typed.length === 0) return hand(undefined)
+    const command = typed.findIndex((line) => line.startsWith('/'))
+    const count = one || command === 0 ? 1 : command > 0 ? command : typed.length
+    hand(typed.splice(0, count).join('\n'))
+  }
+  const wait = (prompt: string, one: boolean): Promise<string | undefined> => {
+    reader.setPrompt(prompt)
+    if (!ended) reader.prompt()
+    return new Promise((hand) => {
+      waiting = { one, hand }
+      give()
+    })
   }
   reader.on('line', (line) => {
-    gathered.push(line.endsWith('\\') ? line.slice(0, -1) : line)
-    if (!line.endsWith('\\')) setImmediate(give)
+    typed.push(line)
+    setImmediate(give)
   })
   reader.on('close', () => {
     ended = true
     give()
   })
   return {
-    next(prompt) {
-      reader.setPrompt(prompt)
-      reader.prompt()
-      return new Promise((resolve) => {
-        waiting = resolve
-        give()
-      })
+    next: (prompt) => wait(prompt, false),
+    ask(question) {
+      typed = []
+      return wait(question, true)
     },
     onInterrupt: (act) => void reader.on('SIGINT', act),
     close: () => reader.close(),

@@ -1,5 +1,6 @@
 import { userInfo } from 'node:os'
-import type { Agent, AgentPhase } from '../../../contracts/agent.ts'
+import type { Agent } from '../../../contracts/agent.ts'
+import type { AgentPhase } from '../../../contracts/agent-plan.ts'
 import type { AgentCaller } from '../../../contracts/gate.ts'
 import type { Operator } from '../../../contracts/operator.ts'
 import type { TurnEvent } from '../../../contracts/turn.ts'

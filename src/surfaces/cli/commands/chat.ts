@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { text as readAll } from 'node:stream/consumers'
-import type { Agent, AgentPhase } from '../../../contracts/agent.ts'
+import type { Agent } from '../../../contracts/agent.ts'
+import type { AgentPhase } from '../../../contracts/agent-plan.ts'
 import { asFault, Fault, hintFor } from '../../../contracts/faults/fault.ts'
 import type { AgentCaller } from '../../../contracts/gate.ts'
 import type { Operator } from '../../../contracts/operator.ts'
@@ -149,7 +150,7 @@ async function interactive(
     pressed = true
     say(dim('\nCtrl-C again to leave.'))
   })
-  const ask = (question: string): Promise<string | undefined> => lines.next(question)
+  const ask = (question: string): Promise<string | undefined> => lines.ask(question)
   const turn = async (text: string, how: AgentPhase | undefined): Promise<void> => {
     running = new AbortController()
     const talk = openTalk({ operator, agent, caller: callerFor(operator, session), print: false, json: false, ask, waits: true })
