@@ -77,7 +77,7 @@ async function takeTurn(
     save()
     const identity = await ports.identity()
     const loop: LoopPorts = {
-      gate: ports.gate,
+      gate: record.selfUpdate ? ports.selfGate() : ports.gate,
       caller,
       tell,
       signal,

@@ -38,7 +38,7 @@ export async function runPhase(record: AgentRecord, ports: LoopPorts): Promise<P
   let cut = 0
   for (let step = 1; step <= ports.limits().maxSteps; step++) {
     const limits = ports.limits()
-    const offered = offeredIn(record.phase, gate)
+    const offered = offeredIn(record.phase, gate, record.selfUpdate)
     tell({ type: 'step', step })
     const resumed = record.open.length > 0
     if (!resumed) {

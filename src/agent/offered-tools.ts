@@ -42,13 +42,24 @@ export interface Offered {
 /** The loop presents plans itself, and a goal within a goal has no end. */
 const ownUse = new Set(['present_plan', 'pursue_goal'])
 
+/** What a turn about the agent's own files needs. */
+const ofSelfUpdate = new Set([
+  'read_file',
+  'list_files',
+  'write_to_file',
+  'replace_in_file',
+  'ask_followup_question',
+  'attempt_completion',
+])
+
 /** What a model is offered. The phase that answers gets nothing at all; the one that plans only what reads and starts nothing. */
-export function offeredIn(phase: AgentPhase, gate: Pick<AgentGate, 'listed'>): Offered {
+export function offeredIn(phase: AgentPhase, gate: Pick<AgentGate, 'listed'>, selfUpdate = false): Offered {
   const found = new Map<string, Tool>()
   if (phase === 'answer') return { tools: [], find: () => undefined }
   for (const tool of gate.listed()) {
     if (tool.audience !== 'agent' || ownUse.has(tool.name)) continue
     if (phase === 'plan' && !onlyReads(tool)) continue
+    if (selfUpdate && !ofSelfUpdate.has(tool.name)) continue
     const name = wireName(tool.name)
     if (!found.has(name)) found.set(name, tool)
   }

@@ -7,6 +7,8 @@ import type { Router } from '../contracts/route.ts'
 /** What the agent holds: a gate, as any stranger does, words, and a model that can only answer. */
 export interface AgentPorts {
   gate: AgentGate
+  /** The gate of a turn about the agent's own files: it reaches those, and a person is asked about every change. */
+  selfGate: () => AgentGate
   /** The configured model; undefined where there is none. Throws where it cannot be used. */
   model: () => Promise<Model | undefined>
   prompts: Pick<Prompts, 'render'>

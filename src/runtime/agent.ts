@@ -7,9 +7,11 @@ import { pursue } from '../agent/pursue.ts'
 import { openTaskAgent } from '../agent/shape.ts'
 import type { Agent, AgentLimits } from '../contracts/agent.ts'
 import type { AgentGate } from '../contracts/gate.ts'
+import type { Profile } from '../contracts/profile.ts'
 import type { Model } from '../contracts/model.ts'
 import type { Router } from '../contracts/route.ts'
 import type { TaskAgent } from '../contracts/task-agent.ts'
+import { identityFolder, identityRoot, makeIdentity, readIdentity } from '../host/identity-files.ts'
 import { openPromptTexts } from '../host/prompt-texts.ts'
 import { packaged } from '../version.ts'
 import type { LoadedSettings } from './settings.ts'
@@ -18,7 +20,13 @@ import type { Stores } from './stores.ts'
 export interface AgentParts {
   stores: Stores
   settings: () => LoadedSettings
+  environment: Record<string, string | undefined>
+  /** A gate for a surface whose contract differs. */
+  gateFor: (profile: Profile) => AgentGate
 }
+
+/** Its own files are reached in a turn about them, with a person's yes to every change. */
+const selfProfile: Profile = { roots: [identityRoot], asksFrom: 'R1' }
 
 /** The model that the settings name, with the key that was given for where it is asked. The same settings give the same model. */
 function modelsOf({ stores, settings }: AgentParts): (named?: string) => Promise<Model | undefined> {
@@ -53,12 +61,14 @@ export function agentAt(gate: AgentGate, parts: AgentParts): Agent {
     limits,
     router: () => Promise.resolve(router),
     skill: () => Promise.resolve(undefined),
-    identity: () => Promise.resolve('You are careful, brief and honest.'),
+    selfGate: () => parts.gateFor(selfProfile),
+    identity: () => Promise.resolve(readIdentity(identityFolder(parts.environment)) || 'Careful, brief and honest.'),
   }
   return {
     taker: openAgent(ports),
     pursue: (goal, caller, signal) => pursue(goal, caller, ports, signal),
     async about() {
+      makeIdentity(identityFolder(parts.environment))
       const one = await model()
       return one && { name: one.name, endpoint: one.endpoint }
     },

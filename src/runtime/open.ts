@@ -133,7 +133,12 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
   /** When somebody called last, steps of runs excepted. */
   let calledAt = Number.NEGATIVE_INFINITY
   const templates = openOwnTemplates(place.root, place.environment, () => settings.trust)
-  const agents = openAgents({ stores, settings: () => inForce.now().settings })
+  const agents = openAgents({
+    stores,
+    settings: () => inForce.now().settings,
+    environment: place.environment,
+    gateFor: (profile) => operator.gateFor(profile),
+  })
   const runs = openRuns({
     taskAgent: agents.taskAgent,
     stores,
