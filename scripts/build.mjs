@@ -28,7 +28,16 @@ rmSync(join(root, 'dist'), { recursive: true, force: true })
 const bundle = await rolldown({
   input: { handrail: join(root, 'src/bin.ts') },
   platform: 'node',
-  external: ['@photostructure/sqlite', '@vscode/ripgrep', 'playwright-core', 'pg', 'bullmq', 'ioredis', 'oxc-parser'],
+  external: [
+    '@photostructure/sqlite',
+    '@vscode/ripgrep',
+    'playwright-core',
+    'pg',
+    'bullmq',
+    'ioredis',
+    'oxc-parser',
+    '@napi-rs/keyring',
+  ],
   // Its main file asks for its parts in a way no bundler follows; the other one is plain modules.
   resolve: { alias: { 'jsonc-parser': join(root, 'node_modules/jsonc-parser/lib/esm/main.js') } },
   // `ws` would take either from whatever folder Handrail lies in, and needs neither.

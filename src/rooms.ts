@@ -24,7 +24,7 @@ export const rooms = {
   surfaces: { may: ['contracts', 'text', 'kernel', 'client'], says: 'how a caller gets in: a transport and a dialect' },
   agent: { may: ['contracts', 'text'], says: 'models that act: they hold an `AgentGate`, as any stranger does' },
   runtime: {
-    may: ['contracts', 'text', 'config', 'kernel', 'host', 'stores', 'runs', 'toolsets', 'surfaces'],
+    may: ['contracts', 'text', 'config', 'kernel', 'host', 'stores', 'runs', 'toolsets', 'surfaces', 'agent'],
     says: 'the composition: opens the rooms and wires them, once; small files that a test can compose',
   },
 } as const satisfies Record<string, { may: readonly string[]; says: string }>
@@ -60,6 +60,7 @@ export const keys: Record<string, Holder | readonly Holder[]> = {
   'node:http': ['surfaces', 'host'],
   ws: ['surfaces', 'host', 'client/node.ts'],
   'playwright-core': 'host',
+  '@napi-rs/keyring': 'host',
   '@photostructure/sqlite': 'host',
   pg: 'host',
   bullmq: 'host',

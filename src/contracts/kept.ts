@@ -20,6 +20,8 @@ export const bounds = {
   notes: { session: 200, all: 2_000, characters: 16_384 },
   /** Messages of one chat of the gateway, of all, and the characters of one. */
   chats: { most: 1_000, messages: 200, all: 10_000, characters: 8_192 },
+  /** One conversation with the agent; how many there are is a setting. */
+  agentSessions: { characters: 16_777_216 },
   runs: { queued: 50_000, queuedEach: 10_000, most: 200_000, bytes: 1_073_741_824 },
   servers: { most: 100, log: 16_384, command: 2_000 },
   anchors: { most: 8, bytes: 67_108_864 },
@@ -279,6 +281,20 @@ export const kept: readonly KeptRow[] = [
     kind: 'database',
     bound: 'one for each name that the setting `roots` ever had',
     after: 'Another folder takes a name over once nothing is kept of the former.',
+  },
+  {
+    what: 'Conversations with the agent: what was said, which calls were made, what it used',
+    tables: ['agent_sessions'],
+    kind: 'database',
+    bound: '`agent.agentSessions` (200), 16 MiB of text each',
+    after: 'The oldest goes. What was done is in the log.',
+  },
+  {
+    what: 'Your keys for models: which there are, and where no keyring holds them, the keys; a file of 0600',
+    shared: ['model-keys.json'],
+    kind: 'other',
+    bound: '20',
+    after: 'No further one is taken. `handrail keys clear` removes them all.',
   },
   {
     what: 'How dev servers are reached: address and token, one file each, and a lock',

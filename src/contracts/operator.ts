@@ -1,3 +1,4 @@
+import type { Agent } from './agent.ts'
 import type { ClusterView } from './cluster.ts'
 import type { Approval, ApprovalHead, ApprovalState, Decision, Page, TextPart } from './approval.ts'
 import type { Anchor, AuditEntry, AuditLine, AuditStream, AuditVerdict } from './audit.ts'
@@ -9,6 +10,7 @@ import type { AgentGate, CallResult } from './gate.ts'
 import type { SavedLogins } from './saved-login.ts'
 import type { Grant } from './grant.ts'
 import type { MountsOfPerson } from './mounts.ts'
+import type { ModelKeys } from './model-keys.ts'
 import type { Profile } from './profile.ts'
 import type { Pruning } from './prune.ts'
 import type { ServerRuns } from './server-run.ts'
@@ -111,6 +113,10 @@ export interface Operator {
   consumeNonce(word: string, until: number): boolean
   /** What was said over the HTTP gateway. */
   readonly chats: Chats
+  /** Keys for models, the person's own. */
+  readonly modelKeys: ModelKeys
+  /** The agent that comes with Handrail, at this gate or another; loaded when it is first asked for. The same gate gives the same agent. */
+  agent(gate?: AgentGate): Promise<Agent>
   /** Where pages of this project are served now, in whichever process that is. */
   servedPages: {
     announce(page: ServedPage): () => void

@@ -16,6 +16,8 @@ export interface Profile {
   /** Whether a change must have had a dry run of exactly itself. Without, as the settings have it. */
   readonly dryRun?: boolean
   readonly readOnly?: true
+  /** A person is asked about every change, also one that can be undone. */
+  readonly asksFrom?: 'R1'
   /** Tools they do not have. */
   readonly withholds?: readonly string[]
   /** How long a call may take, and how long its client waits. */

@@ -1,3 +1,6 @@
+import type { AgentPhase, ProposedPlan } from './agent-plan.ts'
+import type { AgentCaller } from './gate.ts'
+
 /** Who speaks over the gateway, in its own words: a chat is known by all three. */
 export interface Speaker {
   session_id: string
@@ -23,6 +26,10 @@ export interface Turn {
   speaker: Speaker
   messages: readonly TurnMessage[]
   tool?: ToolRequest
+  /** As whom the agent makes its calls. Its session is the conversation: whoever names it again goes on with it. */
+  caller?: AgentCaller
+  /** What the person wants of the agent: only an answer, only a plan, or the thing done. Without: it decides itself. */
+  mode?: AgentPhase
 }
 
 /** An error as contract 001 tells it. */
@@ -47,11 +54,12 @@ export type TurnEvent =
       result: Record<string, unknown> & { ok: boolean; text: string }
     }
   | { type: 'delta'; step: number; delta: string }
-  | { type: 'completed'; step: number; reply: string }
+  /** `asks`: it is a question, and the next turn answers it. `plan`: what the agent means to do, or has done. */
+  | { type: 'completed'; step: number; reply: string; asks?: boolean; plan?: ProposedPlan }
   | { type: 'failed'; step: number; error: TurnError }
 
 /**
- * Who answers a turn that names no tool: the agent, once there is one. It tells what happens with `tell` and ends with `completed` or
+ * Who answers a turn that names no tool: the agent. It tells what happens with `tell` and ends with `completed` or
  * `failed`; it ends early where the signal says that nobody waits any more.
  */
 export interface TurnTaker {

@@ -81,6 +81,8 @@ const homely: Readonly<Record<string, number>> = {
   '.config/gcloud': all,
   '.config/gh': all,
   '.config/handrail': all,
+  // The agent's own files, which it may be let into as a root.
+  '.config/handrail/identity': -1,
   '.config/systemd': all,
   '.cursor': 0,
   '.docker': all,
@@ -155,7 +157,7 @@ function reached(
   let depth = -1
   for (const [folder, levels] of Object.entries(folders)) {
     const full = folder === '' ? base : base === '' ? folder : `${base}/${folder}`
-    if (!full.includes('*') && same(full)) return true
+    if (levels >= 0 && !full.includes('*') && same(full)) return true
     const wanted = full === '/' ? [''] : full.split('/')
     if (wanted.length <= longest || wanted.some((name, at) => name !== '*' && name !== names[at])) continue
     if (wanted.length > names.length) continue

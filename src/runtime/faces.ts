@@ -38,6 +38,7 @@ export interface Behind {
   templates: OwnTemplates
   mounts: Mounts
   servers: Operator['servers']
+  agent: (gate: AgentGate) => ReturnType<Operator['agent']>
   /** What the callers of a profile go by, and how they call. */
   under: (profile: Profile) => Pick<Behind, 'inForce' | 'call'>
 }
@@ -176,6 +177,8 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
     cluster: behind.cluster,
     moveRuns: behind.moveRuns,
     servers: behind.servers,
+    modelKeys: { set: stores.modelKeys.set, list: stores.modelKeys.list, clear: stores.modelKeys.clear },
+    agent: (one = gate) => behind.agent(one),
     pruning: openPruning({
       state,
       contents,

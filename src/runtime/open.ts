@@ -18,11 +18,13 @@ import { printable } from '../text/printable.ts'
 import { runToEnd } from '../text/steps.ts'
 import { granting } from '../kernel/granting.ts'
 import { openRecovery } from '../stores/recovery.ts'
+import type { AgentUse } from '../toolsets/agent/index.ts'
 import { allTools, type Uses } from '../toolsets/index.ts'
 import { openClosing, type Closing } from './closing.ts'
 import { operatorOf } from './faces.ts'
 import { openInForce, type InForce } from './in-force.ts'
 import { notLive, openLive } from './live.ts'
+import { openAgents } from './agents.ts'
 import { openMachine } from './machine.ts'
 import { openMounts } from './mounts.ts'
 import { openPlace, type Place } from './place.ts'
@@ -133,7 +135,14 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
   /** When somebody called last, steps of runs excepted. */
   let calledAt = Number.NEGATIVE_INFINITY
   const templates = openOwnTemplates(place.root, place.environment, () => settings.trust)
+  const agents = openAgents({
+    stores,
+    settings: () => inForce.now().settings,
+    environment: place.environment,
+    gateFor: (profile) => operator.gateFor(profile),
+  })
   const runs = openRuns({
+    taskAgent: agents.taskAgent,
     stores,
     gate: () => operator.gate,
     settings: () => inForce.now().settings,
@@ -156,7 +165,19 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       live.toolsChanged()
     },
   })
-  const lasting = { mounts, stores, machine, grants: grants.kernel, recover: recovery.again, runs, templates, toolsets }
+  const pursue: AgentUse['pursue'] = async (goal, { caller, signal }) =>
+    (await agents.at(operator.gate)).pursue(goal, { ...(caller as Caller), role: 'agent' }, signal)
+  const lasting = {
+    mounts,
+    stores,
+    machine,
+    grants: grants.kernel,
+    recover: recovery.again,
+    runs,
+    templates,
+    toolsets,
+    agent: { pursue },
+  }
   const openIt = (): InForce =>
     openInForce({
       openReach: (given) => openReach(place, given, machine, roots),
@@ -262,6 +283,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       templates,
       mounts,
       servers: serverRuns.person,
+      agent: agents.at,
       under(profile) {
         const one = under(profile)
         return { inForce: one, call: callUnder(() => one) }

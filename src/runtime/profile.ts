@@ -19,6 +19,7 @@ export function underProfile(settings: LoadedSettings, profile: Profile): Loaded
       policies: {
         ...policies,
         forbiddenDirs: [...policies.forbiddenDirs, ...(profile.forbids ?? [])],
+        askFrom: profile.asksFrom ?? policies.askFrom,
         writeRequiresDiff: profile.dryRun ?? policies.writeRequiresDiff,
         // A folder of the system that is mounted in the project has another path there.
         crossMounts: policies.crossMounts && profile.systemFolders === undefined,

@@ -1,5 +1,6 @@
 import type { NamedRoot } from '../contracts/roots.ts'
 import type { RuntimeOptions } from '../contracts/runtime.ts'
+import { identityRoot } from '../host/identity-files.ts'
 import { isSameRoot, openFurtherRoot, readRoot, whyNot } from '../host/roots.ts'
 import { stageHomes } from '../host/stage/places.ts'
 import { closeRoot, type Root } from '../host/walk.ts'
@@ -50,7 +51,7 @@ export function openRoots(place: Place, { allows = [] }: RuntimeOptions, names: 
     named: () => named,
     take(settings) {
       const taken = new Map<string, Root>()
-      named = settings.config.roots.map((said): NamedRoot => {
+      named = allRoots(settings).map((said): NamedRoot => {
         const { name, path } = readRoot(said)
         try {
           if (taken.has(name)) return { name, path, why: 'two roots have this name' }
@@ -85,4 +86,10 @@ export function openRoots(place: Place, { allows = [] }: RuntimeOptions, names: 
       for (const root of closing) closeRoot(root)
     },
   }
+}
+
+/** Those of the settings, and the agent's own files, unless a root has that name already. */
+function allRoots({ config, identity }: LoadedSettings): readonly string[] {
+  if (identity === undefined || config.roots.some((said) => readRoot(said).name === identityRoot)) return config.roots
+  return [...config.roots, `${identityRoot}=${identity}`]
 }

@@ -44,6 +44,7 @@ export function openRuns(parts: {
   untightened: boolean
   templates: OwnTemplates
   sessions: RunPorts['sessions']
+  taskAgent: NonNullable<RunPorts['taskAgent']>
   /** When somebody called last, steps of runs excepted; by `performance.now()`. */
   calledAt(): number
 }): Runs {
@@ -107,6 +108,7 @@ export function openRuns(parts: {
     gate: givingWay(parts.gate(), parts.calledAt),
     worker: { name: `${ownName()} ${randomBytes(4).toString('hex')}`, authority: authorityOf(settings(), parts.untightened) },
     sessions: parts.sessions,
+    taskAgent: parts.taskAgent,
     seal: stores.sealing.seal,
     trustLevel: () => settings().config.policies.trustLevel,
     // Runs and artifacts are found by whoever knows their id; a call's id guards nothing.

@@ -132,7 +132,15 @@ function httpOperations(
   const isOver = (peer: string): boolean => peer.startsWith('process ') && programOf(peer) === undefined
   const sessions = openGatewaySessions(isOver)
   const operations: Operation[] = [
-    ...gatewayOperations({ gate, sessions, chats: operator.chats, forms: operator.forms, peers }),
+    ...gatewayOperations({
+      gate,
+      sessions,
+      chats: operator.chats,
+      forms: operator.forms,
+      peers,
+      agent: { take: async (turn, tell, signal) => (await operator.agent(gate)).taker.take(turn, tell, signal) },
+      hasModel: () => operator.config.agent.provider !== 'none',
+    }),
     ...approvalOperations(operator),
     eventOperation(
       {

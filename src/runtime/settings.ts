@@ -5,6 +5,7 @@ import type { Config } from '../contracts/config.ts'
 import { Fault, asFault } from '../contracts/faults/fault.ts'
 import type { ProjectSettings } from '../contracts/project-settings.ts'
 import type { RuntimeOptions } from '../contracts/runtime.ts'
+import { hasIdentity, identityFolder } from '../host/identity-files.ts'
 import { readSettingsFile, stampOf, type SettingsFile } from '../host/settings-file.ts'
 import type { StateFolder } from '../host/state-folder.ts'
 import { namesWithin } from '../host/state-place.ts'
@@ -24,6 +25,8 @@ export interface LoadedSettings {
   files: string[]
   /** Those as they were just before they were read. */
   stamp: string
+  /** Where the agent's own files are, where there are some: a root that only a turn about them reaches. */
+  identity: string | undefined
   project: ProjectSettings | undefined
   trust: TrustStore
   /** Paths may be written absolute, too, below the project and its further roots. */
@@ -73,6 +76,7 @@ export function loadSettings(
     personal: personalIn(dirname(user), project.path),
     files,
     stamp,
+    identity: hasIdentity(identityFolder(environment)) ? identityFolder(environment) : undefined,
     project: found || standIn ? aboutProject(own, found, loaded, standIn?.fault) : undefined,
     trust,
   }

@@ -13,6 +13,7 @@ import type { RootNames } from '../stores/roots.ts'
 import { allowsHost } from '../text/host-name.ts'
 import { redact } from '../text/redact/redact.ts'
 import { rootMark } from '../text/root-path.ts'
+import type { AgentUse } from '../toolsets/agent/index.ts'
 import type { Uses } from '../toolsets/index.ts'
 import { usefulIn } from '../toolsets/useful.ts'
 import type { Machine } from './machine.ts'
@@ -34,6 +35,7 @@ export interface Lasting {
   runs: Pick<Runs, 'runsApi'>
   templates: Pick<OwnTemplates, 'ignored'>
   mounts: Pick<Mounts, 'tools'>
+  agent: AgentUse
   toolsets: (use: Uses) => Tool[]
 }
 
@@ -48,7 +50,7 @@ export interface Settled {
 }
 
 export function settle(
-  { stores, machine, grants, recover, runs, templates, mounts, toolsets }: Lasting,
+  { stores, machine, grants, recover, runs, templates, mounts, toolsets, agent }: Lasting,
   reach: Reach,
   settings: LoadedSettings,
 ): Settled {
@@ -107,6 +109,7 @@ export function settle(
     skills: { files, diffs, programs: machine.programs, python: machine.python, environment: machine.environment },
     // A run's steps go through the project's own gate, which may let more through than a profile does.
     runs: settings.profiled ? notUnderProfile : runs,
+    agent,
     workspace: {
       files,
       diffs,

@@ -7,6 +7,7 @@ import { pathRules } from '../host/paths.ts'
 import { openRootLocks } from '../host/root-locks.ts'
 import type { Root } from '../host/walk.ts'
 import { endSuspended } from '../kernel/suspended-calls.ts'
+import { openAgentSessions } from '../stores/agent-sessions.ts'
 import { openApprovals } from '../stores/approvals.ts'
 import { openArtifacts } from '../stores/artifacts.ts'
 import { openAudit } from '../stores/audit.ts'
@@ -20,6 +21,7 @@ import { openIdempotency } from '../stores/idempotency.ts'
 import { openJournal } from '../stores/journal.ts'
 import { openKnownAnchors } from '../stores/known-anchors.ts'
 import { openMountedTools } from '../stores/mounted-tools.ts'
+import { openModelKeys } from '../stores/model-keys.ts'
 import { openPins } from '../stores/pins.ts'
 import { tellHalfAnswer } from '../stores/recovery.ts'
 import { openRuns } from '../stores/runs.ts'
@@ -40,7 +42,7 @@ export type Stores = ReturnType<typeof openStores>
 
 /** Everything that is kept of the project. It is opened once: settings that change leave it open. */
 export function openStores(
-  { root: opened, kept }: Place,
+  { root: opened, kept, environment }: Place,
   config: () => Config,
   roots: Pick<Roots, 'opened' | 'folders'>,
   /** A question that nobody can answer any more takes its stage with it. */
@@ -128,6 +130,8 @@ export function openStores(
     artifacts: openArtifacts(state),
     knownAnchors: openKnownAnchors(state),
     chats: keep(openChats(db)),
+    agentSessions: openAgentSessions(db, () => config().agent.agentSessions),
+    modelKeys: openModelKeys(kept.base, async () => (await import('../host/keyring.ts')).openKeyring(environment)),
     pins: openPins(db, projectLock),
     credentials: openCredentials(state),
     sealing,

@@ -1,5 +1,5 @@
 /** Counts the changes of the schema below; each one is additive: new tables, new indexes, new columns that may be null. */
-export const schemaVersion = 14
+export const schemaVersion = 15
 
 /** The whole store in one place. */
 export const schema = `
@@ -370,4 +370,13 @@ CREATE TABLE IF NOT EXISTS mounted_tools (
   seen_at INTEGER NOT NULL,
   PRIMARY KEY (server, tool)
 ) STRICT;
+-- Conversations with the agent. A row is written whole after each step.
+CREATE TABLE IF NOT EXISTS agent_sessions (
+  session TEXT PRIMARY KEY,
+  goal TEXT NOT NULL,
+  state TEXT NOT NULL,
+  body TEXT NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS agent_sessions_by_time ON agent_sessions (updated_at);
 `

@@ -1,4 +1,5 @@
 import type { Tool } from '../contracts/tool.ts'
+import { agent, type AgentUse } from './agent/index.ts'
 import { browser, type BrowserUse } from './browser/index.ts'
 import { files, type FileUse } from './files/index.ts'
 import { records, type RecordsUse } from './records/index.ts'
@@ -20,6 +21,7 @@ export interface Uses {
   skills: SkillsUse
   runs: RunsUse
   workspace: WorkspaceUse
+  agent: AgentUse
 }
 
 /** Every tool there is, bound to its slice. The list is written out, so that it can be read and searched. */
@@ -34,6 +36,7 @@ export function allTools(use: Uses): Tool[] {
     ...skills.map((tool) => tool.bind(use.skills)),
     ...runs.map((tool) => tool.bind(use.runs)),
     ...workspace.map((tool) => tool.bind(use.workspace)),
+    ...agent.map((tool) => tool.bind(use.agent)),
   ]
 }
 
@@ -49,5 +52,6 @@ export function catalogue(): Tool[] {
     skills: undefined as never,
     runs: undefined as never,
     workspace: undefined as never,
+    agent: undefined as never,
   })
 }

@@ -23,6 +23,10 @@ export function usefulIn(files: Files, config: Config): (tools: readonly Tool[])
     replace_in_files: () => false,
     // The command line calls it.
     convert_encoding: () => false,
+    // The agent that comes with Handrail presents its plans with it.
+    present_plan: () => false,
+    // Runs of agent_goal make this call.
+    pursue_goal: () => false,
     allow_sites: () => false,
     visit_page: () => false,
     search_page: () => false,

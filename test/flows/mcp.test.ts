@@ -310,6 +310,7 @@ describe('on one project, over every way', () => {
     const { world } = all
     const hidden = [
       'replace_in_files',
+      'present_plan',
       'list_project_resources',
       'validate_script',
       'preview_scene',
@@ -335,6 +336,7 @@ describe('on one project, over every way', () => {
       'apply_patch_plan',
       'trial_run',
       'write_artifacts',
+      'pursue_goal',
     ]
     for (const way of ways) {
       const { client, call } = all.on(way)

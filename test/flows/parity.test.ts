@@ -236,7 +236,7 @@ test('the table has every tool that is listed, a good answer of each, and every 
     : ['shell', 'execute_command', 'python_run', 'script_run', 'run_check', 'trial_run']
   const ofRuns = ['run_task_template', 'get_task_run', 'cancel_task_run', 'get_artifact', 'subscribe_task_run_events']
   const pages = ['allow_sites', 'visit_page', 'search_page', 'next_page', 'compare_pages', 'submit_form', 'log_in', 'use_login']
-  const apart = ['preview_scene', 'browser_action', ...pages, 'agent_run', ...ofRuns, ...programs]
+  const apart = ['preview_scene', 'browser_action', ...pages, 'agent_run', 'pursue_goal', ...ofRuns, ...programs]
   const isApart = (name: string): boolean => apart.includes(name) || name.startsWith('page_')
   const listed = catalogue().filter((tool) => tool.audience === 'agent' && !isApart(tool.name))
   const good = new Set(calls.filter(({ gives }) => typeof gives === 'object').map(({ tool }) => tool))

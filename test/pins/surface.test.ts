@@ -46,6 +46,7 @@ test('the tools and who may use them', () => {
     'get_runtime_info R0 agent',
     'ask_followup_question R0 agent',
     'attempt_completion R0 agent',
+    'present_plan by input agent',
     'read_audit R0 resource',
     'list_project_resources R0 agent',
     'validate_script R0 agent',
@@ -96,6 +97,7 @@ test('the tools and who may use them', () => {
     'apply_patch_plan R1 agent',
     'trial_run R0 agent',
     'write_artifacts R1 agent',
+    'pursue_goal R1 agent',
   ])
 })
 
@@ -146,6 +148,8 @@ test('the commands others rely on', () => {
     'serve',
     'devserver',
     'worker',
+    'chat',
+    'keys',
     'call',
     'tools',
     'browse',

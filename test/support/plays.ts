@@ -58,6 +58,12 @@ export const plays: Record<string, Play> = {
     config: {},
     calls: [
       { name: 'the templates of runs', tool: 'list_task_templates', input: {}, gives: { templates: any } },
+      {
+        name: 'a plan that only reads',
+        tool: 'present_plan',
+        input: { title: 'Look', steps: [{ tool: 'list_files', description: 'see', risk: 'R0' }] },
+        gives: { ack: true },
+      },
       { name: 'no checks', tool: 'run_checks', input: { checks: [] }, gives: { ok: true, results: [] } },
       { name: 'what sources define', tool: 'anchor_index', input: {}, gives: { kind: 'AnchorIndex', rawMode: [] } },
       { name: 'nothing to fill in', tool: 'plan_autofill', input: {}, gives: { changes: [] } },

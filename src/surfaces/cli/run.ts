@@ -11,9 +11,11 @@ import { artifacts } from './commands/artifacts.ts'
 import { audit } from './commands/audit.ts'
 import { browse } from './commands/browse.ts'
 import { call } from './commands/call.ts'
+import { chat } from './commands/chat.ts'
 import { devserver } from './commands/devserver.ts'
 import { doctor } from './commands/doctor.ts'
 import { grants } from './commands/grants.ts'
+import { keys } from './commands/keys.ts'
 import { logins } from './commands/logins.ts'
 import { init } from './commands/init.ts'
 import { mcp } from './commands/mcp.ts'
@@ -43,6 +45,8 @@ export const commands: readonly Command[] = [
   serve,
   devserver,
   worker,
+  chat,
+  keys,
   call,
   tools,
   browse,

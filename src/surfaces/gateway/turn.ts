@@ -20,8 +20,9 @@ export interface TurnContext {
   sessions: GatewaySessions
   chats: Pick<Chats, 'add'>
   forms: Pick<ClientForms, 'question' | 'wavedAway'>
-  /** Who answers where no tool is named. Without: nobody, and that is said. */
+  /** Who answers where no tool is named. Without, or where it has no model: nobody, and that is said. */
   agent?: TurnTaker
+  hasModel?: () => boolean
 }
 
 export interface Turns {
@@ -44,7 +45,7 @@ const noRoom: TurnRoom = { carried: carriedPlain, hold: () => Promise.resolve(),
 
 const mostKnown = 1_000
 
-export function openTurns({ gate, sessions, chats, forms, agent }: TurnContext): Turns {
+export function openTurns({ gate, sessions, chats, forms, agent, hasModel = () => true }: TurnContext): Turns {
   /** Sessions that were opened here already. */
   const known = new Set<string>()
   const callerOf = (speaker: Speaker, peer: string): AgentCaller => {
@@ -61,7 +62,7 @@ export function openTurns({ gate, sessions, chats, forms, agent }: TurnContext):
   return {
     mayBegin({ tool, answer }) {
       if (tool && !Object.hasOwn(rows, tool.name)) throw unknownTool(tool.name)
-      if (!tool && !answer && !agent) throw nobodyAnswers()
+      if (!tool && !answer && !(agent && hasModel())) throw nobodyAnswers()
     },
     async take(turn, peer, tell, signal, room = noRoom) {
       const { speaker, messages, tool, answer } = turn
@@ -77,7 +78,7 @@ export function openTurns({ gate, sessions, chats, forms, agent }: TurnContext):
         const caller = callerOf(speaker, peer)
         if (answer) note(forms, caller, answer, heard)
         else if (tool) await useTool(gate, caller, tool, heard, signal, room)
-        else if (agent) await agent.take(turn, heard, signal)
+        else if (agent) await agent.take({ ...turn, caller }, heard, signal)
         else throw nobodyAnswers()
       } catch (thrown) {
         if (!(thrown instanceof Coded)) logFault('handrail: gateway:', thrown)

@@ -88,7 +88,7 @@ token it opens /api/approvals and /events of that server, which no agent's token
         say(json ? terminalJson(lifted) : `The no is taken back: ${oneLine(lifted.card.title, 80)}. The agent may ask again.`)
       } else if (typeof options['file'] === 'string') await printText(runtime, given, options['file'])
       else if (what === 'show') {
-        say(json ? terminalJson(found) : describe(found))
+        say(json ? terminalJson(found) : describeApproval(found))
         if (options['full'] === true) await printRest(runtime, found)
       } else {
         const note = typeof options['note'] === 'string' ? options['note'] : undefined
@@ -187,7 +187,8 @@ function row(approval: ApprovalHead): string[] {
   return [approval.id, approval.state, approval.risk, approval.tool, ago(approval.createdAt), oneLine(approval.card.title, 60)]
 }
 
-function describe(approval: Approval): string {
+/** A card as a person reads it at the terminal. */
+export function describeApproval(approval: Approval): string {
   return [
     bold(folded(`${oneLine(approval.card.title, 120)}  ${approval.risk}, ${approval.state}`)),
     folded(

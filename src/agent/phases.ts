@@ -1,0 +1,79 @@
+import type { AgentRecord } from '../contracts/agent.ts'
+import type { AgentPhase } from '../contracts/agent-plan.ts'
+import type { TurnEvent } from '../contracts/turn.ts'
+import type { AgentPorts } from './ports.ts'
+import { fenced } from './fence.ts'
+import { runPhase, type LoopPorts, type PhaseEnd } from './loop.ts'
+import { makeCall, newCallId } from './make-call.ts'
+import { planText } from './plan-phase.ts'
+
+/** What a turn came to. */
+export type Reply = Pick<Extract<TurnEvent, { type: 'completed' }>, 'reply' | 'asks' | 'plan'>
+
+export const fresh = (session: string): AgentRecord => ({
+  session,
+  goal: '',
+  state: 'idle',
+  phase: 'act',
+  messages: [],
+  open: [],
+  usage: { input: 0, output: 0 },
+  unchecked: [],
+  failed: {},
+  recent: [],
+  updatedAt: Date.now(),
+})
+
+/** Plans where that is due, has the plan looked at, and acts. */
+export async function carryOut(record: AgentRecord, mode: AgentPhase | undefined, loop: LoopPorts): Promise<Reply> {
+  let end = await runPhase(record, loop)
+  if (end.kind === 'planned') {
+    record.plan = end.plan
+    loop.save(record)
+    if (mode === 'plan') return { reply: planText(end.plan), plan: end.plan }
+    const refused = await present(record, loop)
+    if (refused !== undefined) return { reply: refused, plan: end.plan }
+    record.phase = 'act'
+    record.messages.push({ role: 'user', text: 'The plan stands. Carry it out, step by step, and say when it is done.' })
+    loop.save(record)
+    end = await runPhase(record, loop)
+  }
+  return replyOf(end)
+}
+
+const replyOf = (end: PhaseEnd): Reply => {
+  if (end.kind === 'asks') return { reply: end.question, asks: true }
+  return end.kind === 'planned' ? { reply: planText(end.plan), plan: end.plan } : { reply: end.text }
+}
+
+/** Shows the plan to the person where its risk asks for that. What they said, where they said no. */
+async function present(record: AgentRecord, loop: LoopPorts): Promise<string | undefined> {
+  const tool = loop.gate.tools.find(({ name }) => name === 'present_plan')
+  if (!tool || !record.plan) return undefined
+  const input = { ...record.plan }
+  const made = await makeCall(tool, { call: { id: 'plan', name: tool.name, input }, id: newCallId() }, 1, record, loop)
+  if (made.ok) return undefined
+  record.messages.push({ role: 'user', text: `The plan was not agreed to.\n${made.text}` })
+  return `The plan was not agreed to: ${made.fault?.message ?? 'no'}`
+}
+
+export function closeOpen(record: AgentRecord, text: string): void {
+  for (const { call } of record.open) record.messages.push({ role: 'tool', id: call.id, name: call.name, text })
+  record.open = []
+}
+
+export function systemFor(
+  { phase, skill, plan, selfUpdate }: AgentRecord,
+  identity: string,
+  { prompts, gate }: Pick<AgentPorts, 'prompts' | 'gate'>,
+): string {
+  const id = phase === 'answer' ? 'agent/answer' : phase === 'plan' ? 'agent/plan' : 'agent/act'
+  const none = '(none)'
+  return prompts.render(id, {
+    identity,
+    notice: gate.notice ?? none,
+    skill: skill ? fenced(`the skill ${skill.id}`, skill.body) : none,
+    plan: plan ? planText(plan) : none,
+    scope: selfUpdate ? 'Only your own files, //identity/…, may be changed in this turn.' : 'The project.',
+  }).system
+}

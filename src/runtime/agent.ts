@@ -1,0 +1,85 @@
+import { openAgent } from '../agent/agent.ts'
+import { costOf } from '../agent/budget.ts'
+import { endpointOf } from '../agent/models/endpoint.ts'
+import { openModel } from '../agent/models/open-model.ts'
+import type { AgentPorts } from '../agent/ports.ts'
+import { pursue } from '../agent/pursue.ts'
+import { openTaskAgent } from '../agent/shape.ts'
+import type { Agent, AgentLimits } from '../contracts/agent.ts'
+import type { AgentGate } from '../contracts/gate.ts'
+import type { Profile } from '../contracts/profile.ts'
+import type { Model } from '../contracts/model.ts'
+import type { Router } from '../contracts/route.ts'
+import type { TaskAgent } from '../contracts/task-agent.ts'
+import { identityFolder, identityRoot, makeIdentity, readIdentity } from '../host/identity-files.ts'
+import { openPromptTexts } from '../host/prompt-texts.ts'
+import { packaged } from '../version.ts'
+import type { LoadedSettings } from './settings.ts'
+import type { Stores } from './stores.ts'
+
+export interface AgentParts {
+  stores: Stores
+  settings: () => LoadedSettings
+  environment: Record<string, string | undefined>
+  /** A gate for a surface whose contract differs. */
+  gateFor: (profile: Profile) => AgentGate
+}
+
+/** Its own files are reached in a turn about them, with a person's yes to every change. */
+const selfProfile: Profile = { roots: [identityRoot], asksFrom: 'R1' }
+
+/** The model that the settings name, with the key that was given for where it is asked. The same settings give the same model. */
+function modelsOf({ stores, settings }: AgentParts): (named?: string) => Promise<Model | undefined> {
+  let last: { of: string; model: Model } | undefined
+  return async (named) => {
+    const { provider, model: chosen, baseUrl, modelTimeoutMs: silenceMs } = settings().config.agent
+    if (provider === 'none') return undefined
+    const model = named ?? chosen
+    const key = await stores.modelKeys.get(provider, new URL(endpointOf(provider, baseUrl, false)).origin)
+    const of = JSON.stringify([provider, model, baseUrl, silenceMs, key])
+    if (last?.of !== of) last = { of, model: openModel({ provider, model, baseUrl, silenceMs, key }) }
+    return last.model
+  }
+}
+
+export function agentAt(gate: AgentGate, parts: AgentParts): Agent {
+  const { stores, settings } = parts
+  const find = modelsOf(parts)
+  let chosen: string | undefined
+  const model = (): Promise<Model | undefined> => find(chosen)
+  const limits = (): AgentLimits => {
+    const { agent, policies } = settings().config
+    return { ...agent, maxAutoFix: policies.maxAutoFix }
+  }
+  const prompts = openPromptTexts(packaged('prompts'))
+  const router: Router = { route: () => Promise.resolve({ route_type: 'tool', confidence: 1, reason: 'there is no router yet' }) }
+  const ports: AgentPorts = {
+    gate,
+    model,
+    prompts,
+    sessions: stores.agentSessions,
+    limits,
+    router: () => Promise.resolve(router),
+    skill: () => Promise.resolve(undefined),
+    selfGate: () => parts.gateFor(selfProfile),
+    identity: () => Promise.resolve(readIdentity(identityFolder(parts.environment)) || 'Careful, brief and honest.'),
+  }
+  return {
+    taker: openAgent(ports),
+    pursue: (goal, caller, signal) => pursue(goal, caller, ports, signal),
+    async about() {
+      makeIdentity(identityFolder(parts.environment))
+      const one = await model()
+      return one && { name: one.name, endpoint: one.endpoint }
+    },
+    // Whoever looks for a model has none yet.
+    models: async (signal) => (await find('?'))?.list(signal) ?? [],
+    choose: (name) => void (chosen = name),
+    originOf: (provider, baseUrl) => new URL(endpointOf(provider, baseUrl, false)).origin,
+    skills: () => Promise.resolve([]),
+    cost: (session) => costOf(stores.agentSessions.load(session)?.usage ?? { input: 0, output: 0 }, settings().config.agent),
+    sessions: stores.agentSessions,
+  }
+}
+
+export const taskAgentOf = (parts: AgentParts): TaskAgent => openTaskAgent(modelsOf(parts), openPromptTexts(packaged('prompts')))
