@@ -3,6 +3,7 @@ import { Agent, createServer, request as send, type IncomingMessage, type Server
 import { connect, type AddressInfo, type LookupFunction, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { claimPort, isOwnPort } from '../own-ports.ts'
+import { repeatAnswer } from '../repeat-answer.ts'
 import { portOf, type NetworkScope } from './network-scope.ts'
 import { plainHost } from '../../text/host-name.ts'
 import { isPrivate, addressRange } from './address-range.ts'
@@ -16,6 +17,7 @@ export interface Egress {
 }
 
 const mostRefused = 100
+const highestPort = 65_535
 
 /**
  * A forward proxy on loopback that judges every connection at the moment it is made: redirects, frames, fetches, WebSockets,
@@ -96,20 +98,19 @@ function forward(request: IncomingMessage, response: ServerResponse, context: Pr
   if (context.skips?.includes(String(request.headers['sec-fetch-dest']))) return void response.writeHead(204).end()
   const { 'proxy-connection': _, 'proxy-authorization': __, ...headers } = request.headers
   const goOn = (agent: Agent | false): void => {
-    const onward = send(
-      { ...target(url.hostname, portOf(url), context), method: request.method, path: url.pathname + url.search, headers, agent },
-      (answer) => {
-        response.writeHead(answer.statusCode ?? 502, answer.statusMessage, answer.rawHeaders)
-        answer.pipe(response)
-        answer.once('error', () => response.destroy())
-      },
-    )
-    onward.once('error', () => {
+    const onward = send({
+      ...target(url.hostname, portOf(url), context),
+      method: request.method,
+      path: url.pathname + url.search,
+      headers,
+      agent,
+    })
+    repeatAnswer(onward, response)
+    onward.on('error', () => {
       // The server let go of a connection that was kept; the request itself has not been answered yet.
       if (onward.reusedSocket && request.method === 'GET' && !response.headersSent && !response.destroyed) goOn(false)
       else response.destroy()
     })
-    response.once('close', () => onward.destroy())
     if (request.readableEnded) onward.end()
     else request.pipe(onward)
   }
@@ -119,7 +120,7 @@ function forward(request: IncomingMessage, response: ServerResponse, context: Pr
 function tunnel(request: IncomingMessage, client: Duplex, head: Buffer, context: ProxyContext): void {
   client.on('error', () => client.destroy())
   const [, host = '', port = ''] = /^(\[[0-9a-f:.]+\]|[^:/@]+):(\d{1,5})$/i.exec(request.url ?? '') ?? []
-  if (host === '' || !context.mayReach(host, Number(port)))
+  if (host === '' || Number(port) > highestPort || !context.mayReach(host, Number(port)))
     return void client.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n')
   const onward: Socket = connect(target(host, Number(port), context), () => {
     client.write('HTTP/1.1 200 Connection Established\r\n\r\n')

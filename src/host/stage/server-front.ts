@@ -2,6 +2,7 @@ import { createServer, request as send, type IncomingMessage, type ServerRespons
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Refusal } from '../../contracts/refusal.ts'
+import { repeatAnswer } from '../repeat-answer.ts'
 import { couple } from './relay.ts'
 
 /** What stands before one port of a dev server. It serves whatever protocol comes, and knows HTTP from the rest. */
@@ -70,19 +71,17 @@ export function openServerFront(host: () => string, dial: () => Socket, caughtUp
       const headers = { Location: `http://${host()}${request.url}`, 'Cache-Control': 'no-store', Vary: 'Accept, Sec-Fetch-Mode' }
       return void response.writeHead(302, headers).end()
     }
-    if (caughtUp) void caughtUp().then(() => response.destroyed || pass(request, response, own))
-    else pass(request, response, own)
+    if (!caughtUp) return pass(request, response, own)
+    void caughtUp()
+      .then(() => response.destroyed || pass(request, response, own))
+      .catch(() => response.destroy())
   }
   const pass = (request: IncomingMessage, response: ServerResponse, own: boolean): void => {
     const inward = onward(request, own, ['Connection', 'close'], dialFor(request.socket))
-    inward.once('response', (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.statusMessage, passed(answer, own))
-      response.flushHeaders()
-      answer.pipe(response)
-      answer.once('error', () => response.destroy())
-    })
-    inward.once('error', () => response.destroy())
-    response.once('close', () => inward.destroy())
+    repeatAnswer(inward, response, (answer) => passed(answer, own))
+    // Whoever waits for events sees that it may, before there is one.
+    inward.once('response', () => response.destroyed || response.flushHeaders())
+    inward.on('error', () => response.destroy())
     request.pipe(inward)
   }
 
@@ -99,9 +98,9 @@ export function openServerFront(host: () => string, dial: () => Socket, caughtUp
     })
     inward.once('response', (from) => {
       client.write(answer(unchunked(from), ['Connection', 'close']), 'latin1')
-      from.pipe(client)
+      from.once('error', () => client.destroy()).pipe(client)
     })
-    inward.once('error', () => client.destroy())
+    inward.on('error', () => client.destroy())
     client.once('close', () => inward.destroy())
     inward.end()
   }
