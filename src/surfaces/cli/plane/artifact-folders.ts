@@ -7,6 +7,7 @@ import { PlaneFault } from './plane-fault.ts'
 export interface Read {
   file: string
   value?: unknown
+  digest?: string
   wrong?: string
 }
 
@@ -16,7 +17,10 @@ interface Reading {
 }
 
 const mostFiles = 200
+/** Of one folder, all together: they are held at once, and another folder beside them. */
+const mostBytes = 16_777_216
 const mostPaths = 200
+const longestPath = 1_000
 /** What a run did, not what the project is: another one is no violation. */
 const nonGating = new Set(['trace.slim.json', 'trial.report.json', 'context.pack.json'])
 
@@ -26,10 +30,15 @@ export async function readArtifacts({ call, read }: Reading, folder: string): Pr
   const names = entries.filter((one) => /^[^/]+\.json$/.test(one)).toSorted()
   if (names.length > mostFiles) throw new PlaneFault('CLI_INVALID_INPUT', `${folder} holds more than ${mostFiles} artifacts`)
   const found: Read[] = []
+  let left = mostBytes
   for (const file of names) {
     const text = await read(`${folder}/${file}`)
+    left -= text.length
+    if (left < 0) throw new PlaneFault('CLI_INVALID_INPUT', `${folder} holds more than ${mostBytes} bytes of artifacts`)
+    await turn()
     try {
-      found.push({ file, value: parseJson(text) })
+      const value = parseJson(text)
+      found.push({ file, value, digest: digestOf(value) })
     } catch {
       found.push({ file, wrong: 'JSON' })
     }
@@ -67,10 +76,10 @@ export function judgeArtifacts(found: readonly Read[], required: readonly string
     kind: 'ArtifactValidateReport',
     status,
     reasonCodes,
-    files: found.map(({ file, value, wrong }) => ({
+    files: found.map(({ file, value, digest, wrong }) => ({
       file,
       ok: wrong === undefined && (isArtifact(value) || nonGating.has(file)),
-      ...(wrong === undefined && { digest: digestOf(value) }),
+      ...(wrong === undefined && { digest }),
     })),
     missingRequiredFiles: missing,
   } satisfies Judged['report']
@@ -94,19 +103,20 @@ const isArtifact = (value: unknown): boolean =>
 const digestOf = (value: unknown): string => `sha256:${createHash('sha256').update(canonical(value)).digest('hex')}`
 
 /** What changed between two folders: what gates, and apart from it what does not. */
-export function compareArtifacts(before: readonly Read[], after: readonly Read[]): Judged {
+export async function compareArtifacts(before: readonly Read[], after: readonly Read[]): Promise<Judged> {
   const broken = [...before, ...after].filter((one) => one.wrong !== undefined).map(({ file }) => file)
-  const sides = [new Map(before.map((one) => [one.file, one.value])), new Map(after.map((one) => [one.file, one.value]))] as const
+  const sides = [new Map(before.map((one) => [one.file, one])), new Map(after.map((one) => [one.file, one]))] as const
   const added = [...sides[1].keys()].filter((file) => !sides[0].has(file)).toSorted()
   const removed = [...sides[0].keys()].filter((file) => !sides[1].has(file)).toSorted()
-  const changed = [...sides[0].keys()]
-    .filter((file) => sides[1].has(file) && digestOf(sides[0].get(file)) !== digestOf(sides[1].get(file)))
-    .toSorted()
-    .map((file) => {
-      const paths: string[] = []
-      const more = differences(sides[0].get(file), sides[1].get(file), '', paths)
-      return { file, gating: !nonGating.has(file), changedPaths: paths, ...(more && { truncated: true }) }
-    })
+  const changed = []
+  for (const file of [...sides[0].keys()].toSorted()) {
+    const [one, other] = [sides[0].get(file), sides[1].get(file)]
+    if (!other || one?.digest === other.digest) continue
+    await turn()
+    const paths: string[] = []
+    const more = differences(one?.value, other.value, '', paths)
+    changed.push({ file, gating: !nonGating.has(file), changedPaths: paths, ...(more && { truncated: true }) })
+  }
   const gates = (files: readonly string[]): boolean => files.some((file) => !nonGating.has(file))
   const violated = gates(added) || gates(removed) || changed.some(({ gating }) => gating)
   const status = broken.length > 0 ? 'error' : violated ? 'violation' : 'pass'
@@ -141,13 +151,16 @@ export function compareArtifacts(before: readonly Read[], after: readonly Read[]
   }
 }
 
-/** Where two values differ, as JSON pointers; answers whether there are more than are listed. */
+/** Large folders are not gone through in one turn of the event loop. */
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+/** Where two values differ, as JSON pointers; answers whether there are more than are listed. Each value is looked at once. */
 function differences(before: unknown, after: unknown, at: string, found: string[]): boolean {
-  if (canonical(before) === canonical(after)) return false
+  if (before === after) return false
   const isOpen = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
   if (!isOpen(before) || !isOpen(after) || Array.isArray(before) !== Array.isArray(after)) {
     if (found.length >= mostPaths) return true
-    found.push(at === '' ? '/' : at)
+    found.push(at === '' ? '/' : at.slice(0, longestPath))
     return false
   }
   for (const key of [...new Set([...Object.keys(before), ...Object.keys(after)])].toSorted())

@@ -210,7 +210,7 @@ export const runners: Readonly<Record<string, (work: Work) => Promise<Outcome>>>
       await readArtifacts(work, String(work.values['before'])),
       await readArtifacts(work, String(work.values['after'])),
     ] as [Read[], Read[]]
-    const { report, fault } = compareArtifacts(...sides)
+    const { report, fault } = await compareArtifacts(...sides)
     return {
       made: [{ outputKey: 'artifactDiffReport', kind: 'ArtifactDiffReport', value: report, reasonCodes: report.reasonCodes }],
       ...(fault && { fault }),

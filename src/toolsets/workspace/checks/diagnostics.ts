@@ -120,7 +120,11 @@ function suites(report: unknown): Found[] {
   })
 }
 
-const withoutStack = (message: string): string => message.split(/\n\s+at /)[0] ?? ''
+function withoutStack(message: string): string {
+  const lines = message.split('\n')
+  const at = lines.findIndex((line, index) => index > 0 && /^\s+at /.test(line))
+  return at < 0 ? message : lines.slice(0, at).join('\n')
+}
 
 const compilerLine = /^(?:(.+?)\((\d+),(\d+)\): )?(error|warning|message|suggestion) (TS\d+): (.*)$/
 
@@ -147,27 +151,41 @@ export function readCompilerText(printed: string): Found[] {
   return found
 }
 
-const place = /(?:^|[\s("'])((?:\.{0,2}\/)?[\w@.()[\]/-]+\.[cm]?[jt]sx?):(\d+):(\d+)/g
+/** Begun only where none could have begun before: a megabyte of brackets is looked through once. */
+const place = /(?<=^|[\s"']|[^\w@.()[\]/-]\()([\w@.()[\]/-]+\.[cm]?[jt]sx?):(\d{1,9}):(\d{1,9})/g
+const mostPlaces = 50
+const longestLine = 2_048
 
 /** What a script printed that we know nothing of: the compiler's lines, and places in files. */
 export function readPlainText(printed: string): Found[] {
   const compiled = readCompilerText(printed)
   if (compiled.length > 0) return compiled
-  return [...printed.matchAll(place)].slice(0, 50).map(([, file, line, column]) => ({
-    severity: 'error' as const,
-    code: 'CHECK_POINTER',
-    message: lineWith(printed, `${file}:${line}:${column}`),
-    file,
-    line: Number(line),
-    column: Number(column),
-  }))
+  const found: Found[] = []
+  for (const { 1: file = '', 2: line, 3: column, index } of printed.matchAll(place)) {
+    found.push({
+      severity: 'error',
+      code: 'CHECK_POINTER',
+      message: lineAround(printed, index),
+      file: withoutBracket(file),
+      line: Number(line),
+      column: Number(column),
+    })
+    if (found.length === mostPlaces) break
+  }
+  return found
 }
 
-function lineWith(printed: string, words: string): string {
-  const at = printed.indexOf(words)
-  const start = printed.lastIndexOf('\n', at) + 1
-  const end = printed.indexOf('\n', at)
-  return printed.slice(start, end < 0 ? undefined : end).trim()
+/** `(src/a.ts` of `(src/a.ts:1:2)`; a folder may be called `(shop)`. */
+function withoutBracket(file: string): string {
+  const open = file.split('(').length - file.split(')').length
+  return open > 0 ? file.replace(new RegExp(`^\\({0,${Math.min(open, 1_000)}}`), '') : file
+}
+
+function lineAround(printed: string, at: number): string {
+  const before = printed.slice(Math.max(0, at - longestLine), at)
+  const after = printed.slice(at, at + longestLine)
+  const end = after.indexOf('\n')
+  return (before.slice(before.lastIndexOf('\n') + 1) + (end < 0 ? after : after.slice(0, end))).trim()
 }
 
 export interface Frame {
@@ -176,11 +194,27 @@ export interface Frame {
   column: number
 }
 
+/** More is of no use to find the innermost one in the project. */
+const mostFrames = 100
+
 /** The places a stack names, innermost first. */
 export function framesOf(stack: string): Frame[] {
-  return [
-    ...stack.matchAll(/(?:^\s+at |\()(?:async )?(?:.*?\()?((?:file:\/\/)?(?!node:)[^()\n\s:][^()\n:]*?):(\d+):(\d+)\)?$/gm),
-  ].map(([, file, line, column]) => ({ file: asPath(file as string), line: Number(line), column: Number(column) }))
+  return stack
+    .split('\n', mostFrames)
+    .map(frameIn)
+    .filter((frame) => frame !== undefined)
+}
+
+/** `    at work (/project/a.ts:1:2)`, `    at async file:///project/a.ts:1:2`: what stands last. */
+function frameIn(line: string): Frame | undefined {
+  const last = line.slice(-longestLine).trimEnd()
+  const end = /:(\d{1,9}):(\d{1,9})\)?$/.exec(last)
+  if (!end) return undefined
+  const before = last.slice(0, end.index)
+  const bracket = before.lastIndexOf('(')
+  const named = bracket >= 0 ? before.slice(bracket + 1) : /^\s+at (?:async )?(.*)$/.exec(before)?.[1]
+  if (named === undefined || !/^(?:file:\/\/)?(?!node:)[^()\s:][^():]*$/.test(named)) return undefined
+  return { file: asPath(named), line: Number(end[1]), column: Number(end[2]) }
 }
 
 function asPath(file: string): string {

@@ -11,7 +11,8 @@ const scriptNames: Readonly<Record<CheckName, readonly string[]>> = {
   lint: ['lint', 'lint:check'],
   test: ['test', 'test:unit'],
 }
-const emptyTest = /echo .*no test specified/
+/** What `npm init` writes. */
+const isEmptyTest = (script: string): boolean => /echo .*no test specified/.test(script.slice(0, 500))
 
 interface ToolOfCheck {
   package?: string
@@ -149,7 +150,7 @@ export interface CheckPlan {
 export function planCheck(check: CheckName, places: readonly Place[]): CheckPlan {
   for (const at of places) {
     const scripts = manifestOf(at)?.['scripts'] as Record<string, unknown> | undefined
-    const name = scriptNames[check].find((one) => typeof scripts?.[one] === 'string' && !emptyTest.test(scripts[one] as string))
+    const name = scriptNames[check].find((one) => typeof scripts?.[one] === 'string' && !isEmptyTest(scripts[one] as string))
     if (name === undefined) continue
     const text = scripts?.[name] as string
     return { attempts: [directly(check, text, at) ?? { tool: 'script', shell: text, runs: [[]] }], script: name }
@@ -191,9 +192,11 @@ function typecheckRuns(args: string[], at: Place): string[][] {
   const flags = ['--noEmit', '--pretty', 'false', '--incremental', 'false', '--composite', 'false']
   if (given === undefined && rest.some((word) => !word.startsWith('-'))) return [[...flags, ...rest]]
   const projects = new Set<string>()
+  const seen = new Set<string>()
   const add = (path: string): void => {
     const file = path.endsWith('.json') ? path : joined(path, 'tsconfig.json')
-    if (projects.has(file) || projects.size >= mostProjects) return
+    if (seen.has(file) || seen.size >= mostProjects) return
+    seen.add(file)
     projects.add(file)
     const read = readJsonc(at, file)
     const references = Array.isArray(read?.['references']) ? (read['references'] as { path?: unknown }[]) : []

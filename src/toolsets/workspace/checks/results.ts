@@ -11,6 +11,10 @@ import { execWords, scriptCommand, type PackageManager } from './package-manager
 import type { CheckPlan } from './plan.ts'
 
 const most = 200
+/** A report may be forged: so many problems of it are put in order at most. */
+const mostFound = 5_000
+/** Of files that are read to tell a column in our units, all together. */
+const mostReadBytes = 16_777_216
 const previewBytes = 4_096
 const messageLength = 2_048
 
@@ -32,9 +36,11 @@ export function resultOf(answer: StageAnswer, ms: number, around: Surroundings):
   const command = commandOf(tool, around)
   const exitCode = answer.runs.find(({ code }) => code !== 0)?.code ?? (answer.runs.every(({ code }) => code === 0) ? 0 : 1)
   const found = answer.runs.flatMap((run) => readRun(tool, run))
-  const all = inOrder(found.map((one) => diagnosticOf(one, tool, command, around)))
-  const dropped = Math.max(0, all.length - most) + answer.runs.reduce((sum, run) => sum + run.dropped, 0)
-  const diagnostics = all.slice(0, most)
+  const all = inOrder(found.slice(0, mostFound).map((one) => placed(one, around)))
+  const beyond = Math.max(0, found.length - mostFound) + Math.max(0, all.length - most)
+  const dropped = beyond + answer.runs.reduce((sum, run) => sum + run.dropped, 0)
+  const lineOf = openLines(around.files)
+  const diagnostics = all.slice(0, most).map((one) => diagnosticOf(one, tool, command, around, lineOf))
   if (exitCode !== 0 && !diagnostics.some(({ severity }) => severity === 'error'))
     diagnostics.push(failed(exitCode, firstWords(answer.runs), command, tool))
   if (dropped > 0)
@@ -113,37 +119,58 @@ function actionOf(found: Found, file: string | undefined, tool: string, command:
 
 const escaped = (name: string): string => name.replace(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`)
 
-function diagnosticOf(found: Found, tool: string, command: string, around: Surroundings): Diagnostic {
-  const { files, folder } = around
+/** A problem and where it is in the project. */
+interface Placed extends Found {
+  own?: string | undefined
+}
+
+function placed(found: Found, { files, folder }: Surroundings): Placed {
   const own = (path: string): string | undefined => inProject(path, files, folder)
   const frame = found.stack ? framesOf(found.stack).find(({ file }) => own(file) !== undefined) : undefined
-  const file = frame ? own(frame.file) : found.file ? own(found.file) : undefined
-  const line = frame?.line ?? found.line
-  const column = frame?.column ?? found.column
-  const testFile = found.file ? own(found.file) : undefined
+  if (!frame) return { ...found, own: found.file ? own(found.file) : undefined }
+  return { ...found, own: own(frame.file), line: frame.line, column: frame.column }
+}
+
+type LineOf = (file: string, line: number) => string | undefined
+
+function diagnosticOf(found: Placed, tool: string, command: string, around: Surroundings, lineOf: LineOf): Diagnostic {
+  const { own: file, line, column } = found
+  const testFile = found.file ? inProject(found.file, around.files, around.folder) : undefined
   return {
     severity: found.severity,
     code: found.code.slice(0, 200),
-    message: clean(found.test ? `${found.test}: ${found.message}` : found.message) || found.code,
-    ...(file !== undefined && { pointer: pointerAt(file, line, column, tool, files) }),
+    message: clean(found.test ? `${found.test}: ${found.message}` : found.message) || found.code.slice(0, 200),
+    ...(file !== undefined && { pointer: pointerAt(file, line, column, tool, lineOf) }),
     action: { kind: 'run.command', command: actionOf(found, testFile ?? file, tool, command, around) },
     data: { source: tool, ...(found.test && { test: clean(found.test) }) },
   }
 }
 
-function pointerAt(file: string, line: number | undefined, column: number | undefined, tool: string, files: Files) {
+function pointerAt(file: string, line: number | undefined, column: number | undefined, tool: string, lineOf: LineOf) {
   if (line === undefined) return { file }
   if (column === undefined) return { file, line }
   const unit = Object.hasOwn(columnUnits, tool) ? columnUnits[tool] : undefined
-  return { file, line, column: unit ? inUtf16(column, lineOf(files, file, line), unit) : column }
+  const text = unit && lineOf(file, line)
+  return { file, line, column: unit && text !== undefined ? inUtf16(column, text, unit) : column }
 }
 
-function lineOf(files: Files, file: string, line: number): string {
-  try {
-    return files.readText(file).split(/\r\n|[\n\r\u2028\u2029]/)[line - 1] ?? ''
-  } catch (fault) {
-    if (fault instanceof Fault) return ''
-    throw fault
+/** Lines of files, which are asked for one file after the other. */
+function openLines(files: Files): LineOf {
+  let left = mostReadBytes
+  let last: { file: string; lines: string[] } | undefined
+  return (file, line) => {
+    if (last?.file !== file) {
+      if (left <= 0) return undefined
+      let text = ''
+      try {
+        text = files.readText(file)
+      } catch (fault) {
+        if (!(fault instanceof Fault)) throw fault
+      }
+      left -= text.length
+      last = { file, lines: text.split(/\r\n|[\n\r\u2028\u2029]/) }
+    }
+    return last.lines[line - 1] ?? ''
   }
 }
 
@@ -160,15 +187,10 @@ function inProject(path: string, files: Files, folder: string): string | undefin
   }
 }
 
-function inOrder(diagnostics: Diagnostic[]): Diagnostic[] {
-  const key = ({ pointer, code, message }: Diagnostic): [string, number, number, string, string] => [
-    pointer?.file ?? '',
-    pointer?.line ?? 0,
-    pointer?.column ?? 0,
-    code,
-    message,
-  ]
-  const compare = (a: Diagnostic, b: Diagnostic): number => {
+function inOrder(found: Placed[]): Placed[] {
+  const key = ({ own = '', line = 0, column = 0, code, test = '', message }: Placed): (string | number)[] =>
+    own === '' ? ['', 0, 0, code, test, message] : [own, line, column, code, test, message]
+  const compare = (a: Placed, b: Placed): number => {
     const [one, other] = [key(a), key(b)]
     for (let at = 0; at < one.length; at++) {
       const [left, right] = [one[at] as string | number, other[at] as string | number]
@@ -176,12 +198,16 @@ function inOrder(diagnostics: Diagnostic[]): Diagnostic[] {
     }
     return 0
   }
-  const sorted = diagnostics.toSorted(compare)
+  const sorted = found.toSorted(compare)
   // Projects that refer to each other are checked one by one, and say the same of a file they share.
-  return sorted.filter((one, at) => at === 0 || compare(one, sorted[at - 1] as Diagnostic) !== 0)
+  return sorted.filter((one, at) => at === 0 || compare(one, sorted[at - 1] as Placed) !== 0)
 }
 
-const clean = (words: string): string => redact(stripped(words)).trim().slice(0, messageLength).toWellFormed()
+const clean = (words: string): string =>
+  redact(stripped(words.slice(0, 3 * messageLength)))
+    .trim()
+    .slice(0, messageLength)
+    .toWellFormed()
 // oxlint-disable-next-line no-control-regex
 const stripped = (words: string): string => words.replace(/\u001B\[[0-9;]*[A-Za-z]/g, '')
 
