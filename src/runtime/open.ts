@@ -1,4 +1,5 @@
 import type { Caller } from '../contracts/call.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import type { Operator } from '../contracts/operator.ts'
 import type { Profile } from '../contracts/profile.ts'
 import type { RuntimeOptions } from '../contracts/runtime.ts'
@@ -13,6 +14,7 @@ import { attended } from '../kernel/attended.ts'
 import { openClientForms } from '../kernel/client-forms.ts'
 import { decisions } from '../kernel/decisions.ts'
 import { recoverSuspended, settleSuspended } from '../kernel/suspended-calls.ts'
+import { printable } from '../text/printable.ts'
 import { runToEnd } from '../text/steps.ts'
 import { granting } from '../kernel/granting.ts'
 import { openRecovery } from '../stores/recovery.ts'
@@ -212,16 +214,18 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       .now()
       .listed()
       .some((tool) => tool.program)
-  const probing = setTimeout(() => {
+  const probe = byItself(() => {
     if (runsPrograms()) void stages().confinement()
     if (options.live) runs.watch()
-  }, probeAfterMs).unref()
+  })
+  const probing = setTimeout(probe, probeAfterMs).unref()
   keep({ close: () => clearTimeout(probing) })
   // A lapse is found by looking, and its stage takes room until then.
-  const lapsing = setInterval(() => {
+  const lapse = byItself(() => {
     stores.approvals.lapse()
     settleSuspended(left)
-  }, lapseEveryMs).unref()
+  })
+  const lapsing = setInterval(lapse, lapseEveryMs).unref()
   keep({ close: () => clearInterval(lapsing) })
   keep(machine.traffic)
   keep(runs)
@@ -266,4 +270,15 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     close,
   )
   return operator
+}
+
+/** Nobody asked for it, so nobody hears of a fault: a disk that is full or a store that was broken must not end the process for it. */
+function byItself(act: () => void): () => void {
+  return () => {
+    try {
+      act()
+    } catch (thrown) {
+      console.error('handrail:', thrown instanceof Fault ? printable(thrown.message) : thrown)
+    }
+  }
 }

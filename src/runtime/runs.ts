@@ -130,7 +130,9 @@ export function openRuns(parts: {
       complain(fault)
       if (isShared()) again = setTimeout(work, againMs).unref()
     }
-    void opened().then(({ runsApi }) => runsApi.work(), later)
+    void opened()
+      .then(({ runsApi }) => runsApi.work())
+      .catch(later)
   }
   const opened = (): Promise<Opened> => {
     if (opening) return opening

@@ -30,7 +30,12 @@ export function openFeed(gate: AgentGate): Feed {
     updated.clear()
     // A project becomes a game when its first scene is written, by hand too: that is seen when somebody next does something.
     const before = listed
-    listed = listOf(gate)
+    try {
+      listed = listOf(gate)
+    } catch {
+      // A project that cannot be looked at right now is looked at with the next news.
+      return
+    }
     if (listed !== before) tell({ kind: 'tools' })
   }
   /** Reads are written down too, but are no news, or a reader who follows the log would never come to rest. */
