@@ -95,6 +95,8 @@ export interface ToolContext {
   readonly tools: readonly string[]
   /** What the person answered, where the tool `asks` and the surface could put the question. */
   readonly answer: string | undefined
+  /** The `target` that a person agreed to, where one was asked. */
+  readonly agreedTo?: readonly string[] | undefined
   /** How the tool's program ran, and what was committed of it. Only for tools that have one. */
   readonly ran: ProgramResult
   readonly committed: readonly Written[]
@@ -141,6 +143,11 @@ export interface ToolForm<I extends object, O extends object, Use, In, Out> {
   examples: readonly Example[]
   touches?: (input: In, use: Use) => Touch[] | Promise<Touch[]>
   card?: (input: In, use: Use) => Card | Promise<Card>
+  /**
+   * What it would be done to, where that is no file: the card begins with it, and a yes is to exactly that. What was agreed to comes with the
+   * call: between the yes and the act it may have become something else.
+   */
+  target?: (input: In, use: Use, asker: Asker & { session: string }) => readonly string[] | Promise<readonly string[]>
   /** What the files it writes will hold, where that can be said before: new scripts are known by it. */
   drafts?: (input: In, use: Use, asker: Asker) => Draft[] | Promise<Draft[]>
   /**
@@ -223,6 +230,9 @@ export interface Tool {
   readonly unhurried: boolean
   touches(input: unknown): Touch[] | Promise<Touch[]>
   card(input: unknown): Card | Promise<Card>
+  readonly target:
+    | ((input: unknown, asker: Asker & { session: string }) => readonly string[] | Promise<readonly string[]>)
+    | undefined
   readonly drafts: ((input: unknown, asker: Asker) => Draft[] | Promise<Draft[]>) | undefined
   readonly program: ((input: unknown) => Program | Promise<Program>) | undefined
   readonly evidence: ((input: unknown, ran: ProgramResult, sides: Sides) => Evidence[] | Promise<Evidence[]>) | undefined
@@ -259,7 +269,7 @@ function withNote(output: object): object {
 
 function bindForm<Use>(toolset: string, form: ToolForm<object, object, Use, unknown, unknown>, use: Use): Tool {
   const floor = form.risk
-  const { program, record, evidence, drafts, waits = false } = form
+  const { program, record, evidence, drafts, target, waits = false } = form
   return {
     name: form.name,
     toolset,
@@ -286,6 +296,7 @@ function bindForm<Use>(toolset: string, form: ToolForm<object, object, Use, unkn
     unhurried: form.unhurried ?? false,
     touches: (input) => form.touches?.(input, use) ?? [],
     card: (input) => form.card?.(input, use) ?? { title: form.title, changes: [] },
+    target: target && ((input, asker) => target(input, use, asker)),
     drafts: drafts && ((input, asker) => drafts(input, use, asker)),
     program: program && ((input) => program(input, use)),
     evidence: evidence && ((input, ran, sides) => evidence(input, use, ran, sides)),

@@ -39,6 +39,8 @@ export interface CallContext {
   inputDigest: () => string
   /** What a person was told of its files when they agreed to it. */
   agreed?: readonly Mark[]
+  /** What it is done to, as it was told when they agreed. */
+  agreedTo?: readonly string[] | undefined
 }
 
 /** A call that runs a program: whether it can be confined, and the stage it ran on already where it waits for a person. */

@@ -119,12 +119,17 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
   if (asks && !program?.waiting) {
     const stateOf = async (): Promise<string> => digest(await statesOf(ports.world, touches))
     if (program) program.seen = await ports.world.fingerprint(scopeOf(program), call.options.signal)
+    const asker = { session, client: call.caller.peer ?? session, signal: call.options.signal }
+    const targetNow = async (): Promise<readonly string[] | undefined> => tool.target?.(input, asker)
     const state = await stateOf()
+    const target = await targetNow()
     // A yes to a change is none to what else the change has come to be by the time it is made.
-    const bound = (on: string): string => digest(on, program?.seen ?? null, boundTo(marks), ...(sites.length > 0 ? [sites] : []))
-    const stateDigest = bound(state)
+    const bound = (on: string, to: readonly string[] | undefined): string =>
+      digest(on, program?.seen ?? null, boundTo(marks), ...(sites.length > 0 ? [sites] : []), ...(to ? [{ to }] : []))
+    const stateDigest = bound(state, target)
     const card = async (): Promise<Card> => {
-      const made = tellSites(await tool.card(input), sites)
+      const plain = await tool.card(input)
+      const made = tellSites(target ? { ...plain, notes: [...target, ...(plain.notes ?? [])] } : plain, sites)
       if (program) return tellMarks(cardBefore(made, program), marks)
       // Nobody is asked about what is refused anyway.
       policy.checkSize(
@@ -145,11 +150,12 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
       sensitive,
       keeps: sensitive,
       beforeRun: program !== undefined,
-      ...(!program && { stateNow: async () => bound(await stateOf()) }),
+      ...(!program && { stateNow: async () => bound(await stateOf(), await targetNow()) }),
     }
     const approval = await consent(ports, config.limits, question)
     callAudit.approved(approval, state)
     context.agreed = marks
+    context.agreedTo = target
     // What destroys, publishes, spends or touches secrets is asked about each time, with all that goes with it.
     if (risk !== 'R3') {
       ports.grants.letChange(call.caller.session, askedOnce(marks), approval)

@@ -62,6 +62,10 @@ class BoundContext implements ToolContext {
     throw new Error(`${this.#context.tool.name} has no program`)
   }
 
+  get agreedTo(): readonly string[] | undefined {
+    return this.#context.agreedTo
+  }
+
   get signal(): AbortSignal {
     return this.#limit.signal()
   }

@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { closed } from '../../contracts/shapes.ts'
 import { act, Acted, Element, pageFaults, Submit, Tab } from './page.ts'
+import { targetOf } from './page-target.ts'
 import { clickElement, defineTool, withoutSending } from './use.ts'
 
 export const pageClick = defineTool({
@@ -12,10 +13,11 @@ export const pageClick = defineTool({
   risk: ({ submit }) => (submit ? 'R2' : 'R1'),
   input: Type.Object({ element: Element, tab: Tab, submit: Submit }, closed),
   output: Acted,
-  faults: ['element-not-found', 'page-script', ...pageFaults],
+  faults: ['conflict', 'element-not-found', 'page-script', ...pageFaults],
   examples: [],
   developer: true,
   waits: true,
+  target: targetOf,
   card: ({ element, submit }) => ({
     title: submit ? `Click ${element} on a page and send its form` : `Click ${element} on a page`,
     changes: [],

@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { closed } from '../../contracts/shapes.ts'
 import { act, Acted, Element, pageFaults, Submit, Tab } from './page.ts'
+import { targetOf } from './page-target.ts'
 import { chooseIn, defineTool, withoutSending } from './use.ts'
 
 export const pageSelect = defineTool({
@@ -19,10 +20,11 @@ export const pageSelect = defineTool({
     closed,
   ),
   output: Acted,
-  faults: ['bad-input', 'element-not-found', 'page-script', ...pageFaults],
+  faults: ['bad-input', 'conflict', 'element-not-found', 'page-script', ...pageFaults],
   examples: [],
   developer: true,
   waits: true,
+  target: targetOf,
   card: ({ element, values, submit }) => ({
     title: submit ? `Choose in ${element} on a page and send what comes of it` : `Choose in ${element} on a page`,
     changes: [],

@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { closed } from '../../contracts/shapes.ts'
 import { act, Acted, Element, pageFaults, Submit, Tab } from './page.ts'
+import { targetOf } from './page-target.ts'
 import { defineTool, typeInto, withoutSending } from './use.ts'
 
 export const pageType = defineTool({
@@ -11,12 +12,13 @@ export const pageType = defineTool({
   risk: ({ submit }) => (submit ? 'R2' : 'R1'),
   input: Type.Object({ element: Element, text: Type.String({ maxLength: 100_000 }), tab: Tab, submit: Submit }, closed),
   output: Acted,
-  faults: ['element-not-found', 'page-script', ...pageFaults],
+  faults: ['conflict', 'element-not-found', 'page-script', ...pageFaults],
   examples: [],
   // It may be a password.
   private: ['text'],
   developer: true,
   waits: true,
+  target: targetOf,
   card: ({ element, text, submit }) => ({
     title: submit ? `Type into ${element} on a page and send its form` : `Type into ${element} on a page`,
     changes: [],

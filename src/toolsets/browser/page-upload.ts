@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import { closed } from '../../contracts/shapes.ts'
 import { act, Acted, Element, pageFaults, Tab } from './page.ts'
+import { targetOf } from './page-target.ts'
 import { fileNote, FilePath, filesTouched, fileToUpload } from './upload.ts'
 import { chooseFile, defineTool } from './use.ts'
 
@@ -13,11 +14,12 @@ export const pageUpload = defineTool({
   risk: 'R2',
   input: Type.Object({ element: Element, path: FilePath, tab: Tab }, closed),
   output: Acted,
-  faults: ['element-not-found', 'page-script', 'path-denied', 'not-found', 'too-large', 'trust-level', ...pageFaults],
+  faults: ['conflict', 'element-not-found', 'page-script', 'path-denied', 'not-found', 'too-large', 'trust-level', ...pageFaults],
   examples: [],
   developer: true,
   waits: true,
   touches: ({ path }) => filesTouched([path]),
+  target: ({ element, tab }, use, asker) => targetOf({ element, tab }, use, asker),
   async card({ element, path, tab }, use) {
     return {
       title: `Upload a file into ${element} on a page${tab === undefined ? '' : ` (${tab})`}`,
@@ -26,7 +28,7 @@ export const pageUpload = defineTool({
     }
   },
   execute: (input, use, call) =>
-    act({ tab: input.tab, submit: true }, use, call, ({ tab: { page } }) =>
+    act({ element: input.element, tab: input.tab, submit: true }, use, call, ({ tab: { page } }) =>
       chooseFile(page, input.element, fileToUpload(input.path, use, call)),
     ),
 })

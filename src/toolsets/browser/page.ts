@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox'
 import { closed } from '../../contracts/shapes.ts'
 import type { ToolContext } from '../../contracts/tool.ts'
 import { whatChanged } from '../../text/page-reading/changed.ts'
+import { mustBeTarget } from './page-target.ts'
 import { isNear, readPage, type AgentTab, type BrowserUse } from './use.ts'
 import { isSameSite, NotSent, webAddress } from './visit.ts'
 
@@ -75,14 +76,16 @@ const webHost = (address: string): string | undefined => (/^https?:/.test(addres
 
 /** Does something in a tab and tells what came of it. One that waits leaves it as it was whether the page may send something. */
 export function act(
-  { tab, submit = false, waitsMs = 0 }: { tab?: string | undefined; submit?: boolean | undefined; waitsMs?: number },
+  aimed: { element?: string; text?: string; tab?: string | undefined; submit?: boolean | undefined; waitsMs?: number },
   use: BrowserUse,
   call: ToolContext,
   does: (tab: AgentTab) => Promise<void>,
 ): Promise<Static<typeof Acted>> {
+  const { element, tab, submit = false, waitsMs = 0 } = aimed
   return use.tabs.withTab(
     { session: call.session, withinMs: longest(use, waitsMs), ...(tab !== undefined && { tab }) },
     async (open) => {
+      if (call.agreedTo && element !== undefined) await mustBeTarget(open, { ...aimed, element }, use, call.agreedTo)
       if (open.last === '') await remember(open, use)
       const [before, from] = [open.last, open.tab.page.url()]
       // A script can send a form without the event that is held, and more than forms: without a yes to it, nothing is sent.
