@@ -1,6 +1,7 @@
 import type { JournalledStep, KeptArtifact, NewStep } from '../contracts/run-ports.ts'
-import type { RunError, StepState } from '../contracts/run.ts'
+import type { StepState } from '../contracts/run.ts'
 import type { Database } from '../host/database.ts'
+import { columnOf, errorIn, isArtifacts } from './run-row.ts'
 
 /** A step as the table has it, in either store. */
 export interface StepRow {
@@ -57,9 +58,9 @@ export function fromStepRow({ step, item, state, call, output, error, artifacts,
     ...(item !== whole && { item }),
     state,
     ...(call !== null && { call }),
-    ...(output !== null && { output: JSON.parse(output) as unknown }),
-    ...(error !== null && { error: JSON.parse(error) as RunError }),
-    ...(artifacts !== null && { artifacts: JSON.parse(artifacts) as KeptArtifact[] }),
+    ...(output !== null && { output: columnOf<unknown>(output, () => true, undefined) }),
+    ...(error !== null && { error: errorIn(error) }),
+    ...(artifacts !== null && { artifacts: columnOf<KeptArtifact[]>(artifacts, isArtifacts, []) }),
     at,
   }
 }
