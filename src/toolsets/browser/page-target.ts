@@ -1,7 +1,6 @@
 import { Fault } from '../../contracts/faults/fault.ts'
 import type { Asker } from '../../contracts/tool.ts'
 import { oneLine } from '../../text/printable.ts'
-import { longest } from './page.ts'
 import { readPage, type AgentTab, type BrowserUse } from './use.ts'
 
 /** An act on an element of a page. */
@@ -15,13 +14,15 @@ interface Aimed {
 /** So much of a page is looked through for an element: more than anybody reads. */
 const mostChars = 2_000_000
 const mostFields = 50
+/** What a look may take beside reading. */
+const spareMs = 5_000
 const longestValue = 300
 const longestAddress = 500
 
 /** What a person agrees to when they let a page send something: where it is, on what is acted, and what stands in its form. */
 export function targetOf(aimed: Aimed, use: BrowserUse, { session }: Asker & { session: string }): Promise<readonly string[]> {
   const { tab } = aimed
-  return use.tabs.withTab({ session, withinMs: longest(use), ...(tab !== undefined && { tab }) }, (open) =>
+  return use.tabs.withTab({ session, withinMs: use.timeoutMs + spareMs, ...(tab !== undefined && { tab }) }, (open) =>
     targetIn(open, aimed, use),
   )
 }
