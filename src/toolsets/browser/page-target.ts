@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { Fault } from '../../contracts/faults/fault.ts'
 import type { Asker } from '../../contracts/tool.ts'
 import { oneLine } from '../../text/printable.ts'
@@ -48,22 +49,29 @@ async function targetIn({ tab }: AgentTab, { element: id, text }: Aimed, { timeo
   const form = forms.find(({ fields }) => fields.includes(id))
   const fields = elements.filter((one) => one.id !== id && form?.fields.includes(one.id) && one.role !== 'button')
   const isSecret = element.type === 'password' || element.value === '•••'
+  const holds = fields.map(
+    ({ name, value, checked }) => `The form holds ${quoted(name)}: ${quoted(value ?? String(checked ?? ''))}.`,
+  )
+  const more = holds.slice(mostFields)
   return [
-    `The page is ${oneLine(url, longestAddress)}.`,
+    `The page is ${shortened(oneLine(url, Infinity), longestAddress)}.`,
     `The element is the ${element.role} ${quoted(element.name)}.`,
     ...(text === undefined
       ? []
       : [isSecret ? `${text.length} characters that are not shown are typed there.` : `Typed there: ${quoted(text)}.`]),
-    ...(form ? [`Its form goes to ${oneLine(form.action, longestAddress)}.`] : []),
-    ...fields
-      .slice(0, mostFields)
-      .map(({ name, value, checked }) => `The form holds ${quoted(name)}: ${quoted(value ?? String(checked ?? ''))}.`),
-    ...(fields.length > mostFields ? [`${fields.length - mostFields} more fields of the form are not listed.`] : []),
+    ...(form ? [`Its form goes to ${shortened(oneLine(form.action, Infinity), longestAddress)}.`] : []),
+    ...holds.slice(0, mostFields),
+    ...(more.length > 0 ? [`${more.length} more fields of the form are not listed (${digestOf(more.join('\n'))}).`] : []),
   ]
 }
 
 /** Words of the site or the agent, as one line. */
-const quoted = (words: string): string =>
-  words.length > longestValue
-    ? `${JSON.stringify(words.slice(0, longestValue).toWellFormed())} and ${words.length - longestValue} characters more`
-    : JSON.stringify(words)
+const quoted = (words: string): string => shortened(JSON.stringify(words), longestValue)
+
+/** What is cut stays part of what is agreed to, by its digest. */
+const shortened = (words: string, most: number): string =>
+  words.length > most
+    ? `${words.slice(0, most).toWellFormed()}… (${words.length - most} characters more, ${digestOf(words)})`
+    : words
+
+const digestOf = (words: string): string => `SHA-256 ${createHash('sha256').update(words).digest('hex').slice(0, 16)}`
