@@ -39,6 +39,7 @@ export function main(argv: string[], version: string): Promise<number> {
         }),
       checkTemplates: async (files, offers) =>
         (await import('./runtime/check-templates.ts')).checkTemplates(files, offers, process.env),
+      checkSkills: async (folders, project) => (await import('./runtime/check-skills.ts')).checkSkills(folders, project),
       openPlane: async (operator) => (await import('./runtime/commands.ts')).commandsOf(operator),
       readText: async (file, most) => (await import('./host/small-file.ts')).readSmall(file, most),
       checkSettings: (given) => void loadConfig({ flags: given }),

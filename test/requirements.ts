@@ -277,7 +277,12 @@ export const requirements = {
   'gate.no-bypass': { source: '004 §1.3', says: 'risk R2 and above always meets the gate; no way round' },
   'gate.evidence': { source: '004 §1.3', says: 'every tool with a side effect leaves evidence' },
   'gate.audit': { source: '004 §1.5', says: 'every act is in the audit log as JSON lines' },
-  'skills.plans': { source: '004 §2', says: 'skills become plans and run through the gate', later: agent },
+  'skills.plans': { source: '004 §2', says: 'skills become plans and run through the gate' },
+  'skills.load': { source: '004 §2.3', says: 'every folder for skills is read, and a broken skill breaks nothing' },
+  'skills.list': { source: '004 §2.5', says: 'a new skill is in the list' },
+  'skills.sandbox': { source: '004 §2.5', says: 'of a plan at least one step lands something in the sandbox' },
+  'skills.trust': { source: '004 §2.1', says: 'a skill brings nothing into force by itself' },
+  'skills.scripts': { source: '004 §2.6', says: 'scripts are known by name and path, and never run by themselves' },
   'shell.off': { source: '004 §1.3', says: 'no arbitrary shell by default' },
   'python.places': {
     source: '004 §2.6',
@@ -307,8 +312,13 @@ export const requirements = {
   'plans.digest': { source: '003 TL;DR', says: 'a write carries the digest of the file it was made for' },
   'plans.report-first': { source: '003 TL;DR', says: 'report is the default; writing is an explicit wish' },
   'commands.result': { source: '003 §4', says: 'a one-shot command answers CommandResult@v1 and an exit code' },
-  'prompts.files': { source: '004 §3', says: 'prompts live in prompts/ with front matter', later: agent },
-  'router.light': { source: '004 §4', says: 'the router only chooses the way', later: agent },
+  'prompts.files': { source: '004 §3', says: 'prompts live in prompts/ with front matter' },
+  'prompts.code': { source: '004 §3.1.1', says: 'no prompt of more than 15 lines stands in code' },
+  'prompts.versions': { source: '004 §3.2.3', says: 'a changed prompt has a new version' },
+  'router.light': { source: '004 §4', says: 'the router only chooses the way' },
+  'router.qa': { source: '004 §4', says: 'a question reaches no tool' },
+  'plans.risk': { source: '004 §1.3', says: 'the risk of a plan is the kernel’s, and nothing lowers it' },
+  'plans.missing': { source: '004 §2.4', says: 'a plan with a tool that is not there fails' },
 } as const satisfies Record<string, Requirement>
 
 export type RequirementId = keyof typeof requirements

@@ -56,6 +56,8 @@ export interface AuditEntry {
     /** A person had dropped what was no longer needed. */
     | 'state.pruned'
     /** A run was accepted, taken in hand, came so far, waits for a person, goes on, or has ended. Its steps are calls of their own. */
+    | 'plan.saved'
+    | 'plan.run'
     | 'run.queued'
     | 'run.started'
     | 'run.progress'

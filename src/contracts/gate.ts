@@ -1,7 +1,8 @@
 import type { AuditListener, Subscription } from './audit.ts'
 import type { CallOptions, Caller } from './call.ts'
 import type { Session } from './session.ts'
-import type { Tool } from './tool.ts'
+import type { SkillListing } from './skill.ts'
+import type { Risk, Tool } from './tool.ts'
 
 /** Whoever comes in at a gate: never a person. */
 export type AgentCaller = Caller & { role: 'agent' }
@@ -38,6 +39,13 @@ export interface AgentGate {
   offers(tool: string): boolean
   /** Whether the contract and the switches would let this input through; says nothing of paths, risk or consent. */
   accepts(tool: string, input: unknown): boolean
+  /**
+   * The risk that a call would have now, before anything happens: by its contract, what it touches, and the rules. What a program would
+   * change is known only once it ran, so the call itself may come to more. Throws what the call would throw.
+   */
+  assess(tool: string, input: unknown, caller: AgentCaller): Promise<Risk>
+  /** The skills there are, by what they say of themselves; `read_skill` reads one. */
+  offeredSkills(): Promise<SkillListing>
   /** Told when a change of the settings has changed the list of tools. */
   onToolsChanged(listener: () => void): void
   /** Whether MCP clients are offered the tools of mounted servers. */

@@ -23,6 +23,7 @@ export const bounds = {
   /** One conversation with the agent; how many there are is a setting. */
   agentSessions: { characters: 16_777_216 },
   runs: { queued: 50_000, queuedEach: 10_000, most: 200_000, bytes: 1_073_741_824 },
+  plans: { most: 500, characters: 524_288 },
   servers: { most: 100, log: 16_384, command: 2_000 },
   anchors: { most: 8, bytes: 67_108_864 },
   artifacts: { most: 100_000, bytes: 1_073_741_824, tombstones: 100_000, tombstoneDays: 7 },
@@ -195,6 +196,13 @@ export const kept: readonly KeptRow[] = [
     bound: `waiting for their turn: ${whole(bounds.runs.queued)}, of one client ${whole(bounds.runs.queuedEach)}; ended: \`limits.runTtlMs\`, ${whole(bounds.runs.most)}; inputs and journals ${mebibytes(bounds.runs.bytes)} together`,
     after:
       'Of the ended the oldest go, with their keys and journals. Where those that wait or are under way take all of it, no more are accepted.',
+  },
+  {
+    what: 'Plans',
+    tables: ['plans'],
+    kind: 'database',
+    bound: `${whole(bounds.plans.most)}; ${whole(bounds.plans.characters)} characters each`,
+    after: 'The one that was changed or run longest ago goes first; one that is too large is refused.',
   },
   {
     what: 'Dev servers, how they ended and what they printed',

@@ -13,6 +13,9 @@ import type { MountsOfPerson } from './mounts.ts'
 import type { ModelKeys } from './model-keys.ts'
 import type { Profile } from './profile.ts'
 import type { Pruning } from './prune.ts'
+import type { Plans } from './plan.ts'
+import type { PromptLibrary } from './prompt.ts'
+import type { ProjectText, SkillLibrary } from './skill.ts'
 import type { ServerRuns } from './server-run.ts'
 import type { ProjectTemplate } from './project-templates.ts'
 import type { ProjectSettings } from './project-settings.ts'
@@ -51,6 +54,12 @@ export interface Operator {
   readonly projectSettings: ProjectSettings | undefined
   /** What the project brings as templates of runs, trusted or not. Where `offers` is given, a step whose tool is not offered is wrong. */
   projectTemplates(offers?: (tool: string) => boolean): Promise<ProjectTemplate[]>
+  /** What the project brings as skills and prompts, trusted or not, with all that is needed to decide. */
+  projectTexts(): Promise<ProjectText[]>
+  /** The skills there are, the prompts, and the plans. */
+  readonly skills: SkillLibrary
+  readonly prompts: PromptLibrary
+  readonly plans: Plans
   /** What this system gives us, for `doctor`. */
   readonly capabilities: {
     search: string
@@ -157,6 +166,8 @@ export interface Operator {
      * file changes.
      */
     grant(digest: string, by: string): void
+    /** The same for skills and prompts that were shown (`projectTexts`), several with one yes; says how many. */
+    grantTexts(digests: readonly string[], by: string): number
     /** False where nothing was trusted. */
     revoke(by: string): boolean
   }

@@ -1,9 +1,14 @@
 import Type, { type Static } from 'typebox'
+import type { AgentCaller } from './gate.ts'
+import type { RunOrigin, Submitted } from './run.ts'
 import { AnyObject, closed } from './shapes.ts'
 import { risks, type Risk } from './tool.ts'
 
 /** So many steps a plan has at most: each may need a dry run beside it, and a run has fifty. */
 export const mostPlanSteps = 24
+
+/** What runs of plans go by; they are listed as plans, not among the runs of templates. */
+export const planTemplateId = 'plan'
 
 const RiskLevel = Type.Enum([...risks], { type: 'string' })
 
@@ -43,6 +48,12 @@ export const Plan = Type.Object(
     source: Type.Unsafe<string | null>({ type: ['string', 'null'], description: '`skill:<id>`, `model`, `person`, or null' }),
     steps: Type.Array(PlanStep, { maxItems: mostPlanSteps }),
     outline: Type.Optional(Type.Array(PlanItem, { maxItems: 200 })),
+    needs: Type.Optional(
+      Type.Array(Type.String({ maxLength: 64 }), {
+        maxItems: 100,
+        description: 'Values that its steps leave open, `{{name}}`, until somebody gives them',
+      }),
+    ),
     min_risk: Type.Optional(RiskLevel),
     created_at: Type.Integer({ minimum: 0 }),
   },
@@ -84,3 +95,38 @@ export const higherRisk = (one: Risk, other: Risk): Risk => (risks.indexOf(one) 
 
 /** What is no risk we know counts as R2. */
 export const riskOf = (given: unknown): Risk => ((risks as readonly unknown[]).includes(given) ? (given as Risk) : 'R2')
+
+/** How a plan stands. */
+export interface KeptPlan {
+  plan: Plan
+  /** The run it was last carried out as. */
+  run?: string
+  updated_at: number
+}
+
+/** A plan that a skill was made into, as far as that goes without a model. */
+export interface PlanFromSkill {
+  plan: Plan
+  /** Values that the skill leaves open and nobody gave. */
+  needs: readonly string[]
+  /** What of it could not be made a step. */
+  problems: readonly string[]
+}
+
+/** Plans, from whoever wrote them to what became of them. Carrying one out is calls at a gate, one by one: nothing here agrees to anything. */
+export interface Plans {
+  /** The newest first. */
+  list(): readonly KeptPlan[]
+  /** Throws `not-found`. */
+  get(planId: string): KeptPlan
+  /** Keeps a plan as it is, under a new id where it has none yet. Throws `bad-input` where it is none. */
+  save(plan: Omit<Plan, 'plan_id' | 'created_at'> & Partial<Pick<Plan, 'plan_id' | 'created_at'>>): Plan
+  remove(planId: string): boolean
+  /** Without a model: by the steps that the skill is written in. It is not kept yet. */
+  fromSkill(skillId: string, inputs: Readonly<Record<string, unknown>>): Promise<PlanFromSkill>
+  judge(plan: Plan, caller: AgentCaller): Promise<JudgedPlan>
+  /** Hands it in as a run; throws `bad-input` where a step cannot be done, and then nothing is. */
+  run(planId: string, origin: RunOrigin): Promise<Submitted>
+  /** What each step of a run of a plan came to. */
+  results(runId: string): Promise<Readonly<Record<string, ToolResult>>>
+}

@@ -1,3 +1,6 @@
+/** The folder of a project in which it may say our prompts in other words, by their ids. */
+export const promptsInProject = ['handrail', 'prompts'] as const
+
 /** The parts of a prompt, in the order in which they are said. */
 export const promptRoles = ['system', 'user', 'assistant'] as const
 export type PromptRole = (typeof promptRoles)[number]
@@ -38,4 +41,11 @@ export interface Prompts {
   /** Throws `not-found` for an id there is none of, `bad-input` where a declared value is missing. */
   render(id: string, values: Readonly<Record<string, string>>): RenderedPrompt
   load(id: string): Prompt
+}
+
+/** The prompts there are. */
+export interface PromptLibrary extends Prompts {
+  list(): readonly Prompt[]
+  /** Everything that is wrong, by id: with those that come with Handrail and with those of the project. */
+  check(): readonly { id: string; from: Prompt['from']; version: string; wrong: readonly string[] }[]
 }

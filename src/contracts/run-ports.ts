@@ -16,6 +16,8 @@ export interface RunStore {
   list(wanted: {
     status?: RunStatus | undefined
     template?: string | undefined
+    /** Not those of this template. */
+    without?: string | undefined
     limit: number
     offset: number
   }): Promise<{ runs: RunRecord[]; total: number }>

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import type { IgnoredTemplates } from './project-templates.ts'
 import { AnyObject, closed } from './shapes.ts'
-import type { TemplateStep } from './template.ts'
+import type { Template, TemplateStep } from './template.ts'
 
 /** The states of a run (seed 002 §3.1). The last four are final. */
 export const runStatuses = ['queued', 'running', 'succeeded', 'failed', 'partial_success', 'canceled'] as const
@@ -199,6 +199,8 @@ export interface RunsApi {
   /** This process takes nothing more in hand; resolves when what it had is over, or waits for a person. */
   drain(): Promise<void>
   submit(given: Submission, origin: RunOrigin): Promise<Submitted>
+  /** A plan as a run of its own kind: it is in no list of runs unless that asks for plans. */
+  submitPlan(template: Template, inputs: Record<string, unknown>, origin: RunOrigin): Promise<Submitted>
   get(runId: string, viewer?: RunViewer): Promise<RunView>
   list(
     wanted: {

@@ -25,9 +25,6 @@ export interface SkillInfo {
   origin: SkillOrigin
   /** Its folder: from the project on, or, for those of the person and ours, below the folder it was found in. */
   path: string
-  /** SHA-256 of its SKILL.md; of all of its folder's files together, for what a project brings. */
-  digest: string
-  trusted: boolean
   /** By name and path from its folder on; nobody has read them. */
   scripts: readonly { name: string; relative_path: string }[]
   diagnostics: readonly SkillDiagnostic[]
@@ -37,23 +34,62 @@ export interface SkillInfo {
 export interface Skill {
   info: SkillInfo
   body: string
+  /** The line of SKILL.md on which the body begins. */
+  bodyLine: number
 }
 
-/** A folder that looks like a skill and is not offered: it cannot be read as one, is shadowed, or nobody trusted it. */
+/** A folder that looks like a skill and is not offered: it cannot be read as one, another takes its place, or nobody trusted it. */
 export interface SkippedSkill {
   id: string
   path: string
   origin: SkillOrigin
   why: 'unreadable' | 'shadowed' | 'untrusted'
-  digest?: string
-  diagnostics: readonly SkillDiagnostic[]
+  says: string
+  /** What it says of itself, where that can be read. */
+  info?: SkillInfo
 }
 
-/** The skills there are. */
-export interface Skills {
-  /** Those that can be chosen, in the order of precedence, without their text. */
-  list(): Promise<readonly SkillInfo[]>
-  skipped(): Promise<readonly SkippedSkill[]>
-  /** With its text; undefined where there is none of this id. */
-  load(id: string): Promise<Skill | undefined>
+/** What there is to know of skills before one is chosen. */
+export interface SkillListing {
+  /** Those that can be chosen, each id once, in the order of precedence. */
+  skills: readonly SkillInfo[]
+  skipped: readonly SkippedSkill[]
+  /** What was not looked at, and why. */
+  left: readonly string[]
+}
+
+/** The skills there are. Looked at anew each time; what did not change is not read again. */
+export interface SkillLibrary {
+  list(): Promise<SkillListing>
+  /** With its text. Throws `not-found`. */
+  load(id: string): Promise<Skill>
+  /** A text file of a skill, by its path in it. Throws `not-found`. */
+  file(id: string, path: string): Promise<string>
+}
+
+/** What `handrail skills check` says of one. */
+export interface CheckedSkill {
+  id: string
+  path: string
+  loads: boolean
+  /** How many steps were found in it. */
+  steps: number
+  diagnostics: readonly SkillDiagnostic[]
+  asks: readonly { for: string; says: string; line: number }[]
+}
+
+/** A skill or a prompt that a project brings: an instruction to models, written by somebody else. */
+export interface ProjectText {
+  kind: 'skill' | 'prompt'
+  id: string
+  /** Where it lies in the project. */
+  file: string
+  /** Over all of its bytes; none where it cannot be read. */
+  digest?: string
+  text?: string
+  trusted: boolean
+  /** Why it cannot be used, trusted or not. */
+  wrong: readonly string[]
+  /** What it would do. */
+  does: readonly string[]
 }

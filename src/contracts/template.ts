@@ -49,6 +49,12 @@ const Step = Type.Object(
       }),
     ),
     timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 600_000, description: 'Longest one call may take' })),
+    risk: Type.Optional(
+      Type.Enum(['R0', 'R1', 'R2', 'R3'], {
+        type: 'string',
+        description: 'The call counts as at least so risky; nothing lowers what the kernel works out',
+      }),
+    ),
     check: Type.Optional(
       Type.String({ maxLength: 200, description: 'A path in the answer that must be true, else the item counts as failed' }),
     ),

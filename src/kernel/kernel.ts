@@ -3,10 +3,10 @@ import type { CallOptions, Caller } from '../contracts/call.ts'
 import type { Config } from '../contracts/config.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import type { CallResult } from '../contracts/gate.ts'
-import type { Tool } from '../contracts/tool.ts'
+import type { Risk, Tool } from '../contracts/tool.ts'
 import { checkInput } from './check.ts'
 import { marksInOrder, nothingUnderWay, type UnderWay } from './marks-in-order.ts'
-import { openMarks, type Mark } from './marks.ts'
+import { marksAsk, openMarks, type Mark } from './marks.ts'
 import { openPathScheduler, type PathScheduler, type SchedulerLimits } from './path-scheduler.ts'
 import { perform } from './pipeline.ts'
 import { openPolicy } from './policy.ts'
@@ -14,6 +14,7 @@ import type { Ports } from './ports.ts'
 import type { KernelContext } from './call-context.ts'
 import { isMountedId } from '../text/mount-names.ts'
 import { scrub } from './redacted-input.ts'
+import { newSites } from './sites.ts'
 import { openSameCalls, type SameCalls } from './same-calls.ts'
 
 const longestPath = 4_096
@@ -55,6 +56,8 @@ export interface Kernel {
   readonly tools: readonly Tool[]
   offers(name: string): boolean
   accepts(name: string, input: unknown): boolean
+  /** The risk that a call would have now; throws what it would throw before its risk is known. */
+  assess(name: string, input: unknown, caller: Caller): Promise<Risk>
   /** Why a change of this file would be more than any change. */
   marksOn(path: string): Promise<Mark[]>
   call(name: string, input: unknown, caller: Caller, options?: CallOptions): Promise<CallResult>
@@ -102,16 +105,25 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
         return false
       }
     },
+    async assess(name, raw, { session }) {
+      const tool = byName.get(name)
+      if (!tool || !policy.offers(tool) || tool.audience !== 'agent') throw unknownTool(name, kernel.offered)
+      const input = checkInput(tool, raw)
+      const touches = (await tool.touches(input)).map((touch) =>
+        'path' in touch ? { ...touch, path: ports.world.normal(touch.path) } : touch,
+      )
+      policy.authorize(tool, touches)
+      const marked = marksAsk(await marksNow({ touches }), (mark) => ports.grants.mayChange(session, mark))
+      const sites = newSites(touches, (host) => policy.allowsSite(host))
+      const failures = (path: string): number => ports.sessions.failures(session, path)
+      return policy.risk(tool.risk(input), touches, failures, undefined, marked || sites.length > 0)
+    },
     marksOn: (path) => marksNow({ touches: [{ path, access: 'write' }] }),
     async call(name, input, caller, options = {}) {
       const tool = byName.get(name)
       const closed =
         (tool?.audience === 'person' && caller.role !== 'person') || (tool?.audience === 'resource' && !options.asResource)
-      if (!tool || closed)
-        throw new Fault('unknown-tool', `No such tool: ${name.slice(0, 100)}`, {
-          details: { tools: kernel.offered },
-          hint: 'Choose one of the listed tools.',
-        })
+      if (!tool || closed) throw unknownTool(name, kernel.offered)
       // What a client calls itself is its own words, and is written down with everything it does.
       const known = { ...caller, client: scrub(caller.client) }
       const id = options.id ?? traffic.nextId()
@@ -122,4 +134,11 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
       return ports.grants.reading(ports.world.asWritten(path), { id, session: caller.session }, act)
     },
   }
+}
+
+function unknownTool(name: string, tools: readonly string[]): Fault {
+  return new Fault('unknown-tool', `No such tool: ${name.slice(0, 100)}`, {
+    details: { tools },
+    hint: 'Choose one of the listed tools.',
+  })
 }

@@ -184,6 +184,7 @@ export function openRunner(ports: RunPorts): Runner {
             run: id,
             signal,
             sharesAnswer: true,
+            ...(step.risk !== undefined && { raisedRisk: step.risk }),
             // Nobody waits for a person inside a step: the run gives its slot back, and makes the call again after the answer.
             onApproval: () => AbortSignal.abort(),
             onAttachment: (one) => void attachments.push(one),

@@ -1,4 +1,5 @@
 import { Fault } from '../contracts/faults/fault.ts'
+import { planTemplateId } from '../contracts/plan.ts'
 import { bounds } from '../contracts/kept.ts'
 import type { NewRun, RunRecord, SchemaProblem } from '../contracts/run-ports.ts'
 import {
@@ -18,6 +19,7 @@ import {
 } from '../contracts/run.ts'
 import type { Template } from '../contracts/template.ts'
 import { nearest } from '../text/nearest.ts'
+import { wrongWith } from './check-template.ts'
 import { chunkOf } from './artifact-chunk.ts'
 import { totalSteps } from './execute-steps.ts'
 import type { Engine } from './engine.ts'
@@ -82,42 +84,63 @@ export function openRunsApi(ports: RunPorts, engine: Engine, catalog: TemplateCa
     return { run: await view(accepted, run.origin), mode, deduplicated }
   }
 
+  const handIn = async (
+    found: Template,
+    digest: string | undefined,
+    given: Submission,
+    origin: RunOrigin,
+  ): Promise<Submitted> => {
+    const open = await inputsFor(found, given, (schema, value) => ports.problems(schema, value, holderIn(origin)))
+    const inputs = withoutSecrets(found, open, ports.seal)
+    // Without a model there is nobody to make anything of it: then it is ignored, as the contract has it.
+    const outputSchema = ports.taskAgent?.() ? given.outputSchema : undefined
+    if (outputSchema) await checkOutputSchema(outputSchema, (schema, value) => ports.problems(schema, value, holderIn(origin)))
+    const id = ports.newId('run')
+    const { template, sessionId } = await sessionFor(id, found, given.sessionId, origin)
+    const mode = modeFor(given, template, inputs)
+    const timeoutMs = timeoutFor(given, mode, template)
+    const { idempotencyKey: key } = given
+    return accept(
+      {
+        id,
+        template,
+        inputs,
+        ...(key !== undefined && { key }),
+        ...(outputSchema && { outputSchema }),
+        origin: { ...origin },
+        ...(sessionId !== undefined && { sessionId }),
+        holder: holderIn(origin),
+        mode,
+        timeoutMs,
+        totalSteps: totalSteps({ template, inputs }),
+        worker,
+        ttlMs: limits().runTtlMs,
+      },
+      mode,
+      digest,
+    )
+  }
+
   const runsApi: RunsApi = {
     async submit(given, origin) {
-      const { template: found, digest } = await templateFor(catalog, given, levelOf(origin, ports.trustLevel()))
-      const open = await inputsFor(found, given, (schema, value) => ports.problems(schema, value, holderIn(origin)))
-      const inputs = withoutSecrets(found, open, ports.seal)
-      // Without a model there is nobody to make anything of it: then it is ignored, as the contract has it.
-      const outputSchema = ports.taskAgent?.() ? given.outputSchema : undefined
-      if (outputSchema) await checkOutputSchema(outputSchema, (schema, value) => ports.problems(schema, value, holderIn(origin)))
-      const id = ports.newId('run')
-      const { template, sessionId } = await sessionFor(id, found, given.sessionId, origin)
-      const mode = modeFor(given, template, inputs)
-      const timeoutMs = timeoutFor(given, mode, template)
-      const { idempotencyKey: key } = given
-      return accept(
-        {
-          id,
-          template,
-          inputs,
-          ...(key !== undefined && { key }),
-          ...(outputSchema && { outputSchema }),
-          origin: { ...origin },
-          ...(sessionId !== undefined && { sessionId }),
-          holder: holderIn(origin),
-          mode,
-          timeoutMs,
-          totalSteps: totalSteps({ template, inputs }),
-          worker,
-          ttlMs: limits().runTtlMs,
-        },
-        mode,
-        digest,
-      )
+      const { template, digest } = await templateFor(catalog, given, levelOf(origin, ports.trustLevel()))
+      return handIn(template, digest, given, origin)
+    },
+    async submitPlan(template, inputs, origin) {
+      const wrong = wrongWith(template, (tool) => ports.gate.offers(tool))
+      if (wrong.length > 0)
+        throw new Fault('bad-input', `This cannot be run: ${wrong[0]}`, { details: { wrong: wrong.slice(0, 20) } })
+      return handIn(template, undefined, { templateId: template.id, inputs, mode: 'async' }, origin)
     },
     get: async (id, viewer) => view(await found(id), viewer),
     async list({ status, templateId, limit = runBounds.listLimit, offset = 0 }, viewer) {
-      const { runs, total } = await store.list({ status, template: templateId, limit, offset })
+      const { runs, total } = await store.list({
+        status,
+        template: templateId,
+        ...(templateId === undefined && { without: planTemplateId }),
+        limit,
+        offset,
+      })
       return { runs: runs.map((run) => headOf(run, viewer)), total }
     },
     async steps(id) {

@@ -2,7 +2,9 @@ import type { ClientForms } from '../contracts/client-forms.ts'
 import type { Caller } from '../contracts/call.ts'
 import type { AgentCaller, AgentGate } from '../contracts/gate.ts'
 import type { Operator } from '../contracts/operator.ts'
+import type { Plans } from '../contracts/plan.ts'
 import type { Profile } from '../contracts/profile.ts'
+import type { ProjectText } from '../contracts/skill.ts'
 import type { NamedRoot } from '../contracts/roots.ts'
 import { anchorsIn, keepAnchor } from '../host/anchors.ts'
 import { bringsOldState } from '../host/state-project.ts'
@@ -15,6 +17,8 @@ import type { Live } from './live.ts'
 import type { OwnTemplates } from './project-templates.ts'
 import type { Machine } from './machine.ts'
 import type { Mounts } from './mounts.ts'
+import type { OwnPrompts } from './prompts.ts'
+import type { OwnSkills } from './skills.ts'
 import type { Place } from './place.ts'
 import type { Stores } from './stores.ts'
 
@@ -37,6 +41,9 @@ export interface Behind {
   runsElsewhere: (listener: (runs: readonly string[]) => void) => () => void
   templates: OwnTemplates
   mounts: Mounts
+  skills: OwnSkills
+  prompts: OwnPrompts
+  plans: Plans
   servers: Operator['servers']
   agent: (gate: AgentGate) => ReturnType<Operator['agent']>
   /** What the callers of a profile go by, and how they call. */
@@ -53,6 +60,7 @@ export function gateTo({
   live,
   templates,
   mounts,
+  skills,
   call,
   runsElsewhere,
 }: Behind): AgentGate {
@@ -73,6 +81,8 @@ export function gateTo({
     listed: () => now().listed(),
     offers: (tool) => now().kernel.offers(tool),
     accepts: (tool, input) => now().kernel.accepts(tool, input),
+    assess: (tool, input, caller) => now().kernel.assess(tool, input, asAgent(caller)),
+    offeredSkills: skills.list,
     onToolsChanged: live.onToolsChanged,
     get wraps() {
       return now().settings.config.wrap
@@ -119,6 +129,7 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
   const gate = gateTo(behind)
   const gates = new Map<Profile, AgentGate>()
   const project = place.root.path
+  let shown: ProjectText[] = []
   return {
     gate,
     gateFor(profile) {
@@ -142,7 +153,20 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
       return now().settings.project
     },
     projectTemplates: (offers) => behind.templates.look(gate.tools, offers),
-    trust: trusting(() => now().settings, behind.templates.digests, audit),
+    async projectTexts() {
+      shown = [...(await behind.skills.look()), ...behind.prompts.look()]
+      return shown
+    },
+    skills: behind.skills,
+    prompts: behind.prompts,
+    plans: behind.plans,
+    trust: trusting(
+      () => now().settings,
+      behind.templates.digests,
+      // What was read and shown is what is granted.
+      () => shown.flatMap(({ file, digest, wrong }) => (digest !== undefined && wrong.length === 0 ? [{ file, digest }] : [])),
+      audit,
+    ),
     state: { base: place.kept.base.path, folder: state.path, ignored: bringsOldState(project) },
     capabilities: {
       get search() {

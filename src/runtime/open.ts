@@ -30,13 +30,17 @@ import { openMounts } from './mounts.ts'
 import { openPlace, type Place } from './place.ts'
 import { underProfile } from './profile.ts'
 import { openOwnTemplates } from './project-templates.ts'
+import { openPlans } from './plans.ts'
+import { openPrompts } from './prompts.ts'
 import { openReach } from './reach.ts'
 import { openRoots } from './roots.ts'
 import { openRuns } from './runs.ts'
 import { openServerRuns } from './server-runs.ts'
 import { loadSettings, type LoadedSettings } from './settings.ts'
 import { settle } from './settled.ts'
+import { openSkills } from './skills.ts'
 import { openStores } from './stores.ts'
+import { packaged } from '../version.ts'
 
 const probeAfterMs = 500
 const lapseEveryMs = 30_000
@@ -141,6 +145,8 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     environment: place.environment,
     gateFor: (profile) => operator.gateFor(profile),
   })
+  const skills = openSkills(place.root, place.environment, packaged('skills'), () => settings.trust)
+  const prompts = openPrompts(place.root, packaged('prompts'), () => settings.trust)
   const runs = openRuns({
     taskAgent: agents.taskAgent,
     stores,
@@ -175,6 +181,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     recover: recovery.again,
     runs,
     templates,
+    skills,
     toolsets,
     agent: { pursue },
   }
@@ -282,6 +289,9 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       runsElsewhere: runs.onElsewhere,
       templates,
       mounts,
+      skills,
+      prompts,
+      plans: openPlans({ stores, skills, gate: () => operator.gate, runs: runs.runsApi }),
       servers: serverRuns.person,
       agent: agents.at,
       under(profile) {

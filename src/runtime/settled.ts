@@ -2,6 +2,7 @@ import type { AuditLine } from '../contracts/audit.ts'
 import type { Caller } from '../contracts/call.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import { levelOf } from '../contracts/run.ts'
+import type { SkillLibrary } from '../contracts/skill.ts'
 import type { Tool } from '../contracts/tool.ts'
 import { openFiles, type Files } from '../host/files.ts'
 import { pathStatesBelow } from '../host/path-state.ts'
@@ -36,6 +37,7 @@ export interface Lasting {
   templates: Pick<OwnTemplates, 'ignored'>
   mounts: Pick<Mounts, 'tools'>
   agent: AgentUse
+  skills: SkillLibrary
   toolsets: (use: Uses) => Tool[]
 }
 
@@ -50,7 +52,7 @@ export interface Settled {
 }
 
 export function settle(
-  { stores, machine, grants, recover, runs, templates, mounts, toolsets, agent }: Lasting,
+  { stores, machine, grants, recover, runs, templates, mounts, skills, toolsets, agent }: Lasting,
   reach: Reach,
   settings: LoadedSettings,
 ): Settled {
@@ -106,7 +108,14 @@ export function settle(
       timeoutMs: limits.browserTimeoutMs,
     },
     shell: { files, commandTimeoutMs: limits.commandTimeoutMs },
-    skills: { files, diffs, programs: machine.programs, python: machine.python, environment: machine.environment },
+    skills: {
+      files,
+      diffs,
+      programs: machine.programs,
+      python: machine.python,
+      environment: machine.environment,
+      library: skills,
+    },
     // A run's steps go through the project's own gate, which may let more through than a profile does.
     runs: settings.profiled ? notUnderProfile : runs,
     agent,

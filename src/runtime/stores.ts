@@ -22,6 +22,7 @@ import { openJournal } from '../stores/journal.ts'
 import { openKnownAnchors } from '../stores/known-anchors.ts'
 import { openMountedTools } from '../stores/mounted-tools.ts'
 import { openModelKeys } from '../stores/model-keys.ts'
+import { openPlanStore } from '../stores/plans.ts'
 import { openPins } from '../stores/pins.ts'
 import { tellHalfAnswer } from '../stores/recovery.ts'
 import { openRuns } from '../stores/runs.ts'
@@ -126,6 +127,7 @@ export function openStores(
     evidence: keep(openEvidence(state)),
     mountedTools: openMountedTools(db),
     runs: openRuns(db),
+    plans: openPlanStore(db),
     servers: openServerRuns(db, () => limits().runTtlMs),
     artifacts: openArtifacts(state),
     knownAnchors: openKnownAnchors(state),

@@ -142,13 +142,14 @@ export function openRuns(db: Database): RunStore {
       const found = db.get<{ result: string | null }>('SELECT result FROM run_bodies WHERE run = ?', id)?.result
       return found ? (JSON.parse(found) as unknown) : null
     },
-    async list({ status, template, limit, offset }) {
+    async list({ status, template, without, limit, offset }) {
       room.forgetOld()
       const wanted = [
         ['status', status],
         ['template', template],
+        ['template !', without],
       ].filter((one): one is [string, string] => one[1] !== undefined)
-      const where = wanted.map(([column]) => `${column} = ?`).join(' AND ') || 'true'
+      const where = wanted.map(([column]) => `${column}= ?`).join(' AND ') || 'true'
       const values = wanted.map(([, value]) => value)
       const rows = db.all<Row>(
         `SELECT * FROM runs WHERE ${where} ORDER BY created_at DESC, seq DESC LIMIT ? OFFSET ?`,

@@ -379,4 +379,14 @@ CREATE TABLE IF NOT EXISTS agent_sessions (
   updated_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS agent_sessions_by_time ON agent_sessions (updated_at);
+
+-- Plans, whole as JSON, and the run that each was last carried out as.
+CREATE TABLE IF NOT EXISTS plans (
+  id TEXT PRIMARY KEY,
+  body TEXT NOT NULL,
+  run TEXT,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS plans_by_time ON plans (updated_at);
 `

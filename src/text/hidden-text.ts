@@ -6,6 +6,9 @@ import type { CardChange } from '../contracts/tool.ts'
 /** What a reader does not see and a model does: zero widths, marks in the middle, directions, tags, selectors. One is part of many emoji. */
 const unseen = /(?!\ufe0f)[\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/gu
 
+/** Whether a text holds characters that a reader does not see. */
+export const hidesText = (text: string): boolean => text.replace(/^\ufeff/, '').search(unseen) !== -1
+
 /** Says what a change brings that nobody would see: hidden characters anywhere, comments where they instruct agents. */
 export function hiddenTextNotes(changes: readonly Pick<CardChange, 'path' | 'diff'>[]): string[] {
   return changes.flatMap(({ path, diff }) => {

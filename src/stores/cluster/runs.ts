@@ -55,12 +55,13 @@ export function openClusterRuns({ db, space, place, persist, queueFor, isFree, s
         const [found] = await db.query<{ result: string | null }>('SELECT result FROM handrail.run_bodies WHERE run = $1', [id])
         return found?.result ? (JSON.parse(found.result) as unknown) : null
       }),
-    list: ({ status, template, limit, offset }) =>
+    list: ({ status, template, without, limit, offset }) =>
       asked(async () => {
         const values: unknown[] = [space]
         const where = [`space = $1 AND ${living}`]
         for (const [column, value] of [['status', status] as const, ['template', template] as const])
           if (value !== undefined) where.push(`${column} = $${values.push(value)}`)
+        if (without !== undefined) where.push(`template <> $${values.push(without)}`)
         const which = where.join(' AND ')
         const [rows, [count]] = await Promise.all([
           db.query<Row>(

@@ -6,6 +6,7 @@ import type { CliPlane } from '../../contracts/command-result.ts'
 import type { AgentGate } from '../../contracts/gate.ts'
 import type { Operator } from '../../contracts/operator.ts'
 import type { RuntimeOptions } from '../../contracts/runtime.ts'
+import type { CheckedSkill } from '../../contracts/skill.ts'
 import type { Tool } from '../../contracts/tool.ts'
 import type { StateAdmin } from '../../contracts/state.ts'
 
@@ -91,6 +92,8 @@ export interface CliDependencies {
   openClientConfigs(): Promise<ClientConfigs>
   /** What is wrong with files that shall be templates of runs; without files, with those in the person's folder. */
   checkTemplates(files: readonly string[], offers: (tool: string) => boolean): Promise<{ name: string; wrong: string[] }[]>
+  /** Every skill below some folders, trusted or not; without folders, those of the project and ours. */
+  checkSkills(folders: readonly string[], project: string): Promise<{ checked: CheckedSkill[]; left: string[] }>
   /** The one-shot commands on a runtime. */
   openPlane(operator: Operator): Promise<CliPlane>
   /** A text of the person's; nothing where there is none, or it is larger than that. */

@@ -20,13 +20,16 @@ import { logins } from './commands/logins.ts'
 import { init } from './commands/init.ts'
 import { mcp } from './commands/mcp.ts'
 import { mounts } from './commands/mounts.ts'
+import { plans } from './commands/plans.ts'
 import { planeHelp, runPlane } from './commands/plane.ts'
+import { prompts } from './commands/prompts.ts'
 import { prune } from './commands/prune.ts'
 import { run } from './commands/run.ts'
 import { runs } from './commands/runs.ts'
 import { serve } from './commands/serve.ts'
 import { worker } from './commands/worker.ts'
 import { sessions } from './commands/sessions.ts'
+import { skills } from './commands/skills.ts'
 import { snapshots } from './commands/snapshots.ts'
 import { state } from './commands/state.ts'
 import { templates } from './commands/templates.ts'
@@ -54,6 +57,9 @@ export const commands: readonly Command[] = [
   runs,
   artifacts,
   templates,
+  plans,
+  skills,
+  prompts,
   approvals,
   grants,
   logins,

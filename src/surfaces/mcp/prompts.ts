@@ -1,4 +1,6 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
+import type { AgentCaller, AgentGate } from '../../contracts/gate.ts'
+import { getSkillPrompt, skillPrompts } from './skills.ts'
 
 interface Prompt {
   name: string
@@ -57,11 +59,20 @@ const prompts: readonly Prompt[] = [
   },
 ]
 
-export function listPrompts(): object[] {
-  return prompts.map(({ name, title, description, arguments: given }) => ({ name, title, description, arguments: given }))
+export async function listPrompts(gate: AgentGate): Promise<object[]> {
+  const ours = prompts.map(({ name, title, description, arguments: given }) => ({ name, title, description, arguments: given }))
+  return [...ours, ...(await skillPrompts(gate))]
 }
 
-export function getPrompt(name: string, given: Record<string, string>): object {
+export async function getPrompt(
+  gate: AgentGate,
+  name: string,
+  given: Record<string, string>,
+  caller: AgentCaller,
+  signal: AbortSignal,
+): Promise<object> {
+  const skill = await getSkillPrompt(gate, name, given, caller, signal)
+  if (skill) return skill
   const prompt = prompts.find((one) => one.name === name)
   if (!prompt) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown prompt: ${name.slice(0, 100)}`)
   const missing = prompt.arguments.filter((argument) => argument.required && !given[argument.name])

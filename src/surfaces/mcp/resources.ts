@@ -2,6 +2,7 @@ import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from '@modelc
 import { errorBodyOf } from '../../contracts/faults/contract-000.ts'
 import { asFault } from '../../contracts/faults/fault.ts'
 import type { AgentCaller, AgentGate } from '../../contracts/gate.ts'
+import { skillResources } from './skills.ts'
 
 /** One kind of address: how it is listed, which tool reads it, and what may be filled in. Reading goes the road of any call. */
 interface Kind {
@@ -9,7 +10,7 @@ interface Kind {
   address: RegExp
   list: { uri: string } | { uriTemplate: string }
   says: { name: string; title: string; description: string; mimeType: string }
-  input(found: string): Record<string, unknown>
+  input(found: string, rest: string): Record<string, unknown>
   /** The text of what was read. */
   text(output: Record<string, unknown>): string
   /** What a template's variable may be, by what was typed of it. */
@@ -102,7 +103,41 @@ const kinds: readonly Kind[] = [
     input: () => ({}),
     text: ({ text }) => text as string,
   },
+  {
+    tool: 'read_skill',
+    address: /^handrail:\/\/skills\/([^/?#]{1,600})$/,
+    list: { uriTemplate: 'handrail://skills/{id}' },
+    says: {
+      name: 'skill',
+      title: 'One skill',
+      description: 'How a kind of work is done here, step by step. A text to follow, which grants nothing.',
+      mimeType: 'text/markdown',
+    },
+    input: (id) => ({ id: decoded(id) }),
+    text: ({ text }) => text as string,
+  },
+  {
+    tool: 'read_skill',
+    address: /^handrail:\/\/skills\/([^/?#]{1,600})\/([^?#]{1,2000})$/,
+    list: { uriTemplate: 'handrail://skills/{id}/{+path}' },
+    says: {
+      name: 'file of a skill',
+      title: 'One file of a skill',
+      description: 'What a skill refers to, by its path in the skill.',
+      mimeType: 'text/plain',
+    },
+    input: (id, path) => ({ id: decoded(id), path: decoded(path) }),
+    text: ({ text }) => text as string,
+  },
 ]
+
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
 
 /** The highest numbers from 1 to `last` that begin with these digits, highest first: reckoned, because a log may be long. */
 function numbersLike(typed: string, last: number, most: number): string[] {
@@ -118,8 +153,9 @@ function numbersLike(typed: string, last: number, most: number): string[] {
 
 const offered = (gate: AgentGate): Kind[] => kinds.filter(({ tool }) => gate.offers(tool))
 
-export function listResources(gate: AgentGate): object[] {
-  return offered(gate).flatMap(({ list, says }) => ('uri' in list ? [{ ...list, ...says }] : []))
+export async function listResources(gate: AgentGate): Promise<object[]> {
+  const ours = offered(gate).flatMap(({ list, says }) => ('uri' in list ? [{ ...list, ...says }] : []))
+  return [...ours, ...(await skillResources(gate))]
 }
 
 export function listTemplates(gate: AgentGate): object[] {
@@ -131,7 +167,10 @@ export async function readResource(gate: AgentGate, uri: string, caller: AgentCa
     const found = kind.address.exec(uri)
     if (!found) continue
     try {
-      const { output } = await gate.call(kind.tool, kind.input(found[1] ?? ''), caller, { signal, asResource: true })
+      const { output } = await gate.call(kind.tool, kind.input(found[1] ?? '', found[2] ?? ''), caller, {
+        signal,
+        asResource: true,
+      })
       return { contents: [{ uri, mimeType: kind.says.mimeType, text: kind.text(output as Record<string, unknown>) }] }
     } catch (thrown) {
       const fault = asFault(thrown)

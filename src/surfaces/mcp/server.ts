@@ -131,7 +131,7 @@ export function createServer(
 
   server.setRequestHandler(
     'resources/list',
-    () => ({ resources: [...listResources(gate), ...(fixtures?.resources ?? [])] }) as never,
+    async () => ({ resources: [...(await listResources(gate)), ...(fixtures?.resources ?? [])] }) as never,
   )
   server.setRequestHandler(
     'resources/templates/list',
@@ -141,10 +141,13 @@ export function createServer(
     const fixture = fixtures?.read(uri)
     return (fixture ?? (await readResource(gate, uri, connection.caller(client(context)), context.mcpReq.signal))) as never
   })
-  server.setRequestHandler('prompts/list', () => ({ prompts: [...listPrompts(), ...(fixtures?.prompts ?? [])] }) as never)
+  server.setRequestHandler(
+    'prompts/list',
+    async () => ({ prompts: [...(await listPrompts(gate)), ...(fixtures?.prompts ?? [])] }) as never,
+  )
   server.setRequestHandler('prompts/get', async ({ params: { name, arguments: given = {} } }, context) => {
     const fixture = await fixtures?.prompt(name, given, context)
-    return (fixture ?? getPrompt(name, given)) as never
+    return (fixture ?? (await getPrompt(gate, name, given, connection.caller(client(context)), context.mcpReq.signal))) as never
   })
   server.setRequestHandler('completion/complete', async ({ params }, context) => {
     const fixture = fixtures?.complete(params)

@@ -28,6 +28,13 @@ export const agents: readonly RunRow[] = [
     when: 'is a template of runs, which agents can use once you trusted it',
     files: 'handrail/templates/**',
   },
+  {
+    of: 'Handrail',
+    depth: 'A',
+    class: 'I',
+    when: 'is what a model is asked, once you trusted it',
+    files: 'handrail/prompts/**',
+  },
   { of: 'Codex', depth: 'A', class: '1*', when: starts, files: '.codex/**' },
   { of: 'Gemini, Qwen', depth: 'A', class: '1*', when: starts, files: '.gemini/** .qwen/**' },
   { of: 'Copilot', depth: 'A', class: '1*', when: starts, files: '.github/hooks/** .github/copilot/**' },

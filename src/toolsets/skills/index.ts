@@ -1,7 +1,8 @@
 import { agentRun } from './agent-run.ts'
 import { pythonRun } from './python-run.ts'
+import { readSkillTool } from './read-skill.ts'
 import { scriptRun } from './script-run.ts'
 
-/** Running what skills bring along, and other agents, on a stage. */
-export const skills = [pythonRun, scriptRun, agentRun]
+/** Reading skills; running what they bring along, and other agents, on a stage. */
+export const skills = [pythonRun, scriptRun, agentRun, readSkillTool]
 export type { SkillsUse } from './use.ts'

@@ -1,4 +1,5 @@
-import { scriptTool } from './script.ts'
+import { scriptTool, type Script, type Start } from './script.ts'
+import type { SkillsUse } from './use.ts'
 
 /**
  * Said as variables, so that the Pythons it starts hear it too: nothing of the person's own packages, no caches beside the
@@ -11,14 +12,19 @@ const quiet = {
   PYTHONIOENCODING: 'utf-8',
 }
 
+export async function startPython(_: Script, { python }: SkillsUse): Promise<Start> {
+  const { file, reads } = await python()
+  return { argv: [file], env: quiet, reads }
+}
+
 export const pythonRun = scriptTool({
   name: 'python_run',
   title: 'Run a Python script of a skill',
   description: 'Run a Python script (.py) that a skill brings along.',
+  // The two places of seed 004 §2.6, and no other.
+  places: /^(?:skills_workspace\/[^/]+|sandbox)\/scripts\/[^/]+$/,
+  where: 'skills_workspace/<name>/scripts/ or sandbox/scripts/',
   endings: {
-    '.py': async (_, { python }) => {
-      const { file, reads } = await python()
-      return { argv: [file], env: quiet, reads }
-    },
+    '.py': startPython,
   },
 })

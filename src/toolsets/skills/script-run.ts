@@ -1,4 +1,5 @@
 import { Fault } from '../../contracts/faults/fault.ts'
+import { startPython } from './python-run.ts'
 import { scriptTool, type Script, type Start } from './script.ts'
 import type { SkillsUse } from './use.ts'
 
@@ -6,8 +7,11 @@ export const scriptRun = scriptTool({
   name: 'script_run',
   title: 'Run a script of a skill',
   description:
-    'Run a script that a skill brings along: .sh with sh (or bash, where its first line says so), .js, .mjs and .cjs with Node, .ts with Node 22.6 or later, or with the tsx of the project.',
-  endings: { '.sh': shell, '.mjs': node, '.cjs': node, '.js': node, '.ts': typescript },
+    'Run a script that a skill brings along: .sh with sh (or bash, where its first line says so), .js, .mjs and .cjs with Node, .ts with Node 22.6 or later, or with the tsx of the project; .py with Python, where python_run does not go.',
+  places: /^(?:(?:skills|skills_workspace|\.agents\/skills|\.claude\/skills)\/[^/]+|sandbox)\/scripts\/[^/]+$/,
+  where:
+    'skills/<name>/scripts/, skills_workspace/<name>/scripts/, .agents/skills/<name>/scripts/, .claude/skills/<name>/scripts/ or sandbox/scripts/',
+  endings: { '.sh': shell, '.mjs': node, '.cjs': node, '.js': node, '.ts': typescript, '.py': startPython },
 })
 
 function shell({ firstLine }: Script, { programs }: SkillsUse): Start {

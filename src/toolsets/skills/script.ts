@@ -30,6 +30,9 @@ export interface ScriptTool {
   name: 'python_run' | 'script_run'
   title: string
   description: string
+  /** Where its scripts may stand, and the same in words. */
+  places: RegExp
+  where: string
   /** What its scripts end with, and what starts them. */
   endings: Readonly<Record<string, (script: Script, use: SkillsUse) => Start | Promise<Start>>>
 }
@@ -44,7 +47,7 @@ const Input = Type.Object(
     script_path: Type.String({
       minLength: 1,
       description:
-        'skills/<name>/scripts/<file>, skills_workspace/<name>/scripts/<file> or sandbox/scripts/<file>, from the project root.',
+        'skills_workspace/<name>/scripts/<file> or sandbox/scripts/<file>, from the project root; for script_run also skills/, .agents/skills/ and .claude/skills/.',
     }),
     args: Type.Optional(Type.Array(words, { maxItems: 256 })),
     timeout_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 120, default: 60 })),
@@ -101,11 +104,11 @@ type In = Static<typeof Input> & { env?: Record<string, string> }
 type Out = Static<typeof Output>
 
 /** A tool that runs scripts of skills: the place, the folder, the limits, the answer and the record are the same for all. */
-export function scriptTool({ name, title, description, endings }: ScriptTool): Bindable<SkillsUse> {
+export function scriptTool({ name, title, description, places, where, endings }: ScriptTool): Bindable<SkillsUse> {
   return defineTool<typeof Input, typeof Output, In, Out>({
     name,
     title,
-    description: `${description} The script must stand in skills/<name>/scripts/, skills_workspace/<name>/scripts/ or sandbox/scripts/. It starts in sandbox/ and may change that folder only; an argument that begins with sandbox/ means the same folder, so the prefix is left out (unless there is a sandbox/sandbox). It runs on a stage, without network: what it only prints is answered at once, what it changed is shown to the person and applied when they agree.`,
+    description: `${description} The script must stand in ${where}. It starts in sandbox/ and may change that folder only; an argument that begins with sandbox/ means the same folder, so the prefix is left out (unless there is a sandbox/sandbox). It runs on a stage, without network: what it only prints is answered at once, what it changed is shown to the person and applied when they agree.`,
     risk: 'R2',
     input: Input,
     output: Output,
@@ -121,7 +124,7 @@ export function scriptTool({ name, title, description, endings }: ScriptTool): B
       ],
     }),
     async program({ script_path, args = [], timeout_seconds = 60, env = {} }, use) {
-      const { file, firstLine, ending } = checkScript(use.files, script_path, Object.keys(endings))
+      const { file, firstLine, ending } = checkScript(use.files, script_path, { places, where, endings: Object.keys(endings) })
       if (args.reduce((sum, arg) => sum + Buffer.byteLength(arg), 0) > mostArgBytes)
         throw new Fault('bad-input', `The arguments are longer than ${mostArgBytes} bytes together`, {
           hint: 'Put the data into a file in sandbox/ and pass its name.',
@@ -144,21 +147,23 @@ export function scriptTool({ name, title, description, endings }: ScriptTool): B
   })
 }
 
-const places = /^(?:(?:skills|skills_workspace)\/[^/]+|sandbox)\/scripts\/[^/]+$/
-
 /** Only a regular file, reached without a link, in a place where scripts of skills stand. */
-function checkScript(files: Files, path: string, endings: readonly string[]): Script & { ending: string } {
+function checkScript(
+  files: Files,
+  path: string,
+  { places, where, endings }: Pick<ScriptTool, 'places' | 'where'> & { endings: readonly string[] },
+): Script & { ending: string } {
   const normal = files.normal(path)
   if (!places.test(normal))
     throw new Fault('path-denied', `Path not allowed: ${normal}: scripts are run from the folders for them only`, {
       details: { path: normal },
-      hint: 'It must be skills/<name>/scripts/<file>, skills_workspace/<name>/scripts/<file> or sandbox/scripts/<file>.',
+      hint: `It must stand in ${where}.`,
     })
   const ending = endings.find((one) => normal.endsWith(one))
   if (ending === undefined)
     throw new Fault('path-denied', `Path not allowed: ${normal}: its name must end with ${endings.join(', ')}`, {
       details: { path: normal },
-      hint: 'python_run runs .py; script_run runs .sh, .js, .mjs, .cjs and .ts.',
+      hint: 'python_run runs .py; script_run runs .sh, .js, .mjs, .cjs, .ts and .py.',
     })
   const { bytes } = files.readPart(normal, () => ({ start: 0, end: 256 }))
   const [firstLine = ''] = bytes.toString('latin1').split('\n', 1)

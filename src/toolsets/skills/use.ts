@@ -1,3 +1,4 @@
+import type { SkillLibrary } from '../../contracts/skill.ts'
 import { toolsUsing } from '../../contracts/tool.ts'
 import type { Diffs } from '../../host/diffs.ts'
 import type { Files } from '../../host/files.ts'
@@ -10,6 +11,7 @@ export interface SkillsUse {
   programs: Programs
   python: () => Promise<Installed>
   /** What Handrail itself was started with; other agents find their keys there. */
+  library: SkillLibrary
   environment: Readonly<Record<string, string | undefined>>
 }
 

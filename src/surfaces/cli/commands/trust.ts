@@ -7,23 +7,31 @@ import { confirm } from '../confirm.ts'
 import { bold, dim, green, printable, say, warn, yellow } from '../print.ts'
 import { columns, folded, quotedBlock } from '../screen-rows.ts'
 import { isOpenTemplate, mustBeUsable, questionOfTemplate, showTemplate, statusOfTemplate } from './trust-templates.ts'
+import { isOpenText, questionOfText, showText, statusOfText, trustTexts } from './trust-texts.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 
 const by = 'person@cli'
+/** One by one a person reads so many; more are trusted together, or not at all. */
+const mostShown = 20
 
 export const trust: Command = {
   name: 'trust',
-  summary: 'Let a project’s own settings loosen the rules, or its templates be run, after you saw what they do',
-  usage: 'handrail trust --project DIR [--status] [--revoke] [--digest SHA256] [--json]',
+  summary:
+    'Let a project’s own settings loosen the rules, its templates be run, or its skills and prompts be followed, after you saw what they do',
+  usage: 'handrail trust --project DIR [--status] [--skills] [--revoke] [--digest SHA256] [--json]',
   about: `A project’s handrail.config.json may tighten the rules as it likes. What would loosen them is ignored until you agree here: the
 file is shown, each loosening in words, and you are asked. Your yes counts for exactly these bytes in exactly this project, and for
 what was shown; any change of the file, or of your own settings below it, asks again. Settings that name programs, folders or
 ports of your machine are never taken from a project. The templates of runs that a project brings (handrail/templates/*.json) count only once you agreed
 to each of them in the same way: you are told which tools it calls, how long it may run and for whom it is. Agents cannot do this. Where there is no terminal,
---digest names the file you saw.`,
+--digest names the file you saw. So it is with skills (all files of a skill count) and with prompts in handrail/prompts: they are words that models are told to follow.`,
   options: [
     { name: 'status', says: 'Only show the files, what they do, and whether they are trusted.' },
-    { name: 'revoke', says: 'Take the trust back, in the settings and in every template.' },
+    {
+      name: 'skills',
+      says: 'Only skills and prompts: list them in short, with what each asks for, and trust them all with one yes.',
+    },
+    { name: 'revoke', says: 'Take the trust back, in the settings and in every template, skill and prompt.' },
     { name: 'digest', value: 'SHA256', says: 'Trust without being asked, if this is the digest of the file.' },
   ],
   examples: ['handrail trust --project .', 'handrail trust --status --json --project .', 'handrail trust --revoke --project .'],
@@ -34,16 +42,32 @@ to each of them in the same way: you are told which tools it calls, how long it 
       if (options['revoke'] === true) return revoke(runtime, json)
       const { projectSettings } = runtime
       const templates = await runtime.projectTemplates()
+      const texts = await runtime.projectTexts()
       const { digest } = options
       if (typeof digest === 'string') return grant(runtime, templates, digest.toLowerCase(), json)
-      if (json) say(terminalJson({ ...status(projectSettings), templates: templates.map(statusOfTemplate) }))
+      if (options['skills'] === true) return await trustTexts(runtime, texts, options['status'] === true)
+      if (json)
+        say(
+          terminalJson({
+            ...status(projectSettings),
+            templates: templates.map(statusOfTemplate),
+            texts: texts.map(statusOfText),
+          }),
+        )
       else {
-        if (projectSettings || templates.length === 0) show(projectSettings)
+        if (projectSettings || templates.length + texts.length === 0) show(projectSettings)
         for (const one of templates) showTemplate(one)
+        for (const one of texts.slice(0, mostShown)) showText(one)
+        if (texts.length > mostShown)
+          say(`\n${texts.length - mostShown} more skills and prompts: \`handrail trust --skills\` lists them in short.`)
       }
       const open = [
         ...(isOpen(projectSettings) ? [{ digest: projectSettings.digest, question: questionOf(projectSettings) }] : []),
         ...templates.filter(isOpenTemplate).map((one) => ({ digest: one.digest, question: questionOfTemplate(one) })),
+        ...texts
+          .filter(isOpenText)
+          .slice(0, mostShown)
+          .map((one) => ({ digest: one.digest, question: questionOfText(one) })),
       ]
       return json || options['status'] === true ? 0 : await ask(runtime, templates, open)
     } finally {
@@ -109,7 +133,7 @@ function revoke(runtime: Operator, json: boolean): number {
   else
     say(
       revoked
-        ? 'Taken back: the project’s settings only tighten again, and its templates do not count.'
+        ? 'Taken back: the project’s settings only tighten again, and its templates, skills and prompts do not count.'
         : 'Nothing was trusted here.',
     )
   return 0

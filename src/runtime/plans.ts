@@ -1,0 +1,116 @@
+import { randomBytes } from 'node:crypto'
+import { judgePlan } from '../agent/judge-plan.ts'
+import { planFromSkill } from '../agent/plan-from-skill.ts'
+import { planTemplate } from '../agent/plan-template.ts'
+import { kernelCall } from '../agent/seed-names.ts'
+import { Fault } from '../contracts/faults/fault.ts'
+import type { AgentCaller, AgentGate } from '../contracts/gate.ts'
+import { bounds } from '../contracts/kept.ts'
+import { Plan, type Plans, type ToolResult } from '../contracts/plan.ts'
+import type { RunsApi } from '../contracts/run.ts'
+import type { SkillLibrary } from '../contracts/skill.ts'
+import { validatorOf } from '../text/validator.ts'
+import type { Stores } from './stores.ts'
+
+/** Plans, wired: made by skills, judged by the kernel, kept in the store, carried out by the run engine. */
+export function openPlans(parts: {
+  stores: Pick<Stores, 'plans' | 'audit'>
+  skills: SkillLibrary
+  gate: () => AgentGate
+  runs: () => Promise<RunsApi>
+}): Plans {
+  const { stores, skills, gate, runs } = parts
+  const found = (id: string): ReturnType<Plans['get']> => {
+    const kept = stores.plans.get(id)
+    if (kept) return kept
+    throw new Fault('not-found', `There is no such plan: ${id.slice(0, 100)}`, {
+      hint: '`handrail plans list` shows those there are.',
+    })
+  }
+  const whole = (given: Parameters<Plans['save']>[0]): Plan => {
+    const plan = {
+      ...given,
+      plan_id: given.plan_id ?? `plan_${randomBytes(8).toString('hex')}`,
+      created_at: given.created_at ?? Date.now(),
+    }
+    const validate = validatorOf(Plan)
+    if (!validate(plan))
+      throw new Fault('bad-input', `This is no plan: ${wrongIn(validate.errors ?? [])}`, {
+        details: {
+          fields: (validate.errors ?? []).slice(0, 20).map(({ instancePath, message }) => `${instancePath} ${message ?? ''}`),
+        },
+        hint: 'A plan has a title, a source and steps {step_id, tool_id, description, params}.',
+      })
+    if (JSON.stringify(plan).length > bounds.plans.characters)
+      throw new Fault('too-large', `The plan has more than ${bounds.plans.characters} characters`, {
+        hint: 'Let it name files instead of holding them.',
+      })
+    return plan
+  }
+  const plans: Plans = {
+    list: stores.plans.list,
+    get: found,
+    save(given) {
+      const plan = whole(given)
+      stores.plans.put(plan)
+      stores.audit.note({ event: 'plan.saved', details: { plan: plan.plan_id, steps: plan.steps.length, source: plan.source } })
+      return plan
+    },
+    remove: stores.plans.remove,
+    async fromSkill(skillId, inputs) {
+      const isTool = (name: string): boolean => gate().offers(kernelCall(name, {}).tool)
+      const { plan, needs, problems } = planFromSkill(await skills.load(skillId), inputs, isTool)
+      return { plan: whole(plan), needs, problems }
+    },
+    judge: (plan, caller) => judgePlan(plan, gate(), caller),
+    async run(planId, origin) {
+      const { plan } = found(planId)
+      const judged = await judgePlan(plan, gate(), { ...origin, role: 'agent' } as AgentCaller)
+      if (judged.wrong.length > 0)
+        throw new Fault('bad-input', `The plan cannot be run, and nothing of it was done: ${judged.wrong[0]}`, {
+          details: { plan: planId, wrong: judged.wrong.slice(0, 20), missing: judged.missing },
+          hint: '`handrail plans show ID` says everything that is wrong; `handrail plans edit ID` changes it.',
+        })
+      const { template, inputs } = planTemplate(judged, gate().tools)
+      const submitted = await (await runs()).submitPlan(template, inputs, origin)
+      stores.plans.ranAs(planId, submitted.run.runId)
+      stores.audit.note({
+        event: 'plan.run',
+        run: submitted.run.runId,
+        session: origin.session,
+        details: { plan: planId, risk: judged.risk, steps: judged.steps.length },
+      })
+      return submitted
+    },
+    async results(runId) {
+      const runsApi = await runs()
+      const [run, steps] = [await runsApi.get(runId), await runsApi.steps(runId)]
+      const outputs = (run.result ?? {}) as Record<string, unknown>
+      const results: Record<string, ToolResult> = {}
+      for (const { step, state, call, error } of steps) {
+        if (step.endsWith('_dry')) continue
+        const snapshots = call === undefined ? [] : snapshotsOf(stores, call)
+        results[step] = {
+          ok: state === 'done',
+          output: outputs[step] ?? (error ? { error } : null),
+          evidence_refs: [
+            `run:${runId}`,
+            ...(call === undefined ? [] : [`call:${call}`]),
+            ...snapshots.map((id) => `snapshot:${id}`),
+          ],
+        }
+      }
+      return results
+    },
+  }
+  return plans
+}
+
+const snapshotsOf = ({ audit }: Pick<Stores, 'audit'>, call: string): readonly string[] =>
+  audit.last(1, (line) => line.call === call && (line.snapshots?.length ?? 0) > 0, [call])[0]?.snapshots ?? []
+
+const wrongIn = (errors: readonly { instancePath: string; message?: string }[]): string =>
+  errors
+    .slice(0, 3)
+    .map(({ instancePath, message }) => `${instancePath || 'it'} ${message ?? 'does not fit'}`)
+    .join('; ')

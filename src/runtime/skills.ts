@@ -1,0 +1,223 @@
+import { homedir } from 'node:os'
+import { isAbsolute, join } from 'node:path'
+import { Fault } from '../contracts/faults/fault.ts'
+import type { ProjectText, Skill, SkillInfo, SkillLibrary, SkillListing, SkillOrigin, SkippedSkill } from '../contracts/skill.ts'
+import {
+  readSkillFile,
+  readWholeSkill,
+  scanSkills,
+  type FoundSkill,
+  type SkillBase,
+  type SkillCache,
+} from '../host/skill-files.ts'
+import type { Root } from '../host/walk.ts'
+import type { TrustStore } from '../stores/trust.ts'
+import { nearest } from '../text/nearest.ts'
+import { readSkill } from '../text/read-skill.ts'
+import { asksOf } from '../text/skill-asks.ts'
+
+/** Where projects keep skills, the first before the next. */
+const inProject = ['skills', 'skills_workspace', '.agents/skills', '.claude/skills'] as const
+
+interface Base extends SkillBase {
+  origin: SkillOrigin
+}
+
+interface Place {
+  base: Base
+  found: FoundSkill
+  path: string
+  info?: SkillInfo
+}
+
+export interface OwnSkills extends SkillLibrary {
+  /** What the project brings, trusted or not. */
+  look(): Promise<ProjectText[]>
+}
+
+export function openSkills(
+  project: Root,
+  environment: Record<string, string | undefined>,
+  shipped: string,
+  trust: () => Pick<TrustStore, 'texts'>,
+): OwnSkills {
+  const bases = basesFor(project, environment, shipped)
+  const cache: SkillCache = new Map()
+  let looking: Promise<Found> | undefined
+
+  /** Whoever asks while somebody looks gets what that one finds. */
+  const now = (): Promise<Found> => {
+    looking ??= scanAll(bases, cache).finally(() => (looking = undefined))
+    return looking
+  }
+  /** Whether the project's skill is, in all of its files, the one that a person trusted. */
+  const isTrusted = async ({ base, found, path }: Place, trusted: ReadonlyMap<string, string>): Promise<boolean> => {
+    if (base.origin !== 'project') return true
+    const digest = trusted.get(path)
+    if (digest === undefined) return false
+    try {
+      return (await readWholeSkill(base, found.names)).digest === digest
+    } catch {
+      return false
+    }
+  }
+  const chosen = async (): Promise<{ listing: SkillListing; places: Map<string, Place> }> => {
+    const { places, left } = await now()
+    const trusted = trust().texts()
+    const taken = new Map<string, Place>()
+    const skipped: SkippedSkill[] = []
+    for (const place of places) {
+      const { base, found, path, info } = place
+      const { id } = found
+      const skip = (why: SkippedSkill['why'], says: string): void =>
+        void skipped.push({ id, path, origin: base.origin, why, says, ...(info && { info }) })
+      const before = taken.get(id)
+      if (!info) skip('unreadable', found.read.diagnostics.find(({ level }) => level === 'skipped')?.says ?? 'it cannot be read')
+      else if (!(await isTrusted(place, trusted)))
+        skip(
+          'untrusted',
+          trusted.has(path)
+            ? 'it changed since it was trusted: look at it again with `handrail trust`'
+            : 'nobody trusted it yet: `handrail trust` shows what it would do',
+        )
+      else if (before) skip('shadowed', `${before.path} of the same name comes before it`)
+      else taken.set(id, place)
+    }
+    const shadows = new Map<string, string[]>()
+    for (const { id, path, why } of skipped) if (why === 'shadowed') shadows.set(id, [...(shadows.get(id) ?? []), path])
+    const skills = [...taken.values()].map(({ found, info }) => withShadows(info as SkillInfo, shadows.get(found.id)))
+    return { listing: { skills, skipped, left }, places: taken }
+  }
+  const find = async (id: string): Promise<Place> => {
+    const { listing, places } = await chosen()
+    const place = places.get(id)
+    if (place) return place
+    const hidden = listing.skipped.find((one) => one.id === id)
+    const like = nearest(id, places.keys(), 3)
+    throw new Fault(
+      'not-found',
+      hidden ? `The skill ${id} is not offered: ${hidden.says}` : `There is no such skill: ${id.slice(0, 100)}`,
+      {
+        details: { skill: id.slice(0, 200) },
+        hint: like === undefined ? '`handrail skills list` shows those there are.' : `Do you mean ${like}?`,
+      },
+    )
+  }
+  /** What a project brings is taken from the very bytes that were compared with what a person trusted. */
+  const textIn = async ({ base, found, path }: Place, file: string): Promise<Buffer | undefined> => {
+    if (base.origin !== 'project') return readSkillFile(base, found.names, file)
+    const whole = await readWholeSkill(base, found.names)
+    if (whole.digest !== trust().texts().get(path))
+      throw new Fault('conflict', `The skill ${found.id} changed since it was trusted`, {
+        hint: 'Look at it again: `handrail trust`.',
+      })
+    return whole.files.get(file)
+  }
+  return {
+    list: async () => (await chosen()).listing,
+    async load(id): Promise<Skill> {
+      const place = await find(id)
+      const bytes = await textIn(place, place.found.file)
+      const read = readSkill(
+        id,
+        place.found.file,
+        new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes ?? new Uint8Array()),
+      )
+      return { info: place.info as SkillInfo, body: read.body, bodyLine: read.bodyLine }
+    },
+    async file(id, path) {
+      const bytes = await textIn(await find(id), path)
+      if (!bytes)
+        throw new Fault('not-found', `The skill ${id} has no file ${path.slice(0, 200)}`, { hint: 'Its text names its files.' })
+      try {
+        return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+      } catch (cause) {
+        throw new Fault('encoding', `${path.slice(0, 200)} of the skill ${id} is no text`, { cause })
+      }
+    },
+    async look() {
+      const { places } = await now()
+      const trusted = trust().texts()
+      const texts: ProjectText[] = []
+      for (const { base, found, path } of places.filter((place) => place.base.origin === 'project')) {
+        const wrong = found.read.diagnostics.filter(({ level }) => level === 'skipped').map(({ says }) => says)
+        try {
+          const { files, digest } = await readWholeSkill(base, found.names)
+          const text = new TextDecoder('utf-8').decode(files.get(found.file))
+          const { said, body, bodyLine } = readSkill(found.id, found.file, text)
+          const asks = asksOf({ allowedTools: said?.allowedTools ?? [], scripts: found.scripts }, body, bodyLine)
+          texts.push({
+            kind: 'skill',
+            id: found.id,
+            file: path,
+            digest,
+            text,
+            trusted: trusted.get(path) === digest,
+            wrong,
+            does: [
+              `It is offered to models as ${found.id}, with ${files.size === 1 ? 'one file' : `${files.size} files`}.`,
+              ...asks.map((ask) => `line ${ask.line}: ${ask.for}: ${ask.says}`),
+              'It is text: whatever it asks for is a call like any other, checked, asked about where that is due, and in the log.',
+            ],
+          })
+        } catch (thrown) {
+          texts.push({ kind: 'skill', id: found.id, file: path, trusted: false, wrong: [(thrown as Error).message], does: [] })
+        }
+      }
+      return texts
+    },
+  }
+}
+
+interface Found {
+  places: readonly Place[]
+  left: readonly string[]
+}
+
+async function scanAll(bases: readonly Base[], cache: SkillCache): Promise<Found> {
+  const places: Place[] = []
+  const left: string[] = []
+  for (const base of bases) {
+    const scan = await scanSkills(base, cache)
+    left.push(...scan.left.slice(0, 100))
+    for (const found of scan.found) {
+      const path = `${base.label}/${found.names.join('/')}`
+      const { said, diagnostics } = found.read
+      const info: SkillInfo | undefined = said && {
+        id: found.id,
+        ...said,
+        origin: base.origin,
+        path,
+        scripts: found.scripts,
+        diagnostics,
+      }
+      places.push({ base, found, path, ...(info && { info }) })
+    }
+  }
+  return { places, left }
+}
+
+function withShadows(info: SkillInfo, hidden: readonly string[] | undefined): SkillInfo {
+  if (!hidden) return info
+  return { ...info, diagnostics: [...info.diagnostics, { level: 'warning', says: `it takes the place of ${hidden.join(', ')}` }] }
+}
+
+/** The project's before the person's, and ours last: whoever is nearer to the work knows more of it. */
+function basesFor(root: Root, environment: Record<string, string | undefined>, shipped: string): Base[] {
+  const { XDG_CONFIG_HOME: config = '', HOME: given = '' } = environment
+  const home = isAbsolute(given) ? given : homedir()
+  const ours = join(isAbsolute(config) ? config : join(home, '.config'), 'handrail', 'skills')
+  const ofPerson = [
+    [ours, config === '' ? '~/.config/handrail/skills' : ours],
+    [join(home, '.agents', 'skills'), '~/.agents/skills'],
+    [join(home, '.claude', 'skills'), '~/.claude/skills'],
+  ] as const
+  return [
+    ...inProject.map((label): Base => ({ label, origin: 'project', at: { root, names: label.split('/') } })),
+    // Where the home folder is the project, what lies in it is the project's.
+    ...ofPerson
+      .filter(([path]) => !path.startsWith(`${root.path}/`))
+      .map(([path, label]): Base => ({ label, origin: 'person', at: { path } })),
+    { label: 'handrail', origin: 'handrail', at: { path: shipped } },
+  ]
+}
