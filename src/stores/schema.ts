@@ -1,5 +1,5 @@
 /** Counts the changes of the schema below; each one is additive: new tables, new indexes, new columns that may be null. */
-export const schemaVersion = 15
+export const schemaVersion = 16
 
 /** The whole store in one place. */
 export const schema = `

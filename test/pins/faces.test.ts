@@ -71,6 +71,8 @@ test('nor by what it is made of: not a name, and no call of a person', async () 
       'listed',
       'offers',
       'accepts',
+      'assess',
+      'offeredSkills',
       'onToolsChanged',
       'wraps',
       'mountsKnown',
