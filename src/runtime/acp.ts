@@ -1,20 +1,21 @@
 import type { Operator } from '../contracts/operator.ts'
-import type { TurnTaker } from '../contracts/turn.ts'
 import { serveAcp } from '../surfaces/acp/acp.ts'
 
-/** What the runtime has of an agent, where it has one. */
-type WithAgent = Operator & { agent?: (gate: Operator['gate']) => Promise<{ taker: TurnTaker }> }
-
-/** The agent inside an editor. */
-export async function serveAcpFor(operator: WithAgent): Promise<void> {
+/** The agent inside an editor: its conversations are the agent's own, and can be taken up again. */
+export async function serveAcpFor(operator: Operator): Promise<void> {
   const { gate, forms, project } = operator
-  const taker = (await operator.agent?.(gate))?.taker ?? nobody
-  await serveAcp({ gate, forms, project, taker })
-}
-
-const nobody: TurnTaker = {
-  async take(_, tell) {
-    const error = { status: 400, code: 'provider_not_configured', message: 'No model is configured here, so nobody can answer.' }
-    tell({ type: 'failed', step: 1, error })
-  },
+  const { taker, sessions } = await operator.agent(gate)
+  const history = (session: string) =>
+    sessions
+      .load(session)
+      ?.messages.flatMap((one) =>
+        (one.role === 'user' || one.role === 'assistant') && 'text' in one && one.text !== ''
+          ? [{ role: one.role, text: one.text }]
+          : [],
+      )
+  const usage = (session: string) => {
+    const used = sessions.load(session)?.usage
+    return used && { used: used.input + used.output, size: operator.config.agent.contextTokens }
+  }
+  await serveAcp({ gate, forms, project, taker, history, usage })
 }
