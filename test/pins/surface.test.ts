@@ -146,6 +146,7 @@ test('the commands others rely on', () => {
   expect(commands.map((command) => command.name)).toEqual([
     'init',
     'mcp',
+    'acp',
     'serve',
     'devserver',
     'worker',

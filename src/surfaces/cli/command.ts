@@ -66,6 +66,8 @@ export interface CliDependencies {
   openRuntime(options: RuntimeOptions): Operator
   openStateAdmin(options: RuntimeOptions): Promise<StateAdmin>
   serveMcpStdio(gate: AgentGate, forms: ClientForms): Promise<void>
+  /** The agent inside an editor, on stdin and stdout. */
+  serveAcp(operator: Operator): Promise<void>
   serveHttp(
     operator: Operator,
     options: {
