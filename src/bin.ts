@@ -18,6 +18,7 @@ export function main(argv: string[], version: string): Promise<number> {
     {
       openRuntime,
       serveMcpStdio: async (gate, forms) => (await import('./surfaces/mcp/stdio.ts')).serveMcpStdio(gate, forms),
+      serveAcp: async (operator) => (await import('./runtime/acp.ts')).serveAcpFor(operator),
       serveHttp: async (operator, options) => (await import('./runtime/serve.ts')).serveHttp(operator, options),
       serveBridge: async (operator, options) => (await import('./runtime/bridge.ts')).serveBridge(operator, options),
       openBridgeState: async (project, named) =>
@@ -41,6 +42,7 @@ export function main(argv: string[], version: string): Promise<number> {
         (await import('./runtime/check-templates.ts')).checkTemplates(files, offers, process.env),
       checkSkills: async (folders, project) => (await import('./runtime/check-skills.ts')).checkSkills(folders, project),
       openPlane: async (operator) => (await import('./runtime/commands.ts')).commandsOf(operator),
+      watchFolders: async (folders) => (await import('./host/watch-folders.ts')).watchFolders(folders),
       readText: async (file, most) => (await import('./host/small-file.ts')).readSmall(file, most),
       checkSettings: (given) => void loadConfig({ flags: given }),
       async installation() {

@@ -47,6 +47,7 @@ export const keys: Record<string, Holder | readonly Holder[]> = {
     'kernel',
     'surfaces/mcp',
     'surfaces/gateway',
+    'surfaces/acp',
     'surfaces/cli/command.ts',
     'contracts/operator.ts',
   ],
@@ -70,6 +71,7 @@ export const keys: Record<string, Holder | readonly Holder[]> = {
   '@ai-sdk/anthropic': 'agent/models',
   '@ai-sdk/google': 'agent/models',
   '@ai-sdk/openai-compatible': 'agent/models',
+  '@agentclientprotocol/sdk': 'surfaces/acp',
   '@modelcontextprotocol/server': 'surfaces',
   // One file, so that it is a bundle of its own.
   '@modelcontextprotocol/client': 'host/mcp/sdk.ts',

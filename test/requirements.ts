@@ -203,6 +203,10 @@ export const requirements = {
     source: '002 §4.1, §6',
     says: 'outputSchema is accepted, and ignored where a template is run directly',
   },
+  'runs.output-schema.agent': {
+    source: '002 §4.1',
+    says: 'where a task agent is there, the result fits outputSchema, or the run has failed',
+  },
   'runs.session': {
     source: '002 §3.2, §4.1',
     says: "a run uses the sessionId it was given: its creator's, SESSION_NOT_FOUND for any other",

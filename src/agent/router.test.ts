@@ -3,6 +3,7 @@ import { proves } from '../../test/support/proof.ts'
 import type { AgentGate } from '../contracts/gate.ts'
 import type { Prompts } from '../contracts/prompt.ts'
 import type { CapabilityIndex } from '../contracts/route.ts'
+import { capabilityIndex } from './capability-index.ts'
 import { guardOf } from './guard-words.ts'
 import type { answerQuestion, QuestionParts } from './qa.ts'
 import { routeByRules } from './route-rules.ts'
@@ -132,4 +133,31 @@ proves('router.qa', 'the road of questions has nothing in hand that could act: n
   type Given = Parameters<typeof answerQuestion>[number]
   expectTypeOf<Extract<Given, AgentGate>>().toBeNever()
   expectTypeOf<'call' extends keyof QuestionParts ? true : false>().toEqualTypeOf<false>()
+})
+
+proves('skills.scripts', 'router and planner are told of scripts by name and path, in few words', () => {
+  const info = {
+    id: 'a',
+    name: 'a',
+    description: 'x'.repeat(500),
+    tags: [],
+    allowedTools: [],
+    metadata: {},
+    disableModelInvocation: false,
+    origin: 'project' as const,
+    path: 'skills/a',
+    scripts: [{ name: 'run.py', relative_path: 'scripts/run.py' }],
+    diagnostics: [],
+  }
+  const [found] = capabilityIndex([info], []).skills
+  expect(found).toEqual({
+    id: 'a',
+    name: 'a',
+    description: `${'x'.repeat(119)}…`,
+    tags: [],
+    allowed_tools: [],
+    disable_model_invocation: false,
+    path: 'skills/a',
+    scripts: [{ name: 'run.py', relative_path: 'scripts/run.py' }],
+  })
 })

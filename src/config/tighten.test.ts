@@ -69,6 +69,7 @@ test('every setting says which way it is tighter, and in words what a looser val
       "limits.stageProcesses": "lower",
       "mode": "user cline developer",
       "mounts": "each",
+      "policies.acpClients": "person",
       "policies.allowedCommands": "fewer",
       "policies.askFrom": "R1 R2",
       "policies.askInEditor": "off",

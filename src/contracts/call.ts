@@ -3,7 +3,7 @@ import type { Attachment, Risk, ToolNews } from './tool.ts'
 
 /** Who is asking, over which way in. The surface fills it in; nothing in it comes from the arguments of a call. */
 export interface Caller {
-  surface: 'mcp-stdio' | 'mcp-http' | 'mcp-sse' | 'gateway' | 'bridge' | 'cli'
+  surface: 'mcp-stdio' | 'mcp-http' | 'mcp-sse' | 'gateway' | 'bridge' | 'acp' | 'cli'
   /** Name and version the client gave of itself, for the record only. */
   client: string
   session: string

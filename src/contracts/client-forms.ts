@@ -9,7 +9,7 @@ import type { Risk } from './tool.ts'
  */
 export interface ClientForms {
   /** What may be shown at a client of this surface: a form whose answer counts, and a link to our own page, where only a person gets in. */
-  reach(surface: AgentCaller['surface'], risk?: Risk): { form: boolean; url: boolean }
+  reach(surface: AgentCaller['surface'], risk?: Risk, client?: string): { form: boolean; url: boolean }
   /** A question that this session's own call has raised. */
   question(id: string, session: string): Approval | undefined
   /** Settles once the question no longer stands, whoever answered it and wherever. */

@@ -211,6 +211,13 @@ export const Config = Type.Object(
           description:
             'Let a filled-in form answer over HTTP too. Whoever has the token can fill one in, the agent itself included. Not in a project’s own file.',
         }),
+        acpClients: Type.Array(Type.String({ minLength: 1, ...entry }), {
+          ...list,
+          tighter: 'person',
+          default: [],
+          description:
+            'Editors whose permission dialogs count as your answer over the Agent Client Protocol, by the name they give of themselves, e.g. zed. Editors can be set to answer by themselves. Never for R3. Not in a project’s own file.',
+        }),
         sensitiveFiles: Type.Array(Type.String(entry), {
           ...list,
           tighter: 'more',

@@ -4,7 +4,6 @@ import { risks, type Risk } from './tool.ts'
 
 /** Where a request may go (seed 004 §4). */
 export const routeTypes = ['qa', 'task', 'skill', 'tool', 'mcp', 'clarify', 'self_update'] as const
-export type RouteType = (typeof routeTypes)[number]
 
 /** A model that is less sure than this is not believed: it is asked back. */
 export const clarifyBelow = 0.45

@@ -79,10 +79,21 @@ function isOurs(folder: string): boolean {
   }
 }
 
+/** What stood in the folder when it was looked at last. Every request of a page asks; the folder says itself when it has changed. */
+let seen: { folder: string; changed: bigint; names: string[] } | undefined
+/** Two changes in one tick of the system's clock look like one: what changed just now is looked at again. */
+const tickNs = 1_000_000_000n
+
 function records(): string[] {
   const folder = place()
+  if (folder === undefined) return []
   try {
-    return folder === undefined ? [] : readdirSync(folder)
+    const { mtimeNs: changed } = lstatSync(folder, { bigint: true })
+    if (seen?.folder === folder && seen.changed === changed) return seen.names
+    const now = BigInt(Date.now()) * 1_000_000n
+    const names = readdirSync(folder)
+    seen = now - changed > tickNs ? { folder, changed, names } : undefined
+    return names
   } catch {
     return []
   }

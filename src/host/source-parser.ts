@@ -106,23 +106,39 @@ function loaded(): { parser: Oxc; path: string } {
   }
 }
 
-/** A thread has the text of this function, too: it must not refer to anything outside itself. */
+/**
+ * A thread has the text of this function, too: it must not refer to anything outside itself. What the parser lists besides the tree it makes when it is
+ * asked for, which takes as long as the tree: imports are found in the tree, and comments only where somebody wants them.
+ */
 function parseHere(parser: Oxc, file: string, text: string): Syntax {
-  const { program, comments, module, errors } = parser.parseSync(file, text, { preserveParens: true })
-  const imports = module.staticImports.flatMap(({ moduleRequest, entries }) =>
-    entries
-      .filter(({ isType }) => !isType)
-      .map(({ importName, localName }) => {
-        const kind: string = importName.kind
-        const imported = kind === 'NamespaceObject' ? '*' : kind === 'Default' ? 'default' : (importName.name ?? '')
-        return { module: moduleRequest.value, imported, local: localName.value }
-      }),
-  )
+  const parsed = parser.parseSync(file, text, { preserveParens: true })
+  const program = parsed.program as unknown as SyntaxNode
+  const imports: Import[] = []
+  for (const node of program['body'] as SyntaxNode[]) {
+    if (node.type !== 'ImportDeclaration' || node['importKind'] === 'type') continue
+    const module = (node['source'] as { value: string }).value
+    for (const one of node['specifiers'] as SyntaxNode[]) {
+      if (one['importKind'] === 'type') continue
+      const named = one['imported'] as { name?: string; value?: string } | undefined
+      const imported =
+        one.type === 'ImportNamespaceSpecifier'
+          ? '*'
+          : one.type === 'ImportDefaultSpecifier'
+            ? 'default'
+            : (named?.name ?? named?.value ?? '')
+      imports.push({ module, imported, local: (one['local'] as { name: string }).name })
+    }
+  }
+  const broken = parsed.errors.some(({ severity }: { severity: string }) => severity === 'Error')
+    ? ('not_parsed' as const)
+    : false
   return {
-    program: program as unknown as SyntaxNode,
-    comments,
+    program,
+    get comments() {
+      return parsed.comments
+    },
     imports,
-    broken: errors.some(({ severity }: { severity: string }) => severity === 'Error') ? 'not_parsed' : false,
+    broken,
   }
 }
 

@@ -6,14 +6,16 @@ import type { AuditPort } from './ports.ts'
 
 /** What a form at a client is worth (decision 017), judged here and not by whoever shows it. */
 export function openClientForms(parts: {
-  policies: () => Pick<Config['policies'], 'askInEditor' | 'askOverHttp'>
+  policies: () => Pick<Config['policies'], 'askInEditor' | 'askOverHttp' | 'acpClients'>
   approvals: Pick<Operator['approvals'], 'get' | 'state' | 'decide'>
   audit: AuditPort
 }): ClientForms {
   const { approvals, audit } = parts
   const forms: ClientForms = {
-    reach(surface, risk) {
-      const { askInEditor, askOverHttp } = parts.policies()
+    reach(surface, risk, client = '') {
+      const { askInEditor, askOverHttp, acpClients } = parts.policies()
+      // An editor's permission dialog is answered by the editor itself where that is set so: it counts where the person named the editor.
+      if (surface === 'acp') return { form: acpClients.includes(client.split('/')[0] ?? '') && risk !== 'R3', url: false }
       // Over HTTP whoever has the token can fill a form in.
       return { form: askInEditor && (surface === 'mcp-stdio' || askOverHttp) && risk !== 'R3', url: askInEditor }
     },
@@ -25,7 +27,7 @@ export function openClientForms(parts: {
     answer(id, { surface, session, client }, { approve, note }) {
       const approval = forms.question(id, session)
       // Whoever switched the asking off does not want it answered either.
-      if (approval?.state !== 'pending' || !forms.reach(surface, approval.risk).form) return
+      if (approval?.state !== 'pending' || !forms.reach(surface, approval.risk, client).form) return
       approvals.decide(id, { approve, by: `form@${client}`, ...(note !== undefined && { note }) })
     },
     wavedAway(id, { surface, session, client }, how) {

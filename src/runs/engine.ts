@@ -60,7 +60,17 @@ export function openEngine(ports: RunPorts): Engine {
     for (const { bytes } of end.contents ?? []) countWritten(bytes)
     return isEnded
   }
-  const runner = openRunner({ ...ports, store: { ...store, finish }, artifacts: { ...artifacts, put } })
+  /** With a finished step nobody suspects it any more: others may be carried out beside it. */
+  const journal: typeof store.journal = async (id, by, step, progress) => {
+    const isWritten = await store.journal(id, by, step, progress)
+    const run = live.get(id)?.run
+    if (!isWritten || !run || run.deaths === 0 || step.state === 'begun') return isWritten
+    const wasAlone = run.deaths >= aloneAfter
+    run.deaths = 0
+    if (wasAlone) wake()
+    return isWritten
+  }
+  const runner = openRunner({ ...ports, store: { ...store, finish, journal }, artifacts: { ...artifacts, put } })
   let closed = false
   let draining = false
   /** Whose runs are claimed; nobody's authority is empty. */

@@ -1,5 +1,20 @@
 /** A host the way a URL writes it, whichever spelling it came in: `LOCALHOST.`, `0x7f.1`, `2130706433`, `[::FFFF:127.0.0.1]`. */
 export function plainHost(given: string): string | undefined {
+  const known = plain.get(given)
+  if (known !== undefined) return known
+  const host = spelled(given)
+  if (host === undefined || given.length > longestKnown) return host
+  if (plain.size >= mostKnown) plain.clear()
+  plain.set(given, host)
+  return host
+}
+
+/** Every request of a page is judged by its host, and most are of a few. */
+const plain = new Map<string, string>()
+const mostKnown = 500
+const longestKnown = 255
+
+function spelled(given: string): string | undefined {
   if (!/^(\[[0-9a-f:.]+\]|[^\s/\\?#@:[\]]+)$/i.test(given) || !URL.canParse(`http://${given}/`)) return undefined
   const host = new URL(`http://${given}/`).hostname.replace(/\.+$/, '')
   return host === '' ? undefined : host

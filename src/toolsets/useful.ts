@@ -21,6 +21,8 @@ export function usefulIn(files: Files, config: Config): (tools: readonly Tool[])
     script_run: hasScripts,
     // Runs use it; a model is better off with one file at a time and its diff.
     replace_in_files: () => false,
+    // The command line calls it.
+    convert_encoding: () => false,
     // The agent that comes with Handrail presents its plans with it.
     present_plan: () => false,
     // Runs of agent_goal make this call.

@@ -300,6 +300,8 @@ test('the report: every diagnostic, unused files, who says how much', async () =
   expect(report['unused']).toEqual([
     'background/Night.png',
     'background/beach.jpg',
+    'background/inn/room one.webp',
+    'figure/model/hero.json',
     'figure/yukino.png',
     'bgm/waves.mp3',
     'vocal/v1.wav',

@@ -8,6 +8,7 @@ import { openRunsOn } from '../../src/runs/open.ts'
 import { openArtifacts } from '../../src/stores/artifacts.ts'
 import { openRuns } from '../../src/stores/runs.ts'
 import { schema as storeSchema, schemaVersion } from '../../src/stores/schema.ts'
+import { proves } from '../support/proof.ts'
 import { handIn, standIns } from '../support/runs.ts'
 import { openWorld, type World } from '../support/world.ts'
 
@@ -85,7 +86,7 @@ test('without a model the schema is ignored, whatever it is: the direct path, ov
   expect(await run(hostile)).toMatchObject({ status: 'succeeded', result: { summary: { succeeded: 1 } } })
 })
 
-test('with one the result fits it; what does not fit is told to the agent once, and the result as it was is an artifact', async () => {
+proves('runs.output-schema.agent', 'what does not fit is told to it once, and the result as it was is an artifact', async () => {
   answering({ words: 'three' }, { words: 3 })
   const shaped = await run(words)
   expect(shaped).toMatchObject({ status: 'succeeded', result: { words: 3 } })

@@ -172,3 +172,31 @@ test('one that is carried out alone has nothing beside it: not from the queue, n
   expect(await store.unpark(asking, mine, 5)).toBe('running')
   db.close()
 })
+
+test('one that was carried out alone has others beside it as soon as it has finished a step', async () => {
+  await using world = await openWorld({ files: { 'a.txt': 'one\n' }, flags: { 'write-requires-diff': 'false' } })
+  putTemplates(world.base)
+  const items = Array.from({ length: 30 }, (_, n) => ({ path: 'b.txt', text: `${n}\n` }))
+  const { runId: suspect } = await handIn(world, 'append_all', { items }, { mode: 'async' })
+  await world.runtime.close()
+  const db = openDatabase(world.state('handrail.db'), schema, schemaVersion)
+  const store = openRuns(db)
+  const { authority } = db.get<{ authority: string }>('SELECT authority FROM runs') as { authority: string }
+  const gone = (life: number): { name: string; authority: string } => ({ name: `gone ${life}`, authority })
+  for (let life = 0, deaths = 0; deaths < 3; life++) deaths = (await store.claim(gone(life), 5))?.deaths ?? 9
+  const next = `run_${'8'.repeat(32)}`
+  const inputs = { items: [{ path: 'c.txt', text: 'x' }] }
+  const template = standIns.append_all as unknown as NewRun['template']
+  await store.accept({ ...run, id: next, template, inputs, worker: gone(9) }, room)
+  db.close()
+  await world.reopen()
+  expect(await ended(world, suspect)).toMatchObject({ status: 'succeeded' })
+  expect(await ended(world, next)).toMatchObject({ status: 'succeeded' })
+  const lines = world.runtime.audit.last(
+    1_000,
+    ({ event, run: of }) => of === suspect || (of === next && event === 'run.started'),
+  )
+  const order = lines.map(({ event, run: of }) => (of === suspect ? event : 'the other'))
+  expect(order.lastIndexOf('the other')).toBeLessThan(order.lastIndexOf('run.ended'))
+  expect(order.lastIndexOf('the other')).toBeGreaterThan(order.indexOf('run.progress'))
+})

@@ -55,6 +55,7 @@ test('the tools and who may use them', () => {
     'scene_graph R0 agent',
     'project_report R0 agent',
     'webgal_reference R0 resource',
+    'convert_encoding R1 agent',
     'browser_action by input agent',
     'allow_sites R0 agent',
     'visit_page R0 agent',
@@ -145,6 +146,7 @@ test('the commands others rely on', () => {
   expect(commands.map((command) => command.name)).toEqual([
     'init',
     'mcp',
+    'acp',
     'serve',
     'devserver',
     'worker',

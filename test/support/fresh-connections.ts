@@ -1,4 +1,5 @@
-const key = Symbol.for('undici.globalDispatcher.1')
+/** Where Node keeps what `fetch` connects with; since Node 26 the first is only a face of the second. */
+const keys = ['undici.globalDispatcher.1', 'undici.globalDispatcher.2'].map((name) => Symbol.for(name))
 const known = globalThis as unknown as Record<symbol, unknown>
 let done = false
 
@@ -11,6 +12,8 @@ export async function keepNoConnection(): Promise<void> {
   done = true
   // It is there once something was fetched.
   await fetch('data:,')
-  const agent = known[key] as { constructor: new (options: object) => unknown } | undefined
-  if (agent) known[key] = new agent.constructor({ pipelining: 0 })
+  for (const key of keys) {
+    const agent = known[key] as { constructor: new (options: object) => unknown } | undefined
+    if (agent?.constructor.name === 'Agent') known[key] = new agent.constructor({ pipelining: 0 })
+  }
 }

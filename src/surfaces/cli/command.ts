@@ -52,6 +52,8 @@ export interface Invocation {
   options: Record<string, string | boolean | undefined>
   json: boolean
   open(): Operator
+  /** The same for another folder; whoever opens it closes it. */
+  openAt(project: string): Operator
   /** The person's tools for the state of the project. */
   openStateAdmin(): Promise<StateAdmin>
   /** For processes that stay: takes up changed settings without a restart. */
@@ -64,6 +66,8 @@ export interface CliDependencies {
   openRuntime(options: RuntimeOptions): Operator
   openStateAdmin(options: RuntimeOptions): Promise<StateAdmin>
   serveMcpStdio(gate: AgentGate, forms: ClientForms): Promise<void>
+  /** The agent inside an editor, on stdin and stdout. */
+  serveAcp(operator: Operator): Promise<void>
   serveHttp(
     operator: Operator,
     options: {
@@ -96,6 +100,8 @@ export interface CliDependencies {
   checkSkills(folders: readonly string[], project: string): Promise<{ checked: CheckedSkill[]; left: string[] }>
   /** The one-shot commands on a runtime. */
   openPlane(operator: Operator): Promise<CliPlane>
+  /** Each `next` resolves once a file below has changed since the last one. */
+  watchFolders(folders: readonly string[]): Promise<{ next(): Promise<void> }>
   /** A text of the person's; nothing where there is none, or it is larger than that. */
   readText(file: string, most: number): Promise<string | undefined>
   /** Throws where a setting's flag has a value it cannot have. */

@@ -6,6 +6,7 @@ import { Fault, asFault, hintFor } from '../../contracts/faults/fault.ts'
 import type { Operator } from '../../contracts/operator.ts'
 import { dangerFlags, type RuntimeOptions } from '../../contracts/runtime.ts'
 import type { Command, CliDependencies, Option } from './command.ts'
+import { acp } from './commands/acp.ts'
 import { approvals } from './commands/approvals.ts'
 import { artifacts } from './commands/artifacts.ts'
 import { audit } from './commands/audit.ts'
@@ -45,6 +46,7 @@ import { terminalJson } from '../../text/terminal-json.ts'
 export const commands: readonly Command[] = [
   init,
   mcp,
+  acp,
   serve,
   devserver,
   worker,
@@ -155,6 +157,7 @@ export async function runCli(
       options,
       json,
       open,
+      openAt: (project) => openFor(command, dependencies, { ...wanted, project }),
       openLive,
       openStateAdmin: () => dependencies.openStateAdmin(wanted),
       dependencies,

@@ -12,8 +12,29 @@ export function scriptText(bytes: Uint8Array, path: string): string {
     })
   throw new Fault('encoding', `Not UTF-8 text: ${path}${looks ? `; it looks like ${looks}` : ''}`, {
     details: { path, ...(looks && { looksLike: looks }) },
-    hint: looks ? `Convert it from ${looks} to UTF-8 first.` : 'It does not look like text at all.',
+    hint: looks
+      ? `Convert it from ${looks} to UTF-8 first: \`handrail webgal convert\` does, and it can be undone.`
+      : 'It does not look like text at all.',
   })
+}
+
+/** The encodings that are told apart, and what they are called where texts are decoded. */
+const decoders: Readonly<Record<string, string>> = {
+  'UTF-16LE': 'utf-16le',
+  'UTF-16BE': 'utf-16be',
+  Shift_JIS: 'shift_jis',
+  'GBK (GB18030)': 'gb18030',
+  'EUC-KR': 'euc-kr',
+  Big5: 'big5',
+}
+
+/** The text of a script in whatever encoding it seems to have, which is named where it is not UTF-8; nothing where it is no text. */
+export function decodeScript(bytes: Uint8Array): { text: string; encoding?: string } | undefined {
+  if (isUtf8(bytes) && !bytes.includes(0)) return { text: new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes) }
+  const encoding = looksLike(bytes)
+  const decoder = encoding === undefined ? undefined : decoders[encoding]
+  if (encoding === undefined || decoder === undefined) return undefined
+  return { text: new TextDecoder(decoder).decode(bytes), encoding }
 }
 
 function looksLike(bytes: Uint8Array): string | undefined {

@@ -1,6 +1,7 @@
 import { Fault } from '../../contracts/faults/fault.ts'
 import type { Files, Listing } from '../../host/files.ts'
 import { byText, runInSlices, sorted, type Pace } from '../../text/steps.ts'
+import { decodeScript } from './encoding.ts'
 import { findEngineVersion, type EngineVersion } from './engine-version.ts'
 import { folders, type Folder } from './grammar/commands.ts'
 import { nearest, patience, type Patience } from '../../text/nearest.ts'
@@ -31,8 +32,10 @@ export interface Game {
   scenes(): readonly string[]
   /** Every file of a folder, relative to it, sorted. */
   filesOf(folder: Folder): readonly string[]
-  /** The text of a scene; undefined where it cannot be read. */
+  /** The text of a scene, whatever its encoding; undefined where it cannot be read. */
   sceneText(name: string): string | undefined
+  /** The encoding of a scene that is not UTF-8, as far as it can be told. */
+  encodingOf(name: string): string | undefined
   /** The beginning of `config.txt`: it is a few lines. */
   config(): string
   /** How much is still compared to find names that are nearly right. */
@@ -62,14 +65,52 @@ const usualRoots = [
 export function rootOf(files: Files, scenePath?: string): string {
   const at = scenePath === undefined ? -1 : `/${scenePath}`.lastIndexOf('/scene/')
   if (at >= 0) return `/${scenePath}`.slice(1, at)
+  return usualRoot(files) ?? 'game'
+}
+
+function usualRoot(files: Files): string | undefined {
   const isGame = (root: string): boolean =>
     folders.some((folder) => quietly(() => files.isFolder(root === '' ? folder : `${root}/${folder}`)))
-  return usualRoots.find(isGame) ?? 'game'
+  return usualRoots.find(isGame)
+}
+
+/** Folders that are looked into for games, and how deep they may lie: a folder of Terre holds `games/<name>/game`. */
+const mostFolders = 5_000
+const deepestGame = 8
+
+/** Every game of a project: the one in its usual place, else all that are found below. */
+export async function gamesIn(files: Files, pace: Pace): Promise<{ games: string[]; leftOut: string[] }> {
+  const usual = usualRoot(files)
+  if (usual !== undefined) return { games: [usual], leftOut: [] }
+  const games: string[] = []
+  const leftOut: string[] = []
+  let folderCount = 0
+  let level = ['']
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > deepestGame)
+      leftOut.push(`Games were looked for ${deepestGame} folders deep, not in ${level.length} that are deeper.`)
+    if (depth > deepestGame) break
+    const next: string[] = []
+    for (const path of level) {
+      if (folderCount++ >= mostFolders) {
+        leftOut.push(`Games were looked for in the first ${mostFolders} folders only.`)
+        return { games: games.toSorted(byText), leftOut }
+      }
+      if (pace.due()) await pace.turn()
+      const listed = await listing(files, path, mostFiles)
+      const names = new Set(listed?.entries.flatMap(({ name, kind }) => (kind === 'folder' ? [name] : [])))
+      const below = (name: string): string => (path === '' ? name : `${path}/${name}`)
+      if (names.has('scene') && folders.some((folder) => folder !== 'scene' && names.has(folder))) games.push(path)
+      else for (const name of names) next.push(below(name))
+    }
+    level = next
+  }
+  return { games: games.toSorted(byText), leftOut }
 }
 
 /** The game a scene belongs to, or the one of the project, with what lies in its folders. */
-export async function openGame(files: Files, pace: Pace, scenePath?: string): Promise<Game> {
-  const root = rootOf(files, scenePath)
+export async function openGame(files: Files, pace: Pace, scenePath?: string, chosen?: string): Promise<Game> {
+  const root = chosen === undefined ? rootOf(files, scenePath) : files.normal(chosen)
   const below = (name: string): string => (root === '' ? name : `${root}/${name}`)
   const index = await indexResources(files, below, pace)
   const engine = await findEngineVersion(files, root)
@@ -102,6 +143,7 @@ export async function openGame(files: Files, pace: Pace, scenePath?: string): Pr
     return whereElse(folder, clean, path, lookup, near)
   }
 
+  const encodings = new Map<string, string>()
   let config: string | undefined
   let scenes: readonly string[] | undefined
   let animations: ReadonlySet<string> | undefined | 'unread' = 'unread'
@@ -133,7 +175,13 @@ export async function openGame(files: Files, pace: Pace, scenePath?: string): Pr
       if (listed.has(name)) return 'there'
       return exists(below(`animation/${name}.json`)) ? 'not-in-table' : 'missing'
     },
-    sceneText: (name) => quietly(() => files.readText(below(`scene/${name}`))),
+    sceneText(name) {
+      const bytes = quietly(() => files.read(below(`scene/${name}`)))
+      const decoded = bytes && decodeScript(bytes)
+      if (decoded?.encoding !== undefined) encodings.set(name, decoded.encoding)
+      return decoded?.text
+    },
+    encodingOf: (name) => encodings.get(name),
     config: () => (config ??= (quietly(() => files.readText(below('config.txt'))) ?? '').slice(0, longestConfig)),
   }
 }
@@ -164,7 +212,9 @@ async function indexResources(files: Files, below: (name: string) => string, pac
         if (kind !== 'folder') {
           found.push(prefix + name)
           index.paths.add(`${path}/${name}`)
-        } else if (depth < deepest && left > 0) await walk(`${prefix}${name}/`, depth + 1)
+        } else if (depth >= deepest)
+          index.leftOut.push(`${path}/${name} is more than ${deepest} folders deep and was not looked at.`)
+        else if (left > 0) await walk(`${prefix}${name}/`, depth + 1)
       }
     }
     try {

@@ -33,6 +33,8 @@ export interface SceneGraph {
   scenes: SceneNode[]
   ways: Way[]
   missing: { from: string; line: number; target: string }[]
+  /** Jumps and options to labels their scene does not have. */
+  missingLabels: { from: string; line: number; label: string }[]
   unreachable: string[]
   deadEnds: string[]
   /** Which variables decide which branch. */
@@ -56,6 +58,7 @@ export async function graphOf(game: Game, reading: Reading, pace: Pace): Promise
     scenes: [],
     ways: [],
     missing: [],
+    missingLabels: [],
     unreachable: [],
     deadEnds: [],
     gates: [],
@@ -64,7 +67,7 @@ export async function graphOf(game: Game, reading: Reading, pace: Pace): Promise
   const next = new Map<string, Set<string>>()
   const called = new Set<string>()
   const leading = new Set<string>()
-  const dropped = { labels: 0, ways: 0, missing: 0, gates: 0 }
+  const dropped = { labels: 0, ways: 0, missing: 0, missingLabels: 0, gates: 0 }
   const keep = <T>(list: T[], kind: keyof typeof dropped, item: T): void => {
     if (list.length < mostKept) list.push(item)
     else dropped[kind]++
@@ -99,10 +102,16 @@ export async function graphOf(game: Game, reading: Reading, pace: Pace): Promise
     const scene: SceneNode = { name, labels: [], ends: false, reachable: false, deadEnd: false }
     graph.scenes.push(scene)
     let whole = !firstLines(text).cut
+    const labels = new Set<string>()
+    const jumps: Way[] = []
     for (const statement of statementsOf(text, reading)) {
-      for (const way of waysOf(name, statement)) take(way)
+      for (const way of waysOf(name, statement)) {
+        take(way)
+        if (way.label !== undefined) jumps.push(way)
+      }
       if (statement.command === 'end') scene.ends = true
       if (statement.command === 'label') {
+        labels.add(statement.content)
         if (labelsKept++ < mostKept) scene.labels.push(short(statement.content, longestWords))
         else dropped.labels++
       }
@@ -110,6 +119,10 @@ export async function graphOf(game: Game, reading: Reading, pace: Pace): Promise
       if (pace.due()) await pace.turn()
     }
     if (!whole) cut.push(name)
+    else
+      for (const { line, label = '' } of jumps)
+        if (!labels.has(label) && !isOpen(label))
+          keep(graph.missingLabels, 'missingLabels', { from: name, line, label: short(label, longestWords) })
   }
   const reached = reach(start, next)
   for (const scene of graph.scenes) {

@@ -1,3 +1,4 @@
+import { convertEncoding } from './convert-encoding.ts'
 import { generateCharacterProfile } from './generate-character-profile.ts'
 import { listProjectResources } from './list-project-resources.ts'
 import { previewScene } from './preview-scene.ts'
@@ -15,5 +16,6 @@ export const webgal = [
   sceneGraph,
   projectReport,
   webgalReference,
+  convertEncoding,
 ]
 export type { WebgalUse } from './use.ts'

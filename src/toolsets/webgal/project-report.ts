@@ -3,7 +3,7 @@ import { answerBudget, firstThatFit } from '../../text/answer-size.ts'
 import { closed } from '../../contracts/shapes.ts'
 import { openPace } from '../../text/steps.ts'
 import { inWords, short } from './finding.ts'
-import { openGame } from './game.ts'
+import { gamesIn, openGame } from './game.ts'
 import { reportOn } from './report.ts'
 import { Diagnostic, leftOut, notListed } from './shapes.ts'
 import { defineTool, judgedBy } from './use.ts'
@@ -17,7 +17,13 @@ export const projectReport = defineTool({
   description:
     'Every diagnostic of every scene, resources no scene uses, and lines and words per character, in one call. At most `limit` diagnostics, errors first.',
   risk: 'R0',
-  input: Type.Object({ limit: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000, default: 200 })) }, closed),
+  input: Type.Object(
+    {
+      limit: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000, default: 200 })),
+      game: Type.Optional(Type.String({ minLength: 1, description: 'Folder of one game, where the project holds several.' })),
+    },
+    closed,
+  ),
   output: Type.Object(
     {
       valid: Type.Boolean(),
@@ -27,11 +33,18 @@ export const projectReport = defineTool({
       errors: number,
       warnings: number,
       notes: number,
-      diagnostics: Type.Array(Type.Object({ scene: text, ...Diagnostic.properties }, closed)),
+      diagnostics: Type.Array(Type.Object({ scene: text, path: Type.Optional(text), ...Diagnostic.properties }, closed)),
       truncated: Type.Boolean(),
       unreadable: Type.Array(text),
       unused: Type.Array(text),
       characters: Type.Array(Type.Object({ name: text, lines: number, words: number }, closed)),
+      game: Type.Optional(text),
+      games: Type.Optional(
+        Type.Array(text, { description: 'Where the project holds several games: all of them, this one first.' }),
+      ),
+      encodings: Type.Optional(
+        Type.Array(Type.Object({ path: text, encoding: text }, closed), { description: 'Scenes that are not UTF-8.' }),
+      ),
       engine: Type.Optional(
         Type.Object(
           { version: text, from: text, derivative: Type.Optional(text) },
@@ -51,10 +64,11 @@ export const projectReport = defineTool({
       output: { valid: true, scenes: 1, errors: 0, characters: [{ name: 'Mara', lines: 1, words: 4 }] },
     },
   ],
-  async execute({ limit = 200 }, use, call) {
+  async execute({ limit = 200, game: chosen }, use, call) {
     const { files, lang } = use
     const pace = openPace(call.signal)
-    const game = await openGame(files, pace)
+    const all = chosen === undefined ? await gamesIn(files, pace) : { games: [chosen], leftOut: [] }
+    const game = await openGame(files, pace, undefined, all.games[0])
     const { engine, language } = judgedBy(game, use)
     const report = await reportOn(game, language, {
       limit,
@@ -63,7 +77,7 @@ export const projectReport = defineTool({
     })
     const { error, warning, info } = report.counts
     const room = answerBudget()
-    const words = report.findings.map(({ scene, finding }) => ({ scene, ...inWords(finding, lang) }))
+    const words = report.findings.map(({ scene, path, finding }) => ({ scene, path, ...inWords(finding, lang) }))
     const diagnostics = firstThatFit(words, room)
     const unreadable = firstThatFit(report.unreadable, room)
     const characters = firstThatFit(
@@ -73,6 +87,7 @@ export const projectReport = defineTool({
     const unused = firstThatFit(report.unused, room)
     const left = [
       ...report.leftOut,
+      ...all.leftOut,
       ...notListed('unreadable', report.unreadable, unreadable),
       ...notListed('characters', report.characters, characters),
       ...notListed('unused', report.unused, unused),
@@ -90,6 +105,9 @@ export const projectReport = defineTool({
       unreadable,
       unused,
       characters,
+      game: game.root,
+      ...(all.games.length > 1 && { games: all.games }),
+      ...(report.encodings.length && { encodings: firstThatFit(report.encodings, room) }),
       ...(engine && { engine }),
       ...(left.length && { leftOut: left }),
     }

@@ -19,6 +19,8 @@ export interface Report {
   counts: Counts
   /** Scenes that could not be read as text. */
   unreadable: string[]
+  /** Scenes that are not UTF-8. */
+  encodings: { path: string; encoding: string }[]
   /** Files no scene names. */
   unused: string[]
   characters: { name: string; lines: number; words: number }[]
@@ -28,6 +30,8 @@ export interface Report {
 
 export interface SceneFinding {
   scene: string
+  /** Below the project. */
+  path: string
   finding: Finding
 }
 
@@ -47,11 +51,13 @@ export async function reportOn(
     findings: [],
     counts: { error: 0, warning: 0, info: 0 },
     unreadable: [],
+    encodings: [],
     unused: [],
     characters: [],
     leftOut: [...game.leftOut],
   }
   const found = openFindings<SceneFinding>(({ finding }) => finding.code, limit)
+  const below = game.root === '' ? '' : `${game.root}/`
   let read = 0
   const words = noWords()
   tellWordsOfConfig(game, words)
@@ -69,6 +75,13 @@ export async function reportOn(
     else {
       const { statements, ...checked } = await checkScene(text, game, language, pace)
       report.scenes++
+      const encoding = game.encodingOf(name)
+      if (encoding !== undefined) {
+        const path = `${below}scene/${name}`
+        report.encodings.push({ path, encoding })
+        report.counts.error++
+        found.add({ scene: name, path, finding: { line: 1, code: 'not-utf8', about: { encoding } } })
+      }
       count(statements, checked.misread, report, spoken)
       merge(words, checked.words)
       open.push({ name, answer: checked.answer })
@@ -80,23 +93,25 @@ export async function reportOn(
   for (const { name, answer } of open) {
     if (pace.due()) await pace.turn()
     const { findings, counts } = answer(isWhole ? words : undefined)
-    for (const finding of findings) found.add({ scene: name, finding })
+    for (const finding of findings) found.add({ scene: name, path: `${below}scene/${name}`, finding })
     for (const severity of ['error', 'warning', 'info'] as const) report.counts[severity] += counts[severity]
   }
   for (const { file, finding } of checkProjectFiles(game, language)) {
-    found.add({ scene: file, finding })
+    found.add({ scene: file, path: `${below}${file}`, finding })
     report.counts[messages[finding.code].severity]++
   }
   report.findings = found.kept()
-  const below = game.root === '' ? '' : `${game.root}/`
   const config = game.config()
   for (const folder of folders)
-    if (folder !== 'scene' && folder !== 'animation')
-      for (const file of game.filesOf(folder)) {
+    if (folder !== 'scene' && folder !== 'animation') {
+      const files = game.filesOf(folder)
+      const isUsed = (file: string): boolean => game.wasFound(`${below}${folder}/${file}`)
+      const models = modelFolders(files, isUsed)
+      for (const file of files) {
         if (pace.due()) await pace.turn()
-        if (!game.wasFound(`${below}${folder}/${file}`) && !config.includes(file) && !isPart(file))
-          report.unused.push(`${folder}/${file}`)
+        if (!isUsed(file) && !config.includes(file) && !isPart(file, models)) report.unused.push(`${folder}/${file}`)
       }
+    }
   if (spoken.size >= mostSpeakers) report.leftOut.push(`Only the first ${mostSpeakers} speakers were counted.`)
   report.characters = [...spoken]
     .map(([name, { lines, words }]) => ({ name, lines, words }))
@@ -105,8 +120,16 @@ export async function reportOn(
 }
 
 /** Files that other files name: parts of Live2D and Spine models, notes for people. */
-function isPart(file: string): boolean {
-  return /\.(?:moc3?|mtn|motion3?\.json|exp3?\.json|physics3?\.json|atlas|skel|md|txt|gitkeep)$/i.test(file) || file.includes('/')
+function isPart(file: string, models: ReadonlySet<string>): boolean {
+  if (/\.(?:moc3?|mtn|motion3?\.json|exp3?\.json|physics3?\.json|atlas|skel|md|txt|gitkeep)$/i.test(file)) return true
+  for (let at = file.lastIndexOf('/'); at > 0; at = file.lastIndexOf('/', at - 1)) if (models.has(file.slice(0, at))) return true
+  return false
+}
+
+/** Folders of models that scenes name: what lies there belongs to them. */
+function modelFolders(files: readonly string[], isUsed: (file: string) => boolean): Set<string> {
+  const models = files.filter((file) => file.includes('/') && /\.(?:jsonl?|skel)$/i.test(file) && isUsed(file))
+  return new Set(models.map((file) => file.slice(0, file.lastIndexOf('/'))))
 }
 
 function merge(all: Words, some: Words): void {
@@ -124,14 +147,17 @@ function count(
     if (misread.has(line)) continue
     if (command !== 'comment') report.lines++
     if (command !== 'say') continue
-    const given = args.find(({ key }) => key === 'speaker')?.value
+    const given = args.length === 0 ? undefined : args.find(({ key }) => key === 'speaker')?.value
     if (named !== undefined) speaker = named.trim()
     else if (typeof given === 'string') speaker = given
     const words = wordsIn(content)
     report.words += words
     if (speaker === '' || (spoken.size >= mostSpeakers && !spoken.has(speaker))) continue
-    const sum = spoken.get(speaker) ?? { lines: 0, words: 0 }
-    spoken.set(speaker, { lines: sum.lines + 1, words: sum.words + words })
+    const sum = spoken.get(speaker)
+    if (sum) {
+      sum.lines++
+      sum.words += words
+    } else spoken.set(speaker, { lines: 1, words })
   }
 }
 

@@ -46,6 +46,7 @@ export const sceneGraph = defineTool({
         ),
       ),
       missing: Type.Array(Type.Object({ from: text, line, target: text }, closed)),
+      missingLabels: Type.Optional(Type.Array(Type.Object({ from: text, line, label: text }, closed))),
       unreachable: texts,
       deadEnds: texts,
       gates: Type.Array(Type.Object({ variable: text, scene: text, line, condition: text }, closed)),
@@ -84,6 +85,7 @@ export const sceneGraph = defineTool({
     const answer = {
       start: graph.start,
       missing: some('missing', graph.missing),
+      ...(graph.missingLabels.length && { missingLabels: some('missingLabels', graph.missingLabels) }),
       deadEnds: some('deadEnds', graph.deadEnds),
       unreachable: some('unreachable', graph.unreachable),
       scenes: some('scenes', graph.scenes),

@@ -14,6 +14,9 @@ import { firstLines, longestStatement, mostLines } from './grammar/fold.ts'
 import { statementsOf, type Statement } from './grammar/parse.ts'
 import type { Language } from './language.ts'
 
+/** So many statements take less than a turn; to ask the clock for each takes longer than to check it. */
+const stretch = 64
+
 /** Most findings of one scene that are put into words. */
 export const mostFindings = 2_000
 
@@ -55,7 +58,7 @@ export async function checkScene(text: string, game: Game, language: Language, p
   for (const statement of statementsOf(seen, language)) {
     statements.push(statement)
     tellWords(statement, words)
-    if (pace.due()) await pace.turn()
+    if (statements.length % stretch === 0 && pace.due()) await pace.turn()
   }
   const labels = labelsOf(statements)
   const found = openFindings<Finding>(({ code }) => code, mostFindings)
@@ -67,7 +70,7 @@ export async function checkScene(text: string, game: Game, language: Language, p
   const scene = openContext(game, language, labels, add)
   if (marked) add({ line: 1, code: 'byte-order-mark' })
   const asked = new Set<string>()
-  for (const statement of statements) {
+  for (const [index, statement] of statements.entries()) {
     if (statement.command !== 'comment' || statement.cut) {
       checkStatement(statement, scene)
       for (const name of statement.cut ? [] : variablesRead(statement)) {
@@ -76,7 +79,7 @@ export async function checkScene(text: string, game: Game, language: Language, p
         scene.ask({ line: statement.line, about: 'variable', name })
       }
     }
-    if (pace.due()) await pace.turn()
+    if (index % stretch === 0 && pace.due()) await pace.turn()
   }
   checkFlow(statements, labels, add)
   if (cut) add({ line: mostLines, code: 'too-many-lines', about: { most: mostLines } })

@@ -163,7 +163,15 @@ function pageRow({ url, success, title, contentLength, evidence, error }: PageIt
   return [success ? 'read' : 'failed', String(status ?? ''), String(contentLength ?? ''), oneLine(url, 70), says]
 }
 
-export function tellEnd({ runId, status, error, result, artifactIds }: RunView, command: CommandHere, pages?: PageItem[]): void {
+/** The first is the result; what else a run leaves can be very much. */
+export function artifactsIn({ runId, artifactIds: [first, ...others] }: RunView, command: CommandHere): string {
+  if (first === undefined) return ''
+  const more = others.length === 0 ? '' : `; ${others.length} more: ${command(`artifacts list ${runId}`)}`
+  return command(`artifacts get ${first}`) + more
+}
+
+export function tellEnd(run: RunView, command: CommandHere, pages?: PageItem[]): void {
+  const { runId, status, error, result } = run
   if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
   if (pages) say(table(['', 'status', 'characters', 'page', 'title, or why not'], pages.map(pageRow)))
   if (error) {
@@ -173,8 +181,9 @@ export function tellEnd({ runId, status, error, result, artifactIds }: RunView, 
     return
   }
   if (!pages) say(printableBlock(JSON.stringify(result, null, 2)))
-  const more = artifactIds.map((id) => command(`artifacts get ${id}`)).join(', ')
-  warn(`${bold(runId)} ${oneLine(status, 40)}${more === '' ? '' : `; all of it: ${more}`}`)
+  const left = artifactsIn(run, command)
+  warn(`${bold(runId)} ${oneLine(status, 40)}${left === '' ? '' : `; all of it: ${left}`}`)
+  if (pages?.some(({ success }) => !success)) warn(`Those that failed once more: ${command(`runs retry ${runId} --failed`)}`)
 }
 
 /** More than a run takes. */

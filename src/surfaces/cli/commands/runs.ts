@@ -2,11 +2,18 @@ import { commandHere, hintHere, type CommandHere } from '../program-name.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 import { userInfo } from 'node:os'
 import { Fault } from '../../../contracts/faults/fault.ts'
-import { runStatuses, type RunsApi, type RunHeadView, type RunStatus, type UnknownStep } from '../../../contracts/run.ts'
+import {
+  runStatuses,
+  type RunsApi,
+  type RunHeadView,
+  type RunStatus,
+  type StepRecord,
+  type UnknownStep,
+} from '../../../contracts/run.ts'
 import type { Command, Invocation } from '../command.ts'
 import { ago, bold, oneLine, printable, say, table } from '../print.ts'
 import { listServers, withServer } from './server-runs.ts'
-import { exitOf, openRunSession, runCommands, runOrigin, tellEnd, watched } from './run.ts'
+import { artifactsIn, exitOf, openRunSession, pagesOf, runCommands, runOrigin, tellEnd, watched } from './run.ts'
 import { listWorkers, moveRuns } from './shared-runs.ts'
 
 export const runs: Command = {
@@ -126,7 +133,7 @@ async function one(
   const { templateId } = await runsApi.get(runId)
   const ended = await watched(runsApi, runId, templateId, command)
   if (json) say(terminalJson(ended))
-  else tellEnd(ended, command)
+  else tellEnd(ended, command, await pagesOf(runsApi, ended))
   return exitOf(ended)
 }
 
@@ -151,7 +158,7 @@ async function show(
     say(
       table(
         ['step', 'item', 'state', 'call', 'why'],
-        steps.map(({ step, item, state, call, error }) => [
+        inTime(steps).map(({ step, item, state, call, error }) => [
           step,
           item === undefined ? '' : String(item),
           state,
@@ -166,7 +173,15 @@ async function show(
         ? `It waits for your answer: ${command(`approvals show ${run.waiting.approvalId}`)}`
         : `It waits for an answer on the machine that carries it out (${command('runs workers')}): approvals show ${run.waiting.approvalId}`,
     )
-  if (run.artifactIds.length > 0)
-    say(`Result: ${run.artifactIds.map((artifact) => command(`artifacts get ${artifact}`)).join(', ')}`)
+  if (run.artifactIds.length > 0) say(`Result: ${artifactsIn(run, command)}`)
   return 0
+}
+
+/** Steps in the order in which they were come to, the items of each in theirs. */
+function inTime(steps: readonly StepRecord[]): StepRecord[] {
+  const began = new Map<string, number>()
+  for (const { step, at } of steps) began.set(step, Math.min(began.get(step) ?? at, at))
+  return steps.toSorted(
+    (a, b) => (began.get(a.step) ?? 0) - (began.get(b.step) ?? 0) || (a.step === b.step ? (a.item ?? 0) - (b.item ?? 0) : 0),
+  )
 }

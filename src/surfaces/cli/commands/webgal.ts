@@ -1,42 +1,22 @@
+import { join } from 'node:path'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Operator } from '../../../contracts/operator.ts'
-import type { Command } from '../command.ts'
-import { bold, dim, green, oneLine, progressBar, red, say, table, yellow } from '../print.ts'
+import type { Command, Invocation } from '../command.ts'
+import { bold, dim, oneLine, progressBar, say, table, yellow } from '../print.ts'
+import { formats } from '../webgal/formats.ts'
+import { isMeant, placesOf, type Place } from '../webgal/places.ts'
+import type { Report, Told } from '../webgal/report.ts'
+import { stylish } from '../webgal/stylish.ts'
+import type { Lang } from '../webgal/words.ts'
 import { folded } from '../screen-rows.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
-
-/** Where no row of a scene's own words begins a line of the screen. */
-const behind = ' '.repeat(17)
-
-interface Diagnostic {
-  scene: string
-  line: number
-  message: string
-  fixHint?: string
-  severity: 'error' | 'warning' | 'info'
-}
-
-interface Report {
-  valid: boolean
-  scenes: number
-  lines: number
-  words: number
-  errors: number
-  warnings: number
-  notes: number
-  diagnostics: Diagnostic[]
-  truncated: boolean
-  unreadable: string[]
-  unused: string[]
-  characters: { name: string; lines: number; words: number }[]
-  leftOut?: string[]
-}
 
 interface Graph {
   start: string
   scenes: { name: string; ends: boolean }[]
   ways: { from: string; to: string; by: string; line: number; label?: string; words?: string; when?: string }[]
   missing: { from: string; line: number; target: string }[]
+  missingLabels?: { from: string; line: number; label: string }[]
   unreachable: string[]
   deadEnds: string[]
   drawing?: string
@@ -46,30 +26,42 @@ interface Graph {
 export const webgal: Command = {
   name: 'webgal',
   summary: 'Check a WebGAL game: every scene, its route map, a report',
-  usage: 'handrail webgal validate|graph|report [DIR] [--json]',
+  usage: 'handrail webgal validate|convert [PATH...] | graph|report [DIR] [--json]',
   projectWord: 1,
-  about: `validate  every diagnostic of every scene; exit code 1 where the engine would misread or fail on something, so that it serves in a
-          game's own CI. --strict counts warnings too, --all shows notes such as missing semicolons.
+  about: `validate  every diagnostic of every scene, by the engine that the game has; exit code 1 where that engine would misread or fail on
+          something, so that it serves in a game's own CI. PATH is a project, a folder of many games (each is told by name), game/,
+          game/scene, a part of it or one scene; several may be named. Equal ones are told together; --all shows each, and notes such
+          as missing semicolons. --strict counts warnings too. --format json, sarif or github is for other programs. Nothing is
+          written, and a folder that cannot be written to is as good as any.
+convert   scenes in GBK, Shift_JIS, UTF-16 and the like become UTF-8; \`handrail undo --last\` takes it back.
 graph     the route map: scenes, choices, dead ends, unreachable scenes, missing targets; --svg and --mermaid print a drawing.
 report    scenes, lines and words per character, resources no scene uses.
 
 Messages are Chinese unless --lang EN or HANDRAIL_LANG=EN.`,
   options: [
     { name: 'strict', says: 'validate: warnings fail too.' },
-    { name: 'all', says: 'validate: show notes too.' },
+    { name: 'all', says: 'validate: show notes too, and equal ones one by one.' },
+    { name: 'format', value: 'FORMAT', says: 'validate: stylish (for people), json, sarif or github.' },
+    { name: 'watch', says: 'validate: again whenever a file changes.' },
     { name: 'svg', says: 'graph: print a picture.' },
     { name: 'mermaid', says: 'graph: print Mermaid.' },
   ],
   examples: [
     'handrail webgal validate ./my-game --lang EN',
+    'handrail webgal validate game/scene/start.txt game/scene/part-two',
+    'handrail webgal validate . --format sarif > webgal.sarif',
+    'handrail webgal convert ./my-game',
     'handrail webgal graph ./my-game --svg > map.svg',
     'handrail webgal report ./my-game --json',
   ],
-  async run({ words, options, json, open }) {
+  async run(invocation) {
+    const { words, options, json, open } = invocation
     const [what, , ...more] = words
-    if ((what !== 'validate' && what !== 'graph' && what !== 'report') || more.length > 0)
+    if (what === 'validate') return validate(invocation)
+    if (what === 'convert') return convert(invocation)
+    if ((what !== 'graph' && what !== 'report') || more.length > 0)
       throw new Fault('bad-input', what === undefined ? 'What about the game?' : `Unknown: webgal ${words.join(' ')}`, {
-        hint: 'handrail webgal validate, graph or report, and a folder.',
+        hint: 'handrail webgal validate, convert, graph or report, and a folder.',
       })
     const runtime = open()
     try {
@@ -79,8 +71,7 @@ Messages are Chinese unless --lang EN or HANDRAIL_LANG=EN.`,
         throw new Fault('not-found', `No scenes below ${runtime.project}`, {
           hint: 'A game has its scenes in game/scene/*.txt.',
         })
-      if (what === 'report') return summary(report, json)
-      return validate(report, options, json)
+      return summary(report, json)
     } finally {
       await runtime.close()
     }
@@ -99,31 +90,99 @@ async function ask<T>(runtime: Operator, tool: string, input: object): Promise<T
   }
 }
 
-function validate(report: Report, options: Record<string, string | boolean | undefined>, json: boolean): number {
-  const failed = !report.valid || (options['strict'] === true && report.warnings > 0)
-  const shown = report.diagnostics.filter(({ severity }) => severity !== 'info' || options['all'] === true)
-  if (json) say(terminalJson({ ...report, diagnostics: shown, failed }))
-  else {
-    const paint = { error: red, warning: yellow, info: dim }
-    const sorted = shown.toSorted((one, other) =>
-      one.scene === other.scene ? one.line - other.line : one.scene < other.scene ? -1 : 1,
-    )
-    let scene = ''
-    for (const { scene: name, line, severity, message, fixHint } of sorted) {
-      if (name !== scene) say(`${scene === '' ? '' : '\n'}${bold(oneLine(name, 120))}`)
-      scene = name
-      say(folded(`  ${String(line).padStart(4)}  ${paint[severity](severity.padEnd(7))}  ${oneLine(message, 160)}`, behind))
-      if (fixHint !== undefined) say(dim(folded(`        → ${oneLine(fixHint, 150)}`, behind)))
+/** Every game of every place that was named, one after another. */
+async function look({ words, options, project, openAt }: Invocation): Promise<{ told: Told[]; lang: Lang; version: string }> {
+  const named = words.slice(1)
+  const told: Told[] = []
+  let lang: Lang = 'ZH'
+  let version = ''
+  for (const place of placesOf(named.length === 0 ? [project] : named)) {
+    const runtime = openAt(place.project)
+    ;({ lang } = runtime.config)
+    version = runtime.version
+    try {
+      const first = await ask<Report>(runtime, 'project_report', {
+        limit: 10_000,
+        ...(place.game !== undefined && { game: place.game }),
+      })
+      const reports = [first]
+      for (const game of (first.games ?? []).slice(1))
+        reports.push(await ask<Report>(runtime, 'project_report', { limit: 10_000, game }))
+      for (const report of reports) told.push(toldOf(report, place, runtime.project, options))
+      if (first.scenes === 0 && first.unreadable.length === 0)
+        throw new Fault('not-found', `No scenes below ${runtime.project}`, { hint: 'A game has its scenes in game/scene/*.txt.' })
+    } finally {
+      await runtime.close()
     }
-    for (const left of report.leftOut ?? []) say(yellow(folded(oneLine(left, 160))))
-    for (const name of report.unreadable) say(`${bold(oneLine(name, 120))}\n        ${red('error')}    not UTF-8 text`)
-    if (shown.length > 0 || report.unreadable.length > 0) say()
-    const verdict = failed ? red('Not fine') : green('Fine')
-    say(
-      `${verdict}: ${report.scenes} scenes, ${report.lines} lines; ${report.errors} errors, ${report.warnings} warnings, ${report.notes} notes${report.truncated ? ' (not all shown)' : ''}`,
-    )
   }
-  return failed ? 1 : 0
+  return { told, lang, version }
+}
+
+function toldOf(report: Report, place: Place, project: string, options: Invocation['options']): Told {
+  const meant = report.diagnostics.filter(({ scene }) => isMeant(place, scene))
+  const count = (severity: string): number => meant.filter((one) => one.severity === severity).length
+  const part = { errors: count('error'), warnings: count('warning'), notes: count('info') }
+  const seen = place.only.length === 0 ? report : { ...report, ...part, diagnostics: meant, valid: part.errors === 0 }
+  const failed = !seen.valid || (options['strict'] === true && seen.warnings > 0)
+  return { project, report: seen, failed, shown: meant.filter(({ severity }) => severity !== 'info' || options['all'] === true) }
+}
+
+async function validate(invocation: Invocation): Promise<number> {
+  const { options, json, dependencies } = invocation
+  const format = json ? 'json' : String(options['format'] ?? 'stylish')
+  if (format !== 'stylish' && !Object.hasOwn(formats, format))
+    throw new Fault('bad-input', `Unknown format: ${format}`, { hint: 'stylish, json, sarif or github.' })
+  const once = async (): Promise<number> => {
+    const { told, lang, version } = await look(invocation)
+    if (format === 'stylish') stylish(told, lang, options['all'] === true)
+    else say(formats[format]?.(told, version))
+    return told.some(({ failed }) => failed) ? 1 : 0
+  }
+  if (options['watch'] !== true) return once()
+  const folders = placesOf(invocation.words.length > 1 ? invocation.words.slice(1) : [invocation.project])
+  const changes = await dependencies.watchFolders(
+    folders.map(({ project, game }) => (game === undefined ? project : join(project, game))),
+  )
+  for (;;) {
+    await once()
+    await changes.next()
+  }
+}
+
+/** Scenes that are not UTF-8, through the kernel, so that it can be undone. */
+async function convert(invocation: Invocation): Promise<number> {
+  const named = invocation.words.slice(1)
+  for (const place of placesOf(named.length === 0 ? [invocation.project] : named)) {
+    const runtime = invocation.openAt(place.project)
+    try {
+      const first = await ask<Report>(runtime, 'project_report', {
+        limit: 0,
+        ...(place.game !== undefined && { game: place.game }),
+      })
+      const found = [...(first.encodings ?? [])]
+      for (const game of (first.games ?? []).slice(1))
+        found.push(...((await ask<Report>(runtime, 'project_report', { limit: 0, game })).encodings ?? []))
+      const paths = found.map(({ path }) => path)
+      const all: { path: string; from: string }[] = []
+      for (let from = 0; from < paths.length; from += 200)
+        all.push(
+          ...(await ask<{ converted: typeof all }>(runtime, 'convert_encoding', { paths: paths.slice(from, from + 200) }))
+            .converted,
+        )
+      if (invocation.json) say(terminalJson({ project: runtime.project, converted: all }))
+      else {
+        for (const { path, from } of all) say(folded(`${oneLine(path, 120)}  ${dim(`${from} → UTF-8`)}`))
+        say(
+          all.length === 0
+            ? 'Everything is UTF-8.'
+            : `${all.length} files are UTF-8 now; \`handrail undo --last\` takes it back.`,
+        )
+      }
+    } finally {
+      await runtime.close()
+    }
+  }
+  return 0
 }
 
 function summary(report: Report, json: boolean): number {
@@ -174,6 +233,10 @@ async function graph(runtime: Operator, options: Record<string, string | boolean
       'Missing',
       found.missing.map(({ from, line, target }) => `${target} (${from}:${line})`),
     )
+    list(
+      'Missing labels',
+      (found.missingLabels ?? []).map(({ from, line, label }) => `${label} (${from}:${line})`),
+    )
   }
-  return found.missing.length > 0 ? 1 : 0
+  return found.missing.length > 0 || (found.missingLabels?.length ?? 0) > 0 ? 1 : 0
 }

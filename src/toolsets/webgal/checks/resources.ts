@@ -52,7 +52,7 @@ export function checkResources(statement: Statement, scene: SceneContext): void 
 export function cutFileName(statement: Statement, game: Game): { file: string; cut: string; written: string } | undefined {
   const { command, content, args } = statement
   const row = commands[command]
-  if (!row || args.length === 0) return undefined
+  if (!row || args.length === 0 || !args.some(({ raw }) => raw.startsWith(' ') || raw.includes('.'))) return undefined
   const pieces = args.map(({ raw }) => raw)
   const whole = (first: string, folder: Folder, from: number): string | undefined => {
     if (first === '' || game.find(folder, first).is === 'there') return undefined

@@ -166,7 +166,15 @@ export interface Choice {
 }
 
 /** The options of `choose`, read as the engine does: conditions end at the first `->`, and only the first two parts after it count. */
-export function parseChoices(content: string): Choice[] {
+export function parseChoices(content: string): readonly Choice[] {
+  // Several checks look at one statement after each other.
+  if (lastChoices.content !== content) lastChoices = { content, choices: readChoices(content) }
+  return lastChoices.choices
+}
+
+let lastChoices: { content: string | undefined; choices: readonly Choice[] } = { content: undefined, choices: [] }
+
+function readChoices(content: string): Choice[] {
   return splitUnescaped(content, '|').map((option) => {
     const [first = '', second] = option.split('->', 2)
     const conditions = second === undefined ? '' : first

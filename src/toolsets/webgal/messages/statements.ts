@@ -9,6 +9,13 @@ export const aboutStatements = {
     EN: 'The line does not end with a semicolon (the engine accepts it; the convention asks for one)',
     fix: { ZH: '在行末加上 ;', EN: 'Put ; at the end' },
   },
+  'not-utf8': {
+    kind: 'syntax',
+    severity: 'error',
+    ZH: '文件的编码是 {encoding}，引擎按 UTF-8 读会是乱码',
+    EN: 'The file is {encoding}; the engine reads it as UTF-8, and its words are garbled',
+    fix: { ZH: '转换为 UTF-8：handrail webgal convert', EN: 'Convert it to UTF-8: handrail webgal convert' },
+  },
   'byte-order-mark': {
     kind: 'style',
     severity: 'info',

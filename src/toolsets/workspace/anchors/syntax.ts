@@ -41,19 +41,24 @@ export function unwrapped(node: unknown): Node | undefined {
 }
 
 /** Every node below, parents first, in the order of the text; deep trees do not use up the stack. */
-export function eachNode(root: Node, visit: (node: Node, parent: Node | undefined) => void): void {
-  const todo: { node: Node; parent: Node | undefined }[] = [{ node: root, parent: undefined }]
-  for (let next = todo.pop(); next; next = todo.pop()) {
-    const { node, parent } = next
-    visit(node, parent)
-    const children: Node[] = []
+export function eachNode(root: Node, visit: (node: Node) => void): void {
+  const todo = [root]
+  for (let node = todo.pop(); node; node = todo.pop()) {
+    visit(node)
+    const from = todo.length
     for (const field in node) {
       const value = node[field]
+      if (typeof value !== 'object' || value === null) continue
       if (Array.isArray(value)) {
-        for (const one of value as unknown[]) if (isNode(one)) children.push(one)
-      } else if (isNode(value)) children.push(value)
+        for (const one of value as unknown[]) if (isNode(one)) todo.push(one)
+      } else if (isNode(value)) todo.push(value)
     }
-    for (let index = children.length - 1; index >= 0; index--) todo.push({ node: children[index] as Node, parent: node })
+    // The last is taken first.
+    for (let low = from, high = todo.length - 1; low < high; low++, high--) {
+      const one = todo[low] as Node
+      todo[low] = todo[high] as Node
+      todo[high] = one
+    }
   }
 }
 
