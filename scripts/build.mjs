@@ -1,6 +1,6 @@
 // Bundles the program into dist/ and stores V8's code cache beside it.
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -56,6 +56,18 @@ await bundle.write({
   sourcemap: false,
 })
 await bundle.close()
+// The program is run from its text (bin/handrail.js), where nothing can be imported: it is required, as the other parts are.
+let required = 0
+for (const name of readdirSync(join(root, 'dist')).filter((one) => one.endsWith('.cjs'))) {
+  const file = join(root, 'dist', name)
+  const code = readFileSync(file, 'utf8')
+  const changed = code.replace(/import\(([`"'])\.\/mcp-client\.cjs\1\)/g, () => {
+    required++
+    return 'Promise.resolve().then(()=>require("./mcp-client.cjs"))'
+  })
+  if (changed !== code) writeFileSync(file, changed)
+}
+if (required === 0) throw new Error('nothing loads dist/mcp-client.cjs: scripts/build.mjs no longer fits the bundler')
 const sdk = await rolldown({ input: { 'mcp-client': clientSdk }, platform: 'node', logLevel: 'warn' })
 await sdk.write({
   dir: join(root, 'dist'),
