@@ -46,7 +46,7 @@ export interface ScriptedModel {
 /** What the router is told unless a test says otherwise: straight to the tools. */
 const anyTool = { route_type: 'tool', tool_ids: ['read_file'], confidence: 0.9, reason: 'it needs a tool' }
 
-const isRouting = ({ body }: Asked): boolean => JSON.stringify(body.messages[0] ?? '').includes('You choose the road')
+const isRouting = ({ body }: Asked): boolean => JSON.stringify(body).includes('You choose the road')
 
 /** A server on loopback that speaks OpenAI's chat completions, as a stream, and says what the script says. Real HTTP, no model. */
 export async function scriptedModel(script: Script, route: object = anyTool): Promise<ScriptedModel> {

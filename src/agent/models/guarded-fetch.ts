@@ -13,37 +13,47 @@ export function guardedFetch(endpoint: string, silenceMs: number, send: typeof f
     const url = input instanceof Request ? input.url : String(input)
     if (!isBelow(url, endpoint)) throw new Fault('policy', 'The agent sends to the configured endpoint only')
     const silent = new AbortController()
-    const waiting = (): NodeJS.Timeout => setTimeout(() => silent.abort(tooSilent(silenceMs)), silenceMs)
-    let timer = waiting()
     const stop = onAbort(init?.signal ?? undefined, () => silent.abort(init?.signal?.reason))
-    const over = (): void => {
-      clearTimeout(timer)
-      stop()
-    }
-    try {
-      const response = await send(input, { ...init, redirect: 'error', signal: silent.signal })
-      if (!response.body) {
-        over()
-        return response
+    /** Counts only while something is waited for. */
+    const inTime = async <T>(waited: Promise<T>): Promise<T> => {
+      const timer = setTimeout(() => silent.abort(tooSilent(silenceMs)), silenceMs)
+      try {
+        return await waited
+      } catch (thrown) {
+        stop()
+        throw silent.signal.aborted ? silent.signal.reason : thrown
+      } finally {
+        clearTimeout(timer)
       }
-      let bytes = 0
-      const counted = new TransformStream<Uint8Array, Uint8Array>({
-        transform(chunk, controller) {
-          clearTimeout(timer)
-          timer = waiting()
-          bytes += chunk.length
-          if (bytes > mostBytes) controller.error(new Fault('model-failed', 'The model’s endpoint sends without end'))
-          else controller.enqueue(chunk)
-        },
-        flush: over,
-      })
-      const body = response.body.pipeThrough(counted, { signal: silent.signal })
-      const { status, statusText, headers } = response
-      return new Response(body, { status, statusText, headers })
-    } catch (thrown) {
-      over()
-      throw silent.signal.aborted ? silent.signal.reason : thrown
     }
+    const response = await inTime(send(input, { ...init, redirect: 'error', signal: silent.signal }))
+    const reader = response.body?.getReader()
+    if (!reader) {
+      stop()
+      return response
+    }
+    let bytes = 0
+    const body = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        const { done, value } = await inTime(reader.read())
+        if (done) {
+          stop()
+          return controller.close()
+        }
+        bytes += value.length
+        if (bytes > mostBytes) {
+          silent.abort()
+          throw new Fault('model-failed', 'The model’s endpoint sends without end')
+        }
+        controller.enqueue(value)
+      },
+      cancel(reason) {
+        stop()
+        return reader.cancel(reason)
+      },
+    })
+    const { status, statusText, headers } = response
+    return new Response(body, { status, statusText, headers })
   }
 }
 

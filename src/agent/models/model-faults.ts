@@ -24,7 +24,8 @@ const hints: Partial<Record<number, string>> = {
 }
 
 export function refusalOf(thrown: unknown, endpoint: string, key: string | undefined): Refusal {
-  if (thrown instanceof Fault) return { fault: thrown, again: false }
+  const own = faultIn(thrown)
+  if (own) return { fault: own, again: false }
   const { statusCode: status, responseHeaders } = fieldsOf(thrown)
   const host = new URL(endpoint).host
   const said = messageOf(thrown, key)
@@ -46,6 +47,13 @@ export function refusalOf(thrown: unknown, endpoint: string, key: string | undef
     },
   )
   return { fault, again: isConnection(thrown) }
+}
+
+/** What we threw ourselves, however the packages wrapped it. */
+function faultIn(thrown: unknown): Fault | undefined {
+  for (let one: unknown = thrown, depth = 0; depth < 5 && one instanceof Error; one = one.cause, depth++)
+    if (one instanceof Fault) return one
+  return undefined
 }
 
 const fieldsOf = (thrown: unknown): Record<string, unknown> =>
