@@ -133,7 +133,8 @@ async function begin(
   delete record.skill
   delete record.minRisk
   delete record.selfUpdate
-  const router = await ports.router(model)
+  // Where the person said what they want, the rules alone say what it is about: nobody is asked.
+  const router = await ports.router(wanted ? undefined : model)
   const decision = await router.route(text, signal)
   await follow(record, decision, wanted, ports)
 }

@@ -8,7 +8,7 @@ import { withinBudget } from './budget.ts'
 import { checkWritten } from './check-written.ts'
 import { added, compact, tokensOf } from './conversation.ts'
 import { fenced } from './fence.ts'
-import { fateOf, makeCall, mayRepeat, newCallId, type CallPorts } from './make-call.ts'
+import { fateOf, makeCall, mayRepeat, newCallId, onlyLooks, type CallPorts } from './make-call.ts'
 import { offeredIn, proposePlan, type Offered } from './offered-tools.ts'
 import { planIn } from './plan-phase.ts'
 
@@ -142,7 +142,7 @@ async function answerTo(
           ? `Not done: while planning only what reads is offered, and ${call.name.slice(0, 64)} is not. Put it into the plan.`
           : `Not done: there is no tool ${call.name.slice(0, 64)}.`,
     }
-  const outside = record.selfUpdate && !isOwn(call.input) && !mayRepeatRead(tool, open)
+  const outside = record.selfUpdate && !isOwn(call.input) && !onlyLooks(tool, call.input)
   if (outside) return { text: 'Not done: in this turn only your own files (//identity/…) may be changed.' }
   if (resumed) {
     const fate = await fateOf(open, ports.gate, ports.caller.session)
@@ -176,14 +176,6 @@ async function answerTo(
 
 const isOwn = (input: Record<string, unknown>): boolean =>
   typeof input['path'] === 'string' && input['path'].startsWith('//identity/')
-
-function mayRepeatRead(tool: Parameters<typeof mayRepeat>[0], open: OpenCall): boolean {
-  try {
-    return tool.risk(open.call.input) === 'R0'
-  } catch {
-    return false
-  }
-}
 
 /** The third call alike is not made: a person says whether it makes sense. */
 function tooAlike(record: AgentRecord, name: string, input: object): Answer | undefined {

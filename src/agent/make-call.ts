@@ -46,7 +46,8 @@ export async function makeCall(tool: Tool, open: OpenCall, step: number, record:
     gate.call(tool.name, given, caller, {
       id: callId,
       signal,
-      ...(record.minRisk && { raisedRisk: record.minRisk }),
+      // What only looks stays what it is: a word in the request makes no reading risky.
+      ...(record.minRisk && !onlyLooks(tool, given) && { raisedRisk: record.minRisk }),
       approvalWaitMs: waitMs,
       onApproval: (approval) => tell({ type: 'approval', step, id, name: tool.name, input: shown, approval }),
     })
@@ -104,14 +105,16 @@ function linesOf(call: string, from: number, gate: AgentGate, session: string): 
 
 const takesKey = ({ input }: Tool): boolean => 'idempotencyKey' in ((input as { properties?: object }).properties ?? {})
 
-/** Whether making it once more does nothing twice. */
-export const mayRepeat = (tool: Tool, open: OpenCall): boolean => {
+export const onlyLooks = (tool: Tool, input: unknown): boolean => {
   try {
-    return tool.risk(open.call.input) === 'R0' || takesKey(tool)
+    return tool.risk(input) === 'R0'
   } catch {
     return false
   }
 }
+
+/** Whether making it once more does nothing twice. */
+export const mayRepeat = (tool: Tool, open: OpenCall): boolean => onlyLooks(tool, open.call.input) || takesKey(tool)
 
 function withKey(tool: Tool, { call: { input }, id }: OpenCall): Record<string, unknown> {
   if (!takesKey(tool) || input['dryRun'] === true || typeof input['idempotencyKey'] === 'string') return input

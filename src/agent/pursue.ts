@@ -31,7 +31,7 @@ export async function pursue(
     record.goal = goal
     record.phase = 'plan'
     record.messages.push({ role: 'user', text: `${goal}${given}` })
-    const { skill_id, min_risk } = await (await ports.router(model)).route(goal, signal)
+    const { skill_id, min_risk } = await (await ports.router(undefined)).route(goal, signal)
     const skill = skill_id === undefined ? undefined : await ports.skill(skill_id)
     if (skill && skill_id !== undefined) record.skill = { id: skill_id, body: skill.body }
     if (min_risk) record.minRisk = min_risk

@@ -1,19 +1,22 @@
 import { openAgent } from '../agent/agent.ts'
 import { costOf } from '../agent/budget.ts'
+import { capabilityIndex } from '../agent/capability-index.ts'
 import { endpointOf } from '../agent/models/endpoint.ts'
 import { openModel } from '../agent/models/open-model.ts'
 import type { AgentPorts } from '../agent/ports.ts'
 import { pursue } from '../agent/pursue.ts'
+import { openRouter, type AskModel } from '../agent/router.ts'
 import { openTaskAgent } from '../agent/shape.ts'
 import type { Agent, AgentLimits } from '../contracts/agent.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import type { AgentGate } from '../contracts/gate.ts'
 import type { Profile } from '../contracts/profile.ts'
 import type { Model } from '../contracts/model.ts'
-import type { Router } from '../contracts/route.ts'
+import type { Prompts } from '../contracts/prompt.ts'
+import type { CapabilityIndex } from '../contracts/route.ts'
+import type { SkillLibrary } from '../contracts/skill.ts'
 import type { TaskAgent } from '../contracts/task-agent.ts'
 import { identityFolder, identityRoot, makeIdentity, readIdentity } from '../host/identity-files.ts'
-import { openPromptTexts } from '../host/prompt-texts.ts'
-import { packaged } from '../version.ts'
 import type { LoadedSettings } from './settings.ts'
 import type { Stores } from './stores.ts'
 
@@ -21,6 +24,8 @@ export interface AgentParts {
   stores: Stores
   settings: () => LoadedSettings
   environment: Record<string, string | undefined>
+  prompts: Prompts
+  skills: SkillLibrary
   /** A gate for a surface whose contract differs. */
   gateFor: (profile: Profile) => AgentGate
 }
@@ -51,16 +56,25 @@ export function agentAt(gate: AgentGate, parts: AgentParts): Agent {
     const { agent, policies } = settings().config
     return { ...agent, maxAutoFix: policies.maxAutoFix }
   }
-  const prompts = openPromptTexts(packaged('prompts'))
-  const router: Router = { route: () => Promise.resolve({ route_type: 'tool', confidence: 1, reason: 'there is no router yet' }) }
+  const { prompts, skills } = parts
+  const index = async (): Promise<CapabilityIndex> => capabilityIndex((await skills.list()).skills, gate.listed())
   const ports: AgentPorts = {
     gate,
     model,
     prompts,
     sessions: stores.agentSessions,
     limits,
-    router: () => Promise.resolve(router),
-    skill: () => Promise.resolve(undefined),
+    router: (one) => Promise.resolve(openRouter({ index, prompts, model: () => Promise.resolve(one && askOf(one)) })),
+    async skill(id) {
+      try {
+        const { info, body } = await skills.load(id)
+        return { id: info.id, description: info.description, body }
+      } catch (thrown) {
+        // Gone, or changed since it was trusted: it is done without.
+        if (thrown instanceof Fault && (thrown.reason === 'not-found' || thrown.reason === 'conflict')) return undefined
+        throw thrown
+      }
+    },
     selfGate: () => parts.gateFor(selfProfile),
     identity: () => Promise.resolve(readIdentity(identityFolder(parts.environment)) || 'Careful, brief and honest.'),
   }
@@ -76,10 +90,16 @@ export function agentAt(gate: AgentGate, parts: AgentParts): Agent {
     models: async (signal) => (await find('?'))?.list(signal) ?? [],
     choose: (name) => void (chosen = name),
     originOf: (provider, baseUrl) => new URL(endpointOf(provider, baseUrl, false)).origin,
-    skills: () => Promise.resolve([]),
+    skills: async () => (await skills.list()).skills,
     cost: (session) => costOf(stores.agentSessions.load(session)?.usage ?? { input: 0, output: 0 }, settings().config.agent),
     sessions: stores.agentSessions,
   }
 }
 
-export const taskAgentOf = (parts: AgentParts): TaskAgent => openTaskAgent(modelsOf(parts), openPromptTexts(packaged('prompts')))
+export const taskAgentOf = (parts: AgentParts): TaskAgent => openTaskAgent(modelsOf(parts), parts.prompts)
+
+/** The model as router and planner know it: words in, words out. */
+const askOf =
+  (model: Model): AskModel =>
+  async ({ system, user = '' }, schema, signal) =>
+    (await model.complete({ system, messages: [{ role: 'user', text: user }], schema, signal })).text

@@ -139,14 +139,16 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
   /** When somebody called last, steps of runs excepted. */
   let calledAt = Number.NEGATIVE_INFINITY
   const templates = openOwnTemplates(place.root, place.environment, () => settings.trust)
+  const skills = openSkills(place.root, place.environment, packaged('skills'), () => settings.trust)
+  const prompts = openPrompts(place.root, packaged('prompts'), () => settings.trust)
   const agents = openAgents({
     stores,
     settings: () => inForce.now().settings,
     environment: place.environment,
+    prompts,
+    skills,
     gateFor: (profile) => operator.gateFor(profile),
   })
-  const skills = openSkills(place.root, place.environment, packaged('skills'), () => settings.trust)
-  const prompts = openPrompts(place.root, packaged('prompts'), () => settings.trust)
   const runs = openRuns({
     taskAgent: agents.taskAgent,
     stores,

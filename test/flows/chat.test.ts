@@ -47,7 +47,8 @@ test('--print: exit codes tell done, failed, asked and waiting apart; what waits
   const gone = await chat(at, '--print', '--session', 'chat_x', '好了吗')
   expect([gone.code, gone.out]).toEqual([0, '写好了。\n'])
   await at.model.close()
-  expect(await chat(at, '--print', '再来')).toMatchObject({ code: 1, out: '' })
+  // Where it is said what is wanted, nobody is asked for the road first.
+  expect(await chat(at, '--print', '--plan', '再来')).toMatchObject({ code: 1, out: '' })
 })
 
 test('--json tells every event; --models lists what the endpoint has; without a model it says how to get one', async () => {

@@ -25,7 +25,18 @@ const files = published()
 test('the package holds the program, the contracts and words for people, and nothing else', () => {
   const folders = new Set(files.map((path) => path.split('/')[0] as string))
   expect([...folders].sort()).toEqual(
-    ['CHANGELOG.md', 'LICENSE', 'README.md', 'README.zh-CN.md', 'bin', 'contracts', 'dist', 'package.json', 'prompts', 'skills'].sort(),
+    [
+      'CHANGELOG.md',
+      'LICENSE',
+      'README.md',
+      'README.zh-CN.md',
+      'bin',
+      'contracts',
+      'dist',
+      'package.json',
+      'prompts',
+      'skills',
+    ].sort(),
   )
   expect(files.filter((path) => path.startsWith('bin/'))).toEqual(['bin/handrail.js', 'bin/package.json'])
   expect(files.filter((path) => /\.(ts|map|test\.\w+|tgz|log)$|(^|\/)\./.test(path))).toEqual(['contracts/v1/client.d.ts'])

@@ -32,10 +32,10 @@ export const caller = (session = 'chat_test'): AgentCaller => ({ surface: 'cli',
 /** A project with the agent on it, and a scripted model behind real HTTP. */
 export async function openAgentWorld(
   script: Script,
-  options: Parameters<typeof openWorld>[0] & { agent?: Record<string, unknown>; key?: string } = {},
+  options: Parameters<typeof openWorld>[0] & { agent?: Record<string, unknown>; key?: string; route?: object } = {},
 ): Promise<AgentWorld> {
-  const model = await scriptedModel(script)
-  const { agent, key, config, ...rest } = options
+  const { agent, key, config, route, ...rest } = options
+  const model = await scriptedModel(script, route)
   const settings = {
     ...(config as object | undefined),
     agent: { provider: 'compatible', model: 'scripted', baseUrl: model.url, ...agent },

@@ -36,14 +36,22 @@ export type Script = readonly Line[] | ((asked: Asked, at: number) => Line)
 export interface ScriptedModel {
   url: string
   asked: Asked[]
+  /** Requests of the router, which are not part of the script. */
+  routed: Asked[]
   /** Resolves when so many requests have come in. */
   reached(count: number): Promise<void>
   close(): Promise<void>
 }
 
+/** What the router is told unless a test says otherwise: straight to the tools. */
+const anyTool = { route_type: 'tool', tool_ids: ['read_file'], confidence: 0.9, reason: 'it needs a tool' }
+
+const isRouting = ({ body }: Asked): boolean => JSON.stringify(body.messages[0] ?? '').includes('You choose the road')
+
 /** A server on loopback that speaks OpenAI's chat completions, as a stream, and says what the script says. Real HTTP, no model. */
-export async function scriptedModel(script: Script): Promise<ScriptedModel> {
+export async function scriptedModel(script: Script, route: object = anyTool): Promise<ScriptedModel> {
   const asked: Asked[] = []
+  const routed: Asked[] = []
   const waiting: { count: number; resolve: () => void }[] = []
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []
@@ -55,6 +63,10 @@ export async function scriptedModel(script: Script): Promise<ScriptedModel> {
         return response.end(JSON.stringify({ data: [{ id: 'scripted-b' }, { id: 'scripted-a' }] }))
       }
       const one: Asked = { path: request.url ?? '', headers: request.headers, body: JSON.parse(text) as Asked['body'] }
+      if (isRouting(one)) {
+        routed.push(one)
+        return speak(response, { text: JSON.stringify(route) }, routed.length)
+      }
       const at = asked.push(one) - 1
       const line = typeof script === 'function' ? script(one, at) : script[at]
       speak(response, line ?? { text: 'The script has ended.' }, at)
@@ -66,6 +78,7 @@ export async function scriptedModel(script: Script): Promise<ScriptedModel> {
   return {
     url: `http://127.0.0.1:${port}/v1`,
     asked,
+    routed,
     reached: (count) =>
       asked.length >= count ? Promise.resolve() : new Promise((resolve) => void waiting.push({ count, resolve })),
     close: () =>
