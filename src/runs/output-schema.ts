@@ -21,7 +21,7 @@ export async function checkOutputSchema(schema: object, problems: Problems): Pro
     try {
       await problems(schema, {})
     } catch (cause) {
-      if (cause instanceof Fault && cause.reason !== 'internal') throw cause
+      if (cause instanceof Fault && cause.reason !== 'internal' && cause.reason !== 'unsupported') throw cause
       wrong.push('it cannot be compiled')
     }
   if (wrong.length > 0)

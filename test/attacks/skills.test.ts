@@ -14,9 +14,9 @@ describe('where a script may stand', () => {
     await using world = await openWorld({
       files: {
         'evil.py': print("print('ran')"),
-        'skills/x/evil.py': print("print('ran')"),
-        'skills/x/scripts/deep/evil.py': print("print('ran')"),
-        'skills/scripts/evil.py': print("print('ran')"),
+        'skills_workspace/x/evil.py': print("print('ran')"),
+        'skills_workspace/x/scripts/deep/evil.py': print("print('ran')"),
+        'skills_workspace/scripts/evil.py': print("print('ran')"),
         'sandbox/evil.py': print("print('ran')"),
         'sandbox/scripts/deep/evil.py': print("print('ran')"),
         'other/x/scripts/evil.py': print("print('ran')"),
@@ -30,9 +30,9 @@ describe('where a script may stand', () => {
     mkdirSync(world.path('sandbox/scripts/folder.py'))
     const refused: [string, string][] = [
       ['evil.py', 'E_DENY_PATH'],
-      ['skills/x/evil.py', 'E_DENY_PATH'],
-      ['skills/x/scripts/deep/evil.py', 'E_DENY_PATH'],
-      ['skills/scripts/evil.py', 'E_DENY_PATH'],
+      ['skills_workspace/x/evil.py', 'E_DENY_PATH'],
+      ['skills_workspace/x/scripts/deep/evil.py', 'E_DENY_PATH'],
+      ['skills_workspace/scripts/evil.py', 'E_DENY_PATH'],
       ['sandbox/evil.py', 'E_DENY_PATH'],
       ['sandbox/scripts/deep/evil.py', 'E_DENY_PATH'],
       ['other/x/scripts/evil.py', 'E_DENY_PATH'],
@@ -40,10 +40,10 @@ describe('where a script may stand', () => {
       ['sandbox/scripts/evil.py.txt', 'E_DENY_PATH'],
       ['Skills/x/scripts/evil.py', 'E_DENY_PATH'],
       ['node_modules/x/scripts/evil.py', 'E_DENY_PATH'],
-      ['skills/x/scripts/../../../evil.py', 'E_DENY_PATH'],
-      ['skills/x/scripts/../../../../outside.py', 'E_DENY_PATH'],
-      ['skills/x/scripts/../../../etc/passwd', 'E_DENY_PATH'],
-      ['skills/x/scripts/%2e%2e/evil.py', 'E_DENY_PATH'],
+      ['skills_workspace/x/scripts/../../../evil.py', 'E_DENY_PATH'],
+      ['skills_workspace/x/scripts/../../../../outside.py', 'E_DENY_PATH'],
+      ['skills_workspace/x/scripts/../../../etc/passwd', 'E_DENY_PATH'],
+      ['skills_workspace/x/scripts/%2e%2e/evil.py', 'E_DENY_PATH'],
       ['skills\\x\\scripts\\evil.py', 'E_DENY_PATH'],
       [join(world.base, 'outside.py'), 'E_DENY_PATH'],
       [world.path(script), 'E_DENY_PATH'],
@@ -67,24 +67,24 @@ describe('where a script may stand', () => {
     symlinkSync(world.path('evil.py'), world.path('sandbox/scripts/link.py'))
     symlinkSync('/etc/passwd', world.path('sandbox/scripts/passwd.py'))
     linkSync(world.path('evil.py'), world.path('sandbox/scripts/hard.py'))
-    mkdirSync(world.path('skills/x'), { recursive: true })
-    symlinkSync(world.path('sandbox/scripts'), world.path('skills/x/scripts'))
-    symlinkSync('.', world.path('skills/y'))
+    mkdirSync(world.path('skills_workspace/x'), { recursive: true })
+    symlinkSync(world.path('sandbox/scripts'), world.path('skills_workspace/x/scripts'))
+    symlinkSync('.', world.path('skills_workspace/y'))
     for (const path of [
       'sandbox/scripts/link.py',
       'sandbox/scripts/passwd.py',
       'sandbox/scripts/hard.py',
-      'skills/x/scripts/real.py',
+      'skills_workspace/x/scripts/real.py',
     ])
       expect([path, (await world.fault('python_run', { script_path: path })).code]).toEqual([path, 'E_DENY_PATH'])
   })
 
   test('a sandbox that is a link or a file is refused', async () => {
-    await using world = await openWorld({ files: { 'skills/x/scripts/a.py': '', 'real/keep.txt': '' } })
+    await using world = await openWorld({ files: { 'skills_workspace/x/scripts/a.py': '', 'real/keep.txt': '' } })
     symlinkSync(world.path('real'), world.path('sandbox'))
-    expect((await world.fault('python_run', { script_path: 'skills/x/scripts/a.py' })).code).toBe('E_DENY_PATH')
-    await using other = await openWorld({ files: { 'skills/x/scripts/a.py': '', sandbox: 'a file' } })
-    expect((await other.fault('python_run', { script_path: 'skills/x/scripts/a.py' })).code).toBe('E_IO')
+    expect((await world.fault('python_run', { script_path: 'skills_workspace/x/scripts/a.py' })).code).toBe('E_DENY_PATH')
+    await using other = await openWorld({ files: { 'skills_workspace/x/scripts/a.py': '', sandbox: 'a file' } })
+    expect((await other.fault('python_run', { script_path: 'skills_workspace/x/scripts/a.py' })).code).toBe('E_IO')
     expect(other.read('sandbox')).toBe('a file')
   })
 })
@@ -168,14 +168,14 @@ tried('write', lambda: open('../own.txt', 'w'))
 tried('change', lambda: open('../kept.txt', 'a'))
 tried('remove', lambda: os.remove('../kept.txt'))
 tried('rename', lambda: os.rename('../kept.txt', 'mine.txt'))
-tried('script', lambda: open(__file__.replace('sandbox/scripts', 'skills/x/scripts'), 'a'))
+tried('script', lambda: open(__file__.replace('sandbox/scripts', 'skills_workspace/x/scripts'), 'a'))
 tried('state', lambda: open('../.handrail/token').read())
 tried('home', lambda: os.listdir('/root') or os.listdir('/root/x'))
 tried('connect', lambda: socket.create_connection(('1.1.1.1', 53), 2))
 print(open('../kept.txt').read())
 `
     await using world = await openWorld({
-      files: { [script]: code, 'kept.txt': 'kept', 'skills/x/scripts/a.py': '' },
+      files: { [script]: code, 'kept.txt': 'kept', 'skills_workspace/x/scripts/a.py': '' },
       // A Python in the home would be shown there, and rightly.
       environment: () => ({ PATH: '/usr/bin:/bin' }),
     })

@@ -50,7 +50,15 @@ interface Serving {
 
 /** The suite's own server: ours with its fixtures, which are no part of the program; with as little of the SDK as the program has. */
 async function bundle(): Promise<string> {
-  const external = ['@photostructure/sqlite', '@vscode/ripgrep', 'playwright-core']
+  // What the suite never asks for is left where it lies; the client's half of the SDK would bring back what the plugin leaves out.
+  const external = [
+    '@photostructure/sqlite',
+    '@vscode/ripgrep',
+    'playwright-core',
+    '@napi-rs/keyring',
+    /^@modelcontextprotocol\/client/,
+    '@agentclientprotocol/sdk',
+  ]
   const made = await rolldown({
     input: join(here, 'server.ts'),
     platform: 'node',

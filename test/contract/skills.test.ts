@@ -209,15 +209,15 @@ test('a script finds what stands beside it, and leaves no caches there', async (
     files: {
       'sandbox/scripts/main.py': 'import beside\nprint(beside.word)\n',
       'sandbox/scripts/beside.py': "word = 'found'\n",
-      'skills/a/scripts/main.py': 'import beside\nprint(beside.word)\n',
-      'skills/a/scripts/beside.py': "word = 'too'\n",
+      'skills_workspace/a/scripts/main.py': 'import beside\nprint(beside.word)\n',
+      'skills_workspace/a/scripts/beside.py': "word = 'too'\n",
     },
   })
   expect(await world.call('python_run', { script_path: 'sandbox/scripts/main.py' })).toMatchObject({
     stdout_excerpt: 'found\n',
     artifacts_changed: [],
   })
-  expect(await world.call('python_run', { script_path: './skills//a/scripts/main.py' })).toMatchObject({
+  expect(await world.call('python_run', { script_path: './skills_workspace//a/scripts/main.py' })).toMatchObject({
     stdout_excerpt: 'too\n',
   })
 })
@@ -278,14 +278,18 @@ test('script_run: TypeScript with a Node that can, with the tsx of the project, 
   expect(await world.call('script_run', { script_path: path })).toMatchObject({ stdout_excerpt: `tsx ${world.path(path)}\n` })
 })
 
-test('what each runs is its own: .py is not for script_run, .sh not for python_run', async () => {
-  await using world = await openWorld({ files: { 'sandbox/scripts/a.py': '', 'sandbox/scripts/a.sh': '' } })
-  const [python, other] = [
-    await world.fault('script_run', { script_path: 'sandbox/scripts/a.py' }),
+test('what each runs is its own: .sh is not for python_run, and a .py of another folder is for script_run', async () => {
+  await using world = await openWorld({ files: { 'skills/a/scripts/a.py': 'print(1)\n', 'sandbox/scripts/a.sh': '' } })
+  const [shell, elsewhere] = [
     await world.fault('python_run', { script_path: 'sandbox/scripts/a.sh' }),
+    await world.fault('python_run', { script_path: 'skills/a/scripts/a.py' }),
   ]
-  expect([python.code, other.code]).toEqual(['E_DENY_PATH', 'E_DENY_PATH'])
-  expect(python.hint).toContain('python_run')
+  expect([shell.code, elsewhere.code]).toEqual(['E_DENY_PATH', 'E_DENY_PATH'])
+  expect([shell.hint, elsewhere.hint]).toEqual([
+    expect.stringContaining('script_run') as string,
+    expect.stringContaining('script_run') as string,
+  ])
+  expect(await world.call('script_run', { script_path: 'skills/a/scripts/a.py' })).toMatchObject({ stdout_excerpt: '1\n' })
 })
 
 test('where nothing confines, a person is asked before, the folder is made, and undo takes it back', async () => {

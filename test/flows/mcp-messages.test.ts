@@ -162,7 +162,13 @@ describe('a smaller list', () => {
   test('--tools with a tool and a toolset', async () => {
     await using world = await openWorld({ files: { 'a.txt': 'one\n' } })
     await using peer = await openMcp('stdio 2025', world.project, undefined, { args: ['--tools', 'read_file,session'] })
-    expect(await names(peer.client)).toEqual(['read_file', 'get_runtime_info', 'ask_followup_question', 'attempt_completion'])
+    expect(await names(peer.client)).toEqual([
+      'read_file',
+      'get_runtime_info',
+      'ask_followup_question',
+      'attempt_completion',
+      'present_plan',
+    ])
     expect((await peer.call('list_files', { path: '.' })).error?.code).toBe('E_TOOL_DISABLED')
     expect((await peer.call('get_runtime_info', {}))['tools']).toEqual(await names(peer.client))
     const doctor = async (...args: string[]): Promise<number> => {

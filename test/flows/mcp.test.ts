@@ -350,7 +350,7 @@ describe('on one project, over every way', () => {
     const { out } = await runInside(world.project, ['doctor'])
     expect(out).toMatch(/not listed.*scene_graph.*--tools/)
     await using picked = await openMcp('stdio 2025', world.project, undefined, { args: ['--tools', 'webgal,agent_run'] })
-    expect(await names(picked.client)).toEqual([...hidden.slice(1, 8), 'agent_run'])
+    expect(await names(picked.client)).toEqual([...hidden.slice(2, 9), 'agent_run'])
   })
 
   test('the first scene makes a game of it, and everybody is told', async () => {

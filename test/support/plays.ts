@@ -129,6 +129,12 @@ export const plays: Record<string, Play> = {
       },
       { name: 'the route map', tool: 'scene_graph', input: { format: 'mermaid' }, gives: { start: 'start.txt', drawing: any } },
       { name: 'the report', tool: 'project_report', input: {}, gives: { valid: true, scenes: 1 } },
+      {
+        name: 'a scene that is UTF-8 already',
+        tool: 'convert_encoding',
+        input: { paths: ['game/scene/start.txt'] },
+        gives: { converted: [] },
+      },
     ],
   },
   'programs on a stage': {
@@ -147,7 +153,7 @@ export const plays: Record<string, Play> = {
         input: { command: 'cat a.txt; echo oops >&2; exit 3' },
         before: ({ world }) => {
           world.write('package.json', '{ "scripts": { "lint": "echo linted" } }')
-          world.write('skills/a/scripts/say.py', 'print("said")\n')
+          world.write('skills_workspace/a/scripts/say.py', 'print("said")\n')
           world.write('skills/a/scripts/say.sh', 'echo said\n')
         },
         gives: { ok: false, exit_code: 3, stdout: 'one\ntwo\nthree\n', stderr: 'oops\n', changes: [] },
@@ -194,7 +200,7 @@ export const plays: Record<string, Play> = {
       {
         name: 'a Python script of a skill',
         tool: 'python_run',
-        input: { script_path: 'skills/a/scripts/say.py' },
+        input: { script_path: 'skills_workspace/a/scripts/say.py' },
         gives: { ok: true, stdout_excerpt: 'said\n' },
       },
       {
@@ -486,6 +492,12 @@ export const plays: Record<string, Play> = {
       { name: 'a question', tool: 'ask_followup_question', input: { question: 'Which ending?' }, gives: { ack: true } },
       { name: 'an empty question', tool: 'ask_followup_question', input: { question: '' }, gives: 'E_BAD_ARGS' },
       { name: 'the end', tool: 'attempt_completion', input: { result: 'Done.' }, gives: { ack: true } },
+      {
+        name: 'a plan that only reads',
+        tool: 'present_plan',
+        input: { title: 'Look', steps: [{ tool: 'list_files', description: 'See what there is', risk: 'R0' }] },
+        gives: { ack: true },
+      },
       { name: 'a tool nobody knows', tool: 'no_such_tool', input: {}, gives: -32602 },
       { name: 'the tool only a person may use', tool: 'undo', input: { last: true }, gives: -32602 },
       { name: 'the tool that is only read as a resource', tool: 'read_audit', input: { last: 1 }, gives: -32602 },

@@ -124,7 +124,12 @@ export function scriptTool({ name, title, description, places, where, endings }:
       ],
     }),
     async program({ script_path, args = [], timeout_seconds = 60, env = {} }, use) {
-      const { file, firstLine, ending } = checkScript(use.files, script_path, { places, where, endings: Object.keys(endings) })
+      const { file, firstLine, ending } = checkScript(use.files, script_path, {
+        name,
+        places,
+        where,
+        endings: Object.keys(endings),
+      })
       if (args.reduce((sum, arg) => sum + Buffer.byteLength(arg), 0) > mostArgBytes)
         throw new Fault('bad-input', `The arguments are longer than ${mostArgBytes} bytes together`, {
           hint: 'Put the data into a file in sandbox/ and pass its name.',
@@ -151,19 +156,20 @@ export function scriptTool({ name, title, description, places, where, endings }:
 function checkScript(
   files: Files,
   path: string,
-  { places, where, endings }: Pick<ScriptTool, 'places' | 'where'> & { endings: readonly string[] },
+  { name, places, where, endings }: Pick<ScriptTool, 'name' | 'places' | 'where'> & { endings: readonly string[] },
 ): Script & { ending: string } {
   const normal = files.normal(path)
   if (!places.test(normal))
     throw new Fault('path-denied', `Path not allowed: ${normal}: scripts are run from the folders for them only`, {
       details: { path: normal },
-      hint: `It must stand in ${where}.`,
+      hint: (tool) =>
+        `It must stand in ${where}.${name === 'python_run' ? ` ${tool('script_run')} runs those of other skill folders.` : ''}`,
     })
   const ending = endings.find((one) => normal.endsWith(one))
   if (ending === undefined)
     throw new Fault('path-denied', `Path not allowed: ${normal}: its name must end with ${endings.join(', ')}`, {
       details: { path: normal },
-      hint: 'python_run runs .py; script_run runs .sh, .js, .mjs, .cjs, .ts and .py.',
+      hint: (tool) => `${tool('python_run')} runs .py; ${tool('script_run')} runs .sh, .js, .mjs, .cjs, .ts and .py.`,
     })
   const { bytes } = files.readPart(normal, () => ({ start: 0, end: 256 }))
   const [firstLine = ''] = bytes.toString('latin1').split('\n', 1)
