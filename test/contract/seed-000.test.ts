@@ -22,6 +22,7 @@ const additions: Record<string, string[]> = {
   'validate_script.response': [
     ...['severity', 'code', 'column', 'endColumn'].map((name) => `diagnostics.items.${name}`),
     'notShown',
+    'engine',
   ],
   'list_files.response': ['truncated'],
   'search_files.response': ['truncated'],
