@@ -17,7 +17,7 @@ beforeAll(async () => {
   site = await openSite({ '/slow': () => undefined, '/login': html('<form><input name="n"></form>', 'Login') })
   for (let n = 0; n < 12; n++)
     site.pages.set(`/${n}`, html(`<h1>Page ${n}</h1><p>${'一二三四五六七八九十'.repeat(30)}</p>`, `Page ${n}`))
-  everywhere = await openEverywhere({ config: { limits: { maxConcurrentRuns: 1, artifactTtlMs: 4_000 } } }, two)
+  everywhere = await openEverywhere({ config: { limits: { maxConcurrentRuns: 1, artifactTtlMs: 4_000 } } }, two, { real: true })
   const { approvals, audit } = everywhere.world.runtime
   stop = audit.subscribe({ events: (event) => event === 'approval.requested' }, (lines) => {
     for (const { approval } of lines) if (approval !== undefined) approvals.decide(approval, { approve: true, by: 'the person' })
@@ -158,7 +158,7 @@ describe.skipIf(noBrowser !== undefined)('seed 002 with a browser', () => {
       )
       // Whoever carries it out loses its browser twice.
       site.pages.set('/kill', (_, response) => {
-        for (const owner of ownersOn(everywhere.world.project))
+        for (const owner of [process.pid, ...ownersOn(everywhere.world.project)])
           for (const pid of footprint(owner).processes) process.kill(pid, 'SIGKILL')
         response.destroy()
       })

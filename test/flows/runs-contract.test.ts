@@ -13,7 +13,7 @@ const many = Array.from({ length: 400 }, (_, n) => `${n}.txt`)
 
 async function open(config: object): Promise<Everywhere> {
   const files = { ...Object.fromEntries(many.map((name) => [name, '一二三四五六七八九十\n'.repeat(8)])), 'package.json': '{}\n' }
-  const everywhere = await openEverywhere({ files, config }, two)
+  const everywhere = await openEverywhere({ files, config }, two, { real: true })
   putTemplates(everywhere.world.base)
   return everywhere
 }
