@@ -104,6 +104,7 @@ test('what is read without the parser is what the parser reads', () => {
   const line = fc
     .tuple(fc.constantFrom('name', 'b-c', 'd_e'), value, quote)
     .map(([name, text, mark]) => `${name}: ${mark}${text}${mark}`)
+  expect(simpleFields('name: a b\u00a0') ?? asFields('name: a b\u00a0')).toEqual({ name: 'a b\u00a0' })
   let simple = 0
   fc.assert(
     fc.property(fc.array(line, { minLength: 1, maxLength: 4 }), (lines) => {

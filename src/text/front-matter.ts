@@ -66,6 +66,8 @@ export function simpleFields(source: string): Record<string, string> | undefined
   const found: [string, string][] = []
   for (const line of source.split(/\r?\n/)) {
     if (line === '') continue
+    // YAML knows two kinds of space; the others are letters to it.
+    if (/[^\S \t]/.test(line)) return undefined
     const [whole, name = '', value = ''] = simpleLine.exec(line) ?? []
     // An empty field may go on in the next lines.
     if (whole === undefined || value === '' || name === '__proto__') return undefined
