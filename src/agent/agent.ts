@@ -58,6 +58,9 @@ async function takeTurn(
   if (text.length > longestText)
     throw new Fault('too-large', `A request may have ${longestText} characters`, { hint: 'Put long text into a file.' })
   const record = ports.sessions.load(caller.session) ?? fresh(caller.session)
+  // Where it was interrupted after its end, a new word begins a new turn.
+  if (record.state === 'working' && record.ended && record.ended.kind !== 'planned' && text !== '')
+    leave(record, record.ended.kind)
   const interrupted = record.state === 'working'
   if (text === '' && !interrupted) throw new Fault('bad-input', 'Nothing was asked', { hint: 'Say what you want.' })
   const model = await ports.model()
@@ -89,16 +92,22 @@ async function takeTurn(
       system: (one) => systemFor(one, identity, ports),
     }
     const reply = await carryOut(record, turn.mode, loop)
-    record.state = reply.asks ? 'asked' : 'idle'
+    leave(record, reply.asks ? 'asks' : 'said')
     save()
     return reply
   } catch (thrown) {
     // Whoever goes on finds a conversation in which every call has its answer.
     closeOpen(record, signal.aborted ? 'Not done: the turn was cancelled.' : 'Not done: the turn failed.')
-    record.state = 'idle'
+    leave(record, 'said')
     save()
     throw thrown
   }
+}
+
+function leave(record: AgentRecord, how: 'asks' | 'said'): void {
+  record.state = how === 'asks' ? 'asked' : 'idle'
+  delete record.ended
+  delete record.waiting
 }
 
 /** Takes up what was said, and which road it goes: the person's word first, then that of the router. */
@@ -113,7 +122,7 @@ async function begin(
 ): Promise<void> {
   if (interrupted) {
     // The open calls are looked after first, by the loop itself; what is said now comes after them.
-    if (text !== '' && record.open.length > 0) record.waiting = text
+    if (text !== '' && (record.open.length > 0 || record.ended)) record.waiting = text
     else if (text !== '') record.messages.push({ role: 'user', text })
     return
   }

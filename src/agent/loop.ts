@@ -1,5 +1,4 @@
-import type { AgentLimits, AgentRecord, OpenCall } from '../contracts/agent.ts'
-import type { ProposedPlan } from '../contracts/agent-plan.ts'
+import type { AgentLimits, AgentRecord, OpenCall, PhaseEnd } from '../contracts/agent.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import type { Model, ModelReply } from '../contracts/model.ts'
 import type { Prompts } from '../contracts/prompt.ts'
@@ -21,12 +20,6 @@ export interface LoopPorts extends CallPorts {
   save: (record: AgentRecord) => void
 }
 
-/** How a phase ends. */
-export type PhaseEnd =
-  | { kind: 'said'; text: string }
-  | { kind: 'asks'; question: string }
-  | { kind: 'planned'; plan: ProposedPlan; text: string }
-
 /** So often the same call in a row, and the person is asked. */
 const alike = 3
 /** An answer that is only cut off is asked for once more, so often. */
@@ -35,13 +28,16 @@ const mostCut = 2
 /** Asks the model, makes the calls it wants, and asks again, until it says that it is done, asks, or has used up what it may. */
 export async function runPhase(record: AgentRecord, ports: LoopPorts): Promise<PhaseEnd> {
   const { gate, model, prompts, signal, save, tell } = ports
+  if (record.ended) return record.ended
   let cut = 0
   for (let step = 1; step <= ports.limits().maxSteps; step++) {
     const limits = ports.limits()
     const offered = offeredIn(record.phase, gate, record.selfUpdate)
     tell({ type: 'step', step })
     const resumed = record.open.length > 0
-    if (!resumed) {
+    // Whoever was interrupted after the last word has nothing more to ask for.
+    const hasSpoken = step === 1 && record.messages.at(-1)?.role === 'assistant'
+    if (!resumed && !hasSpoken) {
       signal.throwIfAborted()
       withinBudget(record.usage, limits)
       const system = ports.system(record)
@@ -56,21 +52,20 @@ export async function runPhase(record: AgentRecord, ports: LoopPorts): Promise<P
       })
       record.usage = added(record.usage, reply.usage ?? guessed(record, system, reply))
       take(record, reply)
+      const isCut = reply.end === 'cut' && ++cut <= mostCut
+      if (isCut) record.messages.push({ role: 'user', text: 'Your answer was cut off. Go on in smaller pieces.' })
       save(record)
       if (reply.end === 'refused')
         throw new Fault('model-failed', 'The model’s provider refused to answer', { hint: 'Say it in other words.' })
-      if (reply.end === 'cut' && ++cut <= mostCut) {
-        record.messages.push({ role: 'user', text: 'Your answer was cut off. Go on in smaller pieces.' })
-        continue
-      }
-      if (reply.calls.length === 0) {
-        const again = record.phase === 'act' ? await mended(record, step, ports) : undefined
-        if (again !== undefined) {
-          record.messages.push({ role: 'user', text: again })
-          continue
-        }
-        return { kind: 'said', text: reply.text }
-      }
+      if (isCut) continue
+    }
+    const last = record.messages.at(-1)
+    if (record.open.length === 0 && last?.role === 'assistant') {
+      const again = record.phase === 'act' ? await mended(record, step, ports) : undefined
+      if (again === undefined) return { kind: 'said', text: last.text }
+      record.messages.push({ role: 'user', text: again })
+      save(record)
+      continue
     }
     const end = await makeAll(record, offered, step, resumed, ports)
     const waited = record.waiting
@@ -107,6 +102,7 @@ async function makeAll(
       ? { text: 'Not done: the turn has ended.' }
       : await answerTo(open, record, offered, step, resumed, ports)
     end ??= answer.end
+    if (end && record.open.length === 1 && record.waiting === undefined) record.ended = end
     record.messages.push({ role: 'tool', id: open.call.id, name: open.call.name, text: answer.text })
     record.open = record.open.slice(1)
     ports.save(record)
@@ -132,7 +128,7 @@ async function answerTo(
     return { text: `Not done: the input of ${call.name} could not be read, ${call.broken}. Send it again, whole.` }
   if (call.name === proposePlan.name && record.phase === 'plan') {
     const { plan, wrong } = planIn(call.input, ports.gate)
-    return plan ? { text: 'Handed in.', end: { kind: 'planned', plan, text: '' } } : { text: `Not taken: ${wrong}` }
+    return plan ? { text: 'Handed in.', end: { kind: 'planned', plan } } : { text: `Not taken: ${wrong}` }
   }
   const tool = offered.find(call.name)
   if (!tool)
@@ -155,7 +151,7 @@ async function answerTo(
         text: 'The program was interrupted while this was carried out: nobody knows how far it came. Look before you do anything about it.',
       }
   }
-  const third = tooAlike(record, call.name, call.input)
+  const third = open.after === undefined ? tooAlike(record, call.name, call.input) : undefined
   if (third) return third
   if (call.name === 'attempt_completion') {
     const again = await mended(record, step, ports)
@@ -196,8 +192,12 @@ function tooAlike(record: AgentRecord, name: string, input: object): Answer | un
 async function mended(record: AgentRecord, step: number, ports: LoopPorts): Promise<string | undefined> {
   if (record.unchecked.length === 0) return undefined
   const verdict = await checkWritten(record, step, ports)
-  ports.save(record)
-  if (!verdict) return undefined
+  if (!verdict) {
+    ports.save(record)
+    return undefined
+  }
+  // Also where nothing is done about it: it is looked at again.
+  record.unchecked = [...verdict.failing]
   const { maxAutoFix } = ports.limits()
   for (const path of verdict.failing) record.failed[path] = (record.failed[path] ?? 0) + 1
   const given = verdict.failing.filter((path) => (record.failed[path] ?? 0) > maxAutoFix)

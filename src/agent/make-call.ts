@@ -63,7 +63,9 @@ export async function makeCall(tool: Tool, open: OpenCall, step: number, record:
     const result = await make(input, id)
     const text = outputText(result.output)
     tell({ type: 'tool_result', step, id, name: tool.name, result: { ok: true, text: text.slice(0, longestShown) } })
-    const wrote = result.snapshots.length > 0 ? await writtenBy(tool, input) : []
+    // What was made before a crash is answered again, without its snapshots.
+    const hasWritten = result.snapshots.length > 0 || (takesKey(tool) && tool.dryRun?.(input).dry === false)
+    const wrote = hasWritten ? await writtenBy(tool, input) : []
     return { ok: true, text: fenced(tool.name, text), output: result.output, wrote }
   } catch (thrown) {
     if (signal.aborted) throw new Fault('cancelled', 'The turn was cancelled')

@@ -1,9 +1,9 @@
-import type { AgentRecord } from '../contracts/agent.ts'
+import type { AgentRecord, PhaseEnd } from '../contracts/agent.ts'
 import type { AgentPhase } from '../contracts/agent-plan.ts'
 import type { TurnEvent } from '../contracts/turn.ts'
 import type { AgentPorts } from './ports.ts'
 import { fenced } from './fence.ts'
-import { runPhase, type LoopPorts, type PhaseEnd } from './loop.ts'
+import { runPhase, type LoopPorts } from './loop.ts'
 import { makeCall, newCallId } from './make-call.ts'
 import { planText } from './plan-phase.ts'
 
@@ -27,14 +27,20 @@ export const fresh = (session: string): AgentRecord => ({
 /** Plans where that is due, has the plan looked at, and acts. */
 export async function carryOut(record: AgentRecord, mode: AgentPhase | undefined, loop: LoopPorts): Promise<Reply> {
   let end = await runPhase(record, loop)
-  if (end.kind === 'planned') {
+  while (end.kind === 'planned') {
     record.plan = end.plan
     loop.save(record)
-    if (mode === 'plan') return { reply: planText(end.plan), plan: end.plan }
+    if (mode === 'plan') break
     const refused = await present(record, loop)
-    if (refused !== undefined) return { reply: refused, plan: end.plan }
-    record.phase = 'act'
-    record.messages.push({ role: 'user', text: 'The plan stands. Carry it out, step by step, and say when it is done.' })
+    const said = record.waiting
+    if (refused !== undefined && said === undefined) return { reply: refused, plan: end.plan }
+    delete record.ended
+    delete record.waiting
+    if (refused === undefined) {
+      record.phase = 'act'
+      record.messages.push({ role: 'user', text: 'The plan stands. Carry it out, step by step, and say when it is done.' })
+    } else delete record.plan
+    if (said !== undefined) record.messages.push({ role: 'user', text: said })
     loop.save(record)
     end = await runPhase(record, loop)
   }

@@ -22,6 +22,7 @@ export async function pursue(
       hint: 'Set agent.provider and agent.model in your own settings, and a key with `handrail keys set PROVIDER`.',
     })
   const record = ports.sessions.load(key) ?? fresh(key)
+  if (record.pursued) return record.pursued
   const save = (): void => {
     record.updatedAt = Date.now()
     ports.sessions.save(record)
@@ -53,11 +54,12 @@ export async function pursue(
   }
   const { reply, asks, plan = record.plan } = await carryOut(record, undefined, loop)
   record.state = 'idle'
-  save()
-  return {
+  record.pursued = {
     done: asks !== true,
     reply,
     plan: plan ? plan.steps.map(({ tool, description, risk }) => ({ tool, description, risk })) : [],
     tokens: record.usage.input + record.usage.output,
   }
+  save()
+  return record.pursued
 }

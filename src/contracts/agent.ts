@@ -14,6 +14,12 @@ export interface OpenCall {
   after?: number
 }
 
+/** How a phase ends. */
+export type PhaseEnd =
+  | { kind: 'said'; text: string }
+  | { kind: 'asks'; question: string }
+  | { kind: 'planned'; plan: ProposedPlan }
+
 /** One conversation with the agent, as it is kept: whoever opens it goes on where it was left, also after a crash. */
 export interface AgentRecord {
   session: string
@@ -36,6 +42,10 @@ export interface AgentRecord {
   failed: Record<string, number>
   /** What was said while calls of an interrupted turn were still open: it comes after them. */
   waiting?: string
+  /** How the phase ended, kept with the last answer of its calls: whoever goes on after a crash asks for nothing again. */
+  ended?: PhaseEnd
+  /** What came of a goal, until whoever pursues it has heard of it. */
+  pursued?: Pursued
   /** The newest calls, so that a third one alike is noticed. */
   recent: string[]
   updatedAt: number

@@ -98,7 +98,7 @@ test('the tools and who may use them', () => {
     'apply_patch_plan R1 agent',
     'trial_run R0 agent',
     'write_artifacts R1 agent',
-    'pursue_goal R1 agent',
+    'pursue_goal R0 agent',
   ])
 })
 

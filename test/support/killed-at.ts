@@ -30,11 +30,18 @@ if (sqlite) {
 `
 
 /** The command line, killed before its n-th write after it first prepared a statement with these words. `code` is 0 where there were fewer. */
-export function killedAt(base: string, project: string, args: string[], moment: number, armedBy: string): Promise<CliEnd> {
+export function killedAt(
+  base: string,
+  project: string,
+  args: string[],
+  moment: number,
+  armedBy: string,
+  more: Record<string, string> = {},
+): Promise<CliEnd> {
   const file = join(base, 'die.cjs')
   writeFileSync(file, preload)
   return runCli(project, args, {
-    env: { NODE_OPTIONS: `--require=${file}`, NODE_NO_WARNINGS: '1', DIE_BEFORE: String(moment), ARMED_BY: armedBy },
+    env: { NODE_OPTIONS: `--require=${file}`, NODE_NO_WARNINGS: '1', DIE_BEFORE: String(moment), ARMED_BY: armedBy, ...more },
   })
 }
 

@@ -9,8 +9,8 @@ export const pursueGoal = defineTool({
   title: 'Pursue a goal',
   description:
     'Let the agent that comes with Handrail pursue a goal: it plans, acts through the same tools and the same policy, checks what it wrote, and says what came of it. Only as the step of a run (template agent_goal), so that it survives a restart and waits for the person as long as it takes.',
-  // It does nothing itself: each of its calls is judged when it is made.
-  risk: 'R1',
+  // It does nothing itself: each of its calls is judged when it is made, and the run was agreed to where that was due.
+  risk: 'R0',
   input: Type.Object(
     { goal: Type.String({ minLength: 1, maxLength: 20_000 }), inputs: Type.Optional(AnyObject({ description: 'Data for it' })) },
     closed,
