@@ -19,6 +19,7 @@ export function main(argv: string[], version: string): Promise<number> {
       openRuntime,
       serveMcpStdio: async (gate, forms) => (await import('./surfaces/mcp/stdio.ts')).serveMcpStdio(gate, forms),
       serveAcp: async (operator) => (await import('./runtime/acp.ts')).serveAcpFor(operator),
+      serveLsp: async (open) => (await import('./runtime/lsp.ts')).serveLspFor(open),
       serveHttp: async (operator, options) => (await import('./runtime/serve.ts')).serveHttp(operator, options),
       serveBridge: async (operator, options) => (await import('./runtime/bridge.ts')).serveBridge(operator, options),
       openBridgeState: async (project, named) =>

@@ -72,6 +72,9 @@ export const keys: Record<string, Holder | readonly Holder[]> = {
   '@ai-sdk/google': 'agent/models',
   '@ai-sdk/openai-compatible': 'agent/models',
   '@agentclientprotocol/sdk': 'surfaces/acp',
+  'vscode-languageserver': 'surfaces/lsp',
+  'vscode-languageserver-protocol': 'surfaces/lsp',
+  'vscode-languageserver-textdocument': 'surfaces/lsp',
   '@modelcontextprotocol/server': 'surfaces',
   // One file, so that it is a bundle of its own.
   '@modelcontextprotocol/client': 'host/mcp/sdk.ts',

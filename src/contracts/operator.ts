@@ -16,6 +16,7 @@ import type { Pruning } from './prune.ts'
 import type { Plans } from './plan.ts'
 import type { PromptLibrary } from './prompt.ts'
 import type { ProjectText, SkillLibrary } from './skill.ts'
+import type { ScriptEditor } from './script-editor.ts'
 import type { ServerRuns } from './server-run.ts'
 import type { ProjectTemplate } from './project-templates.ts'
 import type { ProjectSettings } from './project-settings.ts'
@@ -126,6 +127,8 @@ export interface Operator {
   readonly modelKeys: ModelKeys
   /** The agent that comes with Handrail, at this gate or another; loaded when it is first asked for. The same gate gives the same agent. */
   agent(gate?: AgentGate): Promise<Agent>
+  /** What an editor asks of the scripts of a WebGAL game; it only reads. */
+  scriptEditor(): Promise<ScriptEditor>
   /** Where pages of this project are served now, in whichever process that is. */
   servedPages: {
     announce(page: ServedPage): () => void

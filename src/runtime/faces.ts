@@ -203,6 +203,10 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
     servers: behind.servers,
     modelKeys: { set: stores.modelKeys.set, list: stores.modelKeys.list, clear: stores.modelKeys.clear },
     agent: (one = gate) => behind.agent(one),
+    async scriptEditor() {
+      const { openScriptEditor } = await import('../toolsets/webgal/editor/script-editor.ts')
+      return openScriptEditor(() => now().scripts)
+    },
     pruning: openPruning({
       state,
       contents,

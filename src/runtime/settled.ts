@@ -49,6 +49,8 @@ export interface Settled {
   readonly search: Search
   readonly kernel: Kernel
   listed(): readonly Tool[]
+  /** What reading the scripts of a WebGAL game takes. */
+  readonly scripts: Uses['webgal']
 }
 
 export function settle(
@@ -73,6 +75,14 @@ export function settle(
   })
   const useful = usefulIn(files, config)
   const listed = (): Tool[] => useful(kernel.tools)
+  const scripts: Uses['webgal'] = {
+    files,
+    diffs,
+    lang: config.lang,
+    declared: { commands: config.webgalCommands, arguments: config.webgalArguments },
+    engineVersion: config.webgalVersion,
+    preview: machine.web.preview,
+  }
   const tools = toolsets({
     files: { files, diffs, search, regex, regexTimeoutMs: limits.regexTimeoutMs, states: pathStatesBelow(root), kept: snapshots },
     session: {
@@ -86,14 +96,7 @@ export function settle(
       note: (note) => sessions.note({ ...note, text: redact(note.text) }),
     },
     records: { audit: auditWithin(audit, stores.rootNames, files) },
-    webgal: {
-      files,
-      diffs,
-      lang: config.lang,
-      declared: { commands: config.webgalCommands, arguments: config.webgalArguments },
-      engineVersion: config.webgalVersion,
-      preview: machine.web.preview,
-    },
+    webgal: scripts,
     browser: {
       files,
       pages: machine.web.pages,
@@ -152,7 +155,7 @@ export function settle(
   // A surface whose contract names its tools has no others.
   const all = settings.profiled ? tools : [...tools, ...mounts.tools(config)]
   const kernel = openKernel(all, config, ports, machine.traffic)
-  return { settings, reach, files, search, kernel, listed }
+  return { settings, reach, files, search, kernel, listed, scripts }
 }
 
 /** The log as its readers may see it: of a root that is not theirs they do not learn that it is there. */

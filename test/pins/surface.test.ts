@@ -56,6 +56,7 @@ test('the tools and who may use them', () => {
     'project_report R0 agent',
     'webgal_reference R0 resource',
     'convert_encoding R1 agent',
+    'rename_in_game by input agent',
     'browser_action by input agent',
     'allow_sites R0 agent',
     'visit_page R0 agent',

@@ -68,6 +68,8 @@ export interface CliDependencies {
   serveMcpStdio(gate: AgentGate, forms: ClientForms): Promise<void>
   /** The agent inside an editor, on stdin and stdout. */
   serveAcp(operator: Operator): Promise<void>
+  /** The language server of WebGAL scripts on stdin and stdout; resolves to the exit code. */
+  serveLsp(open: (project: string) => Operator): Promise<number>
   serveHttp(
     operator: Operator,
     options: {

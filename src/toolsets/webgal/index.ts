@@ -3,6 +3,7 @@ import { generateCharacterProfile } from './generate-character-profile.ts'
 import { listProjectResources } from './list-project-resources.ts'
 import { previewScene } from './preview-scene.ts'
 import { projectReport } from './project-report.ts'
+import { renameInGame } from './rename-in-game.ts'
 import { sceneGraph } from './scene-graph.ts'
 import { validateScript } from './validate-script.ts'
 import { webgalReference } from './webgal-reference.ts'
@@ -17,5 +18,6 @@ export const webgal = [
   projectReport,
   webgalReference,
   convertEncoding,
+  renameInGame,
 ]
 export type { WebgalUse } from './use.ts'

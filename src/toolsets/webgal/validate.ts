@@ -9,10 +9,11 @@ import { openContext, type Question, type SceneContext } from './checks/scene-co
 import { anyTarget, noWords, tellWords, variablesRead, wordsOfGame, type Words } from './checks/words.ts'
 import { openFindings, type Counts, type Finding } from './finding.ts'
 import type { Game } from './game.ts'
-import { featureSince } from './grammar/commands.ts'
+import { commands, featureSince } from './grammar/commands.ts'
 import { firstLines, longestStatement, mostLines } from './grammar/fold.ts'
 import { statementsOf, type Statement } from './grammar/parse.ts'
 import type { Language } from './language.ts'
+import { recall, type Memory } from './memory.ts'
 
 /** So many statements take less than a turn; to ask the clock for each takes longer than to check it. */
 const stretch = 64
@@ -49,13 +50,14 @@ export async function validateScene(text: string, game: Game, language: Language
   return { ...answered, statements, misread: lines }
 }
 
-/** Everything that can be said about one scene without the others. */
-export async function checkScene(text: string, game: Game, language: Language, pace: Pace): Promise<Checked> {
+/** Everything that can be said about one scene without the others. With a memory only lines that are new are taken apart. */
+export async function checkScene(text: string, game: Game, language: Language, pace: Pace, memory?: Memory): Promise<Checked> {
   const marked = text.startsWith('\uFEFF')
   const { text: seen, cut } = firstLines(marked ? text.slice(1) : text)
   const statements: Statement[] = []
   const words = noWords()
-  for (const statement of statementsOf(seen, language)) {
+  const recalled = memory && recall(memory, seen, language)
+  for (const statement of recalled?.statements ?? statementsOf(seen, language)) {
     statements.push(statement)
     tellWords(statement, words)
     if (statements.length % stretch === 0 && pace.due()) await pace.turn()
@@ -70,17 +72,27 @@ export async function checkScene(text: string, game: Game, language: Language, p
   const scene = openContext(game, language, labels, add)
   if (marked) add({ line: 1, code: 'byte-order-mark' })
   const asked = new Set<string>()
+  const { counts } = found
+  const said = (): number => counts.error + counts.warning + counts.info + scene.questions.length + scene.toldBefore()
   for (const [index, statement] of statements.entries()) {
+    let quiet = true
     if (statement.command !== 'comment' || statement.cut) {
-      checkStatement(statement, scene)
+      if (recalled?.isQuiet(index) !== true) {
+        const before = said()
+        checkStatement(statement, scene)
+        quiet = before === said()
+      }
       for (const name of statement.cut ? [] : variablesRead(statement)) {
         if (words.variable.has(name) || asked.has(name)) continue
         asked.add(name)
         scene.ask({ line: statement.line, about: 'variable', name })
       }
     }
+    // What says nothing now says nothing the next time, unless that depends on labels.
+    recalled?.quiet.push(quiet && !dependsOnLabels(statement))
     if (index % stretch === 0 && pace.due()) await pace.turn()
   }
+  if (memory) Object.assign(memory, { statements, quiet: recalled?.quiet })
   checkFlow(statements, labels, add)
   if (cut) add({ line: mostLines, code: 'too-many-lines', about: { most: mostLines } })
   const questions = scene.questions.filter(({ about, name }) => about === 'speaker' || !words[about].has(name))
@@ -106,6 +118,11 @@ export async function checkScene(text: string, game: Game, language: Language, p
       return { valid: counts.error === 0, findings, counts }
     },
   }
+}
+
+const dependsOnLabels = ({ command }: Statement): boolean => {
+  const kind = commands[command]?.content.is
+  return kind === 'choices' || kind === 'target label'
 }
 
 const byLine = (one: Finding, other: Finding): number => one.line - other.line

@@ -26,7 +26,7 @@ interface Graph {
 export const webgal: Command = {
   name: 'webgal',
   summary: 'Check a WebGAL game: every scene, its route map, a report',
-  usage: 'handrail webgal validate|convert [PATH...] | graph|report [DIR] [--json]',
+  usage: 'handrail webgal validate|convert [PATH...] | graph|report [DIR] [--json] | rename FROM TO [DIR] | lsp',
   projectWord: 1,
   about: `validate  every diagnostic of every scene, by the engine that the game has; exit code 1 where that engine would misread or fail on
           something, so that it serves in a game's own CI. PATH is a project, a folder of many games (each is told by name), game/,
@@ -35,6 +35,8 @@ export const webgal: Command = {
           written, and a folder that cannot be written to is as good as any.
 convert   scenes in GBK, Shift_JIS, UTF-16 and the like become UTF-8; \`handrail undo --last\` takes it back.
 graph     the route map: scenes, choices, dead ends, unreachable scenes, missing targets; --svg and --mermaid print a drawing.
+rename    a variable in every scene, or with --scene a label of that scene; \`handrail undo --last\` takes it back.
+lsp       the language server for editors, on stdin and stdout; docs/guide/webgal.md has the lines for their settings.
 report    scenes, lines and words per character, resources no scene uses.
 
 Messages are Chinese unless --lang EN or HANDRAIL_LANG=EN.`,
@@ -43,6 +45,9 @@ Messages are Chinese unless --lang EN or HANDRAIL_LANG=EN.`,
     { name: 'all', says: 'validate: show notes too, and equal ones one by one.' },
     { name: 'format', value: 'FORMAT', says: 'validate: stylish (for people), json, sarif or github.' },
     { name: 'watch', says: 'validate: again whenever a file changes.' },
+    { name: 'scene', value: 'SCENE', says: 'rename: a label of this scene, not a variable.' },
+    { name: 'dry-run', says: 'rename: only tell the places.' },
+    { name: 'stdio', says: 'lsp: always so; editors pass it.' },
     { name: 'svg', says: 'graph: print a picture.' },
     { name: 'mermaid', says: 'graph: print Mermaid.' },
   ],
@@ -51,6 +56,7 @@ Messages are Chinese unless --lang EN or HANDRAIL_LANG=EN.`,
     'handrail webgal validate game/scene/start.txt game/scene/part-two',
     'handrail webgal validate . --format sarif > webgal.sarif',
     'handrail webgal convert ./my-game',
+    'handrail webgal rename score points ./my-game',
     'handrail webgal graph ./my-game --svg > map.svg',
     'handrail webgal report ./my-game --json',
   ],
@@ -59,6 +65,8 @@ Messages are Chinese unless --lang EN or HANDRAIL_LANG=EN.`,
     const [what, , ...more] = words
     if (what === 'validate') return validate(invocation)
     if (what === 'convert') return convert(invocation)
+    if (what === 'rename') return rename(invocation)
+    if (what === 'lsp') return lsp(invocation)
     if ((what !== 'graph' && what !== 'report') || more.length > 0)
       throw new Fault('bad-input', what === undefined ? 'What about the game?' : `Unknown: webgal ${words.join(' ')}`, {
         hint: 'handrail webgal validate, convert, graph or report, and a folder.',
@@ -76,6 +84,44 @@ Messages are Chinese unless --lang EN or HANDRAIL_LANG=EN.`,
       await runtime.close()
     }
   },
+}
+
+async function rename({ words, options, json, openAt }: Invocation): Promise<number> {
+  const [, from, to, path, ...more] = words
+  if (from === undefined || to === undefined || more.length > 0)
+    throw new Fault('bad-input', 'What shall be called what?', { hint: 'handrail webgal rename FROM TO, and a folder.' })
+  const [place] = placesOf([path ?? String(options['project'] ?? process.env['HANDRAIL_PROJECT'] ?? '.')])
+  if (!place) return 1
+  const runtime = openAt(place.project)
+  try {
+    const found = await ask<{ applied: boolean; places: number; files: { path: string; lines: number[] }[] }>(
+      runtime,
+      'rename_in_game',
+      {
+        from,
+        to,
+        dryRun: options['dry-run'] === true,
+        ...(place.game !== undefined && { game: place.game }),
+        ...(options['scene'] !== undefined && { scene: String(options['scene']) }),
+      },
+    )
+    if (json) say(terminalJson({ project: runtime.project, ...found }))
+    else {
+      for (const { path: file, lines } of found.files) say(folded(`${oneLine(file, 120)}  ${dim(lines.slice(0, 40).join(', '))}`))
+      say(
+        `${found.places} places in ${found.files.length} scenes${found.applied ? '; `handrail undo --last` takes it back.' : ' would change.'}`,
+      )
+    }
+    return 0
+  } finally {
+    await runtime.close()
+  }
+}
+
+/** Nothing but the protocol goes to stdout. */
+function lsp({ openAt, dependencies }: Invocation): Promise<number> {
+  for (const method of ['log', 'info', 'debug'] as const) console[method] = console.error
+  return dependencies.serveLsp(openAt)
 }
 
 /** As a person, over the same road as everybody. */

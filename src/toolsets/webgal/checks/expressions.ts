@@ -5,13 +5,13 @@ export function isOpen(value: string | number | boolean): boolean {
   return typeof value === 'string' && /(?<!\\)\{[^{}":]*\}/.test(value)
 }
 
-const strings = /"[^"]*"|'[^']*'|`[^`]*`/g
+export const stringsIn = /"[^"]*"|'[^']*'|`[^`]*`/g
 
 const fullwidth = /[＝＞＜！＆｜（）＋－＊／“”‘’＂＇，、]/g
 
 /** The engine takes an expression it cannot work out for false, and says nothing. */
 export function checkExpression(expression: string, line: number): Finding | undefined {
-  const bare = expression.replace(strings, '0')
+  const bare = expression.replace(stringsIn, '0')
   const signs = [...new Set(bare.match(fullwidth))].join(' ')
   if (signs !== '') return { line, code: 'fullwidth-expression', about: { expression, signs } }
   if (/(?<![=!<>])=(?!=)/.test(bare)) return { line, code: 'single-equals', about: { expression } }
@@ -19,13 +19,15 @@ export function checkExpression(expression: string, line: number): Finding | und
   return depth !== 0 || /["'`]/.test(bare) ? { line, code: 'broken-expression', about: { expression } } : undefined
 }
 
-const name = /[\p{L}_$][\p{L}\p{N}_$]*(?:\.[\p{L}\p{N}_$]+)*/gu
-const notVariables = new Set(['true', 'false', 'null', 'undefined', 'random', 'NaN', 'Infinity'])
+export const variableName = /[\p{L}_$][\p{L}\p{N}_$]*(?:\.[\p{L}\p{N}_$]+)*/gu
+export const notVariables = new Set(['true', 'false', 'null', 'undefined', 'random', 'NaN', 'Infinity'])
 
 /** Variables an expression looks at. What stands right of a comparison may be a bare word and does not count. */
 export function variablesIn(expression: string): string[] {
-  const bare = expression.replace(strings, ' ').replace(/[=!<>]=?=?\s*[\p{L}_$][\p{L}\p{N}_$]*(?!\s*[(.])/gu, ' ')
-  return [...bare.matchAll(name)].map(([found]) => found).filter((found) => !notVariables.has(found) && !found.startsWith('$'))
+  const bare = expression.replace(stringsIn, ' ').replace(/[=!<>]=?=?\s*[\p{L}_$][\p{L}\p{N}_$]*(?!\s*[(.])/gu, ' ')
+  return [...bare.matchAll(variableName)]
+    .map(([found]) => found)
+    .filter((found) => !notVariables.has(found) && !found.startsWith('$'))
 }
 
 /** `\frac{d}{dx}`, `x^{n}`: what stands in braces there is no variable. */

@@ -26,10 +26,13 @@ export function openContext(
   language: Language,
   labels: ReadonlyMap<string, number>,
   add: (finding: Finding) => void,
-): SceneContext & { questions: Question[] } {
+): SceneContext & { questions: Question[]; toldBefore(): number } {
   const noted = new Set<string>()
   const questions: Question[] = []
+  let again = 0
   return {
+    /** How often something went unsaid because an earlier line had said it. */
+    toldBefore: () => again,
     game,
     language,
     labels,
@@ -40,7 +43,7 @@ export function openContext(
       const { version } = language
       if (since === undefined || (version !== undefined && isIn({ since }, version))) return
       if (version !== undefined) return add({ line, code: 'argument-needs-engine', about: { what, since, version } })
-      if (noted.has(what)) return
+      if (noted.has(what)) return void again++
       noted.add(what)
       add({ line, code: 'newer-feature', about: { what, since } })
     },

@@ -32,13 +32,15 @@ function kindOf(kind: ContentKind | ValueKind, lang: Lang): string {
 
 const spanOf = ({ since, until }: Span): string => (since ? ` (≥ ${since})` : until ? ` (≤ ${until})` : '')
 
+/** One argument as it is written. */
+export const argumentLine = (key: string, kind: ValueKind, lang: Lang): string =>
+  `-${key}${kind.is === 'flag' ? '' : `=<${kindOf(kind, lang)}>`}${spanOf(kind)}`
+
 /** One command in a few lines, as an editor shows it beside the word. */
 export function hover(name: string, lang: Lang): string | undefined {
   const row = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (!row || row.parserOnly) return undefined
-  const args = Object.entries(row.args).map(
-    ([key, kind]) => `-${key}${kind.is === 'flag' ? '' : `=<${kindOf(kind, lang)}>`}${spanOf(kind)}`,
-  )
+  const args = Object.entries(row.args).map(([key, kind]) => argumentLine(key, kind, lang))
   return [
     `${name}${row.content.is === 'nothing' ? '' : `:<${kindOf(row.content, lang)}>`} — ${row.says[lang]}${spanOf(row)}`,
     ...(args.length ? [args.join(' ')] : []),

@@ -6,6 +6,15 @@ export interface Folded {
   endLine: number
   /** It went on beyond what is read of one statement. */
   cut: boolean
+  /** Where its physical lines begin in `text`, where there are several. */
+  pieces?: readonly Piece[]
+}
+
+/** From `at` on, the text stands on this line (1-based) from this column (0-based) on. */
+export interface Piece {
+  at: number
+  line: number
+  column: number
 }
 
 /** More than anybody writes in one statement; what comes after is not looked at, and that is told. */
@@ -36,16 +45,25 @@ export function* foldLines(text: string, continues = true): Generator<Folded> {
     let last = index
     let open = continues && goesOn(first, lines[last + 1])
     if (open === 'escaped') whole = whole.slice(0, -1)
+    const pieces: Piece[] | undefined = open === false ? undefined : [{ at: 0, line: index + 1, column: 0 }]
     while (open !== false && last + 1 < lines.length) {
       last++
       const line = lines[last] as string
       open = goesOn(line, lines[last + 1])
       if (whole.length > longestStatement) continue
       const piece = (open === 'escaped' ? line.slice(0, -1) : line).trim()
-      whole += piece.startsWith('-') ? ` ${piece}` : piece
+      if (piece.startsWith('-')) whole += ' '
+      pieces?.push({ at: whole.length, line: last + 1, column: line.length - line.trimStart().length })
+      whole += piece
     }
     const cut = whole.length > longestStatement
-    yield { text: cut ? whole.slice(0, longestStatement) : whole, line: index + 1, endLine: last + 1, cut }
+    yield {
+      text: cut ? whole.slice(0, longestStatement) : whole,
+      line: index + 1,
+      endLine: last + 1,
+      cut,
+      ...(pieces && { pieces }),
+    }
     index = last
   }
 }

@@ -122,6 +122,9 @@ const none: Argument[] = []
 const voice = /.(?:ogg|mp3|wav|opus)/i
 const earlierVoice = /.(?:ogg|mp3|wav)/i
 
+/** Whether a key is the short form of a voice. */
+export const isVoice = (key: string, { opus }: Pick<Reading, 'opus'>): boolean => (opus ? voice : earlierVoice).test(key)
+
 function parseArguments(text: string, isVoice: RegExp): Argument[] {
   const found: Argument[] = []
   for (const raw of text.split(' -')) {
