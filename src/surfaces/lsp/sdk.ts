@@ -16,6 +16,5 @@ export {
   type DocumentSymbol,
   type InitializeParams,
   type Location,
-  type WorkspaceEdit,
 } from 'vscode-languageserver'
 export { TextDocument } from 'vscode-languageserver-textdocument'
