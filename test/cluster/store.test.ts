@@ -11,6 +11,7 @@ import { clusterVersion } from '../../src/stores/cluster/schema.ts'
 import { openRoster, type Roster } from '../../src/stores/cluster/workers.ts'
 import { ask, database, newSpace, openCable, openMachine, sites, startWorker, urls } from '../support/cluster.ts'
 import { failedBesides, handIn } from '../support/runs.ts'
+import { sweep } from '../support/soak.ts'
 
 let db: Postgres
 beforeAll(async () => {
@@ -315,6 +316,19 @@ test('turns go round between those who wait, whichever machine they hand in on a
   expect(rounds).toEqual([['little', 'much', 'some'], ...Array.from({ length: 3 }, () => ['much', 'some'])])
   expect(new Set(served.slice(9))).toEqual(new Set(['much']))
   expect(await db.query('SELECT 1 FROM handrail.run_turns WHERE space = $1', [space])).toEqual([])
+})
+
+test('one that is handed in while the last before it is being taken still has its turn', async () => {
+  const space = newSpace()
+  const one = await join(space, 'one', 3_600_000)
+  const put = (): Promise<unknown> => one.store.accept(newRun(one.worker), bounds.runs)
+  await put()
+  for (let round = 0; round < sweep(500, 30); round++) {
+    await Promise.all([one.store.claim(one.worker, 1_000_000), put(), put()])
+    while (await one.store.claim(one.worker, 1_000_000));
+    expect(await db.query(`SELECT id FROM handrail.runs WHERE space = $1 AND status = 'queued'`, [space])).toEqual([])
+    await put()
+  }
 })
 const named = (id: string): Template => ({ ...sites, id }) as unknown as Template
 

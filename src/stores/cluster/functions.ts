@@ -143,9 +143,13 @@ BEGIN
     END IF;
     UPDATE handrail.runs SET status = 'running', owner = me, deaths = deaths + late, updated_at = greatest(now_at, created_at)
       WHERE id = r.id RETURNING * INTO r;
+    -- Looked at once more with the row in hand: a run handed in between the two looks would be left without a turn.
     IF NOT EXISTS (SELECT 1 FROM handrail.runs WHERE space = sp AND holder = r.holder AND status = 'queued') THEN
-      DELETE FROM handrail.run_turns WHERE (space, holder) IN
-        (SELECT space, holder FROM handrail.run_turns WHERE space = sp AND holder = r.holder FOR UPDATE SKIP LOCKED);
+      PERFORM 1 FROM handrail.run_turns WHERE space = sp AND holder = r.holder FOR UPDATE SKIP LOCKED;
+      IF FOUND THEN
+        DELETE FROM handrail.run_turns WHERE space = sp AND holder = r.holder
+          AND NOT EXISTS (SELECT 1 FROM handrail.runs WHERE space = sp AND holder = r.holder AND status = 'queued');
+      END IF;
     END IF;
     RETURN QUERY SELECT is_fresh, b.template, b.inputs, b.secrets, b.output_schema, b.mac, r FROM handrail.run_bodies b WHERE b.run = r.id;
   END LOOP;

@@ -1,5 +1,5 @@
 /** Raised with each change of tables or functions; an older Handrail leaves a newer schema alone. */
-export const clusterVersion = 4
+export const clusterVersion = 5
 
 /**
  * The tables of runs on PostgreSQL. They are those of the embedded store (`../schema.ts`) with who may carry a run out beside it; counts are
