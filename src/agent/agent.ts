@@ -1,5 +1,5 @@
 import type { AgentRecord } from '../contracts/agent.ts'
-import type { AgentPhase } from '../contracts/agent-plan.ts'
+import type { AgentPhase } from '../contracts/agent-phase.ts'
 import { contract001 } from '../contracts/faults/contract-001.ts'
 import { asFault, Fault, hintFor } from '../contracts/faults/fault.ts'
 import type { AgentCaller } from '../contracts/gate.ts'
@@ -21,8 +21,10 @@ export function openAgent(ports: AgentPorts): TurnTaker {
       if (!caller) throw new Fault('internal', 'A turn for the agent came without its caller')
       const { session } = caller
       let step = 1
+      let streamed = ''
       const heard = (event: TurnEvent): void => {
         step = event.step
+        if (event.type === 'delta') streamed = (streamed + event.delta).slice(-longestText)
         tell(event)
       }
       try {
@@ -31,6 +33,9 @@ export function openAgent(ports: AgentPorts): TurnTaker {
         busy.add(session)
         try {
           const reply = await takeTurn(turn, caller, ports, heard, signal)
+          // Whoever only reads what is streamed has it all.
+          if (reply.reply !== '' && !streamed.trimEnd().endsWith(reply.reply.trimEnd()))
+            tell({ type: 'delta', step, delta: reply.reply })
           tell({ type: 'completed', step, ...reply })
         } finally {
           busy.delete(session)
@@ -65,6 +70,7 @@ async function takeTurn(
   if (text === '' && !interrupted) throw new Fault('bad-input', 'Nothing was asked', { hint: 'Say what you want.' })
   const model = await ports.model()
   if (!model) return withoutModel(text, ports)
+  await ports.gate.mountsKnown()
   const save = (): void => {
     record.updatedAt = Date.now()
     ports.sessions.save(record)

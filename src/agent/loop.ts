@@ -127,8 +127,12 @@ async function answerTo(
   if (call.broken !== undefined)
     return { text: `Not done: the input of ${call.name} could not be read, ${call.broken}. Send it again, whole.` }
   if (call.name === proposePlan.name && record.phase === 'plan') {
-    const { plan, wrong } = planIn(call.input, ports.gate)
-    return plan ? { text: 'Handed in.', end: { kind: 'planned', plan } } : { text: `Not taken: ${wrong}` }
+    const { goal, skill, minRisk } = record
+    const about = { goal, ...(skill && { skill: skill.id }), ...(minRisk && { minRisk }) }
+    const taken = await planIn(call.input, about, ports.gate, ports.caller)
+    return 'plan' in taken
+      ? { text: 'Handed in.', end: { kind: 'planned', plan: taken.plan } }
+      : { text: `Not taken: ${taken.wrong}` }
   }
   const tool = offered.find(call.name)
   if (!tool)

@@ -1,7 +1,9 @@
-import type { AgentPhase } from '../contracts/agent-plan.ts'
+import type { AgentPhase } from '../contracts/agent-phase.ts'
 import type { AgentGate } from '../contracts/gate.ts'
 import type { ModelTool } from '../contracts/model.ts'
+import { mostPlanSteps } from '../contracts/plan.ts'
 import type { Tool } from '../contracts/tool.ts'
+import { wireName } from '../text/mount-names.ts'
 
 /** How a plan is handed in: the one tool that is the loop's own. */
 export const proposePlan: ModelTool = {
@@ -15,7 +17,7 @@ export const proposePlan: ModelTool = {
       steps: {
         type: 'array',
         minItems: 1,
-        maxItems: 24,
+        maxItems: mostPlanSteps,
         items: {
           type: 'object',
           properties: {
@@ -76,14 +78,6 @@ export function offeredIn(phase: AgentPhase, gate: Pick<AgentGate, 'listed'>, se
 
 /** Also through others: what makes calls of its own is not among them. */
 const onlyReads = ({ floor, unhurried }: Tool): boolean => floor === 'R0' && !unhurried
-
-/** Model APIs take 64 of these characters. A mounted tool is `<server>__<tool>` there. */
-const wireName = (name: string): string =>
-  name
-    .replace(/^mcp\./, '')
-    .replaceAll('.', '__')
-    .replace(/[^A-Za-z0-9_-]/g, '_')
-    .slice(0, 64)
 
 /** Names of contracts say nothing to a model, and some endpoints refuse them. */
 function plainSchema(schema: object): object {

@@ -1,11 +1,11 @@
 import type { AgentRecord, PhaseEnd } from '../contracts/agent.ts'
-import type { AgentPhase } from '../contracts/agent-plan.ts'
+import type { AgentPhase } from '../contracts/agent-phase.ts'
 import type { TurnEvent } from '../contracts/turn.ts'
 import type { AgentPorts } from './ports.ts'
 import { fenced } from './fence.ts'
 import { runPhase, type LoopPorts } from './loop.ts'
 import { makeCall, newCallId } from './make-call.ts'
-import { planText } from './plan-phase.ts'
+import { outlineOf, planText } from './plan-phase.ts'
 
 /** What a turn came to. */
 export type Reply = Pick<Extract<TurnEvent, { type: 'completed' }>, 'reply' | 'asks' | 'plan'>
@@ -56,7 +56,7 @@ const replyOf = (end: PhaseEnd): Reply => {
 async function present(record: AgentRecord, loop: LoopPorts): Promise<string | undefined> {
   const tool = loop.gate.tools.find(({ name }) => name === 'present_plan')
   if (!tool || !record.plan) return undefined
-  const input = { ...record.plan }
+  const input = { title: record.plan.plan.title, steps: outlineOf(record.plan) }
   const made = await makeCall(tool, { call: { id: 'plan', name: tool.name, input }, id: newCallId() }, 1, record, loop)
   if (made.ok) return undefined
   record.messages.push({ role: 'user', text: `The plan was not agreed to.\n${made.text}` })

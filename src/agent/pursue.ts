@@ -5,6 +5,7 @@ import type { AgentPorts } from './ports.ts'
 import { fenced } from './fence.ts'
 import type { LoopPorts } from './loop.ts'
 import { carryOut, fresh, systemFor } from './phases.ts'
+import { outlineOf } from './plan-phase.ts'
 
 /**
  * Pursues a goal with nobody there to talk to: plans, acts, checks, and says what came of it. Where a person is needed it throws
@@ -23,6 +24,7 @@ export async function pursue(
     })
   const record = ports.sessions.load(key) ?? fresh(key)
   if (record.pursued) return record.pursued
+  await ports.gate.mountsKnown()
   const save = (): void => {
     record.updatedAt = Date.now()
     ports.sessions.save(record)
@@ -57,7 +59,7 @@ export async function pursue(
   record.pursued = {
     done: asks !== true,
     reply,
-    plan: plan ? plan.steps.map(({ tool, description, risk }) => ({ tool, description, risk })) : [],
+    plan: plan ? outlineOf(plan) : [],
     tokens: record.usage.input + record.usage.output,
   }
   save()

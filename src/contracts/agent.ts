@@ -1,7 +1,8 @@
-import type { AgentPhase, ProposedPlan } from './agent-plan.ts'
+import type { AgentPhase } from './agent-phase.ts'
 import type { Provider } from './config-agent.ts'
 import type { AgentCaller } from './gate.ts'
 import type { ModelCall, ModelMessage, ModelUsage } from './model.ts'
+import type { JudgedPlan } from './plan.ts'
 import type { TurnTaker } from './turn.ts'
 import type { Risk } from './tool.ts'
 
@@ -15,10 +16,7 @@ export interface OpenCall {
 }
 
 /** How a phase ends. */
-export type PhaseEnd =
-  | { kind: 'said'; text: string }
-  | { kind: 'asks'; question: string }
-  | { kind: 'planned'; plan: ProposedPlan }
+export type PhaseEnd = { kind: 'said'; text: string } | { kind: 'asks'; question: string } | { kind: 'planned'; plan: JudgedPlan }
 
 /** One conversation with the agent, as it is kept: whoever opens it goes on where it was left, also after a crash. */
 export interface AgentRecord {
@@ -31,7 +29,7 @@ export interface AgentRecord {
   messages: ModelMessage[]
   open: OpenCall[]
   usage: ModelUsage
-  plan?: ProposedPlan
+  plan?: JudgedPlan
   skill?: { id: string; body: string }
   /** The router's word: calls of this turn count as at least that. */
   minRisk?: Risk

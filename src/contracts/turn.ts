@@ -1,5 +1,6 @@
-import type { AgentPhase, ProposedPlan } from './agent-plan.ts'
+import type { AgentPhase } from './agent-phase.ts'
 import type { AgentCaller } from './gate.ts'
+import type { JudgedPlan } from './plan.ts'
 
 /** Who speaks over the gateway, in its own words: a chat is known by all three. */
 export interface Speaker {
@@ -55,7 +56,7 @@ export type TurnEvent =
     }
   | { type: 'delta'; step: number; delta: string }
   /** `asks`: it is a question, and the next turn answers it. `plan`: what the agent means to do, or has done. */
-  | { type: 'completed'; step: number; reply: string; asks?: boolean; plan?: ProposedPlan }
+  | { type: 'completed'; step: number; reply: string; asks?: boolean; plan?: JudgedPlan }
   | { type: 'failed'; step: number; error: TurnError }
 
 /**

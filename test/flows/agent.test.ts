@@ -63,7 +63,7 @@ test('planning only looks: what writes is not even offered, and a plan with a to
   expect(planned.end).toMatchObject({
     type: 'completed',
     plan: {
-      title: '海边',
+      plan: { title: '海边' },
       steps: [
         { tool: 'write_to_file', risk: 'R1' },
         { tool: 'validate_script', risk: 'R0' },

@@ -1,68 +1,75 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import type { TurnEvent } from '../../src/contracts/turn.ts'
 import { openAgentWorld, textOf } from '../support/agent.ts'
-import { tinyGame } from '../support/tiny-game.ts'
+import { readAgentScope } from '../support/agentscope-reader.ts'
+import { agreeing, beachCards, beachDate, endOfBeachDate, told } from '../support/beach-date.ts'
+import { openGateway, turn } from '../support/gateway.ts'
+import { runInside } from '../support/inside.ts'
+import { scriptedModel } from '../support/scripted-model.ts'
 
-const path = 'game/scene/beach_date.txt'
-const scene = 'changeBg:sea.png -next;\n雪乃:海风真舒服呢。;\nend;\n'
+const env = { HANDRAIL_KEYRING: 'off' }
 
-test('“write a beach date scene”: route, skill, plan, approval, dry run, write, check, preview, completion; undo takes it all back', async () => {
-  const steps = [
-    { tool: 'list_project_resources', description: '看看有什么素材' },
-    { tool: 'write_to_file', description: '写 beach_date.txt' },
-    { tool: 'validate_script', description: '检查' },
-    { tool: 'preview_scene', description: '预览' },
-  ]
-  await using at = await openAgentWorld(
-    [
-      { calls: [{ name: 'list_project_resources', input: {} }] },
-      { calls: [{ name: 'propose_plan', input: { title: '海边约会', steps } }] },
-      { calls: [{ name: 'write_to_file', input: { path, content: scene, dryRun: false } }] },
-      { calls: [{ name: 'attempt_completion', input: { result: '海边约会的场景写好了。' } }] },
-    ],
-    {
-      files: tinyGame,
-      config: { policies: { askFrom: 'R1' } },
-      route: { route_type: 'skill', skill_id: 'webgal-scene', confidence: 0.9, reason: 'a scene is wanted' },
-    },
-  )
-  const cards: string[] = []
-  const { end, events } = await at.ask('写一个海边约会的场景', {
-    person(id) {
-      cards.push(at.world.runtime.approvals.get(id)?.card.title ?? '')
-      at.world.runtime.approvals.decide(id, { approve: true, by: 'me' })
-    },
+test('“write a beach date scene” in the chat: route, skill, plan, approval, dry run, write, check, preview, completion; undo takes it all back', async () => {
+  const { script, files, route, policies, request, reply, calls } = beachDate
+  await using at = await openAgentWorld(script, { files, config: { policies }, route })
+  const person = agreeing(at.world)
+  const { code, out } = await runInside(at.world.project, ['chat', '--json', '--wait', request], { env, input: '' })
+  person.stop()
+  const events = out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as TurnEvent)
+  expect([code, events.at(-1)]).toMatchObject([0, { type: 'completed', reply }])
+  expect(events.flatMap((one) => (one.type === 'tool_call' ? [told(one.name, one.input)] : []))).toEqual(calls)
+  expect([at.model.routed.length, person.cards]).toEqual([1, beachCards])
+  await endOfBeachDate(at.world, at.model)
+})
+
+test('the same over the gateway, in each of its three dialects', async () => {
+  const { script, files, route, policies, request, reply, calls } = beachDate
+  const model = await scriptedModel(script, route)
+  const agent = { provider: 'compatible', model: 'scripted', baseUrl: model.url }
+  await using gateway = await openGateway({ files, config: { policies, agent }, environment: () => env })
+  const content = [{ type: 'text', text: request }]
+  const said = (session_id: string): object => ({
+    ...turn(undefined, { session_id, input: [{ role: 'user', type: 'message', content }] }),
+    biz_params: {},
   })
-  expect(end).toMatchObject({ type: 'completed', reply: '海边约会的场景写好了。' })
-  // The rules were not sure, so the model was asked for the road; the text of the skill went to it while planning.
-  expect(at.model.routed.length).toBe(1)
-  expect(textOf(at.model.asked[0]?.body.messages[0] ?? { role: '' })).toMatch(
-    /from the skill webgal-scene[\s\S]*# Write a WebGAL scene/,
+  const person = agreeing(gateway.world)
+  const ended = async (): Promise<void> => {
+    expect(person.cards.splice(0)).toEqual(beachCards)
+    await endOfBeachDate(gateway.world, model)
+  }
+
+  const plain = (await (await gateway.send('/agent/process', { body: said('one') })).json()) as {
+    reply: string
+    events: { type: string; tool_call?: { name: string; input: Record<string, unknown> } }[]
+  }
+  const named = plain.events.flatMap(({ type, tool_call: one }) =>
+    type === 'tool_call' && one ? [told(one.name, one.input)] : [],
   )
-  expect(cards).toEqual(['Plan: 海边约会', expect.stringContaining('beach_date.txt')])
-  const calls = events.flatMap((one) =>
-    one.type === 'tool_call' ? [`${one.name}${one.input['dryRun'] === true ? ' (dry)' : ''}`] : [],
+  expect([plain.reply, named]).toEqual([reply, calls])
+  await ended()
+
+  const scope = readAgentScope(await (await gateway.send('/api/agent/process', { body: said('two') })).text())
+  const plugins = scope.output.flatMap(({ type, content: [one] }) =>
+    type === 'plugin_call' ? [told(String(one?.data?.['name']), JSON.parse(String(one?.data?.['arguments'])))] : [],
   )
-  expect(calls).toEqual([
-    'list_project_resources',
-    'present_plan',
-    'write_to_file (dry)',
-    'write_to_file',
-    'validate_script',
-    'preview_scene',
-    'attempt_completion',
-  ])
-  expect(at.world.read(path)).toBe(scene)
-  const told = [...at.world.runtime.audit.lines()].flatMap(({ event, tool }) =>
-    tool && /^(call\.(end|read)|approval\.decided)$/.test(event) ? [`${event} ${tool}`] : [],
-  )
-  for (const line of ['approval.decided present_plan', 'approval.decided write_to_file', 'call.end write_to_file'])
-    expect(told).toContain(line)
-  const person = { role: 'person' as const }
-  const { shown } = await at.world.call<{ shown: unknown }>('undo', { session: 'chat_test', dryRun: true }, person)
-  await at.world.call('undo', { session: 'chat_test', shown, dryRun: false }, person)
-  expect(existsSync(at.world.path(path))).toBe(false)
+  const words = scope.output.flatMap(({ type, content: [one] }) => (type === 'message' ? [one?.text] : []))
+  expect([scope.status, plugins, words.at(-1)]).toEqual(['completed', calls, reply])
+  await ended()
+
+  const body = { model: 'handrail', input: request, session_id: 'three' }
+  const { output } = (await (await gateway.send('/v1/responses', { body })).json()) as {
+    output: { type: string; name: string; arguments: string; content?: { text: string }[] }[]
+  }
+  const mcp = output.flatMap((one) => (one.type === 'mcp_call' ? [told(one.name, JSON.parse(one.arguments))] : []))
+  expect([mcp, output.at(-1)?.content?.[0]?.text]).toEqual([calls, reply])
+  await ended()
+  person.stop()
+  await model.close()
 })
 
 test('the agent changes only its own files in a turn about them, each with a yes, and that can be undone', async () => {

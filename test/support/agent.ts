@@ -1,4 +1,4 @@
-import type { AgentPhase } from '../../src/contracts/agent-plan.ts'
+import type { AgentPhase } from '../../src/contracts/agent-phase.ts'
 import type { AgentCaller } from '../../src/contracts/gate.ts'
 import type { TurnEvent } from '../../src/contracts/turn.ts'
 import { scriptedModel, type AskedMessage, type Script, type ScriptedModel } from './scripted-model.ts'

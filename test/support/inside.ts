@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { PassThrough } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import { Client, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/client'
 import { main } from '../../src/bin.ts'
 import type { Operator } from '../../src/contracts/operator.ts'
@@ -23,11 +23,17 @@ let inTurn = openSerialQueue()
  * Starting the program (`runCli` in `world.ts`) costs ten times as much: that is for commands that run at once, are killed or sit at a
  * terminal, and for each command once.
  */
-export function runInside(project: string, args: string[], { env = {} }: { env?: Record<string, string> } = {}): Promise<CliEnd> {
+export function runInside(
+  project: string,
+  args: string[],
+  { env = {}, input }: { env?: Record<string, string>; input?: string } = {},
+): Promise<CliEnd> {
   return inTurn(async () => {
     const before = { env: process.env, argv: process.argv, toOut: process.stdout.write, toErr: process.stderr.write }
+    const stdin = Object.getOwnPropertyDescriptor(process, 'stdin') as PropertyDescriptor
     let [out, err] = ['', '']
     const restore = (): void => {
+      Object.defineProperty(process, 'stdin', stdin)
       process.env = before.env
       process.argv = before.argv
       process.stdout.write = before.toOut
@@ -42,6 +48,7 @@ export function runInside(project: string, args: string[], { env = {} }: { env?:
     })
     process.env = cleanEnv(dirname(project), env)
     process.argv = [process.execPath, program]
+    if (input !== undefined) Object.defineProperty(process, 'stdin', { configurable: true, value: Readable.from([input]) })
     process.stdout.write = (piece: string | Uint8Array) => Boolean((out += String(piece)))
     process.stderr.write = (piece: string | Uint8Array) => Boolean((err += String(piece)))
     try {

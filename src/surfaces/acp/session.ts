@@ -1,9 +1,9 @@
 import type { ClientForms } from '../../contracts/client-forms.ts'
 import type { AgentCaller } from '../../contracts/gate.ts'
 import type { Turn, TurnEvent, TurnTaker } from '../../contracts/turn.ts'
-import { kindOf, locationsOf, resultContent, said, titleOf } from './dialect.ts'
 import { askInClient } from './permission.ts'
 import { methods, type AgentContext, type SessionUpdate } from './sdk.ts'
+import { openTelling } from './telling.ts'
 
 /** What the agent is asked to do with a prompt. */
 export const modes = {
@@ -84,54 +84,6 @@ export class AcpSession {
       running.abort()
       await Promise.all(asking)
       await sending
-    }
-  }
-}
-
-/** The events of a turn as updates of a session. */
-function openTelling(project: string, update: (one: SessionUpdate) => void): (event: TurnEvent) => void {
-  let streamed = ''
-  return (event) => {
-    switch (event.type) {
-      case 'tool_call':
-        return update({
-          sessionUpdate: 'tool_call',
-          toolCallId: event.id,
-          title: titleOf(event.name, event.input),
-          kind: kindOf(event.name),
-          status: 'pending',
-          rawInput: event.input,
-          locations: locationsOf(project, event.input),
-        })
-      case 'tool_result':
-        return update({
-          sessionUpdate: 'tool_call_update',
-          toolCallId: event.id,
-          status: event.result.ok ? 'completed' : 'failed',
-          content: resultContent(project, event.result),
-        })
-      case 'delta':
-        streamed += event.delta
-        return update(said(event.delta))
-      case 'completed': {
-        const { plan } = event as { plan?: { steps: readonly { description: string; risk: string }[] } }
-        if (plan)
-          update({
-            sessionUpdate: 'plan',
-            entries: plan.steps.map(({ description, risk }) => ({
-              content: description,
-              priority: risk === 'R0' ? 'low' : risk === 'R1' ? 'medium' : 'high',
-              status: 'pending',
-            })),
-          })
-        // What was streamed need not be said again.
-        if (event.reply !== '' && !streamed.endsWith(event.reply)) update(said(event.reply))
-        return
-      }
-      case 'failed':
-        return update(said(`${event.error.code}: ${event.error.message}`))
-      default:
-        return
     }
   }
 }

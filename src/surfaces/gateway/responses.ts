@@ -87,9 +87,11 @@ export function openResponses(model: string): ResponsesLog {
         const given = JSON.stringify(input)
         const item = { type: 'mcp_call', id: `mcp_${randomUUID().replaceAll('-', '')}`, server_label: serverLabel, name }
         const opened = { ...item, arguments: '', status: 'in_progress' }
+        const said = endText('completed')
         const at = add(opened)
         call = { at, item: { ...item, arguments: given } }
         return [
+          ...said,
           added(at, opened),
           frame('response.mcp_call.in_progress', place(at)),
           frame('response.mcp_call_arguments.delta', { ...place(at), delta: given }),
@@ -105,8 +107,9 @@ export function openResponses(model: string): ResponsesLog {
           arguments: JSON.stringify(input),
           server_label: serverLabel,
         }
+        const said = endText('completed')
         const at = add(item)
-        return [added(at, item), done(at)]
+        return [...said, added(at, item), done(at)]
       }
       case 'tool_result':
         return endCall({ output: JSON.stringify(event.result), error: null }, 'completed')

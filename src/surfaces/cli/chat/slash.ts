@@ -1,5 +1,5 @@
 import type { Agent } from '../../../contracts/agent.ts'
-import type { AgentPhase } from '../../../contracts/agent-plan.ts'
+import type { AgentPhase } from '../../../contracts/agent-phase.ts'
 import type { Operator } from '../../../contracts/operator.ts'
 import type { LineDiff } from '../../../contracts/line-diff.ts'
 import { asFault } from '../../../contracts/faults/fault.ts'

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os'
 import type { Agent } from '../../../contracts/agent.ts'
-import type { AgentPhase } from '../../../contracts/agent-plan.ts'
+import type { AgentPhase } from '../../../contracts/agent-phase.ts'
 import type { AgentCaller } from '../../../contracts/gate.ts'
 import type { Operator } from '../../../contracts/operator.ts'
 import type { TurnEvent } from '../../../contracts/turn.ts'
@@ -60,7 +60,8 @@ export function openTalk({ operator, agent, caller, print, json, ask, waits }: T
         if (event.type === 'tool_call') aside(dim(folded(`· ${event.name} ${oneLine(JSON.stringify(event.input), 200)}`)))
         if (event.type === 'tool_result' && !event.result.ok)
           aside(yellow(folded(`  not done: ${oneLine(event.result.text, 300)}`)))
-        if (event.type === 'completed' && (print || event.reply.trim() !== streamed.trim())) say(printableBlock(event.reply))
+        if (event.type === 'completed' && (print || !streamed.trim().endsWith(event.reply.trim())))
+          say(printableBlock(event.reply))
         if (event.type === 'failed' && end !== 'waits') {
           warn(red(folded(printable(event.error.message))))
           const { hint } = event.error.details ?? {}

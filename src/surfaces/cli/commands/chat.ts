@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { text as readAll } from 'node:stream/consumers'
 import type { Agent } from '../../../contracts/agent.ts'
-import type { AgentPhase } from '../../../contracts/agent-plan.ts'
+import type { AgentPhase } from '../../../contracts/agent-phase.ts'
 import { asFault, Fault, hintFor } from '../../../contracts/faults/fault.ts'
 import type { AgentCaller } from '../../../contracts/gate.ts'
 import type { Operator } from '../../../contracts/operator.ts'
