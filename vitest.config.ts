@@ -96,9 +96,13 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/** What was made of a source is kept between two runs: one test starts in half the time. */
+const experimental = { fsModuleCache: !process.env['CI'], fsModuleCachePath: '.cache/modules' }
+
 export default defineConfig({
   test: {
     reporters,
+    experimental,
     env,
     setupFiles: ['fast-check', 'same-environment', 'fresh-connections', 'processor-time'].map(
       (name) => `test/support/${name}.ts`,
