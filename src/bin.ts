@@ -2,15 +2,21 @@ import { homedir } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { leaves, loadConfig } from './config/load.ts'
 import { openRuntime } from './runtime/open.ts'
-import { runCli, type SettingFlag } from './surfaces/cli/run.ts'
+import { runCli } from './surfaces/cli/run.ts'
+import type { SettingFlag } from './surfaces/cli/command.ts'
 
 /** The program: hands the command line what it needs from the other rooms. Heavy modules are loaded only when used. */
 export function main(argv: string[], version: string): Promise<number> {
   const flags: SettingFlag[] = leaves
     .filter(({ schema }) => !schema.secret)
-    .map(({ flag, schema }) => ({
+    .map(({ flag, key, path, schema }) => ({
       flag,
+      key,
+      group: path.length > 1 ? (path[0] as string) : '',
       boolean: schema.type === 'boolean',
+      type: String(schema.type),
+      ...(schema.enum && { choices: schema.enum.map(String) }),
+      default: schema.default,
       says: schema.description ?? '',
     }))
   return runCli(
@@ -45,6 +51,7 @@ export function main(argv: string[], version: string): Promise<number> {
       openPlane: async (operator) => (await import('./runtime/commands.ts')).commandsOf(operator),
       watchFolders: async (folders) => (await import('./host/watch-folders.ts')).watchFolders(folders),
       readText: async (file, most) => (await import('./host/small-file.ts')).readSmall(file, most),
+      makeDemoProject: async () => (await import('./host/demo-project.ts')).makeDemoProject(),
       checkSettings: (given) => void loadConfig({ flags: given }),
       async installation() {
         const program = fileURLToPath(new URL('../bin/handrail.js', import.meta.url))

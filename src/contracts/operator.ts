@@ -8,6 +8,7 @@ import type { ClientForms } from './client-forms.ts'
 import type { Config, Setting } from './config.ts'
 import type { AgentGate, CallResult } from './gate.ts'
 import type { SavedLogins } from './saved-login.ts'
+import type { Fault } from './faults/fault.ts'
 import type { Grant } from './grant.ts'
 import type { MountsOfPerson } from './mounts.ts'
 import type { ModelKeys } from './model-keys.ts'
@@ -75,6 +76,8 @@ export interface Operator {
   listed(): readonly Tool[]
   /** Whether a tool can be called here, listed or not. */
   offers(tool: string): boolean
+  /** What a call of a tool that is switched off would be told; nothing where it is on, or there is none. */
+  whyOff(tool: string): Fault | undefined
   /** As a person, or as whoever they stand in for at their own terminal. */
   call(name: string, input: unknown, caller: Caller, options?: CallOptions): Promise<CallResult>
   openSession(session: Pick<Session, 'id' | 'surface' | 'client'>): void
@@ -117,6 +120,8 @@ export interface Operator {
     anchorsIn(file: string): Anchor[]
   }
   snapshots(limit: number, prefix: string): Snapshot[]
+  /** A few ids of a kind that begin so, for whoever typed the beginning of one. */
+  idsLike(kind: 'appr' | 'snap' | 'call' | 'sess' | 'run' | 'grant' | 'plan' | 'artifact', prefix: string): string[]
   /** A secret of this project, made on first use; lives in a 0600 file. One is for agents, the other for the person, and neither stands for the other. */
   token(whose?: 'agent' | 'person'): { token: string; file: string }
   /** Marks a word as used until a time, for every process on the project; false where it was used before. */

@@ -55,6 +55,8 @@ export interface Kernel {
   /** Tools that are switched on for agents. */
   readonly tools: readonly Tool[]
   offers(name: string): boolean
+  /** Why a tool that there is cannot be called; nothing where it can, or there is none. */
+  whyOff(name: string): Fault | undefined
   accepts(name: string, input: unknown): boolean
   /** The risk that a call would have now; throws what it would throw before its risk is known. */
   assess(name: string, input: unknown, caller: Caller): Promise<Risk>
@@ -94,6 +96,16 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
     offers(name) {
       const tool = byName.get(name)
       return tool !== undefined && tool.audience !== 'person' && policy.offers(tool)
+    },
+    whyOff(name) {
+      const tool = byName.get(name)
+      if (tool === undefined || tool.audience !== 'agent' || policy.offers(tool)) return undefined
+      try {
+        policy.authorize(tool, [])
+        return undefined
+      } catch (thrown) {
+        return thrown as Fault
+      }
     },
     accepts(name, input) {
       const tool = byName.get(name)

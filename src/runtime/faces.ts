@@ -8,6 +8,7 @@ import type { ProjectText } from '../contracts/skill.ts'
 import type { NamedRoot } from '../contracts/roots.ts'
 import { anchorsIn, keepAnchor } from '../host/anchors.ts'
 import { bringsOldState } from '../host/state-project.ts'
+import { idsLike } from '../stores/ids-like.ts'
 import { openPruning } from '../stores/prune.ts'
 import { trusting } from '../stores/trust.ts'
 import { scrub } from '../text/redact/scrub.ts'
@@ -182,6 +183,7 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
     },
     listed: gate.listed,
     offers: gate.offers,
+    whyOff: (tool) => now().kernel.whyOff(tool),
     call,
     openSession: gate.openSession,
     sessions: sessions.list,
@@ -229,6 +231,7 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
       anchorsIn: (file) => anchorsIn(file, project),
     },
     snapshots: (limit, prefix) => snapshots.list(limit, prefix),
+    idsLike: (kind, prefix) => idsLike(db, kind, prefix),
     ...credentials,
     chats,
     servedPages,

@@ -21,7 +21,7 @@ export function rowsOf(line: string, gutter: string, width: number, words = fals
   for (const letter of line) {
     if (used + placesOf(letter) >= width) {
       const blank = words ? row.lastIndexOf(' ') : -1
-      const atBlank = blank > width / 2
+      const atBlank = blank > Math.max(width / 2, gutter.length)
       const cut = atBlank ? blank : wholeUpTo(row, gutter.length)
       rows.push(row.slice(0, cut))
       row = gutter + row.slice(atBlank ? cut + 1 : cut)

@@ -117,7 +117,7 @@ onOne('all that a run changed is taken back by its id, and that it is gone is sa
   const undone = await runInside(world.project, ['undo', runId, '--yes'])
   expect(undone).toMatchObject({ code: 0, out: expect.stringMatching(/Undone: .*new\.txt/s) as string })
   expect([world.read('a.txt'), world.read('b.txt'), existsSync(world.path('new.txt'))]).toEqual(['one\n', 'two\n', false])
-  const [, back = ''] = /to take this back: handrail undo (\w+)/.exec(undone.out.replaceAll(/\s+/g, ' ')) ?? []
+  const [, back = ''] = /To take this back: .*? undo (\w+)/.exec(undone.out.replaceAll(/\s+/g, ' ')) ?? []
   expect(await runInside(world.project, ['undo', back, '--yes'])).toMatchObject({ code: 0 })
   expect(world.read('a.txt')).toBe('one\n0\n2\n')
   expect((await runInside(world.project, ['undo', 'run_none', '--yes'])).err).toContain('There is no such run')

@@ -145,6 +145,7 @@ test('what is staged, asked about or undoable is not called destructive: clients
 
 test('the commands others rely on', () => {
   expect(commands.map((command) => command.name)).toEqual([
+    'demo',
     'init',
     'mcp',
     'acp',

@@ -108,8 +108,24 @@ export interface CliDependencies {
   readText(file: string, most: number): Promise<string | undefined>
   /** Throws where a setting's flag has a value it cannot have. */
   checkSettings(flags: Record<string, string | boolean | undefined>): void
+  /** A small project to try things out on. */
+  makeDemoProject(): Promise<{ project: string; state: string; remove(): void }>
   /** This very copy of Handrail, and its version whether or not it was published. */
   installation(): Promise<Installation & { version: string }>
+}
+
+/** A setting as the command line knows it. */
+export interface SettingFlag {
+  flag: string
+  /** Its place in a settings file, `limits.callTimeoutMs`. */
+  key: string
+  /** `limits`; empty for what stands in no group. */
+  group: string
+  boolean: boolean
+  type: string
+  choices?: readonly string[]
+  default: unknown
+  says: string
 }
 
 export interface Command {
@@ -119,6 +135,12 @@ export interface Command {
   /** A paragraph that teaches. */
   about: string
   options?: Option[]
+  /** What it does by its first word, and how many words each takes after it. Without a word it does the first. */
+  acts?: Readonly<Record<string, number>>
+  /** How many words it takes, where it has no `acts`; none without. */
+  mostWords?: number
+  /** Settings that are worth a line in its help, by their flags. */
+  settings?: readonly string[]
   examples: string[]
   /** The CLI plane reads its words and prints its answer. */
   plane?: boolean

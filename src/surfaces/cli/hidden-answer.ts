@@ -1,4 +1,4 @@
-import { Fault } from '../../contracts/faults/fault.ts'
+import { Interrupted } from './interrupted.ts'
 
 /** What the person types at the terminal, shown nowhere. */
 export function hiddenAnswer(question: string): Promise<string> {
@@ -16,7 +16,7 @@ export function hiddenAnswer(question: string): Promise<string> {
     const hear = (text: string): void => {
       for (const character of text) {
         if (character === '\r' || character === '\n' || character === '\u0004') return end(() => resolve(typed))
-        if (character === '\u0003') return end(() => reject(new Fault('cancelled', 'Nothing was kept')))
+        if (character === '\u0003') return end(() => reject(new Interrupted()))
         if (character === '\u007f' || character === '\b') typed = [...typed].slice(0, -1).join('')
         else if (character >= ' ') typed += character
       }

@@ -1,6 +1,7 @@
 import { printableBlock, printableInline, diffRows, headline, oneLine, printable } from '../../text/printable.ts'
 import { signedRows, type DiffRow } from '../../text/rows.ts'
 import type { CardChange } from '../../contracts/tool.ts'
+import { padTo, widthOf } from '../../text/width.ts'
 import { columns, folded } from './screen-rows.ts'
 
 export { printableBlock, printableInline, oneLine, printable }
@@ -26,7 +27,12 @@ export function warn(text: string): void {
   process.stderr.write(`${text}\n`)
 }
 
-/** The same on rows of the screen that stderr goes to. Painted as a whole, so that no sign for colours is counted or broken. */
+/** Calls whoever sits at the terminal; silent where nobody does. */
+export function bell(): void {
+  if (process.stderr.isTTY === true) process.stderr.write('\u0007')
+}
+
+/** A warning on rows of the screen that stderr goes to. Painted as a whole, so that no sign for colours is counted or broken. */
 export function warnFolded(text: string, painted: (text: string) => string = String): void {
   warn(painted(folded(text, '    ', columns(undefined, process.stderr))))
 }
@@ -38,15 +44,26 @@ export function paintedRows(row: DiffRow, width = columns(), bar = ''): string[]
   return signedRows(row, width, bar).map(({ kind, text }) => paints[kind](text))
 }
 
-/** Rows under headings, columns as wide as they need to be. Cells are shown as plain text. */
-export function table(headings: string[], given: string[][]): string {
+/** Less room than this for the last column is none. */
+const leastRoom = 20
+
+/** Rows under headings, columns as wide as they need to be, the last one as wide as the screen lets it. Cells are shown as plain text. */
+export function table(headings: string[], given: string[][], screen = columns()): string {
   const rows = given.map((row) => row.map(printable))
   const widths = headings.map((heading, column) =>
-    rows.reduce((most, row) => Math.max(most, (row[column] ?? '').length), heading.length),
+    rows.reduce((most, row) => Math.max(most, widthOf(row[column] ?? '')), widthOf(heading)),
   )
-  const line = (cells: string[]): string =>
-    cells.map((cell, column) => (column === cells.length - 1 ? cell : cell.padEnd(widths[column] ?? 0))).join('  ')
-  return [bold(line(headings)), ...rows.map((row) => folded(line(row)))].join('\n')
+  const before = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0)
+  const isRoomy = screen - before >= leastRoom
+  const line = (cells: string[]): string => {
+    const left = cells.slice(0, -1).map((cell, column) => padTo(cell, widths[column] ?? 0))
+    const last = cells.at(-1) ?? ''
+    if (isRoomy || before + widthOf(last) < screen) return folded([...left, last].join('  '), ' '.repeat(before), screen)
+    return [left.join('  ').trimEnd(), ...(last === '' ? [] : [`    ${last}`])]
+      .map((one) => folded(one, '    ', screen))
+      .join('\n')
+  }
+  return [bold(line(headings)), ...rows.map(line)].join('\n')
 }
 
 const shownLines = 200

@@ -13,6 +13,7 @@ export function programName(): string {
 
 /** A command about the same project and state, as it can be typed in another terminal. */
 export function commandHere(command: string, project: string, options: Invocation['options']): string {
+  if (/--help\b/.test(command)) return `${programName()} ${command}`
   const state = options['state']
   const where = ['--project', project, ...(typeof state === 'string' ? ['--state', resolve(state)] : [])]
   return `${programName()} ${command} ${printable(where.map(forShell).join(' '))}`

@@ -1,11 +1,10 @@
 import { resolve } from 'node:path'
-import { parseArgs } from 'node:util'
 import { errorCodeOf, errorBodyOf } from '../../contracts/faults/contract-000.ts'
 import { cliPlane, exitOf } from '../../contracts/faults/cli-plane.ts'
 import { Fault, asFault, hintFor } from '../../contracts/faults/fault.ts'
 import type { Operator } from '../../contracts/operator.ts'
 import { dangerFlags, type RuntimeOptions } from '../../contracts/runtime.ts'
-import type { Command, CliDependencies, Option } from './command.ts'
+import type { Command, CliDependencies, SettingFlag } from './command.ts'
 import { acp } from './commands/acp.ts'
 import { approvals } from './commands/approvals.ts'
 import { artifacts } from './commands/artifacts.ts'
@@ -13,6 +12,7 @@ import { audit } from './commands/audit.ts'
 import { browse } from './commands/browse.ts'
 import { call } from './commands/call.ts'
 import { chat } from './commands/chat.ts'
+import { demo } from './commands/demo.ts'
 import { devserver } from './commands/devserver.ts'
 import { doctor } from './commands/doctor.ts'
 import { grants } from './commands/grants.ts'
@@ -38,12 +38,16 @@ import { tools } from './commands/tools.ts'
 import { trust } from './commands/trust.ts'
 import { undo } from './commands/undo.ts'
 import { webgal } from './commands/webgal.ts'
-import { bold, dim, printable, red, say, warn, warnFolded, yellow } from './print.ts'
+import { dim, printable, red, say, warn, warnFolded, yellow } from './print.ts'
+import { help, overview, settingsHelp } from './help.ts'
+import { Interrupted } from './interrupted.ts'
+import { like, parse } from './parse.ts'
 import { commandHere, hintHere, type CommandHere } from './program-name.ts'
 import { canonical } from '../../text/canonical.ts'
 import { terminalJson } from '../../text/terminal-json.ts'
 
 export const commands: readonly Command[] = [
+  demo,
   init,
   mcp,
   acp,
@@ -78,29 +82,6 @@ export const commands: readonly Command[] = [
   ...planeHelp,
 ]
 
-/** A setting as the command line knows it. */
-export interface SettingFlag {
-  flag: string
-  boolean: boolean
-  says: string
-}
-
-const everywhere: Option[] = [
-  { name: 'project', value: 'DIR', says: 'The project folder. Default: $HANDRAIL_PROJECT, else the current folder.' },
-  {
-    name: 'state',
-    value: 'DIR',
-    says: 'Where Handrail keeps what it knows of projects. Default: $HANDRAIL_STATE, else $XDG_STATE_HOME/handrail, else ~/.local/state/handrail.',
-  },
-  {
-    name: 'allow-home-as-project',
-    says: 'Let a home folder, one above it, or a private folder in it (.ssh, .config, …) be the project.',
-  },
-  { name: 'allow-system-folder-as-project', says: 'Let a folder of the system (/etc, /usr, …) be the project.' },
-  { name: 'json', says: 'Machine-readable output.' },
-  { name: 'help', says: 'Show this help.' },
-]
-
 /** argv to exit code. Errors say what, why and what next, and never show a stack. */
 export async function runCli(
   argv: string[],
@@ -111,7 +92,12 @@ export async function runCli(
   const [first, ...rest] = argv
   if (first === undefined || first === '--help' || first === '-h' || first === 'help') {
     const asked = first === 'help' ? commands.find((one) => one.name === rest[0]) : undefined
-    say(asked ? help(asked, flags) : overview())
+    if (first === 'help' && rest[0] !== undefined && !asked) return report(unknownCommand(rest[0]), false, plainHint)
+    say(asked ? help(asked, flags) : overview(commands))
+    return 0
+  }
+  if (first === '--help-settings') {
+    say(settingsHelp(flags))
     return 0
   }
   if (first === '--version' || first === '-v' || first === 'version') {
@@ -129,14 +115,15 @@ export async function runCli(
   let json = rest.includes('--json')
   let hintOf = plainHint
   try {
-    if (!command)
-      throw new Fault('bad-input', `Unknown command: ${first}`, {
-        hint: `Commands: ${commands.map((one) => one.name).join(', ')}. \`handrail --help\` explains them.`,
-      })
+    if (!command) throw unknownCommand(first)
     const { options, words } = parse(command, rest, flags)
     json = options['json'] === true
     if (options['help'] === true) {
       say(help(command, flags))
+      return 0
+    }
+    if (options['help-settings'] === true) {
+      say(settingsHelp(flags))
       return 0
     }
     let runtime: Operator | undefined
@@ -148,7 +135,7 @@ export async function runCli(
       ...(command.onlyReads && { standIn: '{}' }),
       ...(command.takesBack && { untightened: true }),
     }
-    if (command.insteadOf) hintOf = commandHint(command.insteadOf, (said) => commandHere(said, resolve(wanted.project), options))
+    hintOf = commandHint(command.insteadOf ?? {}, (said) => commandHere(said, resolve(wanted.project), options))
     const open = (): Operator => (runtime ??= openFor(command, dependencies, wanted))
     const openLive = (more = {}) => dependencies.openRuntime({ ...wanted, flags: { ...wanted.flags, ...more }, live: true })
     return await command.run({
@@ -163,8 +150,22 @@ export async function runCli(
       dependencies,
     })
   } catch (thrown) {
+    if (thrown instanceof Interrupted) {
+      warn('')
+      return 130
+    }
     return report(asFault(thrown), json, hintOf)
   }
+}
+
+function unknownCommand(word: string): Fault {
+  const near = like(
+    word,
+    commands.map(({ name }) => name),
+  )
+  return new Fault('bad-input', `Unknown command: ${word}`, {
+    hint: `${near === undefined ? '' : `Did you mean \`handrail ${near}\`? `}\`handrail --help\` lists them all.`,
+  })
 }
 
 /** Options may stand before the words of a one-shot command: `--runId 7 anchor index`. */
@@ -230,95 +231,4 @@ function report(fault: Fault, json: boolean, hintOf: (fault: Fault) => string | 
   if (fault.details && Object.keys(fault.details).length) warnFolded(printable(JSON.stringify(fault.details)), dim)
   if (fault.reason === 'internal' && fault.cause) warn(dim(String((fault.cause as Error).stack ?? fault.cause)))
   return code
-}
-
-function parse(
-  command: Command,
-  argv: string[],
-  flags: readonly SettingFlag[],
-): { options: Record<string, string | boolean | undefined>; words: string[] } {
-  const known = [...(command.options ?? []), ...everywhere]
-  try {
-    const { values, positionals } = parseArgs({
-      args: joinSwitches(argv, flags),
-      allowPositionals: true,
-      options: {
-        ...Object.fromEntries(flags.map(({ flag }) => [flag, { type: 'string' as const }])),
-        ...Object.fromEntries(
-          known.map(({ name, value }) => [name, { type: value === undefined ? ('boolean' as const) : ('string' as const) }]),
-        ),
-      },
-    })
-    return { options: values as Record<string, string | boolean | undefined>, words: positionals }
-  } catch (cause) {
-    throw new Fault('bad-input', (cause as Error).message.split('. ')[0] as string, {
-      hint: `${command.usage}. \`handrail ${command.name} --help\` explains it.`,
-    })
-  }
-}
-
-/** `--read-only`, `--no-read-only` and `--read-only false` all become `--read-only=…`. */
-function joinSwitches(argv: string[], flags: readonly SettingFlag[]): string[] {
-  const switches = new Set(flags.filter((one) => one.boolean).map((one) => one.flag))
-  const joined: string[] = []
-  for (let index = 0; index < argv.length; index++) {
-    const word = argv[index] as string
-    if (word === '--') return [...joined, ...argv.slice(index)]
-    const name = word.replace(/^--(no-)?/, '')
-    if (!word.startsWith('--') || !switches.has(name)) joined.push(word)
-    else if (word.startsWith('--no-')) joined.push(`--${name}=false`)
-    else if (/^(true|false|1|0|yes|no|on|off)$/i.test(argv[index + 1] ?? '')) joined.push(`--${name}=${argv[++index]}`)
-    else joined.push(`--${name}=true`)
-  }
-  return joined
-}
-
-function overview(): string {
-  const width = Math.max(...commands.map((one) => one.name.length))
-  return [
-    `${bold('handrail')} lets AI agents act on one project folder: every act is checked, shown by its effect, undoable, and written down.`,
-    '',
-    bold('Usage'),
-    '  handrail COMMAND [--project DIR] [options]',
-    '',
-    bold('Commands'),
-    ...commands.map((one) => `  ${one.name.padEnd(width)}  ${one.summary}`),
-    '',
-    bold('Start here'),
-    '  handrail init cursor --project ./my-project  let your agent in; also claude-code, vscode, …',
-    '  handrail serve --project ./my-project        run it',
-    '  handrail doctor --project ./my-project       see what works here',
-    '  handrail COMMAND --help                      learn one command',
-  ].join('\n')
-}
-
-function help(command: Command, flags: readonly SettingFlag[]): string {
-  const lines = (options: { left: string; says: string }[]): string[] => {
-    const width = Math.max(...options.map((one) => one.left.length))
-    return options.map((one) => `  ${one.left.padEnd(width)}  ${one.says}`)
-  }
-  const own = [...(command.options ?? []), ...everywhere].map(({ name, value, says }) => ({
-    left: `--${name}${value ? ` ${value}` : ''}`,
-    says,
-  }))
-  return [
-    `${bold(`handrail ${command.name}`)}: ${command.summary}.`,
-    '',
-    bold('Usage'),
-    `  ${command.usage}`,
-    '',
-    command.about,
-    '',
-    bold('Options'),
-    ...lines(own),
-    '',
-    bold('Examples'),
-    ...command.examples.map((example) => `  ${example}`),
-    '',
-    bold('Settings') +
-      dim(
-        ' (also in your settings file, ~/.config/handrail/config.json, and as HANDRAIL_… variables; `handrail doctor` shows the values in force)',
-      ),
-    ...lines(flags.map(({ flag, says }) => ({ left: `--${flag}`, says }))),
-  ].join('\n')
 }

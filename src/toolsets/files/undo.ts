@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import Type, { type Static } from 'typebox'
 import { largestInMemory, type Content } from '../../contracts/content.ts'
 import type { LineDiff } from '../../contracts/line-diff.ts'
+import { mergedText } from '../../text/merge.ts'
 import { Fault } from '../../contracts/faults/fault.ts'
 import { closed, DiffShape } from '../../contracts/shapes.ts'
 import { formOf, sameMode, sameState, type Snapshot } from '../../contracts/snapshot.ts'
@@ -15,7 +16,7 @@ import { defineTool, readableText, type FileUse } from './use.ts'
 type Target = Omit<Static<typeof Wanted>, 'dryRun'>
 
 /** What a dry run showed, so that a yes is to that and nothing else: what was written later is not touched, what differs is refused. */
-const Shown = Type.Object({ upTo: Type.Integer(), digest: Type.String() }, closed)
+const Shown = Type.Object({ upTo: Type.Integer(), digest: Type.String(), theirs: Type.Optional(Type.String()) }, closed)
 
 const Wanted = Type.Object(
   {
@@ -26,6 +27,13 @@ const Wanted = Type.Object(
     last: Type.Optional(Type.Boolean()),
     to: Type.Optional(Type.String()),
     shown: Type.Optional(Shown),
+    changed: Type.Optional(
+      Type.Enum(['force', 'keep', 'merge'], {
+        type: 'string',
+        description:
+          'Files that changed since: undone all the same, left as they are, or both changes together. Refused without it.',
+      }),
+    ),
     dryRun: Type.Boolean(),
   },
   closed,
@@ -43,6 +51,7 @@ export const undo = defineTool({
     {
       applied: Type.Boolean(),
       shown: Type.Optional(Shown),
+      kept: Type.Optional(Type.Array(Type.String(), { description: 'Files that changed since, and were left as they are.' })),
       changes: Type.Array(
         Type.Object(
           { path: Type.String(), becomes: Type.Enum(['restored', 'removed'], { type: 'string' }), diff: DiffShape },
@@ -60,17 +69,28 @@ export const undo = defineTool({
       access: input.dryRun ? ('read' as const) : ('write' as const),
     })),
   async execute(input, use, call) {
-    const { steps, shown } = await runInSlices(plan(input, use))
+    const { steps, shown: planned } = await runInSlices(plan(input, use))
     const backs: Back[] = []
+    const moved: Moved[] = []
     const pace = openPace()
     for (const step of steps) {
-      backs.push(await prepare(step, use, call))
+      const prepared = await prepare(step, use, call, input.changed)
+      if ('change' in prepared) backs.push(prepared)
+      if ('now' in prepared) moved.push(prepared)
       if (pace.due()) await pace.turn()
     }
+    const refused = moved.filter(({ isRefused }) => isRefused)
+    if (refused.length > 0) throw changedSince(refused, input.changed)
+    const theirs = moved.length === 0 ? undefined : digestOf(moved.map(({ step, now }) => [step.path, now?.sha256 ?? null]))
+    // What the person saw of their own change is what they let go.
+    if (input.shown && input.shown.theirs !== theirs) throw notAsShown(moved.map(({ step }) => step))
+    if (backs.length === 0) throw nothingToUndo()
     if (!input.dryRun) await call.change(backs.map((back) => back.change))
+    const kept = moved.flatMap((one) => ('change' in one ? [] : [one.step.path]))
     return {
       applied: !input.dryRun,
-      shown,
+      shown: { ...planned, ...(theirs !== undefined && { theirs }) },
+      ...(kept.length > 0 && { kept }),
       changes: backs.map(({ change, diff }) => ({
         path: change.path,
         becomes: change.content === null ? ('removed' as const) : ('restored' as const),
@@ -79,6 +99,8 @@ export const undo = defineTool({
     }
   },
 })
+
+const digestOf = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('hex')
 
 interface Step {
   path: string
@@ -164,20 +186,71 @@ interface Back {
   diff: LineDiff
 }
 
-async function prepare(step: Step, { files, kept, diffs, states }: FileUse, call: DiffCall): Promise<Back> {
+/** A path that is not as Handrail left it. */
+interface Moved {
+  step: Step
+  now: PathState | undefined
+  /** From what Handrail wrote to what stands there. */
+  since: LineDiff
+  isRefused?: true
+}
+
+async function prepare(
+  step: Step,
+  use: FileUse,
+  call: DiffCall,
+  changed: Target['changed'],
+): Promise<Back | Moved | (Back & Moved)> {
+  const { files, kept, diffs, states } = use
   const now = await runInSlices(states.inSteps(step.path))
   if (step.to && !kept.isKept(step.to.id)) gone(step.path, step.to.id, kept)
   const isLarge = Math.max(now?.bytes ?? 0, step.from.bytes, step.to?.bytes ?? 0) > largestInMemory
   const before = now && !isLarge ? states.content(step.path) : nothing
-  if (!sameState(now, step.from)) {
-    if (formOf(step.from) === 'file') mustBeInReach(files, step.path)
-    const diff = isLarge ? unshown : await difference(diffs, wrote(step, kept), before, call)
-    throw changedSince(step, now, diff)
-  }
-  if (isLarge) return { change: changeOf(step, now, step.to ? kept.contentOnDisk(step.to.id) : null, false), diff: unshown }
-  const after = step.to ? kept.content(step.to.id) : null
+  const isMoved = !sameState(now, step.from)
+  if (isMoved && formOf(step.from) === 'file') mustBeInReach(files, step.path)
+  const since = isMoved && !isLarge ? await difference(diffs, wrote(step, kept), before, call) : unshown
+  const moved: Moved = { step, now, since }
+  if (isMoved && changed === 'keep') return moved
+  if (isMoved && changed === undefined) return { ...moved, isRefused: true }
+  const merged = isMoved && changed === 'merge' ? await mergedBack(step, { now, before, isLarge }, use, call) : undefined
+  if (isMoved && changed === 'merge' && merged === undefined) return { ...moved, isRefused: true }
+  if (isLarge)
+    return {
+      change: changeOf(step, now, step.to ? kept.contentOnDisk(step.to.id) : null, false),
+      diff: unshown,
+      ...(isMoved && moved),
+    }
+  const after = merged ?? (step.to ? kept.content(step.to.id) : null)
   const text = isText(now, before) && isText(step.to, after ?? nothing)
-  return { change: changeOf(step, now, after, text), diff: await difference(diffs, before, after ?? nothing, call) }
+  return {
+    change: changeOf(step, now, after, text),
+    diff: await difference(diffs, before, after ?? nothing, call),
+    ...(isMoved && moved),
+  }
+}
+
+interface Present {
+  now: PathState | undefined
+  before: Buffer
+  isLarge: boolean
+}
+
+/** What Handrail wrote taken out, and what came after it left in; nothing where both are about the same lines, or one is no text. */
+async function mergedBack(
+  step: Step,
+  { now, before, isLarge }: Present,
+  { kept, diffs }: FileUse,
+  call: DiffCall,
+): Promise<Buffer | undefined> {
+  if (isLarge || !now || !step.to || step.from.sha256 === null) return undefined
+  const [base, then] = [wrote(step, kept), kept.content(step.to.id)]
+  if (!isText(now, before) || !isText(step.from, base) || !isText(step.to, then)) return undefined
+  const [mine, theirs] = [
+    await diffs.lines(base.toString(), before.toString(), call),
+    await diffs.lines(base.toString(), then.toString(), call),
+  ]
+  const text = mergedText(base.toString(), mine, theirs)
+  return text === undefined ? undefined : Buffer.from(text)
 }
 
 function changeOf(step: Step, now: PathState | undefined, after: Content | null, text: boolean): FileChange {
@@ -219,18 +292,29 @@ function mustBeInReach(files: FileUse['files'], path: string): void {
   }
 }
 
-function changedSince({ path, from }: Step, now: PathState | undefined, diff: LineDiff): Fault {
+const mostTold = 20
+
+function changedSince(refused: readonly Moved[], asked: Target['changed']): Fault {
+  const [{ step, now, since }] = refused as [Moved]
+  const { path, from } = step
+  const others = refused.slice(1, mostTold)
   const bits = now && from.sha256 !== null && !sameMode(now, from)
-  return new Fault('conflict', `${path} changed since Handrail wrote it; undoing would lose that change`, {
-    details: {
-      path,
-      changedSince: diff,
-      ...(bits && { mode: { wrote: from.mode?.toString(8), found: now.mode.toString(8) } }),
-      ...(now && from.sha256 !== null && now.form !== formOf(from) && { form: { wrote: formOf(from), found: now.form } }),
+  const both = `${path} changed since Handrail wrote it, on the same lines: the two changes cannot be put together`
+  return new Fault(
+    'conflict',
+    asked === 'merge' ? both : `${path} changed since Handrail wrote it; undoing would lose that change`,
+    {
+      details: {
+        path,
+        changedSince: since,
+        ...(bits && { mode: { wrote: from.mode?.toString(8), found: now.mode.toString(8) } }),
+        ...(now && from.sha256 !== null && now.form !== formOf(from) && { form: { wrote: formOf(from), found: now.form } }),
+        ...(others.length > 0 && { others: others.map((one) => ({ path: one.step.path, changedSince: one.since })) }),
+      },
+      hint: (name) =>
+        `Keep the later change, or bring the older state back by hand with ${name('restore_snapshot')} and ${name('write_to_file')}.`,
     },
-    hint: (name) =>
-      `Keep the later change, or bring the older state back by hand with ${name('restore_snapshot')} and ${name('write_to_file')}.`,
-  })
+  )
 }
 
 function nothingToUndo(): Fault {

@@ -5,7 +5,7 @@ import type { AgentCaller } from '../../../contracts/gate.ts'
 import type { Operator } from '../../../contracts/operator.ts'
 import type { TurnEvent } from '../../../contracts/turn.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
-import { describeApproval } from '../commands/approvals.ts'
+import { describeApproval } from '../card.ts'
 import { dim, green, oneLine, printable, printableBlock, red, say, warn, yellow } from '../print.ts'
 import { folded } from '../screen-rows.ts'
 

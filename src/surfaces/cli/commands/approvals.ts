@@ -1,34 +1,26 @@
 import { userInfo } from 'node:os'
 import type { Approval, ApprovalHead } from '../../../contracts/approval.ts'
 import { Fault } from '../../../contracts/faults/fault.ts'
-import { printableInline, noteRows, restLines, quotedName, signedRow } from '../../../text/printable.ts'
+import { printableInline, quotedName, signedRow } from '../../../text/printable.ts'
 import type { Operator } from '../../../contracts/operator.ts'
-import type { Command } from '../command.ts'
-import {
-  ago,
-  printableBlock,
-  bold,
-  green,
-  oneLine,
-  paintedRows,
-  printable,
-  red,
-  renderChange,
-  say,
-  table,
-  warn,
-  yellow,
-} from '../print.ts'
+import { describeApproval } from '../card.ts'
+import type { Command, Invocation } from '../command.ts'
+import { ago, printableBlock, bold, green, oneLine, paintedRows, red, renderChange, say, table, warn } from '../print.ts'
 import { columns, folded, quotedBlock } from '../screen-rows.ts'
+import { shortId, wholeId } from '../whole-id.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
+import { watchApprovals } from './approvals-watch.ts'
 
 export const approvals: Command = {
   name: 'approvals',
   summary: 'See what waits for you, and answer',
-  usage: 'handrail approvals list|show ID|approve ID|deny ID|lift ID|page|key [--note TEXT] --project DIR',
+  usage:
+    'handrail approvals list|watch|show ID|approve ID|deny ID…|deny --all|lift ID|page|key [--last] [--note TEXT] --project DIR',
+  acts: { list: 0, show: 1, watch: 0, approve: 1, deny: Number.POSITIVE_INFINITY, lift: 1, page: 0, key: 0 },
   about: `A call that cannot be fully undone, or that changes a file which makes other programs run something, waits for a person. The
 answer holds for exactly that call of that session on exactly the state of the files you saw; if a file changes in between, the
-call is refused. A yes to a run with the network, or to another agent, is one to the whole project as it was, for ten minutes. What a
+call is refused. \`watch\` shows each question as it comes and takes your answer in place. The beginning of an id is enough, and --last is
+the newest that waits. A yes to a run with the network, or to another agent, is one to the whole project as it was, for ten minutes. What a
 card has no room for is printed by \`show --file\` and \`show --full\`; to agree without that takes \`--unread\`. A note given with
 approve or deny goes to the agent word for word. A no holds for every session of that client until \`lift\`, for a day or as long as
 limits.approvalTtlMs; the files it would have removed or replaced ask as long, whoever changes them. Silence turns into no. \`approvals page\` finds
@@ -37,7 +29,9 @@ nowhere else, until it stops or twelve hours have passed. \`approvals key\` prin
 token it opens /api/approvals and /events of that server, which no agent's token does.`,
   options: [
     { name: 'note', value: 'TEXT', says: 'Words for the agent.' },
-    { name: 'all', says: 'List answered ones too.' },
+    { name: 'last', says: 'The newest that waits, in the place of an ID.' },
+    { name: 'all', says: 'For list: answered ones too. For deny: everything that waits.' },
+    { name: 'session', value: 'ID', says: 'For deny --all: only what this session asked.' },
     { name: 'limit', value: 'N', says: 'For list: how many. Default 50.' },
     { name: 'before', value: 'ID', says: 'For list: those that were asked before this one.' },
     { name: 'file', value: 'PATH', says: 'For show: all of one change.' },
@@ -48,8 +42,10 @@ token it opens /api/approvals and /events of that server, which no agent's token
   ],
   examples: [
     'handrail approvals list --project .',
-    'handrail approvals show appr_… --project .',
-    'handrail approvals deny appr_… --note "use the test script instead" --project .',
+    'handrail approvals watch --project .',
+    'handrail approvals show --last --project .',
+    'handrail approvals deny --last --note "use the test script instead" --project .',
+    'handrail approvals deny --all --project .',
   ],
   onlyReads: true,
   async run({ words, options, json, open, dependencies }) {
@@ -72,32 +68,19 @@ token it opens /api/approvals and /events of that server, which no agent's token
         if (!json && !byAddress) warn('Where your browser does not find that name (Safari may not), add --by-address.')
         return 0
       }
-      if (!['show', 'approve', 'deny', 'lift'].includes(what))
-        throw new Fault('bad-input', `Unknown: approvals ${what}`, {
-          hint: 'approvals list, show ID, approve ID, deny ID, lift ID, page or key.',
-        })
-      if (given === undefined)
-        throw new Fault('bad-input', 'Which approval?', { hint: '`handrail approvals list` shows their ids.' })
-      const found = runtime.approvals.get(given)
-      if (!found)
-        throw new Fault('not-found', `No such approval: ${given}`, {
-          hint: '`handrail approvals list --all` shows all of them.',
-        })
+      if (what === 'watch') return await watchApprovals(runtime, json)
+      if (what === 'deny' && (options['all'] === true || words.length > 2))
+        return denySeveral(runtime, words.slice(1), options, json)
+      const found = named(runtime, given, options['last'] === true)
       if (what === 'lift') {
-        const lifted = runtime.approvals.lift(given, `${userInfo().username}@cli`)
+        const lifted = runtime.approvals.lift(found.id, by())
         say(json ? terminalJson(lifted) : `The no is taken back: ${oneLine(lifted.card.title, 80)}. The agent may ask again.`)
-      } else if (typeof options['file'] === 'string') await printText(runtime, given, options['file'])
+      } else if (typeof options['file'] === 'string') await printText(runtime, found.id, options['file'])
       else if (what === 'show') {
         say(json ? terminalJson(found) : describeApproval(found))
         if (options['full'] === true) await printRest(runtime, found)
       } else {
-        const note = typeof options['note'] === 'string' ? options['note'] : undefined
-        const decided = runtime.approvals.decide(given, {
-          approve: what === 'approve',
-          by: `${userInfo().username}@cli`,
-          ...(options['unread'] === true && { unread: true }),
-          ...(note !== undefined && { note }),
-        })
+        const decided = decide(runtime, found.id, what === 'approve', options)
         if (json) say(terminalJson(decided))
         else say(folded(`${what === 'approve' ? green('Approved') : red('Denied')}: ${oneLine(decided.card.title, 80)}`))
       }
@@ -106,6 +89,53 @@ token it opens /api/approvals and /events of that server, which no agent's token
       await runtime.close()
     }
   },
+}
+
+const by = (): string => `${userInfo().username}@cli`
+
+/** The one that is meant: by its id, the beginning of it, or --last. */
+function named(runtime: Operator, given: string | undefined, last: boolean): Approval {
+  if (given === undefined && !last)
+    throw new Fault('bad-input', 'Which approval?', {
+      hint: '`handrail approvals list` shows their ids; --last is the newest that waits.',
+    })
+  if (given !== undefined && last)
+    throw new Fault('bad-input', 'Either an ID or --last', { hint: '`handrail approvals list` shows what waits.' })
+  const id = given === undefined ? runtime.approvals.list('pending', { limit: 1 })[0]?.id : wholeId(runtime, 'appr', given)
+  if (id === undefined)
+    throw new Fault('not-found', 'Nothing waits for you', { hint: '`handrail approvals list --all` shows what was answered.' })
+  const found = runtime.approvals.get(id)
+  if (!found)
+    throw new Fault('not-found', `No such approval: ${id}`, { hint: '`handrail approvals list --all` shows all of them.' })
+  return found
+}
+
+function decide(runtime: Operator, id: string, approve: boolean, options: Invocation['options']): Approval {
+  const note = typeof options['note'] === 'string' ? options['note'] : undefined
+  return runtime.approvals.decide(id, {
+    approve,
+    by: by(),
+    ...(options['unread'] === true && { unread: true }),
+    ...(note !== undefined && { note }),
+  })
+}
+
+/** The same no to several; a yes is never given to more than one at a time. */
+function denySeveral(runtime: Operator, given: readonly string[], options: Invocation['options'], json: boolean): number {
+  if (options['all'] === true && given.length > 0)
+    throw new Fault('bad-input', 'Either ids or --all', { hint: '`handrail approvals list` shows what waits.' })
+  const session = options['session'] === undefined ? undefined : wholeId(runtime, 'sess', String(options['session']))
+  const ids =
+    given.length > 0
+      ? given.map((one) => named(runtime, one, false).id)
+      : runtime.approvals
+          .list('pending', { limit: 500 })
+          .filter((one) => session === undefined || one.session === session)
+          .map(({ id }) => id)
+  const decided = ids.map((id) => decide(runtime, id, false, options))
+  for (const one of decided) say(json ? terminalJson(one) : folded(`${red('Denied')}: ${oneLine(one.card.title, 80)}`))
+  if (!json && decided.length === 0) say('Nothing waits for you.')
+  return 0
 }
 
 function portIn(options: Record<string, string | boolean | undefined>): { port?: number } {
@@ -184,26 +214,12 @@ async function printRest(runtime: Operator, { id, card }: Approval): Promise<voi
 }
 
 function row(approval: ApprovalHead): string[] {
-  return [approval.id, approval.state, approval.risk, approval.tool, ago(approval.createdAt), oneLine(approval.card.title, 60)]
-}
-
-/** A card as a person reads it at the terminal. */
-export function describeApproval(approval: Approval): string {
   return [
-    bold(folded(`${oneLine(approval.card.title, 120)}  ${approval.risk}, ${approval.state}`)),
-    folded(
-      `asked ${ago(approval.createdAt)} by ${oneLine(approval.client, 80)} over ${approval.surface}, session ${approval.session}`,
-    ),
-    `lapses ${new Date(approval.expiresAt).toISOString()}`,
-    '',
-    ...approval.card.changes.map((change) => renderChange(change, Number.POSITIVE_INFINITY)),
-    ...restLines(approval.card).map((line) => yellow(folded(line))),
-    ...(approval.card.notes ?? []).map((note) => noteRows(note, columns())),
-    ...(approval.whole
-      ? []
-      : [yellow('Not all of it is shown here: show --full prints the rest, approve --unread agrees without.')]),
-    ...(approval.decidedBy
-      ? [folded(`${approval.state} by ${printable(approval.decidedBy)}${approval.note ? `: ${printable(approval.note)}` : ''}`)]
-      : []),
-  ].join('\n')
+    shortId(approval.id),
+    approval.state,
+    approval.risk,
+    approval.tool,
+    ago(approval.createdAt),
+    oneLine(approval.card.title, 60),
+  ]
 }

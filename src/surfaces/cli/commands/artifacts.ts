@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { wholeId } from '../whole-id.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import { isTextType, runBounds, type RunsApi } from '../../../contracts/run.ts'
@@ -11,6 +12,7 @@ export const artifacts: Command = {
   insteadOf: runCommands,
   summary: 'List what runs left, or print one of it',
   usage: 'handrail artifacts list [RUN]|get ID --project DIR',
+  acts: { list: 1, get: 1 },
   about: `The result of every run that succeeded is an artifact, kept for a day (limits.artifactTtlMs). \`get\` writes it to stdout as it is; on a
 terminal, signs that would control it are shown as text.`,
   examples: [
@@ -28,10 +30,10 @@ terminal, signs that would control it are shown as text.`,
     try {
       const runsApi = await runtime.runs()
       if (what === 'get') {
-        await print(runsApi, id as string)
+        await print(runsApi, wholeId(runtime, 'artifact', id as string))
         return 0
       }
-      const found = await runsApi.artifacts(id)
+      const found = await runsApi.artifacts(id === undefined ? undefined : wholeId(runtime, 'run', id))
       if (json) for (const one of found) say(terminalJson(one))
       else if (found.length === 0) say('No artifacts.')
       else

@@ -3,15 +3,18 @@ import type { AuditLine } from '../../../contracts/audit.ts'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Command, Invocation } from '../command.ts'
 import { confirm } from '../confirm.ts'
-import { dim, green, oneLine, printable, progressBar, red, say, table, yellow } from '../print.ts'
+import { auditRow, auditTable, pathsIn } from '../audit-rows.ts'
+import { dim, green, printable, progressBar, red, say, yellow } from '../print.ts'
 import { sayRoots } from '../root-lines.ts'
 import { folded } from '../screen-rows.ts'
+import { wholeId } from '../whole-id.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 
 export const audit: Command = {
   name: 'audit',
   summary: 'Read the log of everything that was done, and check that nobody changed it',
   usage: 'handrail audit verify|show|tail|export|anchor|renew --project DIR [options]',
+  acts: { show: 0, verify: 0, tail: 0, export: 0, anchor: 0, renew: 0 },
   about: `verify  checks the chain of hashes, and that nothing is missing. Exit 0: intact. Exit 1: names the first bad line. What an earlier
         verify found intact is compared with it byte for byte, and only what came since line by line; --full takes every line.
 show    the newest events (--limit N, --call ID, --session ID, --tool NAME).
@@ -133,8 +136,10 @@ interface Wanted {
   holding: string[]
 }
 
-function wantedBy({ options }: Invocation): Wanted {
-  const { call, session, tool } = options
+function wantedBy({ options }: Invocation, runtime: Operator): Wanted {
+  const { tool } = options
+  const call = typeof options['call'] === 'string' ? callNamed(runtime, options['call']) : undefined
+  const session = typeof options['session'] === 'string' ? wholeId(runtime, 'sess', options['session']) : undefined
   return {
     fits: (line) =>
       (call === undefined || line.call === call) &&
@@ -146,46 +151,38 @@ function wantedBy({ options }: Invocation): Wanted {
   }
 }
 
+/** A call by the beginning of its id. Of those that changed nothing only the log knows. */
+function callNamed(runtime: Operator, typed: string): string {
+  const begins = typed.startsWith('call_') ? typed : `call_${typed}`
+  const [found] = runtime.audit.last(1, ({ call }) => call?.startsWith(begins) === true, [`"call":"${begins}`])
+  if (found?.call === undefined)
+    throw new Fault('not-found', `No such call in the log: ${typed}`, {
+      hint: '`handrail audit show` lists the newest, with their ids.',
+    })
+  return found.call
+}
+
 function show(invocation: Invocation, runtime: Operator): number {
   const limit = Number(invocation.options['limit'] ?? 30)
   if (!Number.isInteger(limit) || limit < 1) throw new Fault('bad-input', '--limit must be a whole number above 0', {})
-  const { fits, holding } = wantedBy(invocation)
+  const { fits, holding } = wantedBy(invocation, runtime)
   const lines = runtime.audit.last(limit, fits, holding)
   if (invocation.json) for (const line of lines) say(terminalJson(line))
   else if (lines.length === 0) say('Nothing yet.')
   else {
-    say(table(['line', 'time', 'event', 'what', 'outcome', 'by', 'id'], lines.map(row)))
+    say(auditTable(lines))
     sayRoots(lines.flatMap(pathsIn), runtime.roots)
   }
   return 0
 }
 
-function row(line: AuditLine): string[] {
-  const what = [line.tool, pathsIn(line).join(', '), line.evidence?.join(', ')].filter(Boolean).join(' ')
-  const outcome = line.error ?? line.outcome ?? (line.approved === undefined ? '' : line.approved ? 'approved' : 'denied')
-  return [
-    String(line.seq),
-    line.at.slice(0, 19).replace('T', ' '),
-    line.event,
-    oneLine(what || (line.message ?? ''), 60),
-    outcome,
-    oneLine(line.by ?? line.client ?? '', 24),
-    line.call ?? line.approval ?? line.session ?? '',
-  ]
-}
-
-function pathsIn(line: AuditLine): string[] {
-  const touches = Array.isArray(line.touches) ? (line.touches as { path?: string }[]) : []
-  return touches.flatMap(({ path }) => path || [])
-}
-
 /** Follows until it is told to stop. Whoever reads slowly is not written ahead of: the log is read on from where it stands. */
 async function tail(invocation: Invocation, runtime: Operator): Promise<number> {
-  const { fits } = wantedBy(invocation)
+  const { fits } = wantedBy(invocation, runtime)
   const from = Math.max(1, runtime.audit.head().seq - 9)
   const show = async (lines: readonly AuditLine[]): Promise<void> => {
     for (const line of lines.filter(fits))
-      await print(invocation.json ? terminalJson(line) : folded(row(line).map(printable).join('  ')))
+      await print(invocation.json ? terminalJson(line) : folded(auditRow(line).map(printable).join('  ')))
   }
   const stop = runtime.audit.subscribe({ from, onLost: (why) => process.stderr.write(`${yellow(why)}\n`) }, show)
   // Following alone keeps no process alive.

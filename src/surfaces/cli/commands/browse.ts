@@ -16,6 +16,7 @@ export const browse: Command = {
   name: 'browse',
   summary: 'Print a page as an agent would read it',
   usage: 'handrail browse URL [--main] [--ids] --project DIR',
+  mostWords: 1,
   about: `Opens the page in the confined browser, waits until it stops changing, and prints what it says as Markdown: what it is about first,
 then the rest of it and its frames. What can be acted on stands in ⟦…⟧ with its id. It is your own wish, so you are not asked about the
 site, and no agent is let there by it. Title and address, and what is not in the text with how much of it, go to stderr.`,

@@ -13,6 +13,8 @@ export const call: Command = {
   name: 'call',
   summary: 'Call one tool and print its answer',
   usage: "handrail call TOOL ['JSON' | -] --project DIR [--session NAME]",
+  mostWords: 2,
+  settings: ['mode', 'enable-shell', 'read-only'],
   about: `The same road as any agent's call: contract, policy, consent, audit, snapshot. The answer is JSON on stdout; an error is
 the contract's error object on stderr and exit code 1. "-" reads the input from stdin. Calls of one session share their dry runs;
 the session is "cli" unless you name another. \`handrail tools\` lists the tools, \`handrail tools NAME\` shows one.`,

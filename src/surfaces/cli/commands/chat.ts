@@ -19,6 +19,8 @@ export const chat: Command = {
   name: 'chat',
   summary: 'Talk to the agent, with your own model, or ask it once',
   usage: 'handrail chat [TEXT] [--print] [--plan] [--continue] [--session ID] [--wait] [--models] --project DIR',
+  mostWords: Number.POSITIVE_INFINITY,
+  settings: ['provider', 'model', 'base-url', 'budget-cents'],
   about: `The agent works through the same gate as any other: what it does is checked, shown by its effect, undoable and written down.
 Set agent.provider and agent.model in your own settings and a key with \`handrail keys set\`; where it sends is shown first, and it sends
 nowhere else. Cards are answered in place: y or n, with a remark for the agent if you like. Ctrl-C cancels the turn, twice leaves.

@@ -9,6 +9,7 @@ export const devserver: Command = {
   name: 'devserver',
   summary: 'The dev bridge alone: one local WebSocket for editors and tools (intent-flow.devserver.v1)',
   usage: 'handrail devserver [start | status | stop | call METHOD [-- WORDS…]] --project DIR [options]',
+  mostWords: Number.POSITIVE_INFINITY,
   about: `\`start\` listens on a loopback port, prints one line of JSON (DevServerStarted) and runs until it is stopped. A token is made up and kept, with the address,
 in a file that only you can read; \`status\`, \`stop\` and \`call\` find the server by it. It is read-only unless you say --allowWrite. \`call\` sends
 one request and prints its response as one line: dev.info, dev.workspace.snapshot, dev.run, dev.runChecks, dev.cancel, dev.stop. Its exit code says whether

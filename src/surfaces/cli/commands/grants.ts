@@ -5,12 +5,14 @@ import type { Operator } from '../../../contracts/operator.ts'
 import type { Session } from '../../../contracts/session.ts'
 import type { Command, Invocation } from '../command.ts'
 import { ago, green, oneLine, printable, say, table, warn } from '../print.ts'
+import { wholeId } from '../whole-id.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 
 export const grants: Command = {
   name: 'grants',
   summary: 'See what you let agents do beyond the rules, give more and take it back',
   usage: 'handrail grants list|allow KIND WHAT|revoke ID [--session ID] [--once | --for TIME | --always] --project DIR',
+  acts: { list: 0, allow: 2, revoke: 1 },
   about: `Files that hold credentials (.env, .npmrc, keys, …) are out of reach of every tool and program. \`grants allow secret PATH\` lets
 the tools of one session read that one file; programs still do not see it, and nobody writes it. \`grants allow runs PATH\` lets a
 session change a file that makes a program run something on an everyday command (vite.config.ts, Makefile, …) without asking;
@@ -59,7 +61,7 @@ good lapses by itself. Secrets are never granted for good. All of it is in the l
         throw new Fault('bad-input', what === 'revoke' ? 'Which grant?' : `Unknown: grants ${what}`, {
           hint: 'grants list, allow secret PATH, allow runs PATH, allow host NAME or revoke ID.',
         })
-      const revoked = runtime.grants.revoke(id, by)
+      const revoked = runtime.grants.revoke(wholeId(runtime, 'grant', id), by)
       say(json ? terminalJson(revoked) : `Revoked: ${printable(revoked.subject)}`)
       return 0
     } finally {

@@ -38,6 +38,7 @@ export const init: Command = {
   name: 'init',
   summary: "Put Handrail into your agent's settings: shows the change, asks, writes",
   usage: `handrail init ${clients.map((client) => client.name).join('|')} --project DIR [options]`,
+  mostWords: Number.POSITIVE_INFINITY,
   about: `Finds the client's settings file, shows the change as a diff and asks. Only the entry of Handrail is touched: other servers,
 comments, order and the file's mode stay as they are, and running it twice changes nothing. --remove takes the entry out again.
 A file that cannot be read is left alone; --print shows what to put in by hand. The entry starts this very copy of Handrail; where npm

@@ -10,6 +10,7 @@ export const keys: Command = {
   name: 'keys',
   summary: 'Your keys for models: set, list, clear',
   usage: 'handrail keys list|set PROVIDER|clear [PROVIDER] [--base-url URL]',
+  acts: { list: 0, set: 1, clear: 1 },
   about: `A key is read from a hidden prompt, or from a pipe; never from the command line, where every process could read it. It is kept in the keyring
 of your system where there is one (HANDRAIL_KEYRING=off: never), else in a file that only you can read, and goes to the endpoint it was set for and nowhere else: not
 into settings, logs, prompts, or the environment of programs. \`keys clear\` without a name removes all of them.`,

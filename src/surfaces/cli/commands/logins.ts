@@ -8,6 +8,7 @@ export const logins: Command = {
   name: 'logins',
   summary: 'See the logins that were saved for runs, and remove them',
   usage: 'handrail logins list|remove ID --project DIR',
+  acts: { list: 0, remove: 1 },
   about: `A run of login_keep_session with \`save: true\` saves what the browser is known by at the site (cookies and storage, never the
 password), encrypted, so that it can be used after a restart: later runs name its session. You are asked when it is saved, and again when
 another client, or a later process, wants to use it. One that nobody used for 90 days is gone by itself.`,

@@ -5,6 +5,7 @@ export const mcp: Command = {
   name: 'mcp',
   summary: 'Serve the project to an editor or agent over MCP on stdin and stdout',
   usage: 'handrail mcp --project DIR [--mode user|developer] [--tools files,session]',
+  settings: ['mode', 'enable-shell', 'read-only', 'tools', 'ask-from'],
   about: `Your MCP client starts this command for you; put it into the client's settings:
 
   { "mcpServers": { "handrail": { "command": "handrail", "args": ["mcp", "--project", "/path/to/project"] } } }

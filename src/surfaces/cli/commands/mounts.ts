@@ -14,6 +14,7 @@ export const mounts: Command = {
   name: 'mounts',
   summary: 'See other MCP servers behind the gate, and accept what they changed',
   usage: 'handrail mounts list|show NAME|accept NAME [--digest SHA256]|forget NAME --project DIR',
+  acts: { list: 0, show: 1, accept: 1, forget: 1 },
   about: `The setting mounts names other MCP servers; Handrail starts them confined, and guards their tools as its own. What a server first says
 of its tools is what counts: a tool that is defined otherwise later, or comes later, is withheld until you have seen the difference here and
 accepted it. \`forget\` drops all that is known of a server, and its next words count as its first.`,

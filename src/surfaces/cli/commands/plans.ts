@@ -3,6 +3,7 @@ import { Fault } from '../../../contracts/faults/fault.ts'
 import type { AgentCaller } from '../../../contracts/gate.ts'
 import type { Operator } from '../../../contracts/operator.ts'
 import type { JudgedPlan, Plan, ToolResult } from '../../../contracts/plan.ts'
+import { wholeId } from '../whole-id.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 import type { Command, Invocation } from '../command.ts'
 import { confirm } from '../confirm.ts'
@@ -15,6 +16,7 @@ export const plans: Command = {
   summary: 'Make a plan from a skill, read it, change it, run it',
   usage:
     "handrail plans list|new SKILL [--input 'JSON']|show ID|edit ID --file FILE|run ID [--yes] [--detach]|remove ID --project DIR",
+  acts: { list: 0, new: 1, show: 1, edit: 1, run: 1, remove: 1 },
   about: `A plan is data: calls of tools, one after the other, each with the risk that Handrail works out; what a plan says of its own risk can only raise it. \`new\` makes one of
 a skill, without any model: steps that name their tool become calls, what is only said in words is listed beside them, and kept as a worksheet in sandbox/outputs. \`edit\` takes the
 plan as JSON from a file, or from stdin with "-". \`run\` shows it and asks you; then it is a run: it goes on after a crash, can be cancelled (\`runs cancel\`), and is taken back as one
@@ -35,11 +37,11 @@ plan as JSON from a file, or from stdin with "-". \`run\` shows it and asks you;
     'handrail plans run plan_0123456789abcdef --project .',
   ],
   async run(invocation) {
-    const [what = 'list', id] = invocation.words
-    if (!['list', 'new', 'show', 'edit', 'run', 'remove'].includes(what) || (what !== 'list' && id === undefined))
+    const [what = 'list', typed] = invocation.words
+    if (!['list', 'new', 'show', 'edit', 'run', 'remove'].includes(what) || (what !== 'list' && typed === undefined))
       throw new Fault(
         'bad-input',
-        id === undefined ? (what === 'new' ? 'From which skill?' : 'Which plan?') : `Unknown: plans ${what}`,
+        typed === undefined ? (what === 'new' ? 'From which skill?' : 'Which plan?') : `Unknown: plans ${what}`,
         {
           hint: '`handrail plans list` shows them; then show, edit, run or remove. `handrail plans new SKILL` makes one.',
         },
@@ -47,15 +49,16 @@ plan as JSON from a file, or from stdin with "-". \`run\` shows it and asks you;
     const runtime = invocation.open()
     try {
       if (what === 'list') return list(runtime, invocation)
-      if (what === 'new') return await make(runtime, id as string, invocation)
-      if (what === 'edit') return await edit(runtime, id as string, invocation)
-      if (what === 'run') return await run(runtime, id as string, invocation)
+      if (what === 'new') return await make(runtime, typed as string, invocation)
+      const id = wholeId(runtime, 'plan', typed as string)
+      if (what === 'edit') return await edit(runtime, id, invocation)
+      if (what === 'run') return await run(runtime, id, invocation)
       if (what === 'remove') {
-        const removed = runtime.plans.remove(id as string)
+        const removed = runtime.plans.remove(id)
         say(invocation.json ? terminalJson({ removed }) : removed ? 'Removed.' : 'There is no such plan.')
         return removed ? 0 : 1
       }
-      return await show(runtime, id as string, invocation)
+      return await show(runtime, id, invocation)
     } finally {
       await runtime.close()
     }

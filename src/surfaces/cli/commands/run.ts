@@ -31,6 +31,7 @@ export const run: Command = {
   summary: 'Hand in a run of a template and wait for its end',
   usage:
     "handrail run TEMPLATE [--input 'JSON' | --input -] [--urls FILE] [--session ID] [--key KEY] [--timeout MS] [--detach] --project DIR",
+  mostWords: 1,
   about: `Each step is a call like any agent's: checked, asked about where that is due, undoable and in the log. The result is JSON on stdout; the
 exit code is 0 where it succeeded, in part too; pages are a table, and with --json all of them. With --detach it is only handed in: a \`handrail serve\` or \`handrail mcp\` with the same flags on the project
 carries it out. What is interrupted goes on there as well. \`handrail templates list\` shows what there is.`,

@@ -1,6 +1,8 @@
 import { commandHere, hintHere, type CommandHere } from '../program-name.ts'
+import { wholeId } from '../whole-id.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 import { userInfo } from 'node:os'
+import type { Operator } from '../../../contracts/operator.ts'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import {
   runStatuses,
@@ -22,6 +24,7 @@ export const runs: Command = {
   summary: 'See the runs of a project, watch, cancel or retry them',
   usage:
     'handrail runs list [--servers]|show ID|watch ID|cancel ID|retry ID [--failed] [--unknown again|done]|workers|move --to shared|embedded --project DIR',
+  acts: { list: 0, show: 1, watch: 1, cancel: 1, retry: 1, workers: 0, move: 0 },
   about: `Runs are kept for half an hour after their end (limits.runTtlMs). \`show\` lists every step and item with why it failed. \`retry\` makes a new run
 that has all that was done behind it and does the rest; with --failed only the items that failed. Where nobody knows whether a step was carried
 out, because its process was killed, it is never repeated by itself: look at what it did, then say --unknown done or --unknown again.
@@ -33,6 +36,7 @@ from one store to the other.`,
     { name: 'status', value: 'STATUS', says: `Only those: ${runStatuses.join(', ')}.` },
     { name: 'template', value: 'ID', says: 'Only runs of this template.' },
     { name: 'servers', says: 'For list: dev servers, which are in no other list.' },
+    { name: 'last', says: 'The newest run, in the place of an ID.' },
     { name: 'limit', value: 'N', says: 'How many to show. Default 50.' },
     { name: 'failed', says: 'For retry: the items that failed, and no others.' },
     {
@@ -46,15 +50,16 @@ from one store to the other.`,
   examples: [
     'handrail runs list --status running --project .',
     'handrail runs list --servers --project .',
-    'handrail runs show run_1f2e3d4c5b6a79881f2e3d4c5b6a7988 --project .',
-    'handrail runs retry run_1f2e3d4c5b6a79881f2e3d4c5b6a7988 --failed --project .',
+    'handrail runs show --last --project .',
+    'handrail runs retry --last --failed --project .',
   ],
   async run(invocation) {
     const { words, open } = invocation
-    const [what = 'list', id] = words
+    const [what = 'list', typed] = words
+    const isNamed = typed !== undefined || invocation.options['last'] === true
     const isOfAll = ['list', 'workers', 'move'].includes(what)
-    if (!isOfAll && (!['show', 'watch', 'cancel', 'retry'].includes(what) || id === undefined))
-      throw new Fault('bad-input', id === undefined ? 'Which run?' : `Unknown: runs ${what}`, {
+    if (!isOfAll && (!['show', 'watch', 'cancel', 'retry'].includes(what) || !isNamed))
+      throw new Fault('bad-input', !isNamed ? 'Which run?' : `Unknown: runs ${what}`, {
         hint: '`handrail runs list` shows them; then `handrail runs show ID`, watch, cancel or retry. `runs workers` and `runs move` are for several machines.',
       })
     const runtime = open()
@@ -65,15 +70,22 @@ from one store to the other.`,
         return listServers(runtime.servers, filterOf(invocation), invocation.json)
       if (what === 'list') return await list(await runtime.runs(), invocation)
       const command: CommandHere = (words) => commandHere(words, runtime.project, invocation.options)
-      const server = runtime.servers.get(id as string)
+      const run = typed === undefined ? await lastRun(runtime) : wholeId(runtime, 'run', typed)
+      const server = runtime.servers.get(run)
       if (server) return await withServer(runtime.servers, what, server, invocation.json, command)
       if (what === 'retry') openRunSession(runtime)
       const isAskedHere = (approval: string): boolean => runtime.approvals.get(approval) !== undefined
-      return await one(await runtime.runs(), what, id as string, invocation, command, isAskedHere)
+      return await one(await runtime.runs(), what, run, invocation, command, isAskedHere)
     } finally {
       await runtime.close()
     }
   },
+}
+
+async function lastRun(runtime: Operator): Promise<string> {
+  const [newest] = (await (await runtime.runs()).list({ limit: 1 })).runs
+  if (newest) return newest.runId
+  throw new Fault('not-found', 'There is no run', { hint: '`handrail templates list` shows what can be run.' })
 }
 
 function filterOf({ options }: Invocation): { status: RunStatus | undefined; limit: number } {

@@ -1,5 +1,7 @@
 import { Fault } from '../../../contracts/faults/fault.ts'
-import type { Command } from '../command.ts'
+import type { Operator } from '../../../contracts/operator.ts'
+import type { Command, Invocation } from '../command.ts'
+import { tellDemo } from '../demo-story.ts'
 import { commandHere } from '../program-name.ts'
 import { bold, dim, printable, say, warnFolded, yellow } from '../print.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
@@ -8,16 +10,22 @@ export const serve: Command = {
   name: 'serve',
   summary: 'Serve the project on a loopback port: MCP over HTTP, the HTTP gateway, the dev bridge, the approvals page, health',
   usage: 'handrail serve --project DIR [--port N] [--mode user|developer] [--json]',
+  settings: ['mode', 'enable-shell', 'read-only', 'tools', 'ask-from'],
   about: `Listens on 127.0.0.1 only. Every request needs the token, which is kept in a file only you can read. MCP is at /mcp (Streamable
 HTTP, every version) and at /sse for clients from 2024, the HTTP gateway at /agent/process (/reference describes it), the dev bridge (a WebSocket, docs/guide/bridge.md) at /dev. Approvals can be answered in a browser, after signing in with the link it
 prints; the page has a host name of its own (handrail-….localhost), and an agent's token does not open it. With --allow-remote every
 caller counts as one from another machine (policies.trustLevel), unless --trust-level says otherwise.
 With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop it with Ctrl-C.`,
   options: [
-    { name: 'port', value: 'N', says: 'Port to listen on; 0 takes any free one. Default 4777.' },
+    {
+      name: 'port',
+      value: 'N',
+      says: 'Port to listen on; 0 takes any free one. Default 4777, or a free one where that is in use.',
+    },
     { name: 'host', value: 'IP', says: 'Address to listen on. Default 127.0.0.1.' },
     { name: 'allow-remote', says: 'Allow a --host that other machines can reach.' },
     { name: 'allow-origin', value: 'URL', says: 'Web pages that may talk to it: origins, separated by commas.' },
+    { name: 'demo', says: 'Let a scripted agent ask you something first: for a sample project. See `handrail demo`.' },
     { name: 'allow-dev-write', says: 'Let commands at /dev write source (--mode write). Without it the bridge is read-only.' },
   ],
   examples: ['handrail serve --project ./my-game', 'handrail serve --project ./my-game --port 0 --json'],
@@ -28,53 +36,102 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
     // Whoever comes through a proxy on this machine would else count as somebody on it.
     const isOpen = options['allow-remote'] === true && options['trust-level'] === undefined
     const runtime = openLive(isOpen ? { 'trust-level': 'remote' } : {})
-    const { file } = runtime.token()
-    const listening = await dependencies.serveHttp(runtime, {
-      port,
-      host: String(options['host'] ?? '127.0.0.1'),
-      allowRemote: options['allow-remote'] === true,
-      allowDevWrite: options['allow-dev-write'] === true,
-      allowOrigins: String(options['allow-origin'] ?? '')
-        .split(',')
-        .map((origin) => origin.trim())
-        .filter(Boolean),
+    const serveAt = (at: number) =>
+      dependencies.serveHttp(runtime, {
+        port: at,
+        host: String(options['host'] ?? '127.0.0.1'),
+        allowRemote: options['allow-remote'] === true,
+        allowDevWrite: options['allow-dev-write'] === true,
+        allowOrigins: String(options['allow-origin'] ?? '')
+          .split(',')
+          .map((origin) => origin.trim())
+          .filter(Boolean),
+      })
+    const listening = await serveAt(port).catch(async (thrown: unknown) => {
+      // Whoever named a port means that one.
+      const isTaken = thrown instanceof Fault && thrown.reason === 'conflict' && options['port'] === undefined
+      if (!isTaken) throw await closedAfter(runtime, thrown)
+      warnFolded(
+        `Port ${port} is in use, perhaps by another handrail serve: this one takes a free port. --port N names one.`,
+        yellow,
+      )
+      return serveAt(0)
     })
-    const { notice } = runtime.gate
-    if (json) {
-      if (notice !== undefined) warnFolded(`handrail: ${printable(notice)}`)
-      for (const { name, path, why } of runtime.roots)
-        if (why !== undefined) warnFolded(`handrail: the root ${name} (${printable(path)}) is out of reach: ${printable(why)}`)
-      say(terminalJson({ url: listening.url, tokenFile: file, pid: process.pid }))
-    } else {
-      say(
-        `${bold('Handrail')} ${runtime.version} on ${bold(runtime.project)} (${runtime.config.mode} mode, ${runtime.tools.length} tools)`,
-      )
-      say()
-      say(`  MCP        ${listening.url}/mcp   ${dim('(Authorization: Bearer <token>; older clients: /sse)')}`)
-      say(`  gateway    ${listening.url}/agent/process   ${dim('(the same token; /reference describes it)')}`)
-      say(
-        `  bridge     ${listening.url.replace('http', 'ws')}/dev   ${dim('(a WebSocket, the same token; docs/guide/bridge.md)')}`,
-      )
-      say(`  token      ${file}`)
-      say(`  approvals  ${listening.signInLink}   ${dim('(for you; works once, for ten minutes)')}`)
-      say(`  health     ${listening.url}/healthz`)
-      if (notice !== undefined) say(`\n${yellow(printable(notice))}`)
-      say()
-      const command = (words: string): string => `  ${commandHere(words, runtime.project, options)}`
-      say('Next, in another terminal:')
-      say(command(`call list_files '{"path":"."}'`))
-      say(`${command('approvals list')}   ${dim('# what waits for you')}`)
-      say(`${command('audit show')}       ${dim('# what was done')}`)
-      say(`${command('undo --last')}      ${dim('# take the last change back')}`)
-      say()
-      say(dim('Ctrl-C stops it.'))
-    }
-    await new Promise<void>((resolve) => {
+    const stopped = new Promise<void>((resolve) => {
       process.once('SIGINT', () => resolve())
       process.once('SIGTERM', () => resolve())
+      process.once('SIGHUP', () => resolve())
     })
-    await listening.close()
-    await runtime.close()
+    const ending = new AbortController()
+    void stopped.then(() => ending.abort())
+    try {
+      if (options['demo'] === true && !json) await demoOn(openLive, listening.signInLink, options, ending.signal)
+      if (!ending.signal.aborted) sayServed(runtime, listening, options, json)
+      await stopped
+    } finally {
+      await listening.close()
+      await runtime.close()
+    }
     return 0
   },
+}
+
+function sayServed(
+  runtime: Operator,
+  listening: { url: string; signInLink: string },
+  options: Invocation['options'],
+  json: boolean,
+): void {
+  const { file } = runtime.token()
+  const { notice } = runtime.gate
+  if (json) {
+    if (notice !== undefined) warnFolded(`handrail: ${printable(notice)}`)
+    for (const { name, path, why } of runtime.roots)
+      if (why !== undefined) warnFolded(`handrail: the root ${name} (${printable(path)}) is out of reach: ${printable(why)}`)
+    say(terminalJson({ url: listening.url, tokenFile: file, pid: process.pid }))
+  } else {
+    say(
+      `${bold('Handrail')} ${runtime.version} on ${bold(runtime.project)} (${runtime.config.mode} mode, ${runtime.tools.length} tools)`,
+    )
+    say()
+    say(`  MCP        ${listening.url}/mcp   ${dim('(Authorization: Bearer <token>; older clients: /sse)')}`)
+    say(`  gateway    ${listening.url}/agent/process   ${dim('(the same token; /reference describes it)')}`)
+    say(`  bridge     ${listening.url.replace('http', 'ws')}/dev   ${dim('(a WebSocket, the same token; docs/guide/bridge.md)')}`)
+    say(`  token      ${file}`)
+    say(`  approvals  ${listening.signInLink}   ${dim('(for you; works once, for ten minutes)')}`)
+    say(`  health     ${listening.url}/healthz`)
+    if (notice !== undefined) say(`\n${yellow(printable(notice))}`)
+    say()
+    const command = (words: string): string => `  ${commandHere(words, runtime.project, options)}`
+    say('Next, in another terminal:')
+    say(command(`call list_files '{"path":"."}'`))
+    say(`${command('approvals list')}   ${dim('# what waits for you')}`)
+    say(`${command('audit show')}       ${dim('# what was done')}`)
+    say(`${command('undo --last')}      ${dim('# take the last change back')}`)
+    say()
+    say(dim('Ctrl-C stops it.'))
+  }
+}
+
+async function closedAfter(runtime: Operator, thrown: unknown): Promise<unknown> {
+  await runtime.close()
+  return thrown
+}
+
+/** The scripted agent has a gate of its own, which offers it the shell; the one that is served is as the settings have it. */
+async function demoOn(
+  openLive: Invocation['openLive'],
+  link: string,
+  options: Invocation['options'],
+  signal: AbortSignal,
+): Promise<void> {
+  const runtime = openLive({ 'enable-shell': 'true' })
+  try {
+    await tellDemo({ runtime, link, options, signal })
+    say(`\n${dim('─'.repeat(72))}\n`)
+  } catch (thrown) {
+    if (!signal.aborted) throw thrown
+  } finally {
+    await runtime.close()
+  }
 }

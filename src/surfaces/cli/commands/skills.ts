@@ -12,6 +12,7 @@ export const skills: Command = {
   name: 'skills',
   summary: 'List the skills there are, show one, check what they ask for, or begin a new one',
   usage: 'handrail skills list [--all]|show ID|check [DIR…]|new NAME --project DIR',
+  acts: { list: 0, show: 1, check: Number.POSITIVE_INFINITY, new: 1 },
   about: `A skill is a folder with a SKILL.md: how a kind of work is done, in words (the open Agent Skills standard, agentskills.io). Skills come with
 Handrail, lie in your own folders (~/.config/handrail/skills, ~/.agents/skills, ~/.claude/skills), or are brought by the project (skills/, skills_workspace/,
 .agents/skills/, .claude/skills/). The project's come before yours, and yours before ours; of two with one name the first is taken, and the other is said to be in its shadow.

@@ -8,6 +8,7 @@ export const snapshots: Command = {
   name: 'snapshots',
   summary: 'List the kept states of files, newest first',
   usage: 'handrail snapshots [PATH-PREFIX] [--limit N] --project DIR',
+  mostWords: 1,
   about: `Every state a file had on either side of a write is kept. "baseline" is a state from before Handrail wrote, "write" one it
 wrote. To go back: handrail undo ID takes back the write that made this state.`,
   options: [{ name: 'limit', value: 'N', says: 'How many to show. Default 50.' }],

@@ -10,6 +10,7 @@ export const state: Command = {
   name: 'state',
   summary: 'Say where Handrail keeps what it knows of the project; take it over after a move, or start anew',
   usage: 'handrail state [adopt|reset|import] [--from PATH] [--yes] --project DIR [--json]',
+  acts: { show: 0, adopt: 0, reset: 0, import: 0 },
   about: `Approvals, tokens, the log and the kept states of files lie outside the project, in a folder of yours alone, so that no project can
 bring its own. That folder belongs to one folder on the disk: where the project was moved, or removed and made again (a fresh clone),
 Handrail does nothing there until you say which it is.

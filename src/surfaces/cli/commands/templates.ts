@@ -11,6 +11,7 @@ export const templates: Command = {
   insteadOf: runCommands,
   summary: 'List the templates of runs, show what one does, or check those you wrote',
   usage: 'handrail templates list|show ID|check [FILE…] --project DIR',
+  acts: { list: 0, show: 1, check: Number.POSITIVE_INFINITY },
   about: `A template is a file of JSON: inputs and results as schemas, and steps that are calls of tools. Yours lie in ~/.config/handrail/templates and
 are there for every project. A project brings its own in handrail/templates; those count only once you trusted them (\`handrail trust\` shows what each would do), and never
 in the place of one that comes with Handrail or is yours. \`show\` says in words what a template does, with its inputs and an example. \`check\` says everything that

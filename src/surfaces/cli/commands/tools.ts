@@ -8,6 +8,7 @@ export const tools: Command = {
   name: 'tools',
   summary: 'List the tools an agent is offered, or show one',
   usage: 'handrail tools [NAME] --project DIR',
+  mostWords: 1,
   about:
     'What is not listed is of no use in this project by the look of it; it can be called all the same, and --tools lists it. With a name: what it does, its input and output as JSON Schema, the errors it may raise, and examples.',
   examples: ['handrail tools --project .', 'handrail tools write_to_file --project .'],
@@ -40,9 +41,12 @@ export const tools: Command = {
       }
       const tool = runtime.tools.find((one) => one.name === name)
       if (!tool)
-        throw new Fault('not-found', `No such tool: ${name}`, {
-          hint: `There are: ${runtime.tools.map((one) => one.name).join(', ')}.`,
-        })
+        throw (
+          runtime.whyOff(name) ??
+          new Fault('not-found', `No such tool: ${name}`, {
+            hint: `There are: ${runtime.tools.map((one) => one.name).join(', ')}.`,
+          })
+        )
       const { title, description, input, output, faults, examples } = tool
       const errors = errorCodesOf(faults)
       if (json) say(terminalJson({ name, title, description, input, output, errors, examples }))
