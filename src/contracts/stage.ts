@@ -36,11 +36,12 @@ export interface CapturedOutput {
 }
 
 export const effectKinds = ['created', 'modified', 'deleted', 'renamed', 'mode'] as const
+export type EffectKind = (typeof effectKinds)[number]
 
 /** One change a program made on its stage. */
 export interface Effect {
   path: string
-  kind: (typeof effectKinds)[number]
+  kind: EffectKind
   form: Form
   /** What stood there before, where that was something else: a folder that became a file. */
   was?: Form

@@ -18,7 +18,7 @@ export interface Staged {
   /** Real already, since it could not be confined: the states before, for undo. */
   made(): readonly Changed[]
   /** What a card shows of it; `sensitive` are the files that make other programs run something, `links` new ones under such a name. */
-  show(sensitive: ReadonlySet<string>, links?: NewLinks): Promise<Pick<Card, 'changes' | 'rest'>>
+  show(sensitive: ReadonlySet<string>, links?: NewLinks): Promise<Pick<Card, 'changes' | 'rest' | 'counts'>>
   readonly sides: Sides
   /** Before a person is asked about it, where too many wait already: a question of whoever has most `lapse`s, or this is refused. Then it is written down whole. */
   mayWait(lapse: (approval: string) => boolean): Promise<void>

@@ -3,7 +3,7 @@ import type { Content } from './content.ts'
 import type { Reason } from './faults/fault.ts'
 import type { LineDiff } from './line-diff.ts'
 import type { Form } from './snapshot.ts'
-import type { Program, ProgramResult, Sides } from './stage.ts'
+import type { EffectKind, Program, ProgramResult, Sides } from './stage.ts'
 
 /** R0 reads. R1 changes that can be undone. R2 cannot be fully undone, or unknown code. R3 destroys, publishes, spends, or touches secrets. */
 export const risks = ['R0', 'R1', 'R2', 'R3'] as const
@@ -22,10 +22,17 @@ export interface Card {
   notes?: string[]
   /** What is beyond the changes a card lists, by folder: whoever agrees to it agrees unread. */
   rest?: { folder: string; changes: number; bytes: number }[]
+  /** How many changes of each kind there are in all, also beyond those that are listed. */
+  counts?: Partial<Record<EffectKind, number>>
+  /** It reaches, or had, what no undo takes back: said before and louder than anything else. */
+  loud?: ('network' | 'unconfined')[]
 }
 
 export interface CardChange {
   path: string
+  kind?: EffectKind
+  /** Where it was before, for `renamed`. */
+  from?: string
   /** What happens there, where lines do not say it: deleted, a link, permissions, the size of a picture. */
   says?: string
   diff: LineDiff

@@ -7,6 +7,7 @@ export async function textChange(diffs: Diffs, path: string, before: string | un
   const [old, now] = [before === undefined ? undefined : Buffer.from(before), Buffer.from(after)]
   return {
     path,
+    kind: old ? 'modified' : 'created',
     says: old ? 'modified' : 'created',
     diff: await diffs.lines(before ?? '', after),
     sizes: [old?.length ?? null, now.length],

@@ -24,7 +24,12 @@ export function cardBefore(card: Card, { program, confined, says, asksAfter }: P
         ]
       : [`NOT CONFINED: it can read, change and send whatever you can. ${says}`]),
   ]
-  return { ...card, notes }
+  return { ...card, notes, ...loudOf(program.network === true, confined) }
+}
+
+function loudOf(network: boolean, confined: boolean): Pick<Card, 'loud'> {
+  const loud = [...(network ? (['network'] as const) : []), ...(confined ? [] : (['unconfined'] as const))]
+  return loud.length ? { loud } : {}
 }
 
 /** The effect, not the words: every change, why the person is asked, and what they should know of the run. */
@@ -49,7 +54,7 @@ export async function cardAfter(
     ...(ran.stdout.text.trim() ? ['It printed:', ...last(ran.stdout.text)] : []),
     ...(ran.stderr.text.trim() ? ['Its errors:', ...last(ran.stderr.text)] : []),
   ]
-  return { title: card.title, ...(await show(new Set(sensitive), links)), notes }
+  return { title: card.title, ...(await show(new Set(sensitive), links)), notes, ...loudOf(ran.network, ran.confined) }
 }
 
 const mostReasons = 20

@@ -1,6 +1,7 @@
 import type { LineDiff } from '../contracts/line-diff.ts'
 import { foldedAt, signedRows, type DiffRow } from './rows.ts'
 import type { Card, CardChange } from '../contracts/tool.ts'
+import { countsLine } from './card-words.ts'
 
 /** Everything that moves the cursor, changes the direction, cannot be seen, or looks like a space and is none. */
 const unseen =
@@ -140,7 +141,9 @@ export function cardText(card: Card, most: CardLimits): { text: string; whole: b
   const folded = (line: string): string[] => foldedAt(most.width, line).split('\n')
   const signed = card.changes.map(({ diff }) => diffRows(diff))
   const heads = card.changes.map(headline)
-  const others = [...heads, ...restLines(card), ...(card.notes ?? [])]
+  const counts = countsLine(card)
+  const first = counts === undefined ? [] : [counts]
+  const others = [...first, ...heads, ...restLines(card), ...(card.notes ?? [])]
   const tooLong = (line: string): boolean => line.length > most.lineLength
   const given = card.changes.some(({ diff }) => diff.hunks.some((hunk) => [...hunk.linesOld, ...hunk.linesNew].some(tooLong)))
   const fits =
@@ -149,6 +152,7 @@ export function cardText(card: Card, most: CardLimits): { text: string; whole: b
     ![...others, ...signed.flatMap((rows) => rows.map(({ text }) => text))].some(tooLong)
   if (!fits) return { text: '', whole: false }
   const rows = [
+    ...first,
     ...heads.flatMap((head, at) => [
       ...folded(head),
       ...(signed[at] ?? []).flatMap((row) => signedRows(row, most.width).map(({ text }) => text)),

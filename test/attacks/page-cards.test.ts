@@ -87,9 +87,9 @@ describe.skipIf(noBrowser !== undefined)('a hostile card in Chromium', () => {
 
   test('a name keeps its blanks and its order, apart from what we say of it', async () => {
     const styles = (await page.evaluate(`
-      [...document.querySelectorAll('h2 code')].map((one) => [getComputedStyle(one).unicodeBidi, getComputedStyle(one).whiteSpace])`)) as string[][]
+      [...document.querySelectorAll('.change code')].map((one) => [getComputedStyle(one).unicodeBidi, getComputedStyle(one).whiteSpace])`)) as string[][]
     expect(styles.length).toBeGreaterThan(4)
     for (const style of styles) expect(style).toEqual(['isolate', 'pre-wrap'])
-    expect(await page.locator('h2', { hasText: 'two  blanks.txt' }).count()).toBe(1)
+    expect(await page.locator('summary', { hasText: 'two  blanks.txt' }).count()).toBe(1)
   })
 })

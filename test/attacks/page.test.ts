@@ -44,7 +44,7 @@ test('what this file makes is good: a key signs in once, and the form decides', 
   const cookie = await signIn()
   const form = await formToken(id, cookie)
   const done = await approve(id, { form, note: 'fine' }, cookie)
-  expect([done.status, done.headers.get('location')]).toEqual([303, `${rooms.get(served)}/approvals/${id}`])
+  expect([done.status, done.headers.get('location')]).toEqual([303, `${rooms.get(served)}/approvals?after=${id}`])
   expect(world.runtime.approvals.get(id)).toMatchObject({ state: 'approved', decidedBy: 'person@page', note: 'fine' })
 })
 

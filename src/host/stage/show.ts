@@ -43,7 +43,7 @@ export async function showEffects(
   sensitive: ReadonlySet<string>,
   diffs: Diffs,
   links: Links = { ends: new Map(), look: async () => ({ files: [] }) },
-): Promise<Pick<Card, 'changes' | 'rest'>> {
+): Promise<Pick<Card, 'changes' | 'rest' | 'counts'>> {
   const isMarked = ({ path, from }: Effect): boolean => sensitive.has(path) || (from !== undefined && sensitive.has(from))
   const rank = ({ effect, also }: Item): number => (effect.kind === 'deleted' ? 0 : also || isMarked(effect) ? 1 : 2)
   const before = (a: Item, b: Item): number =>
@@ -60,7 +60,8 @@ export async function showEffects(
     if (pace.due()) await pace.turn()
   }
   const rest = await runInSlices(byFolder(ordered, mostListed))
-  return { changes, ...(rest.length && { rest }) }
+  const counts = await runInSlices(byKind(effects))
+  return { changes, counts, ...(rest.length && { rest }) }
 
   async function shown({ effect, also }: Item): Promise<CardChange> {
     const { path, sizes, hashes, form, kind } = effect
@@ -68,7 +69,8 @@ export async function showEffects(
     const sizeAndHash =
       form === 'folder' ? {} : also ? { sizes: [null, sizes[1]] as const, hashes: [null, hashes[1]] as const } : { sizes, hashes }
     const marked = kind !== 'deleted' && !also && isMarked(effect)
-    const change: CardChange = { path, says, diff: none, ...sizeAndHash, ...(marked && { sensitive: true as const }) }
+    const known = also ? {} : { kind, ...(effect.from !== undefined && { from: effect.from }) }
+    const change: CardChange = { path, ...known, says, diff: none, ...sizeAndHash, ...(marked && { sensitive: true as const }) }
     if (form === 'link' && kind !== 'deleted') return shownLink(change, effect)
     const old = form === 'file' && (also !== undefined || isOldUnderNewMeaning(effect, marked, isBehind(path)))
     if (form !== 'file' || !(old || kind === 'created' || kind === 'modified')) return change
@@ -138,6 +140,15 @@ function oddWords(odd: number): string[] {
 }
 
 const largest = ({ sizes: [before, after] }: Effect): number => Math.max(before ?? 0, after ?? 0)
+
+function* byKind(effects: readonly Effect[]): Steps<NonNullable<Card['counts']>> {
+  const counts: NonNullable<Card['counts']> = {}
+  for (const { kind } of effects) {
+    counts[kind] = (counts[kind] ?? 0) + 1
+    yield
+  }
+  return counts
+}
 
 /** Changes counted by the folder at the top that they lie in; past a number of folders, all the others together. */
 function* byFolder(items: readonly Item[], from: number): Steps<NonNullable<Card['rest']>> {

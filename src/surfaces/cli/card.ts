@@ -1,11 +1,14 @@
 import type { Approval } from '../../contracts/approval.ts'
+import { countsLine, riskWords } from '../../text/card-words.ts'
 import { noteRows, restLines } from '../../text/printable.ts'
 import { ago, bold, oneLine, printable, renderChange, yellow } from './print.ts'
 import { columns, folded } from './screen-rows.ts'
 
 /** A question as a person reads it at the terminal: what would happen, and why they are asked. */
 export function cardRows({ card, whole }: Pick<Approval, 'card' | 'whole'>, width = columns()): string[] {
+  const counts = countsLine(card)
   return [
+    ...(counts === undefined ? [] : [bold(folded(counts, '    ', width))]),
     ...card.changes.map((change) => renderChange(change, Number.POSITIVE_INFINITY, width)),
     ...restLines(card).map((line) => yellow(folded(line, '    ', width))),
     ...(card.notes ?? []).map((note) => noteRows(note, width)),
@@ -19,6 +22,7 @@ export function describeApproval(approval: Approval, width = columns()): string 
   return [
     bold(folded(`${oneLine(card.title, 120)}  ${risk}, ${state}`, '    ', width)),
     folded(`asked ${ago(createdAt)} by ${oneLine(client, 80)} over ${surface}, session ${session}`, '    ', width),
+    folded(`${risk} ${riskWords[risk]}`, '    ', width),
     `lapses ${new Date(expiresAt).toISOString()}`,
     '',
     ...cardRows(approval, width),

@@ -5,50 +5,95 @@ import type { Operator } from '../../contracts/operator.ts'
 import { Refusal } from '../../contracts/refusal.ts'
 import type { Route, Incoming } from '../listen.ts'
 import type { PersonAuth } from '../person-auth.ts'
+import { cardMarkup, textMarkup, unreadChoice } from './card.ts'
 import { confirmStep, isConfirmed, readForm } from './confirm.ts'
-import { cardMarkup, listMarkup, pageLength, textMarkup, unreadChoice, when } from './card.ts'
-import { goTo, html, sendPage, type Markup } from './html.ts'
+import { goTo, html, sendPage, type Markup, type PageOptions } from './html.ts'
+import { listMarkup, looksAgain, riskMarkup, timeMarkup, verdictMarkup } from './list.ts'
+import { wordsFor } from './language.ts'
+import type { Words } from './words.ts'
 
 /** The page where a person answers: the same cards as in a terminal or an editor, whole. */
 export function approvalPages(operator: Operator, personAuth: PersonAuth): Record<string, Route> {
+  const about = (): PageOptions => ({ about: { project: operator.project, waiting: operator.approvals.count('pending') } })
   return {
     '/approvals': {
       for: 'person',
       methods: ['GET'],
-      handle: ({ response, query }) => sendPage(response, 200, 'Approvals', list(operator, query.get('before')), 5),
+      handle({ request, response, query }) {
+        const words = wordsFor(request)
+        const { notice } = operator.gate
+        const options = about()
+        const body = html`${notice === undefined ? html`` : html`<p class="notice">${notice}</p>`}
+        ${justAnswered(operator, query, words)} ${listMarkup(operator, query.get('before'), words)}`
+        const again = looksAgain(options.about?.waiting ?? 0)
+        // What was just answered is said once: looking again leads to the list alone.
+        const headers: Record<string, string> = query.has('after')
+          ? { Refresh: `${again}; url=${personAuth.room}/approvals` }
+          : {}
+        sendPage(response, 200, words.titles.approvals, body, again, { ...options, headers })
+      },
     },
     '/approvals/*': {
       for: 'person',
       methods: ['GET', 'POST'],
       async handle(incoming) {
+        const { request, response, query } = incoming
+        const words = wordsFor(request)
         const [id = '', part] = incoming.path.slice('/approvals/'.length).split('/', 2)
-        const text = part === 'text' ? await textMarkup(operator, id, incoming.query) : undefined
-        if (text && incoming.request.method === 'GET') return sendPage(incoming.response, 200, 'Text', text)
+        const text = part === 'text' ? await textMarkup(operator, id, query, words) : undefined
+        if (text && request.method === 'GET') return sendPage(response, 200, words.titles.text, text, undefined, about())
         const approval = part === undefined ? operator.approvals.get(id) : undefined
         if (!approval)
           return sendPage(
-            incoming.response,
+            response,
             404,
-            'Not found',
-            html`<h1>No such approval</h1>
-              <p><a href="/approvals">All of them</a></p>`,
+            words.titles.notFound,
+            html`<h1>${words.answer.noSuch}</h1>
+              <p><a href="/approvals">${words.card.all}</a></p>`,
           )
-        if (incoming.request.method === 'POST') await decide(operator, personAuth, approval, incoming)
-        else sendPage(incoming.response, 200, 'Approval', show(approval, personAuth.formToken(incoming.request)))
+        if (request.method === 'POST') return decide(operator, personAuth, approval, incoming)
+        const body = html`${justAnswered(operator, query, words)}
+        ${show(approval, personAuth.formToken(request), words, operator)}`
+        const answers = approval.state === 'pending'
+        sendPage(response, 200, words.titles.approval, body, undefined, { ...about(), answers, pictureFrom: 'self' })
+      },
+    },
+    // What a person prefers to read; the page in the other language is one press away.
+    '/language/*': {
+      for: 'person',
+      methods: ['GET'],
+      handle({ path, response }) {
+        const lang = path === '/language/zh' ? 'zh' : 'en'
+        goTo(
+          response,
+          '/approvals',
+          `handrail_lang=${lang}; HttpOnly; SameSite=Strict; Path=${personAuth.room}; Max-Age=31536000`,
+        )
       },
     },
   }
 }
 
+/** A no is one press: one that comes as soon as the question is there was meant for the question before it. */
+const soonestNoMs = 700
+
 async function decide(operator: Operator, personAuth: PersonAuth, approval: Approval, incoming: Incoming): Promise<void> {
   const { id } = approval
+  const { request, response } = incoming
+  const words = wordsFor(request)
   const form = readForm((await incoming.body()).toString('utf8', 0, 20_000))
-  if (form.get('form') !== personAuth.formToken(incoming.request))
+  if (form.get('form') !== personAuth.formToken(request))
     throw new Refusal(403, 'This form was not made here; open the page again.')
   const decision = form.get('decision')
   if (decision !== 'approve' && decision !== 'decline') throw new Refusal(400, 'The decision must be approve or decline.')
   if (decision === 'approve' && approval.state === 'pending' && !isConfirmed(personAuth, incoming, approval, form))
-    return sendPage(incoming.response, 200, 'Confirm', confirmStep(personAuth, incoming, approval, form))
+    return sendPage(response, 200, words.titles.confirm, confirmStep(personAuth, incoming, approval, form, words))
+  const shownAt = Number(form.get('shown') ?? 0)
+  if (decision === 'decline' && approval.state === 'pending' && Date.now() - shownAt < soonestNoMs) {
+    const notices = [words.answer.tooSoon]
+    const body = show(approval, personAuth.formToken(request), words, operator)
+    return sendPage(response, 200, words.titles.approval, body, undefined, { notices, answers: true, pictureFrom: 'self' })
+  }
   const note = (form.get('note') ?? '').trim().slice(0, 1_000).toWellFormed()
   try {
     const unread = form.get('unread') === 'yes'
@@ -59,47 +104,67 @@ async function decide(operator: Operator, personAuth: PersonAuth, approval: Appr
     // Somebody was quicker; the page shows what they said.
     if (!(fault instanceof Fault) || fault.reason !== 'conflict') throw fault
   }
-  goTo(incoming.response, `/approvals/${id}`)
+  // The one that has waited longest, so that nobody waits for ever behind those that keep coming.
+  const next = operator.approvals.list('pending').at(-1)
+  goTo(response, next ? `/approvals/${next.id}?after=${id}` : `/approvals?after=${id}`)
 }
 
-function list(operator: Operator, before: string | null): Markup {
-  const { notice } = operator.gate
-  return html`${notice === undefined ? html`` : html`<p><strong>${notice}</strong></p>`}${waitingList(operator, before)}`
+/** What became of the question before this one. */
+function justAnswered(operator: Operator, query: URLSearchParams, words: Words): Markup {
+  const id = query.get('after')
+  const answered = id === null ? undefined : operator.approvals.get(id)
+  if (!answered || answered.state === 'pending') return html``
+  return html`<div class="notice" role="status">
+    ${verdictMarkup(answered, words)}: <a href="/approvals/${answered.id}">${oneLine(answered.card.title, 120)}</a>
+  </div>`
 }
 
-function waitingList(operator: Operator, before: string | null): Markup {
-  const waiting = operator.approvals.list('pending', { limit: pageLength, ...(before !== null && { before }) })
-  if (waiting.length === 0)
-    return html`<h1>${before === null ? 'Nothing waits for you' : 'No older ones'}</h1>
-      <p>This page looks again every five seconds.</p>`
-  return listMarkup(waiting, operator.approvals.count('pending'))
-}
-
-function show(approval: Approval, formToken: string): Markup {
-  const { card } = approval
-  return html`<p><a href="/approvals">All pending approvals</a></p>
+function show(approval: Approval, formToken: string, words: Words, operator: Operator): Markup {
+  const { card, state } = approval
+  const left = operator.approvals.count('pending')
+  return html`<p>
+      <a href="/approvals">${words.card.all}</a
+      >${state === 'pending' && left > 1 ? html` · <span class="quiet">${words.answer.next(left)}</span>` : html``}
+    </p>
     <h1>${oneLine(card.title, 200)}</h1>
-    <p class="said">
-      Risk ${approval.risk}. Asked ${when(approval.createdAt)} by ${oneLine(approval.client, 80)} over ${approval.surface}.
+    <p class="said">${riskMarkup(approval.risk, words)}</p>
+    <p class="quiet said">
+      ${words.card.asked(oneLine(approval.client, 80), approval.surface)}, ${timeMarkup(approval.createdAt, words)}.
+      ${words.nav.project}: <code>${operator.project}</code>
     </p>
-    ${cardMarkup(approval)} ${approval.state === 'pending' ? form(formToken, approval) : outcome(approval)}`
+    ${cardMarkup(approval, words)} ${state === 'pending' ? form(formToken, approval, words) : outcome(approval, words)}`
 }
 
-function form(formToken: string, approval: Approval): Markup {
-  return html`<form method="post">
+function form(formToken: string, approval: Approval, words: Words): Markup {
+  return html`<form
+    class="answer"
+    id="answer"
+    method="post"
+    action="/approvals/${approval.id}"
+    aria-label="${words.answer.heading}"
+  >
     <input type="hidden" name="form" value="${formToken}" />
-    <p>
-      <label>A note for the agent, if you like:<textarea name="note" rows="2" maxlength="1000"></textarea></label>
-    </p>
-    ${unreadChoice(approval)}
-    <button class="yes" name="decision" value="approve">Approve exactly this…</button
-    ><button class="no" name="decision" value="decline">Decline</button>
+    <input type="hidden" name="shown" value="${Date.now()}" />
+    ${unreadChoice(approval, words)}
+    <textarea
+      name="note"
+      rows="1"
+      maxlength="1000"
+      accesskey="n"
+      placeholder="${words.answer.note}"
+      aria-label="${words.answer.note}"
+    ></textarea>
+    <button class="yes" name="decision" value="approve" accesskey="a">${words.answer.approve}</button
+    ><button class="no" name="decision" value="decline" accesskey="d">${words.answer.decline}</button>
+    <span class="quiet keys">${words.answer.keys}</span>
   </form>`
 }
 
-function outcome({ state, decidedBy, note }: Approval): Markup {
-  return html`<p>
-    <strong>${state === 'used' ? 'approved and done' : state}</strong
-    >${decidedBy ? html` by ${decidedBy}` : html``}${note ? html`: ${note}` : html``}
-  </p>`
+function outcome(approval: Approval, words: Words): Markup {
+  const undo =
+    approval.state === 'used' && approval.call !== undefined && approval.card.changes.length > 0
+      ? html`<p>${words.answer.undo} <code>handrail undo ${approval.call}</code></p>`
+      : html``
+  return html`<p class="notice">${verdictMarkup(approval, words)}</p>
+    ${undo}`
 }

@@ -1,49 +1,117 @@
-import type { Approval, ApprovalHead, TextPart } from '../../contracts/approval.ts'
-import { printableInline, diffRows, oneLine, restLines, signedRow, wordsOf } from '../../text/printable.ts'
-import { rowsOf, signedRows, type DiffRow } from '../../text/rows.ts'
+import type { Approval, TextPart } from '../../contracts/approval.ts'
 import type { Operator } from '../../contracts/operator.ts'
-import type { CardChange } from '../../contracts/tool.ts'
+import type { EffectKind } from '../../contracts/stage.ts'
+import type { Card, CardChange } from '../../contracts/tool.ts'
+import { countsOf, kindsByWeight } from '../../text/card-words.ts'
+import { printableInline, quotedName, signedRow } from '../../text/printable.ts'
+import { rowsOf } from '../../text/rows.ts'
+import { changeMarkup, openFoldBudget, rowMarkup, width } from './change.ts'
 import { html, type Markup } from './html.ts'
+import type { Words } from './words.ts'
 
-/** What a card shows, whole: every change with its kind, sizes and hashes, and where the rest of it can be read. */
-export function cardMarkup({ id, card }: Pick<Approval, 'id' | 'card'>): Markup {
-  const link = (path: string): Markup => html`<a href="/approvals/${id}/text?path=${encodeURIComponent(path)}">all of it</a>`
-  const change = ({ path, diff, ...more }: CardChange): Markup =>
-    html`<h2><code>${path}</code> ${wordsOf(more)} ${more.unshown ? link(path) : html``}</h2>
-      ${diff.hunks.length ? html`<pre class="diff">${diffRows(diff).flatMap(rowMarkup)}</pre>` : html``}`
-  return html`${card.changes.map(change)} ${restLines(card).map((line) => html`<p class="said">${line}</p>`)}
-  ${card.rest?.length ? html`<p>${link('')}: every change by name</p>` : html``}
-  ${(card.notes ?? []).map((note) => html`<p class="said">${printableInline(note)}</p>`)}`
+/** What a card shows, whole: what matters most first, what is long folded, and where the rest of it can be read. */
+export function cardMarkup({ id, card }: Pick<Approval, 'id' | 'card'>, words: Words): Markup {
+  const notes = card.notes ?? []
+  const isWhy = (note: string): boolean => note.startsWith('You are asked because ')
+  return html`${(card.loud ?? []).map((what) => loudMarkup(words.card[what]))}
+  ${notes.filter(isWhy).map((note) => noteMarkup(note, words))} ${countsMarkup(card, words)} ${sections(id, card, words)}
+  ${(card.rest ?? []).map(({ folder, changes, bytes }) => html`<p class="said">${words.card.notListed(changes, quotedName(folder), bytes)}</p>`)}
+  ${card.rest?.length ? html`<p><a href="/approvals/${id}/text?path=">${words.card.wholeText}</a>: ${words.card.everyChange}</p>` : html``}
+  ${notesMarkup(
+    // What is said loudly is not said twice.
+    notes.filter((note) => !isWhy(note) && !(card.loud?.includes('network') && note.startsWith('With the network: '))),
+    words,
+  )}`
 }
 
-/** What the page has room for in one row where the window is wide; in a narrower one the browser breaks it once more, behind a gutter. */
-const width = 100
+function loudMarkup([what, means]: readonly [string, string]): Markup {
+  return html`<div class="loud"><strong>${what}</strong>${means}</div>`
+}
 
-const rowMarkup = (row: DiffRow): Markup[] => signedRows(row, width).map(({ kind, text }) => html`<b class="${kind}">${text}</b>`)
+function countsMarkup(card: Card, words: Words): Markup {
+  const counts = countsOf(card)
+  const all = counts.reduce((sum, [, count]) => sum + count, 0)
+  if (all === 0) return html``
+  const told = counts.map(([kind, count]) => `${count} ${words.kinds[kind]}`)
+  return html`<p class="counts">${words.card.counts(all, told)}</p>`
+}
+
+/** A section this long is folded as a whole. */
+const longSection = 40
+
+/** Changes by kind, what goes away first. What makes programs run something stands before the others of its kind. */
+function sections(id: string, { changes, counts }: Card, words: Words): Markup[] {
+  const byKind = new Map<EffectKind | undefined, CardChange[]>()
+  for (const change of changes) {
+    const known = byKind.get(change.kind)
+    if (known) known.push(change)
+    else byKind.set(change.kind, [change])
+  }
+  const budget = openFoldBudget()
+  const order = [undefined, ...kindsByWeight].filter((kind) => byKind.has(kind))
+  return order.map((kind) => {
+    const found = byKind.get(kind) ?? []
+    const shown = found.map((change) => changeMarkup(id, change, words, budget))
+    if (changes.length === 1 || kind === undefined) return html`${shown}`
+    return section(words, kind, counts?.[kind] ?? found.length, shown)
+  })
+}
+
+function section(words: Words, kind: EffectKind, count: number, shown: Markup[]): Markup {
+  const heading = html`${words.headings[kind]} · ${count}`
+  if (shown.length <= longSection)
+    return html`<h2>${heading}</h2>
+      ${shown}`
+  return html`<details>
+    <summary><strong>${heading}</strong></summary>
+    ${shown}
+  </details>`
+}
+
+/** Sentences of ours, and what a program printed: that stands behind a bar, each line with its mark. */
+function notesMarkup(notes: readonly string[], words: Words): Markup[] {
+  const parts: Markup[] = []
+  for (let at = 0; at < notes.length; at++) {
+    let end = at
+    while (notes[end]?.startsWith('> ')) end++
+    if (end === at) parts.push(noteMarkup(notes[at] as string, words))
+    else {
+      const rows = notes.slice(at, end).flatMap((note) => rowsOf(printableInline(note), '> … ', width))
+      parts.push(html`<pre class="diff printed">${rows.map((row) => html`<b>${row}</b>`)}</pre>`)
+      at = end - 1
+    }
+  }
+  return parts
+}
+
+const noteMarkup = (note: string, words: Words): Markup =>
+  html`<p class="said">${printableInline(words.note?.(note) ?? note)}</p>`
 
 /** The choice without which a card that leaves something out cannot be approved. */
-export function unreadChoice({ whole }: Pick<Approval, 'whole'>): Markup {
+export function unreadChoice({ whole }: Pick<Approval, 'whole'>, words: Words): Markup {
   return whole
     ? html``
     : html`<p>
-        <label
-          ><input type="checkbox" name="unread" value="yes" /> I have not read all of it, and agree to that too. (The log says
-          so.)</label
-        >
+        <label><input type="checkbox" name="unread" value="yes" /> ${words.answer.unread}</label>
       </p>`
 }
 
 /** One part of the full text of a change, and the way to the next. */
-export async function textMarkup(operator: Operator, id: string, query: URLSearchParams): Promise<Markup | undefined> {
+export async function textMarkup(
+  operator: Operator,
+  id: string,
+  query: URLSearchParams,
+  words: Words,
+): Promise<Markup | undefined> {
   const path = query.get('path') ?? ''
   const from = Number(query.get('from') ?? 0)
   const part = Number.isSafeInteger(from) && from >= 0 ? await operator.approvals.text(id, path, from) : undefined
   if (!part) return undefined
   const next = `/approvals/${id}/text?path=${encodeURIComponent(path)}&from=${part.next ?? ''}`
-  return html`<p><a href="/approvals/${id}">Back to the question</a></p>
-    <h1><code>${path === '' ? 'every change' : path}</code></h1>
+  return html`<p><a href="/approvals/${id}">${words.text.back}</a></p>
+    <h1><code>${path === '' ? words.text.every : path}</code></h1>
     <pre class="diff">${linesOf(part)}</pre>
-    ${part.next === undefined ? html`<p>That is the end.</p>` : html`<p><a href="${next}">More</a></p>`}`
+    ${part.next === undefined ? html`<p>${words.text.end}</p>` : html`<p><a href="${next}">${words.text.more}</a></p>`}`
 }
 
 /** Lines with signs as in the card; a text without them stands behind a bar, whatever its lines begin with. */
@@ -51,34 +119,4 @@ function linesOf({ text, signed, within = '' }: TextPart): Markup[] {
   const lines = (within + text).split('\n')
   if (signed) return lines.flatMap((line) => rowMarkup(signedRow(line)))
   return lines.flatMap((line) => rowsOf(`| ${printableInline(line)}`, '| … ', width).map((row) => html`<b>${row}</b>`))
-}
-
-export const pageLength = 50
-
-/** One line per question, newest first, and the way to older ones. */
-export function listMarkup(waiting: readonly ApprovalHead[], count: number): Markup {
-  const rows = waiting.map(
-    (one) =>
-      html`<tr>
-        <td><a href="/approvals/${one.id}">${oneLine(one.card.title, 100)}</a></td>
-        <td>${one.risk}</td>
-        <td>${oneLine(one.client, 60)}</td>
-        <td>${when(one.createdAt)}</td>
-      </tr>`,
-  )
-  return html`<h1>Waiting for you</h1>
-    <table>
-      <tr>
-        <th>what
-        <th>risk
-        <th>who
-        <th>asked
-      </tr>
-      ${rows}
-    </table>
-    ${waiting.length === pageLength ? html`<p>${count} wait in all. <a href="/approvals?before=${waiting.at(-1)?.id ?? ''}">Older ones</a></p>` : html``}`
-}
-
-export function when(at: number): string {
-  return new Date(at).toISOString().slice(0, 19).replace('T', ' ')
 }

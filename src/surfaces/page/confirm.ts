@@ -4,23 +4,33 @@ import { oneLine } from '../../text/printable.ts'
 import type { Incoming } from '../listen.ts'
 import type { PersonAuth } from '../person-auth.ts'
 import { html, type Markup } from './html.ts'
+import { riskMarkup } from './list.ts'
+import type { Words } from './words.ts'
+import { countsOf } from '../../text/card-words.ts'
 
 const confirmMs = 10 * 60_000
 /** Fields that belong to this step; all others are the person's answer and go along with it. */
-const own = new Set(['form', 'decision', 'confirm', 'number', 'along'])
+const own = new Set(['form', 'decision', 'confirm', 'number', 'along', 'shown'])
 
 /**
  * The second step of a yes: the person types a number that only this page shows. A click or a key can be aimed at a button whose place is
  * known, by a page that gets out of the way at the right moment; nobody can aim at what has to be read first.
  */
-export function confirmStep(personAuth: PersonAuth, incoming: Incoming, approval: Approval, form: URLSearchParams): Markup {
+export function confirmStep(
+  personAuth: PersonAuth,
+  incoming: Incoming,
+  approval: Approval,
+  form: URLSearchParams,
+  words: Words,
+): Markup {
   const number = String(randomInt(100, 1_000))
   const until = Date.now() + confirmMs
-  return html`<p><a href="/approvals/${approval.id}">Back to the change</a></p>
-    <h1>Approve this?</h1>
+  return html`<p><a href="/approvals/${approval.id}">${words.confirm.back}</a></p>
+    <h1>${words.confirm.question}</h1>
     <p class="said">${oneLine(approval.card.title, 200)}</p>
-    <p class="quiet said">${amount(approval)} Risk ${approval.risk}. Asked by ${oneLine(approval.client, 80)}.</p>
-    ${form.has('confirm') ? html`<p class="notice">That was not the number, or it has lapsed. Here is a new one.</p>` : html``}
+    <p>${riskMarkup(approval.risk, words)}</p>
+    <p class="quiet said">${amount(approval, words)} ${words.card.asked(oneLine(approval.client, 80), approval.surface)}.</p>
+    ${form.has('confirm') ? html`<p class="notice">${words.confirm.wrong}</p>` : html``}
     <form method="post" autocomplete="off">
       <input type="hidden" name="form" value="${personAuth.formToken(incoming.request)}" />
       <input
@@ -29,11 +39,11 @@ export function confirmStep(personAuth: PersonAuth, incoming: Incoming, approval
         value="${until.toString(36)}.${personAuth.mark(incoming.request, subject(approval, form, until, number))}"
       />
       <input type="hidden" name="along" value="${Buffer.from(answerIn(form)).toString('base64url')}" />
-      <p>To approve, type this number:</p>
+      <p>${words.confirm.type}</p>
       <p class="number">${number}</p>
-      <p><input name="number" aria-label="The number shown above" inputmode="numeric" maxlength="3" autofocus /></p>
-      <button class="yes" name="decision" value="approve">Approve</button
-      ><button class="no" name="decision" value="decline">Decline</button>
+      <p><input name="number" aria-label="${words.confirm.field}" inputmode="numeric" maxlength="3" autofocus /></p>
+      <button class="yes" name="decision" value="approve">${words.confirm.approve}</button
+      ><button class="no" name="decision" value="decline">${words.answer.decline}</button>
     </form>`
 }
 
@@ -64,7 +74,13 @@ function answerIn(form: URLSearchParams): string {
   return new URLSearchParams([...form].filter(([name]) => !own.has(name))).toString()
 }
 
-function amount({ card }: Approval): string {
-  const { length } = card.changes
-  return length === 0 ? '' : `${length} ${length === 1 ? 'change' : 'changes'}.`
+function amount({ card }: Approval, words: Words): string {
+  const counts = countsOf(card)
+  const all = counts.reduce((sum, [, count]) => sum + count, 0)
+  return all === 0
+    ? ''
+    : `${words.card.counts(
+        all,
+        counts.map(([kind, count]) => `${count} ${words.kinds[kind]}`),
+      )}.`
 }

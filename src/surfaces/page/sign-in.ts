@@ -2,6 +2,8 @@ import { Refusal } from '../../contracts/refusal.ts'
 import { answer, type Route, type Incoming } from '../listen.ts'
 import type { PersonAuth } from '../person-auth.ts'
 import { goTo, html, sendPage, type Markup } from './html.ts'
+import { wordsFor } from './language.ts'
+import type { Words } from './words.ts'
 
 /**
  * The way in. A link is looked at by more than the person (previews, scanners, prefetching), so opening it uses nothing up; pressing the
@@ -16,9 +18,10 @@ export function signInPages(personAuth: PersonAuth, ownOrigin: () => string | un
     // Not a redirect: whoever comes from another name would bring no cookie that is for this one only.
     const start = `${personAuth.room}/approvals`
     const headers = { 'Set-Cookie': cookie, Refresh: `0; url=${start}` }
-    const body = html`<h1>You are signed in</h1>
-      <p><a href="${start}">Go on to what waits for you</a></p>`
-    sendPage(response, 200, 'Signed in', body, undefined, { headers })
+    const { signIn } = wordsFor(request)
+    const body = html`<h1>${signIn.signedIn}</h1>
+      <p><a href="${start}">${signIn.goOn}</a></p>`
+    sendPage(response, 200, signIn.signedIn, body, undefined, { headers })
   }
   const page = (methods: string[], handle: Route['handle']): Route => ({ for: 'anyone', shows: 'document', methods, handle })
 
@@ -28,7 +31,8 @@ export function signInPages(personAuth: PersonAuth, ownOrigin: () => string | un
       if (request.method === 'GET') {
         const key = query.get('key')
         if (key !== null && !personAuth.isKey(key)) return wrongKey(response)
-        return sendPage(response, 200, 'Sign in', key === null ? askForKey() : askToSignIn(key))
+        const words = wordsFor(request)
+        return sendPage(response, 200, words.signIn.button, key === null ? askForKey(words) : askToSignIn(key, words))
       }
       if (!/^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? ''))
         throw new Refusal(415, 'Send the form as the page does.')
@@ -43,12 +47,13 @@ export function signInPages(personAuth: PersonAuth, ownOrigin: () => string | un
       const pass = query.get('pass') ?? ''
       const [probe, origin] = [personAuth.probe(pass), ownOrigin()]
       if (probe === undefined || origin === undefined) return wrongKey(response)
-      const body = html`<h1>Signing you in</h1>
-        <p><a href="/sign-in/on?pass=${pass}">Go on</a></p>
+      const { signIn } = wordsFor(response.req)
+      const body = html`<h1>${signIn.signingIn}</h1>
+        <p><a href="/sign-in/on?pass=${pass}">${signIn.on}</a></p>
         <img alt="" src="${origin}/sign-in/seen?probe=${probe}" />`
       // Browsers wait with this until the picture has come, or has failed to.
       const headers = { Refresh: `0; url=/sign-in/on?pass=${pass}` }
-      sendPage(response, 200, 'Signing in', body, undefined, { headers, pictureFrom: origin })
+      sendPage(response, 200, signIn.signingIn, body, undefined, { headers, pictureFrom: origin })
     }),
     '/sign-in/seen': {
       for: 'anyone',
@@ -80,7 +85,10 @@ export function signInPages(personAuth: PersonAuth, ownOrigin: () => string | un
       for: 'person',
       methods: ['GET', 'POST'],
       handle({ request, response }) {
-        if (request.method === 'GET') return sendPage(response, 200, 'Sign out', askToSignOut())
+        if (request.method === 'GET') {
+          const words = wordsFor(request)
+          return sendPage(response, 200, words.nav.signOut, askToSignOut(words))
+        }
         response.writeHead(303, { Location: '/sign-in', 'Set-Cookie': personAuth.leave(request) }).end()
       },
     },
@@ -92,45 +100,40 @@ export const detour: Route = {
   for: 'person',
   methods: ['GET'],
   handle({ response, path, query }) {
-    const body = html`<h1>Another page sent you here</h1>
-      <p>If you meant to come here, go on. If you did not, close this page: nothing has been decided.</p>
-      <p><a href="${query.size === 0 ? path : `${path}?${query}`}">Go on</a></p>`
-    sendPage(response, 200, 'Go on?', body)
+    const { signIn } = wordsFor(response.req)
+    const body = html`<h1>${signIn.sent}</h1>
+      <p>${signIn.sentMeans}</p>
+      <p><a href="${query.size === 0 ? path : `${path}?${query}`}">${signIn.on}</a></p>`
+    sendPage(response, 200, signIn.on, body)
   },
 }
 
 function wrongKey(response: Incoming['response']): void {
-  sendPage(
-    response,
-    403,
-    'Sign in',
-    askForKey(
-      'This link is not good here, or not any more. Each one works once, for ten minutes, at the server it was made for.',
-    ),
-  )
+  const words = wordsFor(response.req)
+  sendPage(response, 403, words.signIn.button, askForKey(words, words.signIn.wrongKey))
 }
 
-function askToSignIn(key: string): Markup {
-  return html`<h1>Sign in to Handrail</h1>
-    <p>You will see what agents ask to do in this project, and can approve or decline it.</p>
+function askToSignIn(key: string, { signIn }: Words): Markup {
+  return html`<h1>${signIn.heading}</h1>
+    <p>${signIn.means}</p>
     <form method="post" action="/sign-in">
       <input type="hidden" name="key" value="${key}" />
-      <button class="yes">Sign in</button>
+      <button class="yes">${signIn.button}</button>
     </form>
-    <p class="quiet">The link works once. You stay signed in for twelve hours, or until Handrail stops.</p>`
+    <p class="quiet">${signIn.once}</p>`
 }
 
-function askForKey(problem?: string): Markup {
-  return html`<h1>Sign in to Handrail</h1>
+function askForKey({ signIn }: Words, problem?: string): Markup {
+  return html`<h1>${signIn.heading}</h1>
     ${problem === undefined ? html`` : html`<p class="notice">${problem}</p>`}
-    <p>Only you may answer for an agent. Run this in the project, and open the link it prints:</p>
+    <p>${signIn.onlyYou}</p>
     <pre>handrail approvals page</pre>
-    <p>The link leads to the right place by itself. Give no page a key out of it: not this one, and none that asks for it.</p>
-    <p class="quiet">Already signed in? Go to the tab in which you did; it shows new questions by itself.</p>`
+    <p>${signIn.leads}</p>
+    <p class="quiet">${signIn.already}</p>`
 }
 
-function askToSignOut(): Markup {
-  return html`<h1>Sign out?</h1>
-    <p>What waits for you goes on waiting. To come back, run <code>handrail approvals page</code>.</p>
-    <form method="post" action="/sign-out"><button class="yes">Sign out</button></form>`
+function askToSignOut({ signIn, nav }: Words): Markup {
+  return html`<h1>${signIn.out}</h1>
+    <p>${signIn.outMeans} <code>handrail approvals page</code></p>
+    <form method="post" action="/sign-out"><button class="yes">${nav.signOut}</button></form>`
 }

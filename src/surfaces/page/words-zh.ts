@@ -1,0 +1,150 @@
+import type { Words } from './words.ts'
+
+const ago = (ms: number): string => {
+  const seconds = Math.max(0, Math.round(ms / 1_000))
+  if (seconds < 60) return `${seconds} 秒前`
+  if (seconds < 3_600) return `${Math.round(seconds / 60)} 分钟前`
+  return seconds < 172_800 ? `${Math.round(seconds / 3_600)} 小时前` : `${Math.round(seconds / 86_400)} 天前`
+}
+
+/** Reasons that end "You are asked because it …". */
+const reasons: [RegExp, (...found: string[]) => string][] = [
+  [
+    /^removes, empties, moves or replaces (\S+) files? of the project$/,
+    (count) => `删除、清空、移动或替换了项目里的 ${count} 个文件`,
+  ],
+  [/^changes (\S+) files and folders$/, (count) => `改动了 ${count} 个文件和文件夹`],
+  [/^changes files of (\S+) bytes together$/, (count) => `改动的文件合计 ${count} 字节`],
+  [/^makes or changes (\S+) links?$/, (count) => `新建或修改了 ${count} 个链接`],
+  [/^changes the permissions of (\S+) files? or folders?$/, (count) => `更改了 ${count} 个文件或文件夹的权限`],
+  [/^changes more than (\S+) lines$/, (count) => `改动超过 ${count} 行`],
+  [/^is started by (\S+), which asks about everything it changes$/, (tool) => `由 ${tool} 启动，它的所有改动都要先问你`],
+]
+
+function because(text: string): string {
+  return text
+    .split(', and ')
+    .map((one) => translated(reasons, one) ?? one)
+    .join('；')
+}
+
+function translated(table: typeof reasons, text: string): string | undefined {
+  for (const [pattern, says] of table) {
+    const found = pattern.exec(text)
+    if (found) return says(...found.slice(1))
+  }
+  return undefined
+}
+
+/** Sentences of cards, each whole: a line of others never begins and ends like one of these and means something else. */
+const sentences: [RegExp, (...found: string[]) => string][] = [
+  [/^Exited (\S+) in (\d+) ms\.$/, (code, ms) => `程序以退出码 ${code} 结束，用时 ${ms} 毫秒。`],
+  [/^You are asked because it (.*)\.$/s, (why) => `问你的原因：${because(why ?? '')}。`],
+  [/^It had the network\.$/, () => '运行时可以访问网络。'],
+  [/^It printed:$/, () => '标准输出：'],
+  [/^Its errors:$/, () => '错误输出：'],
+  [/^Command: (.*)$/s, (command) => `命令：${command}`],
+  [/^Runs: (.*)$/s, (command) => `实际运行：${command}`],
+  [/^In: (.*)$/s, (folder) => `工作目录：${folder}`],
+  [/^What it changes in the project is shown to you before it counts\.$/, () => '它对项目的改动会先给你看，你同意后才生效。'],
+  [
+    /^Plain changes it makes in the project are applied and can be undone; anything more is shown to you before it counts\.$/,
+    () => '普通改动会直接写入项目，可以撤销；超出普通范围的改动会先给你看，你同意后才生效。',
+  ],
+  [
+    /^With the network: it can reach the internet and every service on this machine, and listen on its ports, where it can pose as another server\.$/,
+    () => '可以访问网络：能连到互联网和本机的所有服务，也能监听本机端口，冒充别的服务器。',
+  ],
+  [/^What was shown of it is no longer kept\.$/, () => '当时展示的内容已不再保留。'],
+]
+
+/** The page in Chinese. */
+export const chinese: Words = {
+  lang: 'zh-CN',
+  other: { name: 'English', lang: 'en' },
+  nav: { approvals: '待审批', signOut: '退出登录', skip: '跳到答复', project: '项目' },
+  risks: {
+    R0: '只读',
+    R1: '可以撤销',
+    R2: '不能完全撤销、改动很多，或会让别的程序运行起来',
+    R3: '会销毁、发布、花钱，或触及机密',
+  },
+  kinds: { deleted: '删除', renamed: '重命名', modified: '修改', created: '新建', mode: '权限变更' },
+  headings: { deleted: '删除', renamed: '重命名', modified: '修改', created: '新建', mode: '权限变更' },
+  states: { pending: '等待答复', approved: '已批准', denied: '已拒绝', expired: '已过期', used: '已批准并执行', void: '已撤回' },
+  list: {
+    waiting: (count) => `有 ${count} 个请求等你答复`,
+    nothing: '没有等你答复的请求',
+    noOlder: '没有更早的请求',
+    looksAgain: (seconds) => `本页每 ${seconds} 秒刷新一次。`,
+    older: (count) => `共 ${count} 个请求，查看更早的`,
+    lately: '最近的答复',
+  },
+  card: {
+    all: '全部请求',
+    asked: (who, over) => `由 ${who} 通过 ${over} 提出`,
+    ago,
+    counts: (all, kinds) => `${all} 处改动：${kinds.join('，')}`,
+    sensitive: '会让别的程序运行起来',
+    network: ['需要访问网络', '它能把读到的任何内容发给任何人，能连到本机的所有服务，也能监听本机端口。发出去的东西无法撤销。'],
+    unconfined: ['没有隔离', '你能读取、修改、发送的一切，它都能。'],
+    notShown: '此处未展示',
+    wholeText: '查看全文',
+    everyChange: '按名称列出全部改动',
+    bytes: (before, after) =>
+      before === null ? `${after ?? 0} 字节` : after === null ? `原为 ${before} 字节` : `${before} → ${after} 字节`,
+    lines: (count) => `${count} 行`,
+    notListed: (changes, folder, bytes) => `此处未列出：${folder} 中另有 ${changes} 处改动，共 ${bytes} 字节`,
+    before: '改动前',
+    after: '改动后',
+    picture: '图片',
+  },
+  answer: {
+    heading: '你的答复',
+    note: '给智能体的留言（可不填）',
+    approve: '批准这一项…',
+    decline: '拒绝',
+    unread: '我没有读完全部内容，仍然同意。（日志会如实记录。）',
+    keys: '快捷键：A 批准，D 拒绝，N 留言。',
+    tooSoon: '这个请求刚出现就收到了点击，因此没有算数。请看清楚后再点一次。',
+    by: '答复者',
+    undo: '已写入的改动可以这样撤销：',
+    noSuch: '没有这个请求',
+    next: (left) => (left === 1 ? '这是最后一个等待答复的请求。' : `包括这一个，还有 ${left} 个请求等待答复。`),
+  },
+  confirm: {
+    back: '返回查看改动',
+    question: '批准这一项？',
+    wrong: '数字不对，或者已经过期。请输入新的数字。',
+    type: '要批准，请输入这个数字：',
+    field: '上面显示的数字',
+    approve: '批准',
+  },
+  text: { back: '返回请求', end: '到此为止。', more: '继续', every: '全部改动' },
+  signIn: {
+    heading: '登录 Handrail',
+    means: '登录后可以看到智能体在这个项目里想做什么，并批准或拒绝。',
+    button: '登录',
+    once: '链接只能用一次。登录状态保持十二小时，或到 Handrail 停止为止。',
+    wrongKey: '这个链接在这里无效，或已经失效。每个链接只能用一次，十分钟内有效，且只对生成它的服务有效。',
+    onlyYou: '只有你能替智能体作答。请在项目目录里运行下面的命令，再打开它输出的链接：',
+    leads: '链接会自动带你到正确的位置。不要把其中的密钥交给任何页面，包括本页和任何索要它的页面。',
+    already: '已经登录？请回到登录时的标签页，新的请求会自动出现。',
+    signedIn: '已登录',
+    goOn: '去看等你答复的请求',
+    signingIn: '正在登录',
+    on: '继续',
+    out: '退出登录？',
+    outMeans: '等你答复的请求会继续等待。要回来，请运行',
+    sent: '是另一个页面把你带到这里的',
+    sentMeans: '如果你确实要来，请继续；如果不是，请关闭本页：没有作出任何决定。',
+  },
+  welcome: {
+    heading: 'Handrail 正在运行',
+    agents: '给智能体：MCP 在 /mcp（旧客户端用 /sse），令牌在 `handrail serve` 指出的文件里。普通 HTTP 在 /agent/process：',
+    person: '给你：登录后可以看到等你答复的请求，也可以在终端里运行：',
+    lines: ['等你答复的请求', '做过什么', '撤销最近一次改动', '这台机器上能用什么'],
+  },
+  titles: { approvals: '待审批', approval: '审批', confirm: '确认', notFound: '未找到', text: '全文' },
+  note: (note) => translated(sentences, note),
+}

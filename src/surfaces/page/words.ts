@@ -1,0 +1,85 @@
+import type { ApprovalState } from '../../contracts/approval.ts'
+import type { EffectKind } from '../../contracts/stage.ts'
+import type { Risk } from '../../contracts/tool.ts'
+
+/** Everything the page says itself, in one language. What comes from agents and from the card is shown as it is. */
+export interface Words {
+  lang: 'en' | 'zh-CN'
+  /** The other language, in its own words. */
+  other: { name: string; lang: 'en' | 'zh' }
+  nav: { approvals: string; signOut: string; skip: string; project: string }
+  risks: Record<Risk, string>
+  kinds: Record<EffectKind, string>
+  headings: Record<EffectKind, string>
+  states: Record<ApprovalState, string>
+  list: {
+    waiting: (count: number) => string
+    nothing: string
+    noOlder: string
+    looksAgain: (seconds: number) => string
+    older: (count: number) => string
+    lately: string
+  }
+  card: {
+    all: string
+    asked: (who: string, over: string) => string
+    ago: (ms: number) => string
+    counts: (all: number, kinds: readonly string[]) => string
+    sensitive: string
+    network: [string, string]
+    unconfined: [string, string]
+    notShown: string
+    wholeText: string
+    everyChange: string
+    bytes: (before: number | null, after: number | null) => string
+    lines: (count: number) => string
+    notListed: (changes: number, folder: string, bytes: number) => string
+    before: string
+    after: string
+    picture: string
+  }
+  answer: {
+    heading: string
+    note: string
+    approve: string
+    decline: string
+    unread: string
+    keys: string
+    tooSoon: string
+    by: string
+    undo: string
+    noSuch: string
+    next: (left: number) => string
+  }
+  confirm: {
+    back: string
+    question: string
+    wrong: string
+    type: string
+    field: string
+    approve: string
+  }
+  text: { back: string; end: string; more: string; every: string }
+  signIn: {
+    heading: string
+    means: string
+    button: string
+    once: string
+    wrongKey: string
+    onlyYou: string
+    leads: string
+    already: string
+    signedIn: string
+    goOn: string
+    signingIn: string
+    on: string
+    out: string
+    outMeans: string
+    sent: string
+    sentMeans: string
+  }
+  welcome: { heading: string; agents: string; person: string; lines: readonly [string, string, string, string] }
+  titles: { approvals: string; approval: string; confirm: string; notFound: string; text: string }
+  /** A sentence of a card that Handrail itself wrote; undefined where it is not known. */
+  note?: (note: string) => string | undefined
+}

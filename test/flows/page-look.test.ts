@@ -1,0 +1,170 @@
+// @stage
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Approval } from '../../src/contracts/approval.ts'
+import { findChromium } from '../../src/host/browser/find.ts'
+import { noBrowser } from '../support/chromium.ts'
+import { serveInside } from '../support/inside.ts'
+import { signInByLink, visitAt, type Person } from '../support/person.ts'
+import type { Served } from '../support/serve.ts'
+import { ask, shownFirst } from '../support/stage.ts'
+import { openWorld, type World } from '../support/world.ts'
+
+// What a person sees of the page, in a real browser.
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+let world: World
+let served: Served
+let person: Person
+let browser: Browser
+const asked: Record<string, Approval> = {}
+
+beforeAll(async () => {
+  if (noBrowser !== undefined) return
+  const files: Record<string, string> = {
+    'src/app.ts': 'one\ntwo\n',
+    'docs/old.md': '# Title\n\nwords\n',
+    'package.json': '{}\n',
+  }
+  for (let at = 0; at < 402; at++) files[`many/f${at}.txt`] = `one ${at}\ntwo\nthree\n`
+  world = await openWorld({ files, flags: { ...shownFirst, 'write-requires-diff': 'false' } })
+  served = await serveInside(world.project)
+  person = await signInByLink(served, world.project)
+  asked['many'] = await ask(world, {
+    command: 'for f in many/*; do sed -i s/two/zwei/ $f; done; rm many/f1?.txt; mv docs/old.md docs/new.md',
+  })
+  asked['several'] = await ask(world, { command: 'for f in many/f2*; do echo more >> $f; done; rm many/f3.txt; echo printed' })
+  asked['network'] = await ask(world, { command: `curl https://example.com/${'long'.repeat(60)}`, network: true })
+  asked['package'] = await ask(world, { path: 'package.json', content: '{ "name": "x" }\n', dryRun: false }, 'write_to_file')
+  const found = findChromium(process.env)
+  browser = await chromium.launch({ executablePath: 'file' in found ? found.file : '', args: ['--no-sandbox'] })
+})
+
+afterAll(async () => {
+  await browser?.close()
+  await served?.[Symbol.asyncDispose]()
+  await world?.[Symbol.asyncDispose]()
+})
+
+interface Look {
+  width: number
+  colorScheme: 'light' | 'dark'
+  locale: 'en-GB' | 'zh-CN'
+}
+
+async function looking(
+  { width, colorScheme, locale }: Look,
+  use: (open: (path: string) => Promise<Page>, context: BrowserContext) => Promise<void>,
+): Promise<void> {
+  // Without our policy axe could not be put into the page; what the policy says is tested elsewhere.
+  const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme, locale, bypassCSP: true })
+  try {
+    const [name = '', value = ''] = person.cookie.split('=')
+    await context.addCookies([{ name, value, domain: '127.0.0.1', path: '/' }])
+    const page = await context.newPage()
+    await use(async (path) => {
+      await page.goto(`http://127.0.0.1:${served.port}${person.room}${path}`)
+      return page
+    }, context)
+  } finally {
+    await context.close()
+  }
+}
+
+const looks: Look[] = [
+  { width: 1200, colorScheme: 'light', locale: 'en-GB' },
+  { width: 360, colorScheme: 'dark', locale: 'zh-CN' },
+]
+
+describe.skipIf(noBrowser !== undefined)('the page', () => {
+  test.each(looks)('is clean for axe, and nothing reaches beyond it: $width px, $colorScheme, $locale', async (look) => {
+    await looking(look, async (open) => {
+      // Hundreds of rows of one kind tell axe nothing new, and take it a minute.
+      const cards = [asked['several'], asked['network'], asked['package']].map((one) => `/${one?.id}`)
+      for (const path of ['', ...cards]) {
+        const page = await open(`/approvals${path}`)
+        expect(await page.evaluate('document.documentElement.lang')).toBe(look.locale === 'zh-CN' ? 'zh-CN' : 'en')
+        expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+        await page.evaluate(`document.querySelectorAll('details').forEach((one) => (one.open = true))`)
+        expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+        await page.evaluate(axe)
+        const { violations } = (await page.evaluate('axe.run()')) as { violations: { id: string; nodes: { html: string }[] }[] }
+        expect(violations.map(({ id, nodes }) => [id, nodes[0]?.html])).toEqual([])
+      }
+    })
+  })
+
+  test('402 changed files are counted first and folded: a few screens, and the buttons in sight', async () => {
+    await looking({ width: 1200, colorScheme: 'light', locale: 'en-GB' }, async (open) => {
+      const page = await open(`/approvals/${asked['many']?.id}`)
+      expect(await page.locator('.counts').innerText()).toBe('403 changes: 10 deleted, 1 renamed, 392 modified')
+      expect(await page.evaluate('document.documentElement.scrollHeight')).toBeLessThan(4_000)
+      expect(await page.locator('details.change').count()).toBe(392)
+      const box = await page.locator('button.yes').boundingBox()
+      expect((box?.y ?? 1e9) + (box?.height ?? 0)).toBeLessThanOrEqual(800)
+      expect(await page.locator('.flat', { hasText: 'docs/new.md' }).innerText()).toContain('docs/old.md → docs/new.md')
+    })
+  })
+
+  test('a network request is the loudest: above everything else of the card, in words and in colour', async () => {
+    await looking({ width: 1200, colorScheme: 'light', locale: 'en-GB' }, async (open) => {
+      const page = await open(`/approvals/${asked['network']?.id}`)
+      const loud = page.locator('.loud')
+      expect(await loud.innerText()).toMatch(/With the network[^]*No undo brings back/)
+      const [loudY, noteY] = [(await loud.boundingBox())?.y ?? 1e9, (await page.locator('.said').last().boundingBox())?.y ?? 0]
+      expect(loudY).toBeLessThan(noteY)
+    })
+  })
+
+  test('by keyboard alone: to the answer, no, and the next card is there, with what became of the last', async () => {
+    await looking({ width: 1200, colorScheme: 'light', locale: 'en-GB' }, async (open) => {
+      const first = await ask(world, { command: 'echo first > first.txt' })
+      const page = await open(`/approvals/${first.id}`)
+      expect(await page.title()).toMatch(/^\(5\) Approval · project · Handrail$/)
+      await page.keyboard.press('Tab')
+      expect(await page.evaluate('document.activeElement.getAttribute("href")')).toBe('#answer')
+      await page.locator('textarea').focus()
+      await page.keyboard.type('not today')
+      await page.keyboard.press('Tab')
+      await page.keyboard.press('Tab')
+      expect(await page.evaluate('document.activeElement.value')).toBe('decline')
+      // What was shown a moment ago is not answered by a press that was meant for the one before.
+      await page.evaluate(`document.querySelector('[name=shown]').value = Date.now() - 60_000`)
+      await page.keyboard.press('Enter')
+      await page.waitForURL((url) => url.searchParams.get('after') === first.id)
+      expect(page.url()).toContain(asked['many']?.id)
+      expect(await page.locator('.notice').innerText()).toMatch(/^declined by person@page.*not today/)
+      await page.goto(`http://127.0.0.1:${served.port}${person.room}/approvals`)
+      expect(await page.locator('.verdicts').innerText()).toMatch(/declined by person@page.*not today.*Run echo first/)
+    })
+  })
+
+  test('a no that comes with the card itself does not count; one that comes later does', async () => {
+    const { id } = await ask(world, { command: 'echo second > second.txt' })
+    const at = `${person.room}/approvals/${id}`
+    const form = /name="form" value="([^"]+)"/.exec((await visitAt(served.port, at, { headers: { Cookie: person.cookie } })).text)
+    const decline = (shown: number) =>
+      visitAt(served.port, at, {
+        method: 'POST',
+        headers: { Cookie: person.cookie, Origin: served.url, 'Content-Type': 'application/x-www-form-urlencoded' },
+        body: new URLSearchParams({ form: form?.[1] ?? '', decision: 'decline', shown: String(shown) }).toString(),
+      })
+    const early = await decline(Date.now() + 60_000)
+    expect([early.status, world.runtime.approvals.state(id)]).toEqual([200, 'pending'])
+    expect(early.text).toContain('did not count')
+    expect([(await decline(Date.now() - 60_000)).status, world.runtime.approvals.state(id)]).toEqual([303, 'denied'])
+  })
+
+  test('the language can be chosen, and stays', async () => {
+    await looking({ width: 1200, colorScheme: 'light', locale: 'en-GB' }, async (open) => {
+      const page = await open('/approvals')
+      await page.getByText('中文').click()
+      expect(await page.locator('h1').innerText()).toBe('有 4 个请求等你答复')
+      await page.locator('.one a').first().click()
+      expect(await page.evaluate('document.documentElement.lang')).toBe('zh-CN')
+    })
+  })
+})
