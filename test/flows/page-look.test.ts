@@ -1,6 +1,5 @@
 // @stage
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import axe from 'axe-core'
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Approval } from '../../src/contracts/approval.ts'
@@ -13,8 +12,6 @@ import { ask, shownFirst } from '../support/stage.ts'
 import { openWorld, type World } from '../support/world.ts'
 
 // What a person sees of the page, in a real browser.
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 let world: World
 let served: Served
@@ -90,7 +87,7 @@ describe.skipIf(noBrowser !== undefined)('the page', () => {
         expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
         await page.evaluate(`document.querySelectorAll('details').forEach((one) => (one.open = true))`)
         expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
-        await page.evaluate(axe)
+        await page.evaluate(axe.source)
         const { violations } = (await page.evaluate('axe.run()')) as { violations: { id: string; nodes: { html: string }[] }[] }
         expect(violations.map(({ id, nodes }) => [id, nodes[0]?.html])).toEqual([])
       }

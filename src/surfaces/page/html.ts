@@ -83,7 +83,7 @@ export function sendPage(
 }
 
 /** A project by the name of its folder. */
-const nameOf = (project: string): string => project.split(/[\\/]/).filter(Boolean).at(-1) ?? project
+const nameOf = (project: string): string => /[^\\/]+(?=[\\/]*$)/.exec(project)?.[0] ?? project
 
 /** Sends a browser on to another of our own pages. */
 export function goTo(response: ServerResponse, path: string, cookie?: string): void {
