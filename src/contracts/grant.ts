@@ -1,11 +1,11 @@
-export const grantKinds = ['secret', 'runs', 'host'] as const
+export const grantKinds = ['secret', 'runs', 'host', 'tool'] as const
 
 export const grantScopes = ['once', 'session', 'always'] as const
 
 /**
  * What a person let agents do beyond the rules. `secret`: tools may read this file. `runs`: it may be changed without asking each time,
- * although it makes a program run something on an everyday command. `host`: pages may be sent to this site. Only a person gives one, and a
- * yes to what is R3 leaves none behind.
+ * although it makes a program run something on an everyday command. `host`: pages may be sent to this site. `tool`: this tool of a mounted server may be
+ * called without asking each time, as it is defined now. Only a person gives one, and a yes to what is R3 leaves none behind.
  */
 export interface Grant {
   id: string
@@ -14,11 +14,11 @@ export interface Grant {
   scope: (typeof grantScopes)[number]
   /** Null for `always`. */
   session: string | null
-  /** What it is about: the path of a file, or a site. */
+  /** What it is about: the path of a file, a site, or a tool. */
   subject: string
   /**
    * For `runs`: why the file was asked about, in the words of the card. For any other reason the person is asked again. For `host` that is good
-   * once: the run or call that has made use of it.
+   * once: the run or call that has made use of it. For `tool`: the digest of its definition.
    */
   reasons: readonly string[]
   /** Who gave it: the person by name, or the approval that they agreed to. */
@@ -33,4 +33,5 @@ export const scopesOf: Record<Grant['kind'], readonly Grant['scope'][]> = {
   secret: ['once', 'session'],
   runs: ['session', 'always'],
   host: ['once', 'session', 'always'],
+  tool: ['session', 'always'],
 }

@@ -196,6 +196,8 @@ export interface ToolForm<I extends object, O extends object, Use, In, Out> {
    * itself, in `touches`. A yes is to a call of exactly this definition.
    */
   definition?: string
+  /** Whether a person can leave its question out for a session or for good, as it is defined now. */
+  grantable?: boolean
 }
 
 /** A file beside the log: `log` becomes `<call>.log`. */
@@ -229,6 +231,7 @@ export interface Tool {
   /** `by input` where the arguments decide. */
   readonly floor: Risk | 'by input'
   readonly definition: string | undefined
+  readonly grantable: boolean
   readonly dryRun: ((input: unknown) => { dry: boolean; same: readonly string[] }) | undefined
   readonly verdict: ((input: unknown, output: unknown) => { path: string; passed: boolean } | undefined) | undefined
   normalizeInput(raw: Record<string, unknown>): Record<string, unknown>
@@ -292,6 +295,7 @@ function bindForm<Use>(toolset: string, form: ToolForm<object, object, Use, unkn
     needs: form.needs,
     audience: form.audience ?? 'agent',
     definition: form.definition,
+    grantable: form.grantable ?? false,
     pictures: form.pictures ?? false,
     asks: form.asks,
     floor: typeof floor === 'function' ? 'by input' : floor,

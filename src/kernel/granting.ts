@@ -2,6 +2,7 @@ import { Fault } from '../contracts/faults/fault.ts'
 import { scopesOf, type Grant } from '../contracts/grant.ts'
 import type { Operator } from '../contracts/operator.ts'
 import type { Session } from '../contracts/session.ts'
+import type { Tool } from '../contracts/tool.ts'
 import { plainHost } from '../text/host-name.ts'
 import { namesOn } from '../text/root-path.ts'
 import { foldName } from '../text/fold-name.ts'
@@ -25,6 +26,7 @@ export interface GrantingPorts {
     revoke(id: string, record: (grant: Grant) => void): Grant | undefined
     mayChange(session: string, subject: string, reason: string): boolean
     mayVisit(session: string, host: string, by: string): boolean
+    mayCall(session: string, tool: string, definition: string): boolean
     use(kind: Grant['kind'], session: string, subject: string): boolean
   }
   audit: Pick<AuditPort, 'write'>
@@ -47,10 +49,12 @@ export interface GrantingPorts {
   programOf(peer: string): string | undefined
   /** Why a change of this file would be asked about as it is now. */
   marksOn(path: string): Promise<Mark[]>
+  /** The tool of this name, as it is offered now. */
+  toolOf(name: string): Pick<Tool, 'definition' | 'grantable'> | undefined
 }
 
 /** What the person lets sessions do: given and taken back by them, used by the kernel. */
-export function granting({ grants, audit, sessions, secrets, programOf, marksOn }: GrantingPorts): {
+export function granting({ grants, audit, sessions, secrets, programOf, marksOn, toolOf }: GrantingPorts): {
   person: Operator['grants']
   kernel: GrantPort
 } {
@@ -59,7 +63,7 @@ export function granting({ grants, audit, sessions, secrets, programOf, marksOn 
     ({ id, kind, scope, subject, reasons, session, expiresAt }: Grant, durable = true) => {
       const until = expiresAt === null ? null : new Date(expiresAt).toISOString()
       const why = reasons.length > 0 && { reasons: reasons.map(scrub) }
-      const about = kind === 'host' ? { host: scrub(subject) } : { path: scrub(subject) }
+      const about = { [kind === 'host' || kind === 'tool' ? kind : 'path']: scrub(subject) }
       const details = { grant: id, kind, scope, ...about, ...why, until }
       audit.write({ event, ...(session !== null && { session }), by, details }, durable)
     }
@@ -75,8 +79,9 @@ export function granting({ grants, audit, sessions, secrets, programOf, marksOn 
         throw new Fault('bad-input', `"${kind}" is granted ${scopesOf[kind].map((one) => scopeWords[one]).join(' or ')}`, {
           hint: 'Secrets are never granted for good, and one change is what a yes is for.',
         })
-      const plain = kind === 'host' ? siteOf(subject) : grantable(kind, subject, secrets)
-      const reasons = kind === 'runs' ? everyday(plain, await marksOn(plain)) : []
+      const plain = kind === 'host' ? siteOf(subject) : kind === 'tool' ? subject : grantable(kind, subject, secrets)
+      const reasons =
+        kind === 'runs' ? everyday(plain, await marksOn(plain)) : kind === 'tool' ? [definitionOf(plain, toolOf(plain))] : []
       const given = { kind, scope, subject: plain, reasons, by }
       const one = (grant: Omit<Grant, 'id' | 'givenAt'>): Grant => grants.give([grant], lines(by))[0] as Grant
       if (scope === 'always') return one({ ...given, session: null, expiresAt: null })
@@ -102,6 +107,8 @@ export function granting({ grants, audit, sessions, secrets, programOf, marksOn 
       if (all.length > 0) grants.give(all, lines(approval))
     },
     mayVisit: grants.mayVisit,
+    mayCall: (session, { name, definition, grantable: isGrantable }) =>
+      isGrantable && definition !== undefined && grants.mayCall(session, name, definition),
     letVisit(session, hosts, approval) {
       const given = {
         kind: 'host',
@@ -188,6 +195,14 @@ function siteOf(given: string): string {
   if (site !== undefined) return site
   throw new Fault('bad-input', `Not a site: ${given.slice(0, 100)}`, {
     hint: 'Give its host alone, such as example.org, without https:// and without a port.',
+  })
+}
+
+/** What of a tool is agreed to; throws where it is not one that a person can let through. */
+function definitionOf(name: string, tool: Pick<Tool, 'definition' | 'grantable'> | undefined): string {
+  if (tool?.definition !== undefined && tool.grantable) return tool.definition
+  throw new Fault('bad-input', `${scrub(name.slice(0, 100))} is no tool whose question can be left out`, {
+    hint: 'Those of mounted MCP servers can be, as they are defined now (`handrail mounts list`); what acts on your screen is asked about each time.',
   })
 }
 

@@ -114,7 +114,8 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
   const now = dryRun?.dry ? statesOf(ports.world, touches) : undefined
   const dryRunState = now && digest(now instanceof Promise ? await now : now)
   // 4. consent
-  const asks = policy.asks(risk) && call.caller.role !== 'person'
+  // A grant leaves the question out, and the risk as it is: what is raised above it is asked about.
+  const asks = policy.asks(risk) && call.caller.role !== 'person' && !(risk === 'R2' && ports.grants.mayCall(session, tool))
   if (asks || program) callAudit.takeUp()
   if (asks && !program?.waiting) {
     const stateOf = async (): Promise<string> => digest(await statesOf(ports.world, touches))

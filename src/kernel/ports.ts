@@ -7,7 +7,7 @@ import type { KnownLinks, MadeLink } from '../contracts/links.ts'
 import type { SessionWork } from '../contracts/session.ts'
 import type { Confinement, Extent, Program } from '../contracts/stage.ts'
 import type { Staged } from '../contracts/staged.ts'
-import type { Written } from '../contracts/tool.ts'
+import type { Tool, Written } from '../contracts/tool.ts'
 
 /** What the kernel needs from the rooms it does not know. `runtime/` plugs them in. */
 export interface Ports {
@@ -162,6 +162,8 @@ export interface GrantPort {
   mayVisit(session: string, host: string, by: string): boolean
   /** A yes to these sites counts for the rest of the session. */
   letVisit(session: string, hosts: readonly string[], approval: string): void
+  /** Whether it may call this tool of a mounted server, as it is defined now, without being asked. */
+  mayCall(session: string, tool: Pick<Tool, 'name' | 'definition' | 'grantable'>): boolean
   /** Does it with the one secret at hand that the call names, where a person lets this session read that. */
   reading<T>(path: string, call: { id: string; session: string }, act: () => T): T
   /** Whether this is that secret, in the call that is being made. */

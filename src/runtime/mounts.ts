@@ -11,6 +11,7 @@ import type { ResidentHost } from '../host/stage/resident.ts'
 import type { AuditStore } from '../stores/audit.ts'
 import type { MountedToolStore } from '../stores/mounted-tools.ts'
 import { canonical } from '../text/canonical.ts'
+import { inTime } from '../text/in-time.ts'
 import { mountedRisk } from '../text/mount-definition.ts'
 import { mountedId, wireName } from '../text/mount-names.ts'
 import { mountedTool } from '../toolsets/mounts/mounted-tool.ts'
@@ -21,7 +22,7 @@ export interface Mounts {
   tools(config: Config): Tool[]
   /** What is withheld, in a sentence. */
   notice(config: Config): string | undefined
-  /** Settles once every mounted server that was never seen was asked for its tools, or could not be. */
+  /** Settles once every mounted server that was never seen was asked for its tools, or could not be; after two seconds at the latest. */
   known(): Promise<void>
   person: MountsOfPerson
   inForce(config: Config): void
@@ -40,6 +41,11 @@ export interface MountsParts {
   changed: () => void
 }
 
+/** So long a list of tools waits for servers that were never seen. Whoever is slower is told of as a change of the list. */
+const firstWordMs = 2_000
+/** Who could not be reached is asked again, not at every list. */
+const askAgainMs = 60_000
+
 const sha256 = (text: string): string => hash('sha256', text, 'hex')
 
 /** Other MCP servers behind the gate: what was accepted of them is offered, whether they run or not; they are started when they are called. */
@@ -47,7 +53,19 @@ export function openMounts(parts: MountsParts): Mounts {
   const { store, audit, config } = parts
   let checks: SchemaChecks | undefined
   /** Those that were asked in this process because nothing was known of them. */
-  const asked = new Map<string, Promise<void>>()
+  const asked = new Map<string, { done: Promise<void>; failedAt?: number }>()
+  const askOnce = (server: string): Promise<void> => {
+    const before = asked.get(server)
+    if (before && (before.failedAt === undefined || performance.now() - before.failedAt < askAgainMs)) return before.done
+    const one: { done: Promise<void>; failedAt?: number } = {
+      done: servers.look(server).catch((fault: Error) => {
+        one.failedAt = performance.now()
+        console.error(`handrail: ${fault.message}`)
+      }),
+    }
+    asked.set(server, one)
+    return one.done
+  }
   const mountsOf = ({ mounts }: Config): [string, Mount][] => Object.entries(mounts).filter(([, mount]) => mount.off !== true)
   const isOffered = ({ tools }: Mount, tool: string): boolean => tools === undefined || tools.includes(tool)
   const standing = (server: string) =>
@@ -142,13 +160,9 @@ export function openMounts(parts: MountsParts): Mounts {
     },
     async known() {
       const unseen = mountsOf(config()).filter(([server]) => store.of(server).length === 0)
-      for (const [server] of unseen)
-        if (!asked.has(server))
-          asked.set(
-            server,
-            servers.look(server).catch((fault: Error) => console.error(`handrail: ${fault.message}`)),
-          )
-      for (const [server] of unseen) await asked.get(server)
+      if (unseen.length === 0) return
+      const all = Promise.all(unseen.map(([server]) => askOnce(server)))
+      await inTime(all, firstWordMs, () => new Error('late')).catch(() => undefined)
     },
     person: {
       list: () => Object.entries(config().mounts).map(viewOf),

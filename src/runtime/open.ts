@@ -135,6 +135,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       isSecretByContent: (path) => isSecretByContent(personally().now().files, path),
     },
     marksOn: (path) => personally().now().kernel.marksOn(path),
+    toolOf: (name) => operator.gate.tools.find((tool) => tool.name === name),
   })
   /** When somebody called last, steps of runs excepted. */
   let calledAt = Number.NEGATIVE_INFINITY

@@ -13,6 +13,8 @@ export interface GrantStore {
   mayChange(session: string, subject: string, reason: string): boolean
   /** Whether pages may be sent there. One that is good once belongs to whoever comes first: `by` is a run or a call. */
   mayVisit(session: string, host: string, by: string): boolean
+  /** Whether it may call this tool, as it was defined when that was granted. */
+  mayCall(session: string, tool: string, definition: string): boolean
   /** The same where it is made use of now: one that is good for one use is gone. */
   use(kind: Grant['kind'], session: string, subject: string): boolean
 }
@@ -101,6 +103,7 @@ export function openGrants(db: Database): GrantStore {
       return revoked
     },
     mayChange: (session, subject, reason) => inForce('runs', session, subject).some((row) => reasonsOf(row).includes(reason)),
+    mayCall: (session, tool, definition) => inForce('tool', session, tool).some((row) => reasonsOf(row).includes(definition)),
     mayVisit(session, host, by) {
       const rows = inForce('host', session, host)
       const good = (row: Row): boolean => row.scope !== 'once' || reasonsOf(row).includes(by)

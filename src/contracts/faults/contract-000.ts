@@ -54,7 +54,7 @@ export const codes000 = {
   'page-crashed': 'E_PREVIEW_FAIL',
   'page-script': 'E_PREVIEW_FAIL',
   'page-failed': 'E_PREVIEW_FAIL',
-  'mount-failed': 'E_IO',
+  'mount-failed': 'E_PREVIEW_FAIL',
   'element-not-found': 'E_PREVIEW_FAIL',
   'login-field-not-found': 'E_PREVIEW_FAIL',
   'session-not-found': 'E_NOT_FOUND',

@@ -35,7 +35,7 @@ export const reasons = {
   'page-crashed': { recoverable: true, says: 'a page, or its browser, ended' },
   'page-script': { recoverable: true, says: 'a script or step in a page failed' },
   'page-failed': { recoverable: true, says: 'a site cannot be reached, or answered with an error' },
-  'mount-failed': { recoverable: false, says: 'a mounted MCP server failed, or answered with an error' },
+  'mount-failed': { recoverable: true, says: 'a mounted MCP server failed, or answered with an error' },
   'element-not-found': { recoverable: true, says: 'the page has no such element' },
   'login-field-not-found': { recoverable: true, says: 'the page has no such field to sign in with' },
   // Runs.

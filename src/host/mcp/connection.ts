@@ -43,6 +43,7 @@ export async function connectMount(
   target: MountTarget,
   open: (program: ResidentProgram, onOutput: (chunk: Buffer) => void) => Promise<Resident>,
   onListChanged: () => void,
+  closing: AbortSignal,
 ): Promise<MountConnection> {
   const sdk = await import('./sdk.ts')
   const attempt = async (mode: 'legacy' | 'auto' | { pin: string }): Promise<MountConnection> => {
@@ -53,7 +54,7 @@ export async function connectMount(
             requestInit: { headers: { ...target.headers } },
             fetch: boundedFetch(new URL(target.url).origin),
           })
-    return connected(sdk, name, transport, mode, onListChanged)
+    return connected(sdk, name, transport, mode, onListChanged, closing)
   }
   // Some programs end at whatever comes before `initialize`; an address can be asked which revision it speaks.
   if (!('program' in target)) return attempt('auto')
@@ -74,6 +75,7 @@ async function connected(
   transport: Sdk.Transport,
   mode: 'legacy' | 'auto' | { pin: string },
   onListChanged: () => void,
+  closing: AbortSignal,
 ): Promise<MountConnection> {
   const client = new sdk.Client(
     { name: 'handrail', version },
@@ -92,9 +94,12 @@ async function connected(
   client.onclose = () => (closedFor ??= 'the connection was closed')
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- what one message is wrong in is no news
   client.onerror = () => undefined
+  client.fallbackRequestHandler = ({ method }) =>
+    Promise.reject(new sdk.ProtocolError(sdk.ProtocolErrorCode.MethodNotFound, noQuestions(method)))
   const asFault = (thrown: unknown, what: string): Fault => {
     if (thrown instanceof Fault) return thrown
     const { message = '', code, status } = thrown as { message?: string; code?: unknown; status?: number }
+    if (closing.aborted) return failed('Handrail is closing')
     const ended = over()
     if (ended !== undefined)
       return failed(`The MCP server ${name} is gone: ${ended}`, 'It is started again at the next call of one of its tools.')
@@ -104,7 +109,7 @@ async function connected(
     return failed(`The MCP server ${name} answered ${what} with an error: ${told.slice(0, 2_000)}`)
   }
   try {
-    await client.connect(transport, { timeout: connectMs })
+    await client.connect(transport, { timeout: connectMs, signal: closing })
   } catch (thrown) {
     const fault = asFault(thrown, 'the greeting')
     const refused = lines && over() === undefined && typeof (thrown as { code?: unknown }).code === 'number'
@@ -117,7 +122,7 @@ async function connected(
     async list() {
       const done = raw.begin()
       try {
-        await client.listTools({}, { cacheMode: 'bypass', timeout: connectMs })
+        await client.listTools({}, { cacheMode: 'bypass', timeout: connectMs, signal: closing })
         return raw.heard()
       } catch (thrown) {
         throw asFault(thrown, 'tools/list')
@@ -178,6 +183,10 @@ function listen(transport: Sdk.Transport): { begin(): () => void; heard(): Defin
     heard: () => tools,
   }
 }
+
+/** A server has no say in what a person is shown, and no use of the person's model. */
+const noQuestions = (method: string): string =>
+  `Handrail lets no mounted server ask: ${method.slice(0, 100)} is not offered. Answer with what you have, or with an error that says what is missing.`
 
 export const failed = (message: string, hint?: string): Fault =>
   new Fault('mount-failed', message, hint === undefined ? {} : { hint })

@@ -56,7 +56,8 @@ export function openMountedServers(parts: MountParts): MountedServers {
   const held = new Map<string, Held>()
   const faults = new Map<string, string>()
   const queues = new Map<string, ReturnType<typeof openSerialQueue>>()
-  let closed = false
+  /** Nobody waits for a server that is silent. */
+  const closing = new AbortController()
 
   const inTurn = <T>(server: string, act: () => Promise<T>): Promise<T> => {
     let queue = queues.get(server)
@@ -78,7 +79,7 @@ export function openMountedServers(parts: MountParts): MountedServers {
   const connection = (server: string, afresh = false): Promise<MountConnection> =>
     inTurn(server, async () => {
       const mount = parts.mounts()[server]
-      if (!mount || mount.off || closed)
+      if (!mount || mount.off || closing.signal.aborted)
         throw new Fault('disabled', `The MCP server ${server} is not mounted`, { hint: 'It is named in the setting mounts.' })
       const entry = JSON.stringify(mount)
       let one = held.get(server)
@@ -91,8 +92,8 @@ export function openMountedServers(parts: MountParts): MountedServers {
           const opened: Held = { entry, lookedAt: Number.NEGATIVE_INFINITY, stale: false } as Held
           const changed = (): void => void (opened.stale = true)
           const { open } = parts.residents()
-          opened.connection = await connectMount(server, parts.targetOf(server, mount), open, changed)
-          if (closed) {
+          opened.connection = await connectMount(server, parts.targetOf(server, mount), open, changed, closing.signal)
+          if (closing.signal.aborted) {
             await opened.connection.close()
             throw failed('Handrail is closing')
           }
@@ -130,7 +131,7 @@ export function openMountedServers(parts: MountParts): MountedServers {
       }
     },
     async close() {
-      closed = true
+      closing.abort()
       await Promise.all([...queues.keys()].map((server) => inTurn(server, () => drop(server))))
     },
   }

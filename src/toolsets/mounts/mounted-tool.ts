@@ -34,6 +34,8 @@ export function mountedTool(id: string, definition: Definition, digest: string, 
     faults: ['mount-failed', 'over-limit', 'unsupported', 'conflict'],
     examples: [],
     definition: digest,
+    // Hands at the screen are asked about each time.
+    grantable: !actsOnScreen(definition),
     waits: true,
     // The kernel does not compile what somebody else wrote: it is checked here, before anything else is asked or done.
     async touches(input, use) {

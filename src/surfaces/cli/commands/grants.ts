@@ -18,19 +18,21 @@ the tools of one session read that one file; programs still do not see it, and n
 session change a file that makes a program run something on an everyday command (vite.config.ts, Makefile, …) without asking;
 your first yes to such a change gives the same. It counts for the reasons the file is asked about now: where it runs for another
 one later, or is removed, you are asked again. \`grants allow host NAME\` lets pages be sent to that site, with --once for one run or call; your yes to a
-question about sites gives the same for its session. A grant is for one file or site and one session, or with --always for every session; what is not for
+question about sites gives the same for its session. \`grants allow tool mcp.SERVER.TOOL\` lets a session call that tool of a mounted server without asking, as it is defined
+now. A grant is for one file, site or tool and one session, or with --always for every session; what is not for
 good lapses by itself. Secrets are never granted for good. All of it is in the log, with every use of a secret.`,
   options: [
     { name: 'session', value: 'ID', says: 'Whose it is. It must be said where there are several.' },
     { name: 'for', value: 'TIME', says: 'How long it counts: 30m, 2h, 1d. Default 12h, at most 7d.' },
     { name: 'once', says: 'For secret: one reading, and no more. For host: one run or call.' },
-    { name: 'always', says: 'For runs and host: every session, until you revoke it.' },
+    { name: 'always', says: 'For runs, host and tool: every session, until you revoke it.' },
   ],
   examples: [
     'handrail grants list --project .',
     'handrail grants allow secret config/.env.test --for 1h --project .',
     'handrail grants allow runs vite.config.ts --always --project .',
     'handrail grants allow host example.org --always --project .',
+    'handrail grants allow tool mcp.files.read --session sess_1f2e3d4c --project .',
     'handrail grants revoke grant_1f2e3d4c5b6a7988 --project .',
   ],
   async run(invocation) {
@@ -59,7 +61,7 @@ good lapses by itself. Secrets are never granted for good. All of it is in the l
       const [id] = rest
       if (what !== 'revoke' || id === undefined)
         throw new Fault('bad-input', what === 'revoke' ? 'Which grant?' : `Unknown: grants ${what}`, {
-          hint: 'grants list, allow secret PATH, allow runs PATH, allow host NAME or revoke ID.',
+          hint: 'grants list, allow secret PATH, allow runs PATH, allow host NAME, allow tool NAME or revoke ID.',
         })
       const revoked = runtime.grants.revoke(wholeId(runtime, 'grant', id), by)
       say(json ? terminalJson(revoked) : `Revoked: ${printable(revoked.subject)}`)
@@ -97,8 +99,8 @@ async function given({ grants: { give } }: Operator, wish: Parameters<Give>[0], 
 function wanted({ options }: Invocation, [kind, path]: string[]): Omit<Parameters<Give>[0], 'by'> {
   const known = grantKinds.find((one) => one === kind)
   if (known === undefined || path === undefined)
-    throw new Fault('bad-input', 'Say what is granted and for which file or site', {
-      hint: 'handrail grants allow secret PATH, runs PATH, or host NAME.',
+    throw new Fault('bad-input', 'Say what is granted and for which file, site or tool', {
+      hint: 'handrail grants allow secret PATH, runs PATH, host NAME, or tool NAME.',
     })
   const { session, for: time, once, always } = options
   if (
@@ -136,6 +138,6 @@ const until = (at: number | null): string => (at === null ? 'you revoke it' : ne
 
 function described({ kind, scope, session, subject, expiresAt, client, surface }: Given): string {
   const whose = session === null ? 'every session' : `${printable(session)} (${oneLine(client ?? '', 40)} over ${surface ?? ''})`
-  const may = { secret: 'read', runs: 'change', host: 'visit' }[kind]
+  const may = { secret: 'read', runs: 'change', host: 'visit', tool: 'call' }[kind]
   return `${whose} may ${may} ${printable(subject)}${scope === 'once' ? ' once,' : ''} until ${until(expiresAt)}`
 }
