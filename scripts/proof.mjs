@@ -22,7 +22,12 @@ const isFresh = () => {
 if (!isFresh()) {
   process.stderr.write('proof: no fresh report of all tests, running those that prove a promise…\n')
   const proving = files.filter((file) => file.endsWith('.test.ts') && /\bproves\(/.test(readFileSync(file, 'utf8')))
-  const test = [join(root, 'scripts', 'test.mjs'), '-t', String.raw`\[[\w.-]+\] `, ...proving.map((file) => relative(root, file))]
+  const test = [
+    join(root, 'scripts', 'test.mjs'),
+    '-t',
+    String.raw`\[[\w. -]+\] `,
+    ...proving.map((file) => relative(root, file)),
+  ]
   spawnSync(process.execPath, test, { cwd: root, stdio: ['ignore', 2, 2] })
   report = join(root, '.cache', 'some-tests.json')
 }
@@ -35,13 +40,13 @@ const { requirements } = await import(`data:text/javascript,${encodeURIComponent
 const proofs = new Map()
 for (const file of JSON.parse(readFileSync(report, 'utf8')).testResults)
   for (const one of file.assertionResults) {
-    const id = /^\[([\w.-]+)\]/.exec(one.title)?.[1]
-    if (id)
+    const ids = /^\[([\w. -]+)\] /.exec(one.title)?.[1]?.split(' ') ?? []
+    for (const id of ids)
       proofs.set(id, [
         ...(proofs.get(id) ?? []),
         {
           ok: one.status === 'passed',
-          where: `${pathToFileURL(file.name).pathname.split('/test/').at(-1)}: ${one.title.replace(/^\[[\w.-]+\] /, '')}`,
+          where: `${pathToFileURL(file.name).pathname.split('/test/').at(-1)}: ${one.title.replace(/^\[[\w. -]+\] /, '')}`,
         },
       ])
   }

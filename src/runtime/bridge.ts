@@ -11,6 +11,7 @@ import { workspaceFacts } from '../host/workspace-facts.ts'
 import { openBridge, type Bridge, type BridgeOptions } from '../surfaces/bridge/bridge.ts'
 import { openCliPlane } from '../surfaces/cli/plane/plane.ts'
 import { listen } from '../surfaces/listen.ts'
+import { openShutOuts, type ShutOutBy } from '../surfaces/shut-out.ts'
 
 export interface BridgeParts {
   /** Else those of the command line. */
@@ -53,6 +54,18 @@ export function bridgeOf(operator: Operator, parts: BridgeParts): Bridge {
     onRefused: ({ reason, ...details }) =>
       operator.audit.note({ event: 'request.refused', surface: 'bridge', client: 'devserver', reason, details: { ...details } }),
   })
+}
+
+/** Who the listener shut out, in the log of the project; nothing of what they said. */
+export function noteShutOuts({ audit }: Operator, surface: 'bridge' | 'http'): (by: ShutOutBy) => void {
+  return openShutOuts(({ by, untold }) =>
+    audit.note({
+      event: 'request.refused',
+      surface,
+      reason: by === 'token' ? 'unauthorized' : 'policy',
+      details: { listener: by, ...(untold !== undefined && { untold }) },
+    }),
+  )
 }
 
 export interface DevServerOptions {
@@ -99,6 +112,7 @@ export async function serveBridge(operator: Operator, options: DevServerOptions)
     peers,
     requestsPerSecond: operator.config.limits.requestsPerSecond,
     token,
+    onShutOut: noteShutOuts(operator, 'bridge'),
     // Nobody signs in here.
     isPerson: () => false,
     isPersonKey: () => false,

@@ -20,7 +20,7 @@ import { welcome } from '../surfaces/page/welcome.ts'
 import { approvalOperations } from '../surfaces/person/approvals.ts'
 import { openPersonAuth } from '../surfaces/person-auth.ts'
 import { linkTo } from '../surfaces/page/link.ts'
-import { bridgeOf } from './bridge.ts'
+import { bridgeOf, noteShutOuts } from './bridge.ts'
 
 export interface ServeOptions {
   host: string
@@ -59,6 +59,7 @@ export async function serveHttp(
     peers,
     requestsPerSecond: operator.config.limits.requestsPerSecond,
     token: operator.token().token,
+    onShutOut: noteShutOuts(operator, 'http'),
     isPerson: personAuth.isPerson,
     isPersonKey: personAuth.isProgramKey,
     page: { name: personAuth.name, room: personAuth.room, detour },

@@ -11,6 +11,7 @@ import { openPipeliningLimiter } from './pipelining-limiter.ts'
 import { openUnread } from './unread.ts'
 import { Refusal } from '../contracts/refusal.ts'
 import { cameByItself, findRoute, timesGiven, placeOf, showsAs, type Incoming, type Route } from './routes.ts'
+import type { ShutOutBy } from './shut-out.ts'
 import { openWebSockets } from './websockets.ts'
 
 export type { Incoming, Route } from './routes.ts'
@@ -48,6 +49,8 @@ export interface ListenOptions {
   }
   /** By path; a key that ends in `/*` takes everything below it. */
   routes: Record<string, Route>
+  /** Somebody was shut out here, before any route saw the request. A request that shows no credential at all is not counted. */
+  onShutOut?: (by: ShutOutBy) => void
   /** How often a WebSocket is asked whether anybody is still there. */
   heartbeatMs?: number
 }
@@ -81,14 +84,19 @@ export function listen(options: ListenOptions): Promise<Listening> {
   let names: string[] = []
   let pageHost: string | undefined
 
+  const shutOut = (by: ShutOutBy, refusal: Refusal): Refusal => {
+    options.onShutOut?.(by)
+    return refusal
+  }
   /** Whether it came by one of our names, from nobody else's page; says whether by the page's own. */
   const judgeNames = (request: IncomingMessage): boolean => {
     const { host = '', origin } = request.headers
     const named = host === pageHost
     if (timesGiven(request, 'host') !== 1 || !(named || names.includes(host)))
-      throw new Refusal(403, 'This Host is not served here.')
+      throw shutOut('Host', new Refusal(403, 'This Host is not served here.'))
     const known = named ? [`http://${host}`] : [...origins, ...names.map((name) => `http://${name}`)]
-    if (origin !== undefined && !known.includes(origin)) throw new Refusal(403, 'This Origin is not served here.')
+    if (origin !== undefined && !known.includes(origin))
+      throw shutOut('Origin', new Refusal(403, 'This Origin is not served here.'))
     return named
   }
   /** What a program shows; two of them are none. */
@@ -123,6 +131,8 @@ export function listen(options: ListenOptions): Promise<Listening> {
           ? within && options.isPerson(request)
           : shown !== undefined && opens[route?.for ?? 'agent'].includes(shown)
       if (admitted) by = shown ?? 'person'
+      const { authorization, 'x-api-key': apiKey } = request.headers
+      if (!admitted && (authorization !== undefined || apiKey !== undefined)) options.onShutOut?.('token')
       if (!admitted && !wrongTokens.take()) throw new Refusal(429, 'Too many wrong tokens; wait a second.')
       const browses = request.headers.accept?.includes('text/html')
       // Where a room was, before Handrail was started again, too.

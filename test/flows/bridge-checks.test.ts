@@ -1,7 +1,7 @@
 // @stage
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect } from 'vitest'
 import { openBridgeWorld, openRawClient, type BridgeWorld, type RawClient } from '../support/bridge.ts'
 import { runInside } from '../support/inside.ts'
 import { proves } from '../support/proof.ts'
@@ -53,17 +53,21 @@ const runs = (word: string): boolean =>
     }
   })
 
-proves('bridge.checks', 'what a check found, its exit code and the beginning of what it printed', async () => {
-  const { raw } = await ground()
-  raw.ask('l', 'dev.runChecks', { checks: ['lint', 'typecheck'], timeoutMs: 60_000 })
-  const { results } = (await raw.response('l')).result as { results: { preview: string; diagnostics: unknown[] }[] }
-  expect(results).toMatchObject([
-    { check: 'lint', ok: false, exitCode: 1, durationMs: expect.any(Number) as number },
-    { check: 'typecheck', ok: false, exitCode: 1 },
-  ])
-  expect(JSON.stringify(results[0]?.diagnostics)).toContain('src/a.ts')
-  expect(Buffer.byteLength(results[1]?.preview ?? '')).toBeLessThanOrEqual(4_096)
-})
+proves(
+  ['bridge.checks', 'bridge.untested.preview'],
+  'what a check found, its exit code and the beginning of what it printed',
+  async () => {
+    const { raw } = await ground()
+    raw.ask('l', 'dev.runChecks', { checks: ['lint', 'typecheck'], timeoutMs: 60_000 })
+    const { results } = (await raw.response('l')).result as { results: { preview: string; diagnostics: unknown[] }[] }
+    expect(results).toMatchObject([
+      { check: 'lint', ok: false, exitCode: 1, durationMs: expect.any(Number) as number },
+      { check: 'typecheck', ok: false, exitCode: 1 },
+    ])
+    expect(JSON.stringify(results[0]?.diagnostics)).toContain('src/a.ts')
+    expect(Buffer.byteLength(results[1]?.preview ?? '')).toBeLessThanOrEqual(4_096)
+  },
+)
 
 proves('bridge.checks.events', 'started and finished of each, in order, before the response', async () => {
   const { raw } = await ground()
@@ -81,7 +85,7 @@ proves('bridge.checks.events', 'started and finished of each, in order, before t
 })
 
 proves(
-  'bridge.checks.cancel',
+  ['bridge.checks.cancel', 'bridge.tested.cancel'],
   'from another connection: ERR_CANCELLED with what was done, its end told, and the whole tree gone',
   async () => {
     const { raw, other } = await ground()
@@ -104,17 +108,21 @@ proves(
   },
 )
 
-test('a check that takes too long is CHECK_TIMEOUT, and a connection that is lost takes its check with it', async () => {
-  const { raw, other } = await ground()
-  raw.ask('t', 'dev.runChecks', { checks: ['test'], timeoutMs: 1_000 })
-  const { result } = await raw.response('t')
-  expect(result).toMatchObject({ results: [{ ok: false, diagnostics: [{ code: 'CHECK_TIMEOUT' }] }] })
-  await eventually('the end of the child', () => !runs('SLOW-CHILD-MARK') || undefined)
-  other.ask('l', 'dev.runChecks', { checks: ['test'] })
-  await eventually('the child of the check', () => runs('SLOW-CHILD-MARK') || undefined)
-  other.socket.terminate()
-  await eventually('the end of the child', () => !runs('SLOW-CHILD-MARK') || undefined)
-})
+proves(
+  ['bridge.untested.timeout', 'bridge.untested.lost'],
+  'a check that takes too long is CHECK_TIMEOUT, and a connection that is lost takes its check with it',
+  async () => {
+    const { raw, other } = await ground()
+    raw.ask('t', 'dev.runChecks', { checks: ['test'], timeoutMs: 1_000 })
+    const { result } = await raw.response('t')
+    expect(result).toMatchObject({ results: [{ ok: false, diagnostics: [{ code: 'CHECK_TIMEOUT' }] }] })
+    await eventually('the end of the child', () => !runs('SLOW-CHILD-MARK') || undefined)
+    other.ask('l', 'dev.runChecks', { checks: ['test'] })
+    await eventually('the child of the check', () => runs('SLOW-CHILD-MARK') || undefined)
+    other.socket.terminate()
+    await eventually('the end of the child', () => !runs('SLOW-CHILD-MARK') || undefined)
+  },
+)
 
 proves('bridge.same-result', 'a command over the bridge and at the terminal: the same line, the same exit code', async () => {
   const { at, raw } = await ground()
@@ -138,6 +146,30 @@ proves('bridge.same-result', 'a command over the bridge and at the terminal: the
     if (words[0] !== 'describe') expect(JSON.parse(out)).toEqual(outcome.result)
   }
 })
+
+proves(
+  ['bridge.tested.write', 'bridge.tested.trace'],
+  'with --allowWrite a command that writes is run; a trial is told as a trace',
+  async () => {
+    const { at, raw } = await ground({
+      files: { ...sources, 'try.mjs': `export const run = () => console.log('tried')\n` },
+      allowWrite: true,
+    })
+    raw.ask('w', 'dev.run', { argv: ['transform', 'module', '--mode', 'write', '--ops', 'none.json'] })
+    expect(await raw.response('w')).toMatchObject({ ok: true, result: { outcome: { exitCode: 2, result: { ok: false } } } })
+    raw.ask('t', 'dev.run', {
+      argv: ['trial', '--entry', 'try.mjs#run', '--includeTrace'],
+      trace: { enabled: true, maxBytes: 4_096, chunkBytes: 256 },
+    })
+    expect(await raw.response('t')).toMatchObject({ ok: true, result: { outcome: { exitCode: 0 } } })
+    const told = raw.heard.flatMap(({ event }) => event ?? [])
+    expect([told[0]?.kind, told.at(-1)]).toMatchObject([
+      'dev.event.trace.started',
+      { kind: 'dev.event.trace.finished', payload: { available: true } },
+    ])
+    expect(at.world.read('try.mjs')).toContain('tried')
+  },
+)
 
 proves('bridge.least', 'no answer holds the text of a file', async () => {
   const { raw } = await ground()
@@ -171,7 +203,7 @@ proves('bridge.no-git', 'a git that tells when it is run is not run by anything 
 })
 
 proves(
-  'bridge.snapshot.config',
+  ['bridge.snapshot.config', 'bridge.untested.snapshot'],
   'missing, good and wrong settings of the commands; only their own section is shown',
   async () => {
     const config = (cli: unknown): Record<string, string> => ({
@@ -203,7 +235,7 @@ proves(
 )
 
 proves(
-  'bridge.snapshot.budget',
+  ['bridge.snapshot.budget', 'bridge.untested.snapshot'],
   'beyond maxBytes its beginning and its size stand there, marked, and the profiles stay',
   async () => {
     const good = { schemaVersion: 1, defaults: { outRoot: 'é'.repeat(500) }, profiles: { ci: {} } }

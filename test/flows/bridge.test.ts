@@ -38,44 +38,48 @@ const fits = (schema: object | undefined, value: unknown): void => {
   expect([validate(value), validate.errors, value]).toEqual([true, null, value])
 }
 
-proves('bridge.request', 'what is no request is told so, with the id where it has one, and the connection goes on', async () => {
-  const at = await ground()
-  const raw = await client(at)
-  const good = { protocol, type: 'request', requestId: 'r', method: 'dev.info', auth: { token } }
-  const wrong: [unknown, string][] = [
-    ['', 'unknown'],
-    ['{', 'unknown'],
-    ['[]', 'unknown'],
-    ['null', 'unknown'],
-    ['"x"', 'unknown'],
-    [{ ...good, protocol: 'intent-flow.devserver.v2' }, 'r'],
-    [{ ...good, type: 'response' }, 'r'],
-    [{ ...good, requestId: undefined }, 'unknown'],
-    [{ ...good, requestId: '' }, 'unknown'],
-    [{ ...good, requestId: '   ' }, 'unknown'],
-    [{ ...good, requestId: 7 }, 'unknown'],
-    [{ ...good, requestId: 'x'.repeat(129) }, 'unknown'],
-    [{ ...good, requestId: 'a\u0007b' }, 'unknown'],
-    [{ ...good, method: undefined }, 'r'],
-    [{ ...good, auth: 'x' }, 'r'],
-    [{ ...good, auth: { token: 1 } }, 'r'],
-    [`{"protocol":"${protocol}","type":"request","requestId":"r","method":"dev.info","params":{"__proto__":{}}}`, 'r'],
-    [
-      `{"protocol":"${protocol}","type":"request","requestId":"r","method":"dev.info","params":{"a":[{"\\u005f_proto__":1}]}}`,
-      'r',
-    ],
-  ]
-  for (const [message, id] of wrong) {
-    raw.say(message)
-    const answer = await raw.response(id)
-    expect([message, answer.ok, answer.error?.code]).toEqual([message, false, 'ERR_INVALID_REQUEST'])
-  }
-  // Echoed exactly, spaces and all.
-  for (const id of [' spaced id ', '漢字 é', 'x'.repeat(128)]) {
-    raw.ask(id, 'dev.info')
-    expect(await raw.response(id)).toMatchObject({ ok: true, requestId: id })
-  }
-})
+proves(
+  ['bridge.request', 'bridge.untested.messages'],
+  'what is no request is told so, with the id where it has one, and the connection goes on',
+  async () => {
+    const at = await ground()
+    const raw = await client(at)
+    const good = { protocol, type: 'request', requestId: 'r', method: 'dev.info', auth: { token } }
+    const wrong: [unknown, string][] = [
+      ['', 'unknown'],
+      ['{', 'unknown'],
+      ['[]', 'unknown'],
+      ['null', 'unknown'],
+      ['"x"', 'unknown'],
+      [{ ...good, protocol: 'intent-flow.devserver.v2' }, 'r'],
+      [{ ...good, type: 'response' }, 'r'],
+      [{ ...good, requestId: undefined }, 'unknown'],
+      [{ ...good, requestId: '' }, 'unknown'],
+      [{ ...good, requestId: '   ' }, 'unknown'],
+      [{ ...good, requestId: 7 }, 'unknown'],
+      [{ ...good, requestId: 'x'.repeat(129) }, 'unknown'],
+      [{ ...good, requestId: 'a\u0007b' }, 'unknown'],
+      [{ ...good, method: undefined }, 'r'],
+      [{ ...good, auth: 'x' }, 'r'],
+      [{ ...good, auth: { token: 1 } }, 'r'],
+      [`{"protocol":"${protocol}","type":"request","requestId":"r","method":"dev.info","params":{"__proto__":{}}}`, 'r'],
+      [
+        `{"protocol":"${protocol}","type":"request","requestId":"r","method":"dev.info","params":{"a":[{"\\u005f_proto__":1}]}}`,
+        'r',
+      ],
+    ]
+    for (const [message, id] of wrong) {
+      raw.say(message)
+      const answer = await raw.response(id)
+      expect([message, answer.ok, answer.error?.code]).toEqual([message, false, 'ERR_INVALID_REQUEST'])
+    }
+    // Echoed exactly, spaces and all.
+    for (const id of [' spaced id ', '漢字 é', 'x'.repeat(128)]) {
+      raw.ask(id, 'dev.info')
+      expect(await raw.response(id)).toMatchObject({ ok: true, requestId: id })
+    }
+  },
+)
 
 proves('bridge.response', 'every answer has the form of the contract, and there is one for each request', async () => {
   const at = await ground()
@@ -205,7 +209,7 @@ proves('bridge.run.id', 'both forms of --runId count; injectRunId: false leaves 
 })
 
 proves(
-  'bridge.run.trace',
+  ['bridge.run.trace', 'bridge.untested.trace'],
   'chunks of whole characters within their bounds, what is left out counted, and an end whatever there is',
   async () => {
     const at = await ground({
@@ -288,38 +292,42 @@ proves('bridge.read-only', 'whether a command writes is decided by what it means
   expect(writing.ran).toEqual([{ argv: ['--runId', 'w', 'write', 'a.txt', 'b', '--mode', 'write'], allowWrite: true }])
 })
 
-proves('bridge.cancel', 'from this connection or another; unknown, over and ambiguous ones are not found', async () => {
-  const at = await ground()
-  const [a, b, c] = [await client(at), await client(at), await client(at)]
-  const notFound = async (raw: RawClient, target: string, data: object): Promise<void> => {
-    raw.ask('x', 'dev.cancel', { targetRequestId: target })
-    expect((await raw.response('x')).error).toMatchObject({ code: 'ERR_NOT_FOUND', data: { targetRequestId: target, ...data } })
-  }
-  await notFound(a, 'none', {})
-  await notFound(a, 'x', {})
-  a.ask('w', 'dev.run', { argv: ['wait'] })
-  b.ask('c1', 'dev.cancel', { targetRequestId: 'w' })
-  b.ask('c2', 'dev.cancel', { targetRequestId: 'w' })
-  expect((await b.response('c1')).result).toEqual({ cancelled: true, targetRequestId: 'w' })
-  // A second one while it ends is a yes, once it is over there is nothing to cancel.
-  expect(['ERR_NOT_FOUND', undefined]).toContain((await b.response('c2')).error?.code)
-  expect((await a.response('w')).error?.code).toBe('ERR_CANCELLED')
-  expect(a.heard.map(({ type, event }) => event?.kind ?? type).slice(-2)).toEqual(['dev.event.request.cancelled', 'response'])
-  await notFound(b, 'w', {})
-  // The id is free again.
-  a.ask('w', 'dev.info')
-  expect((await a.response('w')).ok).toBe(true)
-  for (const raw of [a, b]) raw.ask('same', 'dev.run', { argv: ['wait'] })
-  // Both are under way once another answer has come on each connection.
-  for (const raw of [a, b]) {
-    raw.ask('after', 'dev.info')
-    await raw.response('after')
-  }
-  await notFound(c, 'same', { connections: 2 })
-  a.ask('own', 'dev.cancel', { targetRequestId: 'same' })
-  expect((await a.response('same')).error?.code).toBe('ERR_CANCELLED')
-  expect(b.heard.some(({ requestId, type }) => requestId === 'same' && type === 'response')).toBe(false)
-})
+proves(
+  ['bridge.cancel', 'bridge.untested.cancel'],
+  'from this connection or another; unknown, over and ambiguous ones are not found',
+  async () => {
+    const at = await ground()
+    const [a, b, c] = [await client(at), await client(at), await client(at)]
+    const notFound = async (raw: RawClient, target: string, data: object): Promise<void> => {
+      raw.ask('x', 'dev.cancel', { targetRequestId: target })
+      expect((await raw.response('x')).error).toMatchObject({ code: 'ERR_NOT_FOUND', data: { targetRequestId: target, ...data } })
+    }
+    await notFound(a, 'none', {})
+    await notFound(a, 'x', {})
+    a.ask('w', 'dev.run', { argv: ['wait'] })
+    b.ask('c1', 'dev.cancel', { targetRequestId: 'w' })
+    b.ask('c2', 'dev.cancel', { targetRequestId: 'w' })
+    expect((await b.response('c1')).result).toEqual({ cancelled: true, targetRequestId: 'w' })
+    // A second one while it ends is a yes, once it is over there is nothing to cancel.
+    expect(['ERR_NOT_FOUND', undefined]).toContain((await b.response('c2')).error?.code)
+    expect((await a.response('w')).error?.code).toBe('ERR_CANCELLED')
+    expect(a.heard.map(({ type, event }) => event?.kind ?? type).slice(-2)).toEqual(['dev.event.request.cancelled', 'response'])
+    await notFound(b, 'w', {})
+    // The id is free again.
+    a.ask('w', 'dev.info')
+    expect((await a.response('w')).ok).toBe(true)
+    for (const raw of [a, b]) raw.ask('same', 'dev.run', { argv: ['wait'] })
+    // Both are under way once another answer has come on each connection.
+    for (const raw of [a, b]) {
+      raw.ask('after', 'dev.info')
+      await raw.response('after')
+    }
+    await notFound(c, 'same', { connections: 2 })
+    a.ask('own', 'dev.cancel', { targetRequestId: 'same' })
+    expect((await a.response('same')).error?.code).toBe('ERR_CANCELLED')
+    expect(b.heard.some(({ requestId, type }) => requestId === 'same' && type === 'response')).toBe(false)
+  },
+)
 
 proves('bridge.token', 'in every message, or once when connecting; a wrong one is a no whatever was shown before', async () => {
   const at = await ground()
@@ -343,45 +351,49 @@ proves('bridge.token', 'in every message, or once when connecting; a wrong one i
   await expect(client(at, { headers: { Authorization: 'Bearer wrong' } })).rejects.toThrow('401')
 })
 
-proves('bridge.codes', 'each of the nine is raised, and no other stands for what they say', async () => {
-  expect(contract.codes).toEqual(expect.arrayContaining([...codes003]))
-  const at = await ground()
-  const raw = await client(at)
-  const codeOf = async (id: string): Promise<string | undefined> => (await raw.response(id)).error?.code
-  const seen: (string | undefined)[] = []
-  raw.say('{')
-  seen.push(await codeOf('unknown'))
-  raw.ask('1', 'dev.none')
-  seen.push(await codeOf('1'))
-  raw.ask('2', 'dev.runChecks', { checks: 'lint' })
-  const wrong = await raw.response('2')
-  expect(wrong.error).toMatchObject({ code: 'ERR_INVALID_PARAMS', message: 'params.checks must be an array' })
-  seen.push(wrong.error?.code)
-  raw.ask('3', 'dev.run', { argv: ['wait'] })
-  raw.ask('3', 'dev.info')
-  seen.push(await codeOf('3'))
-  raw.ask('4', 'dev.info', {}, { auth: { token: 'wrong' } })
-  seen.push(await codeOf('4'))
-  raw.ask('5', 'dev.run', { argv: ['write', 'a.txt', 'x', '--mode', 'write'] })
-  seen.push(await codeOf('5'))
-  raw.ask('6', 'dev.cancel', { targetRequestId: 'none' })
-  seen.push(await codeOf('6'))
-  raw.ask('7', 'dev.cancel', { targetRequestId: '3' })
-  seen.push(await codeOf('3'))
-  // ERR_INTERNAL has a test of its own.
-  expect([...seen, 'ERR_INTERNAL']).toEqual([...codes003])
-  for (const params of [
-    { checks: ['build'] },
-    { checks: [null] },
-    { checks: ['lint'], timeoutMs: '5' },
-    { checks: ['lint'], timeoutMs: 0 },
-  ]) {
-    raw.ask('p', 'dev.runChecks', params)
-    expect([params, await codeOf('p')]).toEqual([params, 'ERR_INVALID_PARAMS'])
-  }
-  raw.ask('m', 'dev.workspace.snapshot', { maxBytes: 1.5 })
-  expect(await codeOf('m')).toBe('ERR_INVALID_PARAMS')
-})
+proves(
+  ['bridge.codes', 'bridge.untested.messages'],
+  'each of the nine is raised, and no other stands for what they say',
+  async () => {
+    expect(contract.codes).toEqual(expect.arrayContaining([...codes003]))
+    const at = await ground()
+    const raw = await client(at)
+    const codeOf = async (id: string): Promise<string | undefined> => (await raw.response(id)).error?.code
+    const seen: (string | undefined)[] = []
+    raw.say('{')
+    seen.push(await codeOf('unknown'))
+    raw.ask('1', 'dev.none')
+    seen.push(await codeOf('1'))
+    raw.ask('2', 'dev.runChecks', { checks: 'lint' })
+    const wrong = await raw.response('2')
+    expect(wrong.error).toMatchObject({ code: 'ERR_INVALID_PARAMS', message: 'params.checks must be an array' })
+    seen.push(wrong.error?.code)
+    raw.ask('3', 'dev.run', { argv: ['wait'] })
+    raw.ask('3', 'dev.info')
+    seen.push(await codeOf('3'))
+    raw.ask('4', 'dev.info', {}, { auth: { token: 'wrong' } })
+    seen.push(await codeOf('4'))
+    raw.ask('5', 'dev.run', { argv: ['write', 'a.txt', 'x', '--mode', 'write'] })
+    seen.push(await codeOf('5'))
+    raw.ask('6', 'dev.cancel', { targetRequestId: 'none' })
+    seen.push(await codeOf('6'))
+    raw.ask('7', 'dev.cancel', { targetRequestId: '3' })
+    seen.push(await codeOf('3'))
+    // ERR_INTERNAL has a test of its own.
+    expect([...seen, 'ERR_INTERNAL']).toEqual([...codes003])
+    for (const params of [
+      { checks: ['build'] },
+      { checks: [null] },
+      { checks: ['lint'], timeoutMs: '5' },
+      { checks: ['lint'], timeoutMs: 0 },
+    ]) {
+      raw.ask('p', 'dev.runChecks', params)
+      expect([params, await codeOf('p')]).toEqual([params, 'ERR_INVALID_PARAMS'])
+    }
+    raw.ask('m', 'dev.workspace.snapshot', { maxBytes: 1.5 })
+    expect(await codeOf('m')).toBe('ERR_INVALID_PARAMS')
+  },
+)
 
 proves('bridge.stop', 'the answer goes out, what is under way is cancelled, and the server ends', async () => {
   const at = await ground()
@@ -416,7 +428,7 @@ proves('bridge.shapes', 'Diagnostic, Anchor, TextEdit and FilePatch, as publishe
   })
 })
 
-test('a connection that is lost cancels what it asked for', async () => {
+proves('bridge.untested.lost', 'a connection that is lost cancels what it asked for', async () => {
   const at = await ground()
   const [a, b] = [await client(at), await client(at)]
   a.ask('w', 'dev.run', { argv: ['wait'] })
@@ -431,15 +443,19 @@ test('a connection that is lost cancels what it asked for', async () => {
   expect(at.ran).toHaveLength(1)
 })
 
-test('many requests on one connection: those beyond the bound are told to wait, each has one answer', async () => {
-  const at = await ground()
-  const raw = await client(at)
-  for (let n = 0; n < 40; n++) raw.ask(`w${n}`, 'dev.run', { argv: ['wait'] })
-  for (let n = 16; n < 40; n++) expect((await raw.response(`w${n}`)).error?.code).toBe('ERR_BUSY')
-  for (let n = 0; n < 16; n++) raw.ask(`c${n}`, 'dev.cancel', { targetRequestId: `w${n}` })
-  for (let n = 0; n < 16; n++) expect((await raw.response(`w${n}`)).error?.code).toBe('ERR_CANCELLED')
-  expect(at.ran.length).toBeLessThanOrEqual(4)
-})
+proves(
+  'bridge.untested.at-once',
+  'many requests on one connection: those beyond the bound are told to wait, each has one answer',
+  async () => {
+    const at = await ground()
+    const raw = await client(at)
+    for (let n = 0; n < 40; n++) raw.ask(`w${n}`, 'dev.run', { argv: ['wait'] })
+    for (let n = 16; n < 40; n++) expect((await raw.response(`w${n}`)).error?.code).toBe('ERR_BUSY')
+    for (let n = 0; n < 16; n++) raw.ask(`c${n}`, 'dev.cancel', { targetRequestId: `w${n}` })
+    for (let n = 0; n < 16; n++) expect((await raw.response(`w${n}`)).error?.code).toBe('ERR_CANCELLED')
+    expect(at.ran.length).toBeLessThanOrEqual(4)
+  },
+)
 
 test('a result that is too large for one answer is shown by its beginning, and says so', async () => {
   const artifacts = [

@@ -1,5 +1,5 @@
 // @stage
-import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -8,6 +8,7 @@ import { commandsOf } from '../../src/runtime/commands.ts'
 import { canonical } from '../../src/text/canonical.ts'
 import { openInside, runInside } from '../support/inside.ts'
 import { proves } from '../support/proof.ts'
+import { eventually } from '../support/sockets.ts'
 import { openWorld, runCli, type World } from '../support/world.ts'
 
 const isResult = new Ajv2020().compile(CommandResult)
@@ -426,4 +427,26 @@ test('what writes is decided on what was understood, and refused where only read
   })
   expect(await plane.run(['anchor', '--help'], { allowWrite: false, caller })).toMatchObject({ kind: 'help', exitCode: 0 })
   expect(plane.config()).toMatchObject({ found: true, ok: true, profiles: ['kept', 'quick'] })
+})
+
+test('what one process found the next one knows: it reads what was kept, until the file is another', async () => {
+  await using own = await openWorld({ files: { 'src/todo.ts': slice } })
+  const words = ['anchor', 'index', '--json', '--runId', 'warm']
+  const idsIn = (out: string): unknown[] => {
+    const { artifacts } = JSON.parse(out) as { artifacts: { inline: { entries: { idLiteral?: string }[] } }[] }
+    return (artifacts[0]?.inline.entries ?? []).flatMap(({ idLiteral }) => idLiteral ?? [])
+  }
+  const keptFile = (): string | undefined =>
+    readdirSync(own.base, { recursive: true, encoding: 'utf8' }).find((name) => /\/anchors\/\w{32}$/.test(name))
+  // A file is known once it is older than the clock of the file system can blur.
+  const kept = await eventually('what is kept', async () => {
+    expect(idsIn((await runInside(own.project, words)).out)).toEqual(['todo'])
+    const name = keptFile()
+    return name !== undefined && readFileSync(join(own.base, name), 'utf8').includes('"todo"') ? join(own.base, name) : undefined
+  })
+  // Something only whoever reads what is kept can say.
+  writeFileSync(kept, readFileSync(kept, 'utf8').replaceAll('"idLiteral":"todo"', '"idLiteral":"as kept"'))
+  expect(idsIn((await runCli(own.project, words)).out)).toEqual(['as kept'])
+  writeFileSync(join(own.project, 'src/todo.ts'), slice.replace("'todo'", "'other'"))
+  expect(idsIn((await runCli(own.project, words)).out)).toEqual(['other'])
 })

@@ -41,12 +41,14 @@ function modulesOf(factories: readonly Factory[]): string[] {
 }
 
 /** The factory calls of a file, by what its names are imported as. Rather one too few than a guess. */
-export function findCalls({ program, imports }: Syntax, factories: readonly Factory[]): Found[] {
+export function findCalls({ program, imports }: Syntax, text: string, factories: readonly Factory[]): Found[] {
   const named = localNames(imports, factories)
   if (named.size === 0) return []
   const found: Found[] = []
   const bindings = new Map<Node, string>()
+  const isNamedIn = placesOf(text, named.keys())
   eachNode(program, (node) => {
+    if (!isNamedIn(node)) return 'pass'
     if (node.type === 'VariableDeclarator') {
       const id = node['id'] as Node
       const value = unwrapped(node['init'])
@@ -67,6 +69,26 @@ export function findCalls({ program, imports }: Syntax, factories: readonly Fact
     found.push({ factory, call: node, idArgument, defArgument, binding: bindings.get(node) })
   })
   return found
+}
+
+/** Whether one of these names stands in the text of a node: most of a source is about something else, and is not looked through. */
+function placesOf(text: string, paths: Iterable<string>): (node: Node) => boolean {
+  // A name can be written with escapes, too.
+  if (text.includes('\\u')) return () => true
+  const places: number[] = []
+  for (const name of new Set(Array.from(paths, (path) => path.split('.', 1)[0] as string)))
+    for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + name.length)) places.push(at)
+  places.sort((one, other) => one - other)
+  return ({ start, end }) => {
+    let low = 0
+    let high = places.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((places[middle] as number) < start) low = middle + 1
+      else high = middle
+    }
+    return low < places.length && (places[low] as number) < end
+  }
 }
 
 /** What each factory is called in this file. */
@@ -103,7 +125,7 @@ function dotted(node: unknown): string | undefined {
 export function anchorsOf(file: string, text: string, syntax: Syntax, factories: readonly Factory[]): FileAnchors {
   const entries: FileAnchors['entries'] = []
   const raw: RawEntry[] = []
-  const calls = findCalls(syntax, factories)
+  const calls = findCalls(syntax, text, factories)
   if (calls.length === 0) return { entries, raw }
   const place = placesIn(text)
   for (const found of calls) {
@@ -180,10 +202,11 @@ const filled = (value: string, texts: Record<string, string>): string =>
 /** Object literals by the constant they are, or define: for what a transform names. */
 export function objectsNamed(
   syntax: Syntax,
+  text: string,
   factories: readonly Factory[],
   wanted: { exportName?: string | undefined; id?: string | undefined },
 ): Node[] {
-  const calls = findCalls(syntax, factories)
+  const calls = findCalls(syntax, text, factories)
   const fits = calls.flatMap((found): Node[] => {
     const def = unwrapped(found.defArgument)
     if (def?.type !== 'ObjectExpression') return []

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
-import { openSourceParser } from '../../../host/source-parser.ts'
+import { nestingOf } from '../../../host/source-nesting.ts'
+import { largestSource, openSourceParser } from '../../../host/source-parser.ts'
 import { seed } from '../../../../test/support/seed.ts'
 import { sweep } from '../../../../test/support/soak.ts'
 import { anchorsOf } from './definitions.ts'
@@ -147,6 +148,27 @@ describe('what counts as a definition', () => {
   })
 })
 
+test('a factory is found by whatever name a source has for it, wherever that name stands', async () => {
+  const text = `import { defineStore as define } from 'pinia'
+import * as pinia from 'pinia'
+const a = 'define', notes = { define: 1 } // define
+class A { b = [() => pinia.defineStore('inside', {})] }
+export const c = (define)<Cart>('typed', { define: 2 }) satisfies object
+export const d = d\u0065fine('escaped', {})
+`
+  const found = async (source: string): Promise<unknown[]> =>
+    anchorsOf('a.ts', source, await parse('a.ts', source), presets['store'] ?? []).entries.map((one) =>
+      'idLiteral' in one ? [one.idLiteral, one.binding] : one.kind,
+    )
+  const plain = [
+    ['inside', undefined],
+    ['typed', 'c'],
+  ]
+  expect(await found(text)).toEqual([...plain, ['escaped', 'd']])
+  // With no escape anywhere only what is about these names is looked through.
+  expect(await found(text.replace(/.*escaped.*/, ''))).toEqual(plain)
+})
+
 const deep = [
   ['[', ']'],
   ['{a:', '}'],
@@ -155,6 +177,12 @@ const deep = [
   ['function f(){', '}'],
   ['typeof ', ''],
   ['`${', '}`'],
+  ['a?1:', ''],
+  ['new ', ''],
+  ['f(', ')'],
+  ['async a=>', ''],
+  ['class{static{', '}}'],
+  ['<T,>()=>', ''],
 ] as const
 
 test('a file that is nested so deeply that the parser would end the process is not read', async () => {
@@ -166,11 +194,31 @@ test('a file that is nested so deeply that the parser would end the process is n
   expect((await parse('a.ts', ' '.repeat(2_000_000))).broken).toBe('too_large')
 })
 
+/** What the thread takes. */
+const mostNesting = 8
+
+/** As many levels of a shape as are let through to the thread. */
+function deepest(open: string, close: string): number {
+  const fits = (levels: number): boolean => {
+    const text = `x = ${open.repeat(levels)}1${close.repeat(levels)}`
+    return text.length <= largestSource && nestingOf(text) <= mostNesting
+  }
+  let low = 1
+  let high = largestSource
+  while (low < high) {
+    const middle = (low + high + 1) >> 1
+    if (fits(middle)) low = middle
+    else high = middle - 1
+  }
+  return low
+}
+
 test('what this process could not bear is read by a thread: deep files, and large ones', async () => {
   // Each was seen to end a process that parses it on its own stack.
   for (const [open, close] of deep.slice(0, sweep(deep.length, 1))) {
-    const text = `x = ${open.repeat(sweep(75_000, 11_000))}1${close.repeat(sweep(75_000, 11_000))}`
-    expect((await parse('a.ts', text)).broken, open).toBe(false)
+    const levels = sweep(deepest(open, close), 11_000)
+    const text = `x = ${open.repeat(levels)}1${close.repeat(levels)}`
+    expect((await parse('a.ts', text)).broken, `${levels} times ${open}`).toBe(false)
   }
   const many = `export const a = { b: [1, 2, 3n], c: () => f({ d: /e/ }), ...g } as const // h\n`
   const text = `import { defineStore } from 'pinia'\n${many.repeat(1_000)}export const s = defineStore(\`last\`, { state: 1 })\n`

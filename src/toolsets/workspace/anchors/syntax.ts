@@ -29,22 +29,26 @@ export const isNode = (value: unknown): value is Node =>
   typeof (value as Node).type === 'string' &&
   typeof (value as Node).start === 'number'
 
+const wrappers = new Set([
+  'TSSatisfiesExpression',
+  'TSAsExpression',
+  'TSTypeAssertion',
+  'TSNonNullExpression',
+  'ParenthesizedExpression',
+])
+
 /** Whether it stands for itself: `x satisfies T`, `x as const`, `(x)`. */
 export function unwrapped(node: unknown): Node | undefined {
   let at = node
-  while (
-    isNode(at) &&
-    /^(TSSatisfiesExpression|TSAsExpression|TSTypeAssertion|TSNonNullExpression|ParenthesizedExpression)$/.test(at.type)
-  )
-    at = at['expression']
+  while (isNode(at) && wrappers.has(at.type)) at = at['expression']
   return isNode(at) ? at : undefined
 }
 
-/** Every node below, parents first, in the order of the text; deep trees do not use up the stack. */
-export function eachNode(root: Node, visit: (node: Node) => void): void {
+/** Every node below, parents first, in the order of the text; deep trees do not use up the stack. What lies below a node that `visit` passes over is left out. */
+export function eachNode(root: Node, visit: (node: Node) => unknown): void {
   const todo = [root]
   for (let node = todo.pop(); node; node = todo.pop()) {
-    visit(node)
+    if (visit(node) === 'pass') continue
     const from = todo.length
     for (const field in node) {
       const value = node[field]

@@ -29,7 +29,7 @@ export async function transform(
     const opened = await openSource(files, parse, file)
     signal.throwIfAborted()
     const place = 'source' in opened ? placesIn(opened.source.text) : undefined
-    const named = 'source' in opened ? objectsNamed(opened.source.syntax, factories, target) : []
+    const named = 'source' in opened ? objectsNamed(opened.source.syntax, opened.source.text, factories, target) : []
     for (const op of wanted) {
       const path = op.path ?? []
       const report: OpReport = { file, op: op.op, path: [...path, op.name].join('.'), status: 'planned' }
