@@ -57,8 +57,13 @@ export function openTemplateCatalog({ files, ignored }: TemplateSource, builtIn:
     }
     return entries
   }
+  let looked = false
+  /** The files are looked at once in a turn of the event loop, however many ask: nobody could tell what came in between. */
   const now = (): Promise<readonly CatalogEntry[]> => {
+    if (looked) return all
     const found = files()
+    looked = true
+    setImmediate(() => (looked = false))
     if (found === seen) return all
     seen = found
     return (all = read(found))

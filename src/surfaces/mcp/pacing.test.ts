@@ -37,6 +37,24 @@ test('thirty-two are taken up together, each answer lets the next one in, in ord
   expect([pacing.waits, state.emptied]).toEqual([false, 1])
 })
 
+test('of submissions a hundred and twenty-eight are taken up together, beside others as many as there is room for', () => {
+  const { pacing, seen } = rig()
+  const submit = (id: number): JSONRPCMessage => ({ ...ask(id), params: { name: 'run_task_template' } }) as JSONRPCMessage
+  for (const id of upTo(140)) pacing.take(submit(id))
+  expect(seen).toEqual(upTo(128))
+  for (const id of upTo(140)) pacing.answered(id)
+  expect([seen, pacing.waits]).toEqual([upTo(140), false])
+  const mixed = rig()
+  for (const id of upTo(31)) mixed.pacing.take(ask(id))
+  for (const id of upTo(40).slice(31)) mixed.pacing.take(submit(id))
+  expect(mixed.seen).toEqual(upTo(35))
+  // Twice the same id, and an answer to nobody, leave the count as it was.
+  mixed.pacing.answered(99)
+  for (const id of upTo(40)) mixed.pacing.answered(id)
+  for (const id of upTo(33)) mixed.pacing.take(ask(id === 0 ? 1 : id))
+  expect(mixed.seen.slice(40)).toHaveLength(33)
+})
+
 test('none is taken up while too much is unread; answers to our questions and cancellations pass', () => {
   const { pacing, seen, dropped, state } = rig()
   state.clogged = true

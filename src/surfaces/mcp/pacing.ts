@@ -2,6 +2,8 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/server'
 
 /** Requests that are taken up together; the others wait behind them and cost nothing yet. */
 const together = 32
+/** What handing work in takes of that: its answer is a few words, and what it waits for is one flush, which all that come together share. */
+const submission = 1 / 4
 /** Where none of them was answered for so long they wait for somebody, and hold up nobody. */
 const stuckMs = 100
 
@@ -30,14 +32,15 @@ export function openPacing(parts: {
   /** Nothing waits any more. */
   emptied(): void
 }): Pacing {
-  const fresh = new Set<Id>()
+  const fresh = new Map<Id, number>()
+  let taken = 0
   let line: JSONRPCMessage[] = []
   let timer: NodeJS.Timeout | undefined
   let answers = 0
   let going = false
 
   const idOf = (message: JSONRPCMessage): Id | undefined => ('method' in message && 'id' in message ? message.id : undefined)
-  const room = (): boolean => fresh.size < together && !parts.clogged()
+  const room = (): boolean => taken < together && !parts.clogged()
   const go = (): void => {
     // An answer that is there at once comes back here while its request is being handed on.
     if (going) return
@@ -51,14 +54,21 @@ export function openPacing(parts: {
   }
   const handOn = (message: JSONRPCMessage): void => {
     const id = idOf(message)
-    if (id !== undefined) fresh.add(id)
+    if (id !== undefined) {
+      // The same id twice is the client's mistake, and counts once.
+      taken += shareOf(message) - (fresh.get(id) ?? 0)
+      fresh.set(id, shareOf(message))
+    }
     parts.deliver(message)
   }
   const watch = (): void => {
     const before = answers
     timer ??= setTimeout(() => {
       timer = undefined
-      if (answers === before) fresh.clear()
+      if (answers === before) {
+        fresh.clear()
+        taken = 0
+      }
       if (line.length) go()
     }, stuckMs).unref()
   }
@@ -83,6 +93,7 @@ export function openPacing(parts: {
     },
     answered(id) {
       answers++
+      taken -= fresh.get(id) ?? 0
       fresh.delete(id)
       if (line.length) go()
     },
@@ -94,3 +105,10 @@ export function openPacing(parts: {
     },
   }
 }
+
+const shareOf = (message: JSONRPCMessage): number =>
+  'method' in message &&
+  message.method === 'tools/call' &&
+  (message.params as { name?: unknown } | undefined)?.name === 'run_task_template'
+    ? submission
+    : 1
