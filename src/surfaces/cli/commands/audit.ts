@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+import { basename } from 'node:path'
 import type { Operator } from '../../../contracts/operator.ts'
 import type { AuditLine } from '../../../contracts/audit.ts'
 import { Fault } from '../../../contracts/faults/fault.ts'
@@ -8,6 +10,7 @@ import { dim, green, printable, progressBar, red, say, yellow } from '../print.t
 import { sayRoots } from '../root-lines.ts'
 import { folded } from '../screen-rows.ts'
 import { wholeId } from '../whole-id.ts'
+import { logPage } from '../../../text/log-page/log-page.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 
 export const audit: Command = {
@@ -17,9 +20,10 @@ export const audit: Command = {
   acts: { show: 0, verify: 0, tail: 0, export: 0, anchor: 0, renew: 0 },
   about: `verify  checks the chain of hashes, and that nothing is missing. Exit 0: intact. Exit 1: names the first bad line. What an earlier
         verify found intact is compared with it byte for byte, and only what came since line by line; --full takes every line.
-show    the newest events (--limit N, --call ID, --session ID, --tool NAME).
+show    the newest events (--limit N, --call ID, --session ID, --tool NAME, --path PATH, --client NAME, --outcome WORD).
 tail    follows the log as it grows.
-export  the whole log as JSON Lines on stdout, its head on stderr.
+export  the whole log as JSON Lines on stdout, its head on stderr. With --html one page: it shows each call's story, and checks
+        itself in any browser, without the network.
 anchor  prints where the log stands now (line, hash, time, project), or adds it to a file with --to FILE. Kept where nobody who can
         reach the log can reach it, it proves later that nothing was taken away: verify --anchor FILE or verify --anchor HASH.
 renew   after a break (a log that was removed, put back to an older state or swapped): keeps what is left, and starts a new log whose
@@ -33,6 +37,14 @@ the next: all of these commands read them as one. Closed files stay until you sa
     { name: 'call', value: 'ID', says: 'Only this call.' },
     { name: 'session', value: 'ID', says: 'Only this session.' },
     { name: 'tool', value: 'NAME', says: 'Only this tool.' },
+    { name: 'path', value: 'PATH', says: 'Only what touches this file, or a file below this folder.' },
+    { name: 'client', value: 'NAME', says: 'Only this client, with or without its version.' },
+    {
+      name: 'outcome',
+      value: 'WORD',
+      says: 'Only what ended so: ok, error, cancelled, approved, denied, or a code such as E_CONFLICT.',
+    },
+    { name: 'html', says: 'export: one page that checks itself.' },
     { name: 'anchor', value: 'FILE|HASH', says: 'verify: the log must still hold what was anchored.' },
     { name: 'full', says: 'verify: every line by itself, whatever was verified before.' },
     { name: 'to', value: 'FILE', says: 'anchor: add it to this file.' },
@@ -41,7 +53,9 @@ the next: all of these commands read them as one. Closed files stay until you sa
   examples: [
     'handrail audit verify --project .',
     'handrail audit show --tool write_to_file --limit 10 --project .',
+    'handrail audit show --path src --outcome error --project .',
     'handrail audit export --project . > audit.jsonl',
+    'handrail audit export --html --project . > audit.html',
     'handrail audit anchor --to /media/stick/anchors.jsonl --project .',
     'handrail audit verify --anchor /media/stick/anchors.jsonl --project .',
   ],
@@ -58,7 +72,7 @@ the next: all of these commands read them as one. Closed files stay until you sa
         case 'tail':
           return await tail(invocation, runtime)
         case 'export':
-          return await exportAll(runtime)
+          return await exportAll(invocation, runtime)
         case 'anchor':
           return anchor(invocation, runtime)
         case 'renew':
@@ -137,18 +151,37 @@ interface Wanted {
 }
 
 function wantedBy({ options }: Invocation, runtime: Operator): Wanted {
-  const { tool } = options
+  const { tool, path, client, outcome } = options
   const call = typeof options['call'] === 'string' ? callNamed(runtime, options['call']) : undefined
   const session = typeof options['session'] === 'string' ? wholeId(runtime, 'sess', options['session']) : undefined
   return {
     fits: (line) =>
       (call === undefined || line.call === call) &&
       (session === undefined || line.session === session) &&
-      (tool === undefined || line.tool === tool),
+      (tool === undefined || line.tool === tool) &&
+      (typeof path !== 'string' || touchesPath(line, path)) &&
+      (typeof client !== 'string' || line.client === client || line.client?.startsWith(`${client}/`) === true) &&
+      (typeof outcome !== 'string' || endedSo(line, outcome)),
     holding: Object.entries({ call, session, tool }).flatMap(([name, value]) =>
       value === undefined ? [] : [`"${name}":${terminalJson(value)}`],
     ),
   }
+}
+
+/** A file by its name in the project, or whatever lies below a folder. */
+function touchesPath(line: AuditLine, wanted: string): boolean {
+  const path = wanted.replace(/^\.\//, '').replace(/\/+$/, '')
+  return pathsIn(line).some((one) => path === '.' || one === path || one.startsWith(`${path}/`))
+}
+
+/** In the words that `show` prints. A program that failed is an error of its own kind. */
+function endedSo(line: AuditLine, outcome: string): boolean {
+  const { exitCode } = (line.details ?? {}) as { exitCode?: unknown }
+  const failed = typeof exitCode === 'number' && exitCode !== 0
+  if (outcome === 'ok') return (line.outcome === 'ok' || line.outcome === 'replayed') && !failed
+  if (outcome === 'error') return line.outcome === 'error' || failed
+  if (outcome === 'approved' || outcome === 'denied') return line.approved === (outcome === 'approved')
+  return line.outcome === outcome || line.error === outcome
 }
 
 /** A call by the beginning of its id. Of those that changed nothing only the log knows. */
@@ -197,9 +230,40 @@ async function print(text: string): Promise<void> {
   if (!process.stdout.write(`${text}\n`)) await new Promise((resolve) => process.stdout.once('drain', resolve))
 }
 
-async function exportAll(runtime: Operator): Promise<number> {
+async function exportAll({ options }: Invocation, runtime: Operator): Promise<number> {
+  if (options['html'] === true) return await exportPage(runtime)
   for (const line of runtime.audit.lines()) await print(terminalJson(line))
   const head = runtime.audit.head()
   process.stderr.write(`${dim(`head: line ${head.seq}, ${head.hash}`)}\n`)
   return 0
+}
+
+/** What is exported is checked first: a page that says it is intact is not made of a log that is not. */
+async function exportPage(runtime: Operator): Promise<number> {
+  const verdict = await runtime.audit.check()
+  if (!verdict.whole)
+    throw new Fault('conflict', `The log is broken at line ${verdict.line}: ${verdict.why}`, {
+      hint: 'No page was made. `handrail audit export` gives the lines as they are, `handrail audit verify` says what is wrong.',
+    })
+  // Entries that come while it is written are left to the next export.
+  const { lines: last, head } = verdict
+  const first = (verdict.pruned?.upTo ?? 0) + 1
+  const facts = {
+    project: basename(runtime.project),
+    exportedAt: new Date().toISOString(),
+    entries: Math.max(0, last - first + 1),
+    head,
+  }
+  const digest = (text: string): string => createHash('sha256').update(text).digest('base64')
+  for (const part of logPage(upTo(last, runtime.audit.lines()), facts, digest))
+    if (!process.stdout.write(part)) await new Promise((resolve) => process.stdout.once('drain', resolve))
+  process.stderr.write(`${dim(`head: line ${last}, ${head}`)}\n`)
+  return 0
+}
+
+function* upTo(last: number, lines: Iterable<AuditLine>): Generator<AuditLine> {
+  for (const line of lines) {
+    if (line.seq > last) return
+    yield line
+  }
 }
