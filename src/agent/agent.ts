@@ -4,7 +4,7 @@ import { contract001 } from '../contracts/faults/contract-001.ts'
 import { asFault, Fault, hintFor } from '../contracts/faults/fault.ts'
 import type { AgentCaller } from '../contracts/gate.ts'
 import type { Model } from '../contracts/model.ts'
-import type { RouteDecision } from '../contracts/route.ts'
+import type { Routed } from '../contracts/route.ts'
 import type { Turn, TurnError, TurnEvent, TurnTaker } from '../contracts/turn.ts'
 import type { LoopPorts } from './loop.ts'
 import type { AgentPorts } from './ports.ts'
@@ -92,6 +92,7 @@ async function takeTurn(
       signal,
       model,
       prompts: ports.prompts,
+      identity,
       limits: ports.limits,
       save,
       waitMs: Number.POSITIVE_INFINITY,
@@ -154,16 +155,12 @@ async function begin(
   await follow(record, decision, wanted, ports)
 }
 
-async function follow(
-  record: AgentRecord,
-  decision: RouteDecision,
-  wanted: AgentPhase | undefined,
-  ports: AgentPorts,
-): Promise<void> {
-  const { route_type: type, skill_id, min_risk, clarify_questions = [] } = decision
+async function follow(record: AgentRecord, decision: Routed, wanted: AgentPhase | undefined, ports: AgentPorts): Promise<void> {
+  const { route_type: type, skill_id, min_risk, clarify_questions = [], unasked } = decision
   if (min_risk) record.minRisk = min_risk
   if (type === 'clarify' && wanted === undefined && clarify_questions.length > 0) {
-    record.messages.push({ role: 'assistant', text: clarify_questions.join('\n') })
+    const note = unasked === undefined ? [] : [`(The model could not be asked: ${unasked})`]
+    record.messages.push({ role: 'assistant', text: [...clarify_questions, ...note].join('\n') })
     record.state = 'asked'
     record.phase = 'act'
     return

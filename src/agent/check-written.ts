@@ -42,9 +42,12 @@ export async function checkWritten(record: AgentRecord, step: number, ports: Cal
   const code = paths.filter((path) => isCode(path) && !isScene(path))
   if (code.length > 0 && gate.listed().some(({ name }) => name === 'run_checks')) {
     const checked = await call('run_checks', { checks: ['typecheck', 'lint'] })
-    const { results = [] } = (checked?.output ?? {}) as { results?: { ok: boolean; diagnostics: unknown[] }[] }
-    // A check that is not set up finds nothing, and is nobody's fault.
-    if (checked && results.some(({ ok, diagnostics }) => !ok && diagnostics.length > 0)) {
+    const { results = [] } = (checked?.output ?? {}) as {
+      results?: { ok: boolean; diagnostics: { severity: string }[] }[]
+    }
+    // A check that is not set up finds no error, and is nobody's fault.
+    const isWrong = ({ severity }: { severity: string }): boolean => severity === 'error'
+    if (checked && results.some(({ ok, diagnostics }) => !ok && diagnostics.some(isWrong))) {
       failing.push(...code)
       said.push(checked.text)
     }

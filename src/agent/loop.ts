@@ -13,7 +13,9 @@ import { planIn } from './plan-phase.ts'
 
 export interface LoopPorts extends CallPorts {
   model: Model
-  prompts: Pick<Prompts, 'render'>
+  prompts: Prompts
+  /** Who the agent is and what the person likes. */
+  identity: string
   limits: () => AgentLimits
   /** What the agent is told of itself, the skill and the plan: the system's part of every request. */
   system: (record: AgentRecord) => string

@@ -1,11 +1,16 @@
 import type { AgentRecord, PhaseEnd } from '../contracts/agent.ts'
 import type { AgentPhase } from '../contracts/agent-phase.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import type { TurnEvent } from '../contracts/turn.ts'
 import type { AgentPorts } from './ports.ts'
+import { withinBudget } from './budget.ts'
+import { added, tokensOf } from './conversation.ts'
 import { fenced } from './fence.ts'
 import { runPhase, type LoopPorts } from './loop.ts'
 import { makeCall, newCallId } from './make-call.ts'
 import { outlineOf, planText } from './plan-phase.ts'
+import { answerQuestion } from './qa.ts'
+import type { AskModel } from './router.ts'
 
 /** What a turn came to. */
 export type Reply = Pick<Extract<TurnEvent, { type: 'completed' }>, 'reply' | 'asks' | 'plan'>
@@ -26,7 +31,7 @@ export const fresh = (session: string): AgentRecord => ({
 
 /** Plans where that is due, has the plan looked at, and acts. */
 export async function carryOut(record: AgentRecord, mode: AgentPhase | undefined, loop: LoopPorts): Promise<Reply> {
-  let end = await runPhase(record, loop)
+  let end = record.phase === 'answer' ? await answer(record, loop) : await runPhase(record, loop)
   while (end.kind === 'planned') {
     record.plan = end.plan
     loop.save(record)
@@ -45,6 +50,42 @@ export async function carryOut(record: AgentRecord, mode: AgentPhase | undefined
     end = await runPhase(record, loop)
   }
   return replyOf(end)
+}
+
+/** More of what was said before does not go with a question. */
+const longestHistory = 20_000
+
+/** Words alone: there is no gate on this road, and no tool is offered. */
+async function answer(record: AgentRecord, loop: LoopPorts): Promise<PhaseEnd> {
+  const { model, prompts, signal, tell, save, identity } = loop
+  const last = record.messages.at(-1)
+  if (last?.role === 'assistant') return { kind: 'said', text: last.text }
+  tell({ type: 'step', step: 1 })
+  const limits = loop.limits()
+  withinBudget(record.usage, limits)
+  const before = record.messages
+    .slice(0, -1)
+    .map((one) => `${one.role}: ${one.text}`)
+    .join('\n')
+    .slice(-Math.min(longestHistory, limits.contextTokens))
+  const ask: AskModel = async ({ system, user = '' }) => {
+    const reply = await model.complete({
+      system,
+      messages: [{ role: 'user', text: user }],
+      maxTokens: limits.replyTokens,
+      signal,
+      onText: (delta) => tell({ type: 'delta', step: 1, delta }),
+    })
+    record.usage = added(record.usage, reply.usage ?? { input: tokensOf(system + user), output: tokensOf(reply.text) })
+    if (reply.end === 'refused')
+      throw new Fault('model-failed', 'The model’s provider refused to answer', { hint: 'Say it in other words.' })
+    return reply.text
+  }
+  const history = before === '' ? '(nothing)' : fenced('the conversation so far', before)
+  const text = await answerQuestion({ prompts, model: ask }, { text: last?.text ?? '', history, identity }, signal)
+  record.messages.push({ role: 'assistant', text })
+  save(record)
+  return { kind: 'said', text }
 }
 
 const replyOf = (end: PhaseEnd): Reply => {
@@ -73,7 +114,7 @@ export function systemFor(
   identity: string,
   { prompts, gate }: Pick<AgentPorts, 'prompts' | 'gate'>,
 ): string {
-  const id = phase === 'answer' ? 'agent/answer' : phase === 'plan' ? 'agent/plan' : 'agent/act'
+  const id = phase === 'plan' ? 'agent/plan' : 'agent/act'
   const none = '(none)'
   return prompts.render(id, {
     identity,

@@ -11,7 +11,7 @@ export interface AgentPorts {
   selfGate: () => AgentGate
   /** The configured model; undefined where there is none. Throws where it cannot be used. */
   model: () => Promise<Model | undefined>
-  prompts: Pick<Prompts, 'render'>
+  prompts: Prompts
   sessions: AgentSessions
   limits: () => AgentLimits
   router: (model: Model | undefined) => Promise<Router>

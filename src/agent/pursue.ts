@@ -50,6 +50,7 @@ export async function pursue(
     waitMs: 0,
     model,
     prompts: ports.prompts,
+    identity,
     limits: ports.limits,
     save,
     system: (one) => systemFor(one, identity, ports),

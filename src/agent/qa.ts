@@ -7,17 +7,26 @@ export interface QuestionParts {
   model: AskModel
 }
 
+/** What goes with a question. */
+export interface Question {
+  text: string
+  /** What was said before, between marks. */
+  history: string
+  /** Who the agent is and what the person likes. */
+  identity: string
+}
+
 /** Answers a question by talking. */
 export function answerQuestion(
   { prompts, model }: QuestionParts,
-  question: string,
-  history: string,
+  { text, history, identity }: Question,
   signal: AbortSignal,
 ): Promise<string> {
   const prompt = prompts.render('chat/qa', {
+    identity,
     history_text: history,
     untrusted_rule: prompts.load('_shared/untrusted').sections.system ?? '',
-    task_text: question,
+    task_text: text,
   })
   return model(prompt, {}, signal)
 }

@@ -1,5 +1,6 @@
 import { expect, expectTypeOf, test } from 'vitest'
 import { proves } from '../../test/support/proof.ts'
+import { Fault } from '../contracts/faults/fault.ts'
 import type { AgentGate } from '../contracts/gate.ts'
 import type { Prompts } from '../contracts/prompt.ts'
 import type { CapabilityIndex } from '../contracts/route.ts'
@@ -109,7 +110,8 @@ test.each([
 })
 
 test('a model that fails leaves them in force too; one that is not sure asks back', async () => {
-  expect(await routed('asdf', () => Promise.reject(new Error('down')))).toEqual(routeByRules('asdf', index))
+  const down = new Fault('model-failed', 'The endpoint cannot be reached')
+  expect(await routed('asdf', () => Promise.reject(down))).toEqual({ ...routeByRules('asdf', index), unasked: down.message })
   expect(await routed('asdf', said({ confidence: 0.3 }))).toMatchObject({
     route_type: 'clarify',
     clarify_questions: [expect.any(String)],

@@ -1,7 +1,10 @@
+import Type, { type Static } from 'typebox'
+import { asFault } from '../contracts/faults/fault.ts'
 import type { Prompts, RenderedPrompt } from '../contracts/prompt.ts'
 import { clarifyBelow, RouteDecision, type CapabilityIndex, type Router } from '../contracts/route.ts'
 import { higherRisk } from '../contracts/plan.ts'
 import { parseJson } from '../text/json.ts'
+import { oneLine } from '../text/printable.ts'
 import { wrongReply } from '../text/read-prompt.ts'
 import { validatorOf } from '../text/validator.ts'
 import { routeByRules, withGuard } from './route-rules.ts'
@@ -38,16 +41,34 @@ export function openRouter(parts: {
           task_text: text,
         })
         const decision = decisionIn(await model(prompt, RouteDecision, signal), prompt, index)
-        if (!decision) return byRules
+        if (!decision)
+          return byRules.route_type === 'clarify' ? await askBack(byRules, text, parts.prompts, model, signal) : byRules
         const least = higherRisk(byRules.min_risk ?? 'R0', decision.min_risk ?? 'R0')
         return withGuard({ ...decision, ...(least !== 'R0' && { min_risk: least }) }, text)
       } catch (thrown) {
         signal.throwIfAborted()
-        void thrown
-        return byRules
+        return { ...byRules, unasked: oneLine(asFault(thrown).message, 300) }
       }
     },
   }
+}
+
+const Questions = Type.Object({
+  clarify_questions: Type.Array(Type.String({ minLength: 1, maxLength: 500 }), { minItems: 1, maxItems: 3 }),
+})
+
+/** Neither rules nor model know the road: the model puts the question back in words that fit. Where that is no question, the rules' own stands. */
+async function askBack(
+  byRules: RouteDecision,
+  text: string,
+  prompts: Prompts,
+  model: AskModel,
+  signal: AbortSignal,
+): Promise<RouteDecision> {
+  const prompt = prompts.render('router/rule_fallback', { task_text: text })
+  const given = jsonIn(await model(prompt, Questions, signal))
+  if (given === undefined || wrongReply(prompt, given).length > 0 || !validatorOf(Questions)(given)) return byRules
+  return { ...byRules, clarify_questions: (given as Static<typeof Questions>).clarify_questions }
 }
 
 /** A model's answer as a decision; nothing where it is none, or names what is not there. One that is not sure is a question back. */

@@ -86,7 +86,7 @@ export interface JudgedPlan {
 export interface ToolResult {
   ok: boolean
   output: unknown
-  /** `call:<id>`, `snapshot:<id>`, `artifact:<id>`, `run:<id>`. */
+  /** `run:<id>`, `call:<id>`, `snapshot:<id>`, `screenshot:<file>`, `artifact:<id>` of the run. */
   evidence_refs: readonly string[]
 }
 

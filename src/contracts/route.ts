@@ -50,7 +50,10 @@ export interface ToolCapability {
   mcp?: true
 }
 
+/** What was decided. `unasked`: the rules decided alone, since the model could not be asked, and why. */
+export type Routed = RouteDecision & { unasked?: string }
+
 /** Chooses, and has nothing at hand with which it could do something. */
 export interface Router {
-  route(text: string, signal?: AbortSignal): Promise<RouteDecision>
+  route(text: string, signal?: AbortSignal): Promise<Routed>
 }

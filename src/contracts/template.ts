@@ -3,6 +3,8 @@ import { AnyObject, closed } from './shapes.ts'
 
 /** Names in templates: of the template itself, its steps, its inputs. */
 const word = '^[a-z][a-z0-9_]{0,63}$'
+/** One of Handrail's, or of a mounted MCP server. */
+const toolName = '^([a-z][a-z0-9_]{0,63}|mcp\\.[a-z][a-z0-9-]{0,23}\\.[A-Za-z0-9_-]{1,38})$'
 
 const schema = Type.Object({ type: Type.String({ const: 'object' }) }, { description: 'JSON Schema of an object' })
 
@@ -14,7 +16,7 @@ const schema = Type.Object({ type: Type.String({ const: 'object' }) }, { descrip
 const Step = Type.Object(
   {
     id: Type.String({ pattern: word }),
-    tool: Type.String({ pattern: word, description: 'The tool that is called' }),
+    tool: Type.String({ pattern: toolName, description: 'The tool that is called' }),
     input: AnyObject(),
     each: Type.Optional(
       Type.String({

@@ -3,6 +3,7 @@ import { judgePlan } from '../agent/judge-plan.ts'
 import { planFromSkill } from '../agent/plan-from-skill.ts'
 import { planTemplate } from '../agent/plan-template.ts'
 import { kernelCall } from '../agent/seed-names.ts'
+import type { AuditLine } from '../contracts/audit.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import type { AgentCaller, AgentGate } from '../contracts/gate.ts'
 import { bounds } from '../contracts/kept.ts'
@@ -85,18 +86,18 @@ export function openPlans(parts: {
     async results(runId) {
       const runsApi = await runs()
       const [run, steps] = [await runsApi.get(runId), await runsApi.steps(runId)]
+      const artifacts = run.artifactIds.map((id) => `artifact:${id}`)
       const outputs = (run.result ?? {}) as Record<string, unknown>
       const results: Record<string, ToolResult> = {}
       for (const { step, state, call, error } of steps) {
         if (step.endsWith('_dry')) continue
-        const snapshots = call === undefined ? [] : snapshotsOf(stores, call)
         results[step] = {
           ok: state === 'done',
           output: outputs[step] ?? (error ? { error } : null),
           evidence_refs: [
             `run:${runId}`,
-            ...(call === undefined ? [] : [`call:${call}`]),
-            ...snapshots.map((id) => `snapshot:${id}`),
+            ...(call === undefined ? [] : [`call:${call}`, ...leftBy(stores, call)]),
+            ...artifacts,
           ],
         }
       }
@@ -106,8 +107,12 @@ export function openPlans(parts: {
   return plans
 }
 
-const snapshotsOf = ({ audit }: Pick<Stores, 'audit'>, call: string): readonly string[] =>
-  audit.last(1, (line) => line.call === call && (line.snapshots?.length ?? 0) > 0, [call])[0]?.snapshots ?? []
+/** What the log says a call left behind: states of files, and pictures of the screen. */
+function leftBy({ audit }: Pick<Stores, 'audit'>, call: string): string[] {
+  const has = (line: AuditLine): boolean => line.call === call && Boolean(line.snapshots?.length || line.evidence?.length)
+  const { snapshots = [], evidence = [] } = audit.last(1, has, [call])[0] ?? {}
+  return [...snapshots.map((id) => `snapshot:${id}`), ...evidence.map((file) => `screenshot:${file}`)]
+}
 
 const wrongIn = (errors: readonly { instancePath: string; message?: string }[]): string =>
   errors

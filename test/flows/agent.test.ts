@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { openAgentWorld, toolTexts } from '../support/agent.ts'
+import { openAgentWorld, textOf, toolTexts } from '../support/agent.ts'
 import type { Line } from '../support/scripted-model.ts'
 import { tinyGame } from '../support/tiny-game.ts'
 
@@ -196,4 +196,31 @@ test('without a model nothing is asked of anybody, and it is said how to get one
     reply: expect.stringContaining('No model is configured'),
   })
   expect(at.model.asked).toEqual([])
+})
+
+test('a question goes the road without tools, in the words of chat/qa: what was said before goes along as content', async () => {
+  await using at = await openAgentWorld([{ text: '我叫 Handrail。' }, { text: '刚才说过了。' }])
+  expect((await at.ask('你是谁？')).end).toMatchObject({ type: 'completed', reply: '我叫 Handrail。' })
+  expect((await at.ask('你叫什么？', { mode: 'answer' })).end).toMatchObject({ reply: '刚才说过了。' })
+  const { tools, messages = [] } = at.model.asked[1]?.body ?? {}
+  expect([tools, messages.map(({ role }) => role)]).toEqual([undefined, ['system', 'user']])
+  const [system = { role: '' }, user = { role: '' }] = messages
+  expect(textOf(system)).toMatch(
+    /^You answer a question by talking[\s\S]*<data \w+ from the conversation so far[^\n]*\nuser: 你是谁？\nassistant: 我叫 Handrail。/,
+  )
+  expect(textOf(user)).toBe('你叫什么？')
+  expect((await at.world.runtime.agent()).cost('chat_test')).toMatchObject({ input: 200, output: 20 })
+})
+
+test('what no rule and no answer of the model can place is asked back in the model’s words; where it cannot be reached, that is said', async () => {
+  const questions = { clarify_questions: ['哪一个场景？'] }
+  await using at = await openAgentWorld(
+    ({ body }) =>
+      JSON.stringify(body).includes('No rule knows what to do') ? { text: JSON.stringify(questions) } : { text: '好。' },
+    { route: { route_type: 'fly', confidence: 2 } },
+  )
+  expect((await at.ask('嗯……那个')).end).toMatchObject({ type: 'completed', asks: true, reply: '哪一个场景？' })
+  await at.model.close()
+  const { end } = await at.ask('嗯……那个', { session: 'chat_other' })
+  expect(end).toMatchObject({ asks: true, reply: expect.stringMatching(/您希望完成什么[\s\S]*\(The model could not be asked: /) })
 })

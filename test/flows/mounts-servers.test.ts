@@ -201,3 +201,21 @@ test('a grant leaves out the question of one tool, for one session, as it is def
   world.runtime.mounts.accept('p', [{ tool: 'send', digest: foundDigest }], 'me')
   expect(await asks('mcp.p.send')).toBe('E_POLICY_VIOLATION')
 })
+
+test('a plan that takes a picture of the screen has it among its evidence', async () => {
+  await using world = await open({ p: plain({ tools: [tool('screenshot')] }) })
+  await world.runtime.mounts.look()
+  const origin = { surface: 'cli', client: 'test', session: 'plan-test' } as const
+  world.runtime.openSession({ id: origin.session, surface: origin.surface, client: origin.client })
+  const step = { step_id: 'look', tool_id: 'mcp.p.screenshot', description: '', params: {} }
+  const plan = world.runtime.plans.save({ title: 'Look', source: 'person', steps: [step] })
+  const stop = world.runtime.audit.subscribe({ events: (event) => event === 'approval.requested' }, (lines) => {
+    for (const { approval = '' } of lines) world.runtime.approvals.decide(approval, { approve: true, by: 'me' })
+  })
+  const { run } = await world.runtime.plans.run(plan.plan_id, origin)
+  expect((await (await world.runtime.runs()).wait(run.runId)).status).toBe('succeeded')
+  stop()
+  const { look } = await world.runtime.plans.results(run.runId)
+  expect(look).toMatchObject({ ok: true })
+  expect(look?.evidence_refs).toContainEqual(expect.stringMatching(/^screenshot:.*screen-1\.png$/))
+})

@@ -87,6 +87,7 @@ proves(
       `run:${ended.runId}`,
       expect.stringMatching(/^call:call_/),
       expect.stringMatching(/^snapshot:snap_/),
+      expect.stringMatching(/^artifact:art_/),
     ])
     const runsApi = await world.runtime.runs()
     expect((await runsApi.list({})).total).toBe(0)

@@ -1,6 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { closeRoot, openRoot } from '../../src/host/walk.ts'
+import { openPrompts } from '../../src/runtime/prompts.ts'
 import { readPrompt, renderPrompt } from '../../src/text/read-prompt.ts'
 import { runInside } from '../support/inside.ts'
 import { proves } from '../support/proof.ts'
@@ -49,23 +51,43 @@ proves('prompts.code', 'no text for a model of more than fifteen lines stands in
   expect(long).toEqual([])
 })
 
-proves('prompts.versions', 'a text that changed without a new version is refused', () => {
-  const folder = join(repository, 'prompts')
-  const text = readFileSync(join(folder, 'chat/qa.md'), 'utf8')
-  const versions = JSON.parse(readFileSync(join(folder, 'versions.json'), 'utf8')) as Record<string, Record<string, string>>
-  expect(Object.keys(versions)).toEqual(expect.arrayContaining(wanted))
-  expect(readPrompt('chat/qa', text, 'handrail').prompt.version in (versions['chat/qa'] as object)).toBe(true)
-})
+proves(
+  'prompts.versions',
+  'a text that changed without a new version is refused, and so is a version nobody committed',
+  async () => {
+    await using world = await openWorld()
+    const folder = join(world.base, 'shipped')
+    cpSync(join(repository, 'prompts'), folder, { recursive: true })
+    const file = join(folder, 'chat/qa.md')
+    const text = readFileSync(file, 'utf8')
+    const root = openRoot(world.project)
+    const open = () => openPrompts(root, folder, () => ({ texts: () => new Map() }))
+    const wrongWith = (changed: string): unknown[] => {
+      writeFileSync(file, changed)
+      const prompts = open()
+      const found = prompts.check().find(({ id, from }) => id === 'chat/qa' && from === 'handrail')
+      if (found?.wrong.length) expect(() => prompts.load('chat/qa')).toThrow('cannot be used')
+      return [...(found?.wrong ?? ['not there'])]
+    }
+    expect(wrongWith(text)).toEqual([])
+    const changed = text.replace('briefly', 'at length')
+    expect(wrongWith(changed)).toEqual([expect.stringContaining('it changed and is still version')])
+    expect(wrongWith(changed.replace(/version: .*/, 'version: 9.0.0'))).toEqual([
+      expect.stringContaining('9.0.0 is not in prompts/versions.json'),
+    ])
+    closeRoot(root)
+  },
+)
 
 test('a project says a prompt in other words once it is trusted, and not with other inputs', async () => {
   const ours = readFileSync(join(repository, 'prompts/chat/qa.md'), 'utf8')
   const theirs = ours
     .replace('You answer a question by talking.', 'Answer as a pirate.')
-    .replace('version: 1.0.0', 'version: 1.0.1')
+    .replace('version: 1.1.0', 'version: 1.1.1')
   await using world = await openWorld({
     files: { 'handrail/prompts/chat/qa.md': theirs, 'handrail/prompts/planner/default.md': theirs },
   })
-  const values = { history_text: '', untrusted_rule: '', task_text: 'hi {{x}} \\1' }
+  const values = { identity: '', history_text: '', untrusted_rule: '', task_text: 'hi {{x}} \\1' }
   expect(world.runtime.prompts.render('chat/qa', values).system).not.toContain('pirate')
   const texts = await world.runtime.projectTexts()
   expect(texts.map(({ id, wrong }) => [id, wrong.length > 0])).toEqual([

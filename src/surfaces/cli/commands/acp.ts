@@ -15,6 +15,10 @@ stdout. It ends when stdin does.`,
     const leave = (): void => void runtime.close().finally(() => process.exit(0))
     process.once('SIGTERM', leave)
     process.once('SIGINT', leave)
+    const about = await (await runtime.agent()).about().catch((fault: Error) => fault)
+    console.error(
+      `handrail: ${about === undefined ? 'no model' : about instanceof Error ? about.message : `model: ${about.name} at ${about.endpoint}`}`,
+    )
     await dependencies.serveAcp(runtime)
     await runtime.close()
     return 0

@@ -66,7 +66,7 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
     void stopped.then(() => ending.abort())
     try {
       if (options['demo'] === true && !json) await demoOn(openLive, listening.signInLink, options, ending.signal)
-      if (!ending.signal.aborted) sayServed(runtime, listening, options, json)
+      if (!ending.signal.aborted) sayServed(runtime, listening, options, json, await modelOf(runtime))
       await stopped
     } finally {
       await listening.close()
@@ -81,6 +81,7 @@ function sayServed(
   listening: { url: string; signInLink: string },
   options: Invocation['options'],
   json: boolean,
+  model: string | undefined,
 ): void {
   const { file } = runtime.token()
   const { notice } = runtime.gate
@@ -88,6 +89,7 @@ function sayServed(
     if (notice !== undefined) warnFolded(`handrail: ${printable(notice)}`)
     for (const { name, path, why } of runtime.roots)
       if (why !== undefined) warnFolded(`handrail: the root ${name} (${printable(path)}) is out of reach: ${printable(why)}`)
+    if (model !== undefined) warnFolded(`handrail: model: ${model}`)
     say(terminalJson({ url: listening.url, tokenFile: file, pid: process.pid }))
   } else {
     say(
@@ -100,6 +102,7 @@ function sayServed(
     say(`  token      ${file}`)
     say(`  approvals  ${listening.signInLink}   ${dim('(for you; works once, for ten minutes)')}`)
     say(`  health     ${listening.url}/healthz`)
+    if (model !== undefined) say(`  model      ${model}   ${dim('(the agent sends there, and nowhere else)')}`)
     if (notice !== undefined) say(`\n${yellow(printable(notice))}`)
     say()
     const command = (words: string): string => `  ${commandHere(words, runtime.project, options)}`
@@ -110,6 +113,17 @@ function sayServed(
     say(`${command('undo --last')}      ${dim('# take the last change back')}`)
     say()
     say(dim('Ctrl-C stops it.'))
+  }
+}
+
+/** Where the agent sends, before its first request. Without a model nothing of the agent is loaded for it. */
+async function modelOf(runtime: Operator): Promise<string | undefined> {
+  if (runtime.config.agent.provider === 'none') return undefined
+  try {
+    const about = await (await runtime.agent()).about()
+    return about && `${printable(about.name)} at ${printable(about.endpoint)}`
+  } catch (thrown) {
+    return `cannot be used: ${printable((thrown as Error).message)}`
   }
 }
 
