@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { leanSdk } from './lean-sdk.mjs'
+import { noticesFor } from './notices.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 if (!existsSync(join(root, 'node_modules', 'rolldown'))) {
@@ -45,16 +46,20 @@ const bundle = await rolldown({
   plugins: [leanSdk, apart],
   logLevel: 'warn',
 })
-await bundle.write({
-  dir: join(root, 'dist'),
-  format: 'cjs',
-  entryFileNames: '[name].cjs',
-  chunkFileNames: '[name]-[hash].cjs',
-  // Read faster: see bin/handrail.js.
-  charset: 'ascii',
-  minify: true,
-  sourcemap: false,
-})
+const modules = []
+const written = ({ output }) => modules.push(...output.flatMap(({ moduleIds = [] }) => moduleIds))
+written(
+  await bundle.write({
+    dir: join(root, 'dist'),
+    format: 'cjs',
+    entryFileNames: '[name].cjs',
+    chunkFileNames: '[name]-[hash].cjs',
+    // Read faster: see bin/handrail.js.
+    charset: 'ascii',
+    minify: true,
+    sourcemap: false,
+  }),
+)
 await bundle.close()
 // The program is run from its text (bin/handrail.js), where nothing can be imported: it is required, as the other parts are.
 let required = 0
@@ -69,15 +74,17 @@ for (const name of readdirSync(join(root, 'dist')).filter((one) => one.endsWith(
 }
 if (required === 0) throw new Error('nothing loads dist/mcp-client.cjs: scripts/build.mjs no longer fits the bundler')
 const sdk = await rolldown({ input: { 'mcp-client': clientSdk }, platform: 'node', logLevel: 'warn' })
-await sdk.write({
-  dir: join(root, 'dist'),
-  format: 'cjs',
-  entryFileNames: '[name].cjs',
-  chunkFileNames: '[name]-[hash].cjs',
-  charset: 'ascii',
-  minify: true,
-  sourcemap: false,
-})
+written(
+  await sdk.write({
+    dir: join(root, 'dist'),
+    format: 'cjs',
+    entryFileNames: '[name].cjs',
+    chunkFileNames: '[name]-[hash].cjs',
+    charset: 'ascii',
+    minify: true,
+    sourcemap: false,
+  }),
+)
 await sdk.close()
 // `handrail/client`: for Node with its WebSocket, for pages with theirs.
 for (const [name, platform] of [
@@ -90,16 +97,20 @@ for (const [name, platform] of [
     transform: { define: { 'process.env.WS_NO_BUFFER_UTIL': '"1"', 'process.env.WS_NO_UTF_8_VALIDATE': '"1"' } },
     logLevel: 'warn',
   })
-  await client.write({
-    dir: join(root, 'dist'),
-    format: 'esm',
-    entryFileNames: '[name].mjs',
-    charset: 'ascii',
-    minify: true,
-    sourcemap: false,
-  })
+  written(
+    await client.write({
+      dir: join(root, 'dist'),
+      format: 'esm',
+      entryFileNames: '[name].mjs',
+      charset: 'ascii',
+      minify: true,
+      sourcemap: false,
+    }),
+  )
   await client.close()
 }
+
+writeFileSync(join(root, 'dist', 'THIRD-PARTY-NOTICES.txt'), noticesFor(modules))
 
 // A cache taken after real work also holds the functions that were compiled on the way.
 const temp = mkdtempSync(join(tmpdir(), 'handrail-build-'))
