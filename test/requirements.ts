@@ -361,6 +361,22 @@ export const requirements = {
   'router.light': { source: '004 §4', says: 'the router only chooses the way' },
   'router.qa': { source: '004 §4', says: 'a question reaches no tool' },
   'plans.risk': { source: '004 §1.3', says: 'the risk of a plan is the kernel’s, and nothing lowers it' },
+  'agent.tool': {
+    source: '004 §1.5',
+    says: 'a request that is routed to a tool carries it out, with a line in the log, and from R2 on only after a question',
+  },
+  'agent.skill': { source: '004 §2.5', says: 'what is said reaches the skill that fits, and a plan is made of it' },
+  'agent.chain': { source: '004 §4', says: 'a route leads through plan, approval and execution to its end' },
+  'agent.task': { source: '004 §3.8', says: 'a task is run with the prompts there are, and ends as expected' },
+  'agent.retraced': {
+    source: '004 §5',
+    says: 'every act can be retraced and taken back, also where the program died in the middle of it',
+  },
+  'router.rules': {
+    source: '004 §4',
+    says: 'rules first: the same words hit the same rule, and a model is asked only where none is sure',
+  },
+  'mounts.screen': { source: '004 §6 Q2', says: 'what acts on the screen is a tool of at least R2 and leaves a picture' },
   'plans.missing': { source: '004 §2.4', says: 'a plan with a tool that is not there fails' },
 } as const satisfies Record<string, Requirement>
 

@@ -88,7 +88,7 @@ const routed = (text: string, reply: string | (() => Promise<string>) | undefine
   }).route(text)
 const said = (more: object): string => JSON.stringify({ route_type: 'task', confidence: 0.9, reason: 'so', ...more })
 
-test('a model is asked where no rule is sure, and only there', async () => {
+proves('router.rules', 'a model is asked where no rule is sure, and only there', async () => {
   let asked = 0
   const count = async (): Promise<string> => (asked++, said({ route_type: 'qa' }))
   expect(await routed('call read_file', count)).toMatchObject({ route_type: 'tool' })

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openGateway, turn, type Gateway } from '../support/gateway.ts'
+import { openServe } from '../support/serve.ts'
 import { scriptedModel, type ScriptedModel } from '../support/scripted-model.ts'
 
 let model: ScriptedModel
@@ -52,4 +53,12 @@ test('a turn without a tool is the agent’s, in each of the three dialects, and
   expect(
     lines.filter(({ event, tool, surface }) => event === 'call.end' && tool === 'write_to_file' && surface === 'gateway').length,
   ).toBe(5)
+})
+
+test('`handrail serve` says where the model is asked, before anything is', async () => {
+  const asked = model.asked.length
+  await using served = await openServe(gateway.world.project, { env: { HANDRAIL_KEYRING: 'off' } })
+  while (!served.stderr().includes('model:')) await new Promise((resolve) => setTimeout(resolve, 10))
+  expect(served.stderr().replace(/\s+/g, ' ')).toContain(`compatible/scripted at ${model.url}`)
+  expect(model.asked.length).toBe(asked)
 })

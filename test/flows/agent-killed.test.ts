@@ -6,6 +6,7 @@ import { openAgentWorld, type AgentWorld } from '../support/agent.ts'
 import { dyingWhen, killedAt, moments } from '../support/killed-at.ts'
 import type { Asked, Line } from '../support/scripted-model.ts'
 import { cleanEnv, program, runCli } from '../support/world.ts'
+import { proves } from '../support/proof.ts'
 
 const env = { HANDRAIL_KEYRING: 'off' }
 const files = { 'log.txt': 'begin\n' }
@@ -50,19 +51,23 @@ test('killed at any write of a turn: the conversation says what is open, goes on
   }
 }, 120_000)
 
-test('killed in the middle of a write, after the file has its new content: shown as begun, answered from before, not written again', async () => {
-  await using at = await openAgentWorld(story, { files })
-  const dying = { ...env, ...dyingWhen(at.world.base, 'after log.txt') }
-  expect((await runCli(at.world.project, chat, { env: dying })).code).toBe(null)
-  expect(at.world.read('log.txt')).toBe('begin\none\n')
-  expect(await state(at)).toMatchObject({
-    state: 'working',
-    open: [{ call: { name: 'write_to_file' }, after: expect.any(Number) }],
-  })
-  await at.world.reopen()
-  expect((await at.ask('', { session: 'chat_k' })).end).toMatchObject({ type: 'completed', reply: '写好了。' })
-  once(at)
-})
+proves(
+  'agent.retraced',
+  'killed in the middle of a write, after the file has its new content: shown as begun, answered from before, not written again',
+  async () => {
+    await using at = await openAgentWorld(story, { files })
+    const dying = { ...env, ...dyingWhen(at.world.base, 'after log.txt') }
+    expect((await runCli(at.world.project, chat, { env: dying })).code).toBe(null)
+    expect(at.world.read('log.txt')).toBe('begin\none\n')
+    expect(await state(at)).toMatchObject({
+      state: 'working',
+      open: [{ call: { name: 'write_to_file' }, after: expect.any(Number) }],
+    })
+    await at.world.reopen()
+    expect((await at.ask('', { session: 'chat_k' })).end).toMatchObject({ type: 'completed', reply: '写好了。' })
+    once(at)
+  },
+)
 
 test('killed between two requests to the model: the next process asks for what comes next, and only that', async () => {
   let kill = (): void => undefined

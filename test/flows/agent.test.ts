@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { openAgentWorld, textOf, toolTexts } from '../support/agent.ts'
 import type { Line } from '../support/scripted-model.ts'
 import { tinyGame } from '../support/tiny-game.ts'
+import { proves } from '../support/proof.ts'
 
 const scene = 'changeBg:sea.png -next;\n雪乃:海风真舒服呢。;\nend;\n'
 const path = 'game/scene/beach_date.txt'
@@ -14,7 +15,7 @@ const files = tinyGame
 /** What is shown in a browser is one test's. */
 const plain = { files, flags: { 'disabled-tools': 'preview_scene' } }
 
-test('a file is written with its dry run, checked, and what came of it is told; undo takes it back', async () => {
+proves('agent.task', 'a file is written with its dry run, checked, and what came of it is told; undo takes it back', async () => {
   await using at = await openAgentWorld(
     [{ text: '我先看看。', calls: [{ name: 'list_files', input: { path: 'game/scene' } }] }, write(scene), done],
     plain,
@@ -89,7 +90,7 @@ test('planning only looks: what writes is not even offered, and a plan with a to
   })
 })
 
-test('what a person must agree to waits for them, in the turn, and their words reach the model', async () => {
+proves('agent.tool', 'what a person must agree to waits for them, in the turn, and their words reach the model', async () => {
   const config = { policies: { askFrom: 'R1' } }
   await using at = await openAgentWorld([write(scene), done], { ...plain, config })
   const cards: string[] = []

@@ -8,26 +8,31 @@ import { agreeing, beachCards, beachDate, endOfBeachDate, told } from '../suppor
 import { openGateway, turn } from '../support/gateway.ts'
 import { runInside } from '../support/inside.ts'
 import { scriptedModel } from '../support/scripted-model.ts'
+import { proves } from '../support/proof.ts'
 
 const env = { HANDRAIL_KEYRING: 'off' }
 
-test('“write a beach date scene” in the chat: route, skill, plan, approval, dry run, write, check, preview, completion; undo takes it all back', async () => {
-  const { script, files, route, policies, request, reply, calls } = beachDate
-  await using at = await openAgentWorld(script, { files, config: { policies }, route })
-  const person = agreeing(at.world)
-  const { code, out } = await runInside(at.world.project, ['chat', '--json', '--wait', request], { env, input: '' })
-  person.stop()
-  const events = out
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as TurnEvent)
-  expect([code, events.at(-1)]).toMatchObject([0, { type: 'completed', reply }])
-  expect(events.flatMap((one) => (one.type === 'tool_call' ? [told(one.name, one.input)] : []))).toEqual(calls)
-  expect([at.model.routed.length, person.cards]).toEqual([1, beachCards])
-  await endOfBeachDate(at.world, at.model)
-})
+proves(
+  'agent.chain',
+  '“write a beach date scene” in the chat: route, skill, plan, approval, dry run, write, check, preview, completion; undo takes it all back',
+  async () => {
+    const { script, files, route, policies, request, reply, calls } = beachDate
+    await using at = await openAgentWorld(script, { files, config: { policies }, route })
+    const person = agreeing(at.world)
+    const { code, out } = await runInside(at.world.project, ['chat', '--json', '--wait', request], { env, input: '' })
+    person.stop()
+    const events = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as TurnEvent)
+    expect([code, events.at(-1)]).toMatchObject([0, { type: 'completed', reply }])
+    expect(events.flatMap((one) => (one.type === 'tool_call' ? [told(one.name, one.input)] : []))).toEqual(calls)
+    expect([at.model.routed.length, person.cards]).toEqual([1, beachCards])
+    await endOfBeachDate(at.world, at.model)
+  },
+)
 
-test('the same over the gateway, in each of its three dialects', async () => {
+proves('agent.skill', 'the same over the gateway, in each of its three dialects', async () => {
   const { script, files, route, policies, request, reply, calls } = beachDate
   const model = await scriptedModel(script, route)
   const agent = { provider: 'compatible', model: 'scripted', baseUrl: model.url }

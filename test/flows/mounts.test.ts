@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import type { World } from '../support/world.ts'
 import { openWorld, repository } from '../support/world.ts'
 import { openInside, runInside } from '../support/inside.ts'
+import { proves } from '../support/proof.ts'
 
 const plain = join(repository, 'test/support/mcp-servers/plain.mjs')
 const any = { type: 'object' }
@@ -19,85 +20,89 @@ const open = (mounts: object, more: Parameters<typeof openWorld>[0] = {}): Promi
   openWorld({ onDisk: true, config: { mounts }, ...more })
 const text = (output: Record<string, unknown>): string => (output['content'] as { text: string }[])[0]?.text ?? ''
 
-test('tools of a mounted server: named, asked about, lowered by the person alone, confined, its errors as faults, its pictures kept', async () => {
-  const tools = [
-    tool('echo', {
-      inputSchema: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'], additionalProperties: false },
-    }),
-    tool('read_file', { annotations: { readOnlyHint: true } }),
-    tool('wipe', { annotations: { destructiveHint: true } }),
-    tool('wrong'),
-    tool('refuse'),
-    tool('env'),
-    tool('read'),
-    tool('never'),
-    tool('die'),
-    tool('screenshot'),
-    tool('bad name!'),
-    tool('twin'),
-    tool('twin'),
-  ]
-  const risks = { '*': 'R0', read_file: 'R2' }
-  await using world = await open(
-    { p: mount({ tools, greets: true, twice: true }, { risks, reads: ['.'] }) },
-    { files: { 'a.txt': 'one\n', '.env': 'KEY=sesame' } },
-  )
-  const { gate, mounts } = world.runtime
-  expect(gate.tools.some(({ definition }) => definition !== undefined)).toBe(false)
-  await mounts.look()
-  const ids = gate.tools.flatMap(({ name, floor, definition }) => (definition === undefined ? [] : [`${name} ${floor}`]))
-  expect(ids).toEqual([
-    'mcp.p.echo R0',
-    'mcp.p.read_file R2',
-    // What a server says of its own tools only raises; hands at the screen are asked about whatever anybody says.
-    'mcp.p.wipe R2',
-    ...['wrong', 'refuse', 'env', 'read', 'never', 'die'].map((name) => `mcp.p.${name} R0`),
-    'mcp.p.screenshot R2',
-    expect.stringMatching(/^mcp\.p\.bad_name__[0-9a-f]{8} R0$/),
-  ])
-  expect(mounts.list()[0]?.tools.find((one) => one.tool === 'twin')?.wrong).toBe('two tools of this server have that name')
-  // Checked before it is sent, and the answer is data without what is between the server and us.
-  expect(await world.call('mcp.p.echo', { n: 1 })).toEqual({ content: [{ type: 'text', text: 'echo {"n":1}' }] })
-  expect(await world.fault('mcp.p.echo', { n: 'one', m: 2 })).toMatchObject({ code: 'E_BAD_ARGS' })
-  expect(await world.fault('mcp.p.wrong', {})).toMatchObject({
-    code: 'E_PREVIEW_FAIL',
-    message: expect.stringContaining('the server says no'),
-  })
-  expect(await world.fault('mcp.p.refuse', {})).toMatchObject({
-    code: 'E_PREVIEW_FAIL',
-    message: expect.stringContaining('not today'),
-  })
-  // Confined: no variable of ours, the project to read, nothing that is secret.
-  const seen = JSON.parse(text(await world.call('mcp.p.env', {}))) as Record<string, string>
-  expect(Object.keys(seen).filter((name) => /HANDRAIL|XDG/.test(name))).toEqual([])
-  expect(seen['HOME']).toBe('/tmp/home')
-  expect(text(await world.call('mcp.p.read', { path: join(world.project, 'a.txt') }))).toBe('one\n')
-  expect(text(await world.call('mcp.p.read', { path: join(world.project, '.env') }))).toBe('')
-  // R2 asks, and the card shows all that is sent.
-  const asked = await world.fault('mcp.p.read_file', { path: 'x\u200by' }, { approvalWaitMs: 0 })
-  expect(asked.code).toBe('E_POLICY_VIOLATION')
-  const card = world.runtime.approvals.get(asked.details?.['approvalId'] as string)?.card
-  expect(card?.notes).toContain('>   "path": "x\u200by"')
-  // Cancelled where the caller cancels, and it goes on after that, and after the server has died.
-  const stop = new AbortController()
-  const waiting = world.fault('mcp.p.never', {}, { signal: stop.signal })
-  setImmediate(() => stop.abort())
-  expect(await waiting).toMatchObject({ details: { cancelled: true } })
-  expect(await world.fault('mcp.p.die', {})).toMatchObject({ message: expect.stringContaining('exit code 4') })
-  expect(text(await world.call('mcp.p.echo', { n: 2 }))).toBe('echo {"n":2}')
-  // A picture of the screen stays as evidence.
-  const shots: unknown[] = []
-  const { details } = await world.fault('mcp.p.screenshot', {}, { approvalWaitMs: 0 })
-  world.runtime.approvals.decide(details?.['approvalId'] as string, { approve: true, by: 'me@test' })
-  await world.call('mcp.p.screenshot', {}, { onAttachment: (one) => void shots.push(one.mimeType) })
-  expect(shots).toEqual(['image/png'])
-  expect(readdirSync(world.state('evidence'))).toEqual([expect.stringMatching(/^call_\w+\.screen-1\.png$/)])
-  expect(world.runtime.audit.last(1)[0]).toMatchObject({
-    event: 'call.end',
-    tool: 'mcp.p.screenshot',
-    evidence: [expect.any(String)],
-  })
-})
+proves(
+  'mounts.screen',
+  'tools of a mounted server: named, asked about, lowered by the person alone, confined, its errors as faults, its pictures kept',
+  async () => {
+    const tools = [
+      tool('echo', {
+        inputSchema: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'], additionalProperties: false },
+      }),
+      tool('read_file', { annotations: { readOnlyHint: true } }),
+      tool('wipe', { annotations: { destructiveHint: true } }),
+      tool('wrong'),
+      tool('refuse'),
+      tool('env'),
+      tool('read'),
+      tool('never'),
+      tool('die'),
+      tool('screenshot'),
+      tool('bad name!'),
+      tool('twin'),
+      tool('twin'),
+    ]
+    const risks = { '*': 'R0', read_file: 'R2' }
+    await using world = await open(
+      { p: mount({ tools, greets: true, twice: true }, { risks, reads: ['.'] }) },
+      { files: { 'a.txt': 'one\n', '.env': 'KEY=sesame' } },
+    )
+    const { gate, mounts } = world.runtime
+    expect(gate.tools.some(({ definition }) => definition !== undefined)).toBe(false)
+    await mounts.look()
+    const ids = gate.tools.flatMap(({ name, floor, definition }) => (definition === undefined ? [] : [`${name} ${floor}`]))
+    expect(ids).toEqual([
+      'mcp.p.echo R0',
+      'mcp.p.read_file R2',
+      // What a server says of its own tools only raises; hands at the screen are asked about whatever anybody says.
+      'mcp.p.wipe R2',
+      ...['wrong', 'refuse', 'env', 'read', 'never', 'die'].map((name) => `mcp.p.${name} R0`),
+      'mcp.p.screenshot R2',
+      expect.stringMatching(/^mcp\.p\.bad_name__[0-9a-f]{8} R0$/),
+    ])
+    expect(mounts.list()[0]?.tools.find((one) => one.tool === 'twin')?.wrong).toBe('two tools of this server have that name')
+    // Checked before it is sent, and the answer is data without what is between the server and us.
+    expect(await world.call('mcp.p.echo', { n: 1 })).toEqual({ content: [{ type: 'text', text: 'echo {"n":1}' }] })
+    expect(await world.fault('mcp.p.echo', { n: 'one', m: 2 })).toMatchObject({ code: 'E_BAD_ARGS' })
+    expect(await world.fault('mcp.p.wrong', {})).toMatchObject({
+      code: 'E_PREVIEW_FAIL',
+      message: expect.stringContaining('the server says no'),
+    })
+    expect(await world.fault('mcp.p.refuse', {})).toMatchObject({
+      code: 'E_PREVIEW_FAIL',
+      message: expect.stringContaining('not today'),
+    })
+    // Confined: no variable of ours, the project to read, nothing that is secret.
+    const seen = JSON.parse(text(await world.call('mcp.p.env', {}))) as Record<string, string>
+    expect(Object.keys(seen).filter((name) => /HANDRAIL|XDG/.test(name))).toEqual([])
+    expect(seen['HOME']).toBe('/tmp/home')
+    expect(text(await world.call('mcp.p.read', { path: join(world.project, 'a.txt') }))).toBe('one\n')
+    expect(text(await world.call('mcp.p.read', { path: join(world.project, '.env') }))).toBe('')
+    // R2 asks, and the card shows all that is sent.
+    const asked = await world.fault('mcp.p.read_file', { path: 'x\u200by' }, { approvalWaitMs: 0 })
+    expect(asked.code).toBe('E_POLICY_VIOLATION')
+    const card = world.runtime.approvals.get(asked.details?.['approvalId'] as string)?.card
+    expect(card?.notes).toContain('>   "path": "x\u200by"')
+    // Cancelled where the caller cancels, and it goes on after that, and after the server has died.
+    const stop = new AbortController()
+    const waiting = world.fault('mcp.p.never', {}, { signal: stop.signal })
+    setImmediate(() => stop.abort())
+    expect(await waiting).toMatchObject({ details: { cancelled: true } })
+    expect(await world.fault('mcp.p.die', {})).toMatchObject({ message: expect.stringContaining('exit code 4') })
+    expect(text(await world.call('mcp.p.echo', { n: 2 }))).toBe('echo {"n":2}')
+    // A picture of the screen stays as evidence.
+    const shots: unknown[] = []
+    const { details } = await world.fault('mcp.p.screenshot', {}, { approvalWaitMs: 0 })
+    world.runtime.approvals.decide(details?.['approvalId'] as string, { approve: true, by: 'me@test' })
+    await world.call('mcp.p.screenshot', {}, { onAttachment: (one) => void shots.push(one.mimeType) })
+    expect(shots).toEqual(['image/png'])
+    expect(readdirSync(world.state('evidence'))).toEqual([expect.stringMatching(/^call_\w+\.screen-1\.png$/)])
+    expect(world.runtime.audit.last(1)[0]).toMatchObject({
+      event: 'call.end',
+      tool: 'mcp.p.screenshot',
+      evidence: [expect.any(String)],
+    })
+  },
+)
 
 test('a definition that changes after it was accepted is withheld until a person has seen the difference, hidden characters and all', async () => {
   const file = (base: string): string => join(base, 'tools', 'now.json')
