@@ -5,8 +5,6 @@ interface Requirement {
   later?: string
 }
 
-const agent = 'the agent and the Studio'
-
 /** Every promise of seed 000, in its order. `proves(id, …)` in a test is the proof; `npm run proof` prints both side by side. */
 export const requirements = {
   // §0 global rules
@@ -138,7 +136,7 @@ export const requirements = {
   'vector.preview': { source: '000 §8', says: 'preview_scene: no preview, non-local address' },
   // §9 safety and privacy
   'privacy.local': { source: '000 §9', says: 'nothing outside the project root is looked at, nothing is uploaded' },
-  'privacy.keys': { source: '000 §9', says: 'API keys stay local and can be cleared', later: agent },
+  'privacy.keys': { source: '000 §9', says: 'API keys stay local and can be cleared' },
   'privacy.logs': { source: '000 §9', says: 'logs are local and stay local' },
   // The other four contracts: 001 sentence by sentence, the others by section until their issue is built.
   'gateway.tools': {

@@ -9,6 +9,7 @@ import { added, compact, tokensOf } from './conversation.ts'
 import { fenced } from './fence.ts'
 import { fateOf, makeCall, mayRepeat, newCallId, onlyLooks, type CallPorts } from './make-call.ts'
 import { offeredIn, proposePlan, type Offered } from './offered-tools.ts'
+import { ownFiles } from './own-files.ts'
 import { planIn } from './plan-phase.ts'
 
 export interface LoopPorts extends CallPorts {
@@ -145,7 +146,7 @@ async function answerTo(
           : `Not done: there is no tool ${call.name.slice(0, 64)}.`,
     }
   const outside = record.selfUpdate && !isOwn(call.input) && !onlyLooks(tool, call.input)
-  if (outside) return { text: 'Not done: in this turn only your own files (//identity/…) may be changed.' }
+  if (outside) return { text: `Not done: in this turn only your own files may be changed: ${ownFiles.says}.` }
   if (resumed) {
     const fate = await fateOf(open, ports.gate, ports.caller.session)
     if (fate === 'ended' && !mayRepeat(tool, open))
@@ -176,8 +177,7 @@ async function answerTo(
   return { text: made.text }
 }
 
-const isOwn = (input: Record<string, unknown>): boolean =>
-  typeof input['path'] === 'string' && input['path'].startsWith('//identity/')
+const isOwn = ({ path }: Record<string, unknown>): boolean => typeof path === 'string' && ownFiles.are(path)
 
 /** The third call alike is not made: a person says whether it makes sense. */
 function tooAlike(record: AgentRecord, name: string, input: object): Answer | undefined {

@@ -8,6 +8,7 @@ import { added, tokensOf } from './conversation.ts'
 import { fenced } from './fence.ts'
 import { runPhase, type LoopPorts } from './loop.ts'
 import { makeCall, newCallId } from './make-call.ts'
+import { ownFiles } from './own-files.ts'
 import { outlineOf, planText } from './plan-phase.ts'
 import { answerQuestion } from './qa.ts'
 import type { AskModel } from './router.ts'
@@ -121,6 +122,6 @@ export function systemFor(
     notice: gate.notice ?? none,
     skill: skill ? fenced(`the skill ${skill.id}`, skill.body) : none,
     plan: plan ? planText(plan) : none,
-    scope: selfUpdate ? 'Only your own files, //identity/…, may be changed in this turn.' : 'The project.',
+    scope: selfUpdate ? `Only your own files may be changed in this turn: ${ownFiles.says}.` : 'The project.',
   }).system
 }

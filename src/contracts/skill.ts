@@ -78,9 +78,9 @@ export interface CheckedSkill {
   asks: readonly { for: string; says: string; line: number }[]
 }
 
-/** A skill or a prompt that a project brings: an instruction to models, written by somebody else. */
+/** A skill, a prompt or words about the agent that a project brings: an instruction to models, written by somebody else. */
 export interface ProjectText {
-  kind: 'skill' | 'prompt'
+  kind: 'skill' | 'prompt' | 'identity'
   id: string
   /** Where it lies in the project. */
   file: string

@@ -11,6 +11,7 @@ import {
 } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import { homeOf } from './state-place.ts'
+import { openFolder, type Folder, type Root } from './walk.ts'
 
 const most = { files: 20, bytes: 8_192 }
 
@@ -53,6 +54,24 @@ export function readIdentity(folder: string): string {
     .map((name) => readPlain(join(folder, name)))
     .filter((text) => text !== '')
     .join('\n\n')
+}
+
+/** Where a project says what the agent shall be like there. */
+export const identityInProject = ['handrail', 'identity.md'] as const
+
+/** What a project says of it; nothing where it says nothing, or in a way that is not read: a link, too long, no text. */
+export function readProjectIdentity(project: Root): string | undefined {
+  let folder: Folder
+  try {
+    folder = openFolder(project, identityInProject.slice(0, -1))
+  } catch {
+    return undefined
+  }
+  try {
+    return readPlain(folder.at(identityInProject[1])) || undefined
+  } finally {
+    folder.close()
+  }
 }
 
 function readPlain(path: string): string {

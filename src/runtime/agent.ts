@@ -16,7 +16,8 @@ import type { Prompts } from '../contracts/prompt.ts'
 import type { CapabilityIndex } from '../contracts/route.ts'
 import type { SkillLibrary } from '../contracts/skill.ts'
 import type { TaskAgent } from '../contracts/task-agent.ts'
-import { identityFolder, identityRoot, makeIdentity, readIdentity } from '../host/identity-files.ts'
+import { identityFolder, identityRoot, makeIdentity } from '../host/identity-files.ts'
+import type { Identity } from './identity.ts'
 import type { LoadedSettings } from './settings.ts'
 import type { Stores } from './stores.ts'
 
@@ -25,6 +26,7 @@ export interface AgentParts {
   settings: () => LoadedSettings
   environment: Record<string, string | undefined>
   prompts: Prompts
+  identity: Identity
   skills: SkillLibrary
   /** A gate for a surface whose contract differs. */
   gateFor: (profile: Profile) => AgentGate
@@ -76,7 +78,7 @@ export function agentAt(gate: AgentGate, parts: AgentParts): Agent {
       }
     },
     selfGate: () => parts.gateFor(selfProfile),
-    identity: () => Promise.resolve(readIdentity(identityFolder(parts.environment)) || 'Careful, brief and honest.'),
+    identity: () => Promise.resolve(parts.identity.text()),
   }
   return {
     taker: openAgent(ports),

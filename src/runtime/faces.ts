@@ -18,6 +18,7 @@ import type { Live } from './live.ts'
 import type { OwnTemplates } from './project-templates.ts'
 import type { Machine } from './machine.ts'
 import type { Mounts } from './mounts.ts'
+import type { Identity } from './identity.ts'
 import type { OwnPrompts } from './prompts.ts'
 import type { OwnSkills } from './skills.ts'
 import type { Place } from './place.ts'
@@ -44,6 +45,7 @@ export interface Behind {
   mounts: Mounts
   skills: OwnSkills
   prompts: OwnPrompts
+  identity: Identity
   plans: Plans
   servers: Operator['servers']
   agent: (gate: AgentGate) => ReturnType<Operator['agent']>
@@ -155,7 +157,7 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
     },
     projectTemplates: (offers) => behind.templates.look(gate.tools, offers),
     async projectTexts() {
-      shown = [...(await behind.skills.look()), ...behind.prompts.look()]
+      shown = [...(await behind.skills.look()), ...behind.prompts.look(), ...behind.identity.look()]
       return shown
     },
     skills: behind.skills,

@@ -31,6 +31,7 @@ import { openPlace, type Place } from './place.ts'
 import { underProfile } from './profile.ts'
 import { openOwnTemplates } from './project-templates.ts'
 import { openPlans } from './plans.ts'
+import { openIdentity } from './identity.ts'
 import { openPrompts } from './prompts.ts'
 import { openReach } from './reach.ts'
 import { openRoots } from './roots.ts'
@@ -142,11 +143,13 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
   const templates = openOwnTemplates(place.root, place.environment, () => settings.trust)
   const skills = openSkills(place.root, place.environment, packaged('skills'), () => settings.trust)
   const prompts = openPrompts(place.root, packaged('prompts'), () => settings.trust)
+  const identity = openIdentity(place.root, place.environment, () => settings.trust)
   const agents = openAgents({
     stores,
     settings: () => inForce.now().settings,
     environment: place.environment,
     prompts,
+    identity,
     skills,
     gateFor: (profile) => operator.gateFor(profile),
   })
@@ -294,6 +297,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       mounts,
       skills,
       prompts,
+      identity,
       plans: openPlans({ stores, skills, gate: () => operator.gate, runs: runs.runsApi }),
       servers: serverRuns.person,
       agent: agents.at,

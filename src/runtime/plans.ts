@@ -94,11 +94,7 @@ export function openPlans(parts: {
         results[step] = {
           ok: state === 'done',
           output: outputs[step] ?? (error ? { error } : null),
-          evidence_refs: [
-            `run:${runId}`,
-            ...(call === undefined ? [] : [`call:${call}`, ...leftBy(stores, call)]),
-            ...artifacts,
-          ],
+          evidence_refs: [`run:${runId}`, ...(call === undefined ? [] : [`call:${call}`, ...leftBy(stores, call)]), ...artifacts],
         }
       }
       return results

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openAgentWorld, textOf, type AgentWorld } from '../support/agent.ts'
 import { runInside } from '../support/inside.ts'
 import type { Line } from '../support/scripted-model.ts'
+import { proves } from '../support/proof.ts'
 import { atTerminal } from '../support/terminal.ts'
 import { cleanEnv, program } from '../support/world.ts'
 
@@ -120,21 +121,25 @@ test('killed while a call waits for the person: the yes is used by whoever goes 
   expect(made.length).toBe(2)
 })
 
-test('keys: from a pipe only, shown to nobody, bound to where they are for; one command clears all', async () => {
-  await using at = await openAgentWorld([])
-  const keys = (...words: string[]) => runInside(at.world.project, ['keys', ...words], { env })
-  const key = 'sk-Planted0Key1For2The3Pipe4'
-  expect(await keys('set', 'compatible', key)).toMatchObject({ code: 2 })
-  expect(await keys('set', 'compatible')).toMatchObject({ code: 2 })
-  piped(`${key}\n`)
-  const set = await keys('set', 'compatible')
-  expect([set.code, set.out]).toEqual([0, `Kept in the file, for ${new URL(at.model.url).origin} only.\n`])
-  piped(`${key}\n`)
-  await keys('set', 'openai')
-  const list = await keys('list')
-  expect(list.out).toMatch(/compatible +http:\/\/127\.0\.0\.1:\d+ +file[\s\S]*openai +https:\/\/api\.openai\.com +file/)
-  const doctor = await runInside(at.world.project, ['doctor'], { env })
-  for (const said of [set, list, doctor]) expect(said.out + said.err).not.toContain(key)
-  expect((await keys('clear')).out).toBe('Cleared: compatible, openai\n')
-  expect((await keys('list')).out).toBe('No key is set.\n')
-})
+proves(
+  'privacy.keys',
+  'keys: from a pipe only, shown to nobody, bound to where they are for; one command clears all',
+  async () => {
+    await using at = await openAgentWorld([])
+    const keys = (...words: string[]) => runInside(at.world.project, ['keys', ...words], { env })
+    const key = 'sk-Planted0Key1For2The3Pipe4'
+    expect(await keys('set', 'compatible', key)).toMatchObject({ code: 2 })
+    expect(await keys('set', 'compatible')).toMatchObject({ code: 2 })
+    piped(`${key}\n`)
+    const set = await keys('set', 'compatible')
+    expect([set.code, set.out]).toEqual([0, `Kept in the file, for ${new URL(at.model.url).origin} only.\n`])
+    piped(`${key}\n`)
+    await keys('set', 'openai')
+    const list = await keys('list')
+    expect(list.out).toMatch(/compatible +http:\/\/127\.0\.0\.1:\d+ +file[\s\S]*openai +https:\/\/api\.openai\.com +file/)
+    const doctor = await runInside(at.world.project, ['doctor'], { env })
+    for (const said of [set, list, doctor]) expect(said.out + said.err).not.toContain(key)
+    expect((await keys('clear')).out).toBe('Cleared: compatible, openai\n')
+    expect((await keys('list')).out).toBe('No key is set.\n')
+  },
+)

@@ -102,7 +102,8 @@ export function showLog(
 
   const sentence = (line: Line): string => {
     const by = line.by ?? line.client ?? ''
-    const said = line.message === undefined ? '' : ` “${line.message}”`
+    const { message: words } = line
+    const said = words === undefined ? '' : ` “${words}”`
     switch (line.event) {
       case 'call.start':
       case 'call.read':
