@@ -267,6 +267,17 @@ export const requirements = {
     source: '003 §2.3',
     says: 'a trace is told as started, chunks and finished, within maxBytes and chunkBytes',
   },
+  'bridge.run.no-trace-added': {
+    source: '003 §2.3',
+    says: '--includeTrace is never added by the server; without it there is no trace',
+  },
+  'bridge.defaults': {
+    source: '003 §2',
+    says: 'maxBytes 65536, timeoutMs 120000, a trace of 524288 in pieces of 16384, unless the client says otherwise',
+  },
+  'bridge.compatible': { source: '003 §2', says: 'fields may be added on both sides; what is not known is left alone' },
+  'bridge.cancelled.event': { source: '003 §2.4', says: 'dev.event.request.cancelled is told before the answer' },
+  'bridge.auth': { source: '003 §2.7', says: 'auth is { token: string } in the envelope' },
   'bridge.checks': { source: '003 §2.4', says: 'dev.runChecks returns check, ok, exitCode, durationMs, preview and diagnostics' },
   'bridge.checks.events': { source: '003 §2.4', says: 'each check that started is told as finished' },
   'bridge.checks.cancel': { source: '003 §2.4', says: 'cancelled checks answer ERR_CANCELLED, with the results so far' },

@@ -209,7 +209,7 @@ proves('bridge.run.id', 'both forms of --runId count; injectRunId: false leaves 
 })
 
 proves(
-  ['bridge.run.trace', 'bridge.untested.trace'],
+  ['bridge.run.trace', 'bridge.untested.trace', 'bridge.run.no-trace-added'],
   'chunks of whole characters within their bounds, what is left out counted, and an end whatever there is',
   async () => {
     const at = await ground({
@@ -263,6 +263,7 @@ proves(
     expect((await told(['traced', '0', '--out', 'nowhere'])).finished).toMatchObject({ available: false })
     expect((await told(['read', '.'])).finished).toMatchObject({ available: false })
     expect((await told(['traced', '5'], null)).kinds).toEqual([])
+    expect(at.ran.flatMap(({ argv }) => argv)).not.toContain('--includeTrace')
     expect((await told(['traced', '5'], { enabled: false })).kinds).toEqual([])
     for (const trace of ['x', { enabled: 'yes' }, {}, { enabled: true, maxBytes: 0 }, { enabled: true, chunkBytes: '9' }])
       expect((await told(['traced', '5'], trace)).response.error?.code).toBe('ERR_INVALID_PARAMS')
@@ -293,7 +294,7 @@ proves('bridge.read-only', 'whether a command writes is decided by what it means
 })
 
 proves(
-  ['bridge.cancel', 'bridge.untested.cancel'],
+  ['bridge.cancel', 'bridge.untested.cancel', 'bridge.cancelled.event'],
   'from this connection or another; unknown, over and ambiguous ones are not found',
   async () => {
     const at = await ground()
@@ -329,27 +330,31 @@ proves(
   },
 )
 
-proves('bridge.token', 'in every message, or once when connecting; a wrong one is a no whatever was shown before', async () => {
-  const at = await ground()
-  const stranger = await client(at, { own: null })
-  for (const auth of [undefined, { token: '' }, { token: `${token}x` }]) {
-    stranger.ask('s', 'dev.info', {}, { auth })
-    expect([auth, (await stranger.response('s')).error?.code]).toEqual([auth, 'ERR_UNAUTHORIZED'])
-  }
-  stranger.ask('m', 'dev.none')
-  expect((await stranger.response('m')).error?.code).toBe('ERR_UNAUTHORIZED')
-  stranger.ask('right', 'dev.info', {}, { auth: { token } })
-  expect((await stranger.response('right')).ok).toBe(true)
-  stranger.ask('again', 'dev.info')
-  expect((await stranger.response('again')).error?.code).toBe('ERR_UNAUTHORIZED')
-  expect(await stranger.closed).toBe(1008)
-  const native = await client(at, { own: null, headers: { Authorization: `Bearer ${token}` } })
-  native.ask('n', 'dev.info')
-  expect((await native.response('n')).ok).toBe(true)
-  native.ask('w', 'dev.info', {}, { auth: { token: 'wrong' } })
-  expect((await native.response('w')).error?.code).toBe('ERR_UNAUTHORIZED')
-  await expect(client(at, { headers: { Authorization: 'Bearer wrong' } })).rejects.toThrow('401')
-})
+proves(
+  ['bridge.token', 'bridge.auth'],
+  'in every message, or once when connecting; a wrong one is a no whatever was shown before',
+  async () => {
+    const at = await ground()
+    const stranger = await client(at, { own: null })
+    for (const auth of [undefined, { token: '' }, { token: `${token}x` }]) {
+      stranger.ask('s', 'dev.info', {}, { auth })
+      expect([auth, (await stranger.response('s')).error?.code]).toEqual([auth, 'ERR_UNAUTHORIZED'])
+    }
+    stranger.ask('m', 'dev.none')
+    expect((await stranger.response('m')).error?.code).toBe('ERR_UNAUTHORIZED')
+    stranger.ask('right', 'dev.info', {}, { auth: { token } })
+    expect((await stranger.response('right')).ok).toBe(true)
+    stranger.ask('again', 'dev.info')
+    expect((await stranger.response('again')).error?.code).toBe('ERR_UNAUTHORIZED')
+    expect(await stranger.closed).toBe(1008)
+    const native = await client(at, { own: null, headers: { Authorization: `Bearer ${token}` } })
+    native.ask('n', 'dev.info')
+    expect((await native.response('n')).ok).toBe(true)
+    native.ask('w', 'dev.info', {}, { auth: { token: 'wrong' } })
+    expect((await native.response('w')).error?.code).toBe('ERR_UNAUTHORIZED')
+    await expect(client(at, { headers: { Authorization: 'Bearer wrong' } })).rejects.toThrow('401')
+  },
+)
 
 proves(
   ['bridge.codes', 'bridge.untested.messages'],
@@ -456,6 +461,30 @@ proves(
     expect(at.ran.length).toBeLessThanOrEqual(4)
   },
 )
+
+proves(['bridge.defaults', 'bridge.compatible'], 'numbers that nobody gave, and fields that nobody knows', async () => {
+  const defaults = Object.entries(contract.methods).flatMap(([method, { params }]) => {
+    const { properties = {} } = params as { properties?: Record<string, { default?: unknown; properties?: object }> }
+    const inner = Object.entries((properties['trace']?.properties ?? {}) as Record<string, { default?: unknown }>)
+    return [...Object.entries(properties), ...inner].flatMap(([name, one]) =>
+      one.default === undefined ? [] : [[method, name, one.default]],
+    )
+  })
+  expect(defaults).toEqual(
+    expect.arrayContaining([
+      ['dev.workspace.snapshot', 'maxBytes', 65_536],
+      ['dev.runChecks', 'timeoutMs', 120_000],
+      ['dev.run', 'maxBytes', 524_288],
+      ['dev.run', 'chunkBytes', 16_384],
+    ]),
+  )
+  const raw = await client(await ground())
+  const more = { later: { than: 'this version' } }
+  raw.ask('f', 'dev.workspace.snapshot', more, { trace: 'of a newer client', ...more })
+  const answer = await raw.response('f')
+  expect(answer.ok).toBe(true)
+  expect(JSON.stringify(answer)).not.toContain('this version')
+})
 
 test('a result that is too large for one answer is shown by its beginning, and says so', async () => {
   const artifacts = [
