@@ -124,6 +124,8 @@ export interface Plans {
   remove(planId: string): boolean
   /** Without a model: by the steps that the skill is written in. It is not kept yet. */
   fromSkill(skillId: string, inputs: Readonly<Record<string, unknown>>): Promise<PlanFromSkill>
+  /** By the model, along a skill where one is named. It is asked once and has no tools; the plan is not kept yet. Throws `unsupported` without a model. */
+  fromTask(task: string, skillId: string | undefined, signal: AbortSignal): Promise<Plan>
   judge(plan: Plan, caller: AgentCaller): Promise<JudgedPlan>
   /** Hands it in as a run; throws `bad-input` where a step cannot be done, and then nothing is. */
   run(planId: string, origin: RunOrigin): Promise<Submitted>

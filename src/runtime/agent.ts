@@ -100,6 +100,11 @@ export function agentAt(gate: AgentGate, parts: AgentParts): Agent {
 
 export const taskAgentOf = (parts: AgentParts): TaskAgent => openTaskAgent(modelsOf(parts), parts.prompts)
 
+export const plannerOf = async (parts: AgentParts): Promise<AskModel | undefined> => {
+  const model = await modelsOf(parts)()
+  return model && askOf(model)
+}
+
 /** The model as router and planner know it: words in, words out. */
 const askOf =
   (model: Model): AskModel =>

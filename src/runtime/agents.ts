@@ -1,3 +1,4 @@
+import type { AskModel } from '../agent/router.ts'
 import type { Agent } from '../contracts/agent.ts'
 import type { AgentGate } from '../contracts/gate.ts'
 import type { TaskAgent } from '../contracts/task-agent.ts'
@@ -8,6 +9,8 @@ export interface Agents {
   at(gate: AgentGate): Promise<Agent>
   /** Undefined without a model. */
   taskAgent(): TaskAgent | undefined
+  /** The model as whoever plans knows it: words in, words out. Undefined without one. */
+  planner(): Promise<AskModel | undefined>
 }
 
 export function openAgents(parts: AgentParts): Agents {
@@ -19,6 +22,7 @@ export function openAgents(parts: AgentParts): Agents {
       known.set(gate, one)
       return one
     },
+    planner: async () => (parts.settings().config.agent.provider === 'none' ? undefined : (await load()).plannerOf(parts)),
     taskAgent: () =>
       parts.settings().config.agent.provider === 'none'
         ? undefined

@@ -298,7 +298,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       skills,
       prompts,
       identity,
-      plans: openPlans({ stores, skills, gate: () => operator.gate, runs: runs.runsApi }),
+      plans: openPlans({ stores, skills, prompts, model: agents.planner, gate: () => operator.gate, runs: runs.runsApi }),
       servers: serverRuns.person,
       agent: agents.at,
       under(profile) {

@@ -2,12 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { judgePlan } from '../agent/judge-plan.ts'
 import { planFromSkill } from '../agent/plan-from-skill.ts'
 import { planTemplate } from '../agent/plan-template.ts'
+import type { AskModel } from '../agent/router.ts'
 import { kernelCall } from '../agent/seed-names.ts'
 import type { AuditLine } from '../contracts/audit.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import type { AgentCaller, AgentGate } from '../contracts/gate.ts'
 import { bounds } from '../contracts/kept.ts'
 import { Plan, type Plans, type ToolResult } from '../contracts/plan.ts'
+import type { Prompts } from '../contracts/prompt.ts'
 import type { RunsApi } from '../contracts/run.ts'
 import type { SkillLibrary } from '../contracts/skill.ts'
 import { validatorOf } from '../text/validator.ts'
@@ -19,6 +21,9 @@ export function openPlans(parts: {
   skills: SkillLibrary
   gate: () => AgentGate
   runs: () => Promise<RunsApi>
+  prompts: Prompts
+  /** The model, as whoever plans knows it; undefined without one. */
+  model: () => Promise<AskModel | undefined>
 }): Plans {
   const { stores, skills, gate, runs } = parts
   const found = (id: string): ReturnType<Plans['get']> => {
@@ -62,6 +67,24 @@ export function openPlans(parts: {
       const isTool = (name: string): boolean => gate().offers(kernelCall(name, {}).tool)
       const { plan, needs, problems } = planFromSkill(await skills.load(skillId), inputs, isTool)
       return { plan: whole(plan), needs, problems }
+    },
+    async fromTask(task, skillId, signal) {
+      const model = await parts.model()
+      if (!model)
+        throw new Fault('unsupported', 'No model is configured, so nobody can make a plan of words', {
+          hint: 'Set agent.provider and agent.model in your own settings, and a key with `handrail keys set PROVIDER`. `handrail plans new SKILL` needs none.',
+        })
+      const skill = skillId === undefined ? undefined : { id: skillId, text: (await skills.load(skillId)).body }
+      const { planWithModel } = await import('../agent/planner.ts')
+      const tools = gate()
+        .listed()
+        .filter(({ audience, toolset }) => audience === 'agent' && toolset !== 'runs')
+      const made = await planWithModel({ task, ...(skill && { skill }), context: {}, tools }, parts.prompts, model, signal)
+      if ('plan' in made) return whole(made.plan)
+      throw new Fault('model-failed', `The model’s answer is no plan: ${made.wrong[0]}`.slice(0, 500), {
+        details: { wrong: made.wrong.slice(0, 10) },
+        hint: 'Say it in other words, or name a skill.',
+      })
     },
     judge: (plan, caller) => judgePlan(plan, gate(), caller),
     async run(planId, origin) {

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { planWithModel } from '../../src/agent/planner.ts'
 import type { AgentCaller } from '../../src/contracts/gate.ts'
 import type { Plan } from '../../src/contracts/plan.ts'
+import { openAgentWorld } from '../support/agent.ts'
 import { runInside } from '../support/inside.ts'
 import { proves } from '../support/proof.ts'
 import { openWorld, type World } from '../support/world.ts'
@@ -249,4 +250,25 @@ test('handrail plans new, show, edit, run, list and remove', async () => {
   expect((await runInside(world.project, ['plans', 'show', kept.plan_id])).code).not.toBe(0)
   world.write('plan.json', '{"steps": "none"}')
   expect((await runInside(world.project, ['plans', 'new', 'nope'])).code).not.toBe(0)
+})
+
+test('handrail plans new --task: the model makes a plan, asked once, without a tool; where it is asked is said first', async () => {
+  const step = { tool_id: 'write_to_file', description: '写', params: { path: 'a.txt', content: 'x\n', dryRun: false } }
+  const good = JSON.stringify({ title: '写一个文件', steps: [step] })
+  await using at = await openAgentWorld([{ text: good }, { text: '我不会。' }])
+  const words = (task: string): string[] => ['plans', 'new', '--task', task]
+  const env = { HANDRAIL_KEYRING: 'off' }
+  const made = await runInside(at.world.project, words('写 a.txt'), { env })
+  expect([made.code, made.err.replace(/\s+/g, ' ')]).toEqual([
+    0,
+    expect.stringContaining(`Model: compatible/scripted at ${at.model.url}`),
+  ])
+  expect(at.model.asked[0]?.body.tools).toBeUndefined()
+  const [kept] = at.world.runtime.plans.list()
+  expect(kept?.plan).toMatchObject({ title: '写一个文件', goal: '写 a.txt', source: 'model' })
+  const ran = await runInside(at.world.project, ['plans', 'run', kept?.plan.plan_id ?? '', '--yes'], { env })
+  expect([ran.code, at.world.read('a.txt')]).toEqual([0, 'x\n'])
+  expect((await runInside(at.world.project, words('写'), { env })).err).toContain('is no plan')
+  at.world.settings({})
+  expect((await runInside(at.world.project, words('写'), { env })).err).toContain('No model is configured')
 })

@@ -15,7 +15,7 @@ export const plans: Command = {
   name: 'plans',
   summary: 'Make a plan from a skill, read it, change it, run it',
   usage:
-    "handrail plans list|new SKILL [--input 'JSON']|show ID|edit ID --file FILE|run ID [--yes] [--detach]|remove ID --project DIR",
+    "handrail plans list|new SKILL [--input 'JSON']|new [SKILL] --task TEXT|show ID|edit ID --file FILE|run ID [--yes] [--detach]|remove ID --project DIR",
   acts: { list: 0, new: 1, show: 1, edit: 1, run: 1, remove: 1 },
   about: `A plan is data: calls of tools, one after the other, each with the risk that Handrail works out; what a plan says of its own risk can only raise it. \`new\` makes one of
 a skill, without any model: steps that name their tool become calls, what is only said in words is listed beside them, and kept as a worksheet in sandbox/outputs. \`edit\` takes the
@@ -27,18 +27,28 @@ plan as JSON from a file, or from stdin with "-". \`run\` shows it and asks you;
       value: 'JSON',
       says: 'For new: values for what the skill leaves open, {{name}}; "-" reads them from stdin.',
     },
+    {
+      name: 'task',
+      value: 'TEXT',
+      says: 'For new: let the model make the plan of these words, along the skill where one is named.',
+    },
     { name: 'file', value: 'FILE', says: 'For edit: the plan as JSON; "-" reads it from stdin.' },
     { name: 'yes', says: 'For run: do not ask whether to begin.' },
     { name: 'detach', says: 'For run: only hand it in; a `handrail serve` or `handrail mcp` on the project carries it out.' },
   ],
   examples: [
     `handrail plans new triage-check --input '{"message":"TypeError","file":"src/a.ts"}' --project .`,
+    'handrail plans new --task "write a beach date scene" --project .',
     'handrail plans show plan_0123456789abcdef --project .',
     'handrail plans run plan_0123456789abcdef --project .',
   ],
   async run(invocation) {
     const [what = 'list', typed] = invocation.words
-    if (!['list', 'new', 'show', 'edit', 'run', 'remove'].includes(what) || (what !== 'list' && typed === undefined))
+    const task = typeof invocation.options['task'] === 'string' ? invocation.options['task'] : undefined
+    if (
+      !['list', 'new', 'show', 'edit', 'run', 'remove'].includes(what) ||
+      (what !== 'list' && typed === undefined && !(what === 'new' && task !== undefined))
+    )
       throw new Fault(
         'bad-input',
         typed === undefined ? (what === 'new' ? 'From which skill?' : 'Which plan?') : `Unknown: plans ${what}`,
@@ -49,6 +59,7 @@ plan as JSON from a file, or from stdin with "-". \`run\` shows it and asks you;
     const runtime = invocation.open()
     try {
       if (what === 'list') return list(runtime, invocation)
+      if (what === 'new' && task !== undefined) return await makeOf(runtime, task, typed, invocation)
       if (what === 'new') return await make(runtime, typed as string, invocation)
       const id = wholeId(runtime, 'plan', typed as string)
       if (what === 'edit') return await edit(runtime, id, invocation)
@@ -107,6 +118,17 @@ async function make(runtime: Operator, skill: string, { options, json }: Invocat
   tell(judged)
   for (const one of problems) warn(`${yellow('not a step')} ${printable(one)}`)
   if (needs.length > 0) warn(`It leaves open: ${needs.join(', ')}. Give them with --input, or edit the plan.`)
+  return 0
+}
+
+/** By the model; where it is asked is said first. */
+async function makeOf(runtime: Operator, task: string, skill: string | undefined, { json }: Invocation): Promise<number> {
+  const about = await (await runtime.agent()).about()
+  if (about) warn(dim(`Model: ${printable(about.name)} at ${printable(about.endpoint)}`))
+  const kept = runtime.plans.save(await runtime.plans.fromTask(task, skill, new AbortController().signal))
+  const judged = await runtime.plans.judge(kept, callerOf(kept.plan_id))
+  if (json) say(terminalJson(judged))
+  else tell(judged)
   return 0
 }
 
