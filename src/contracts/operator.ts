@@ -92,6 +92,8 @@ export interface Operator {
     state(id: string): ApprovalState | undefined
     /** The full text of one change of a card, part by part: its diff where that was kept, else what stands on the stage. */
     text(id: string, path: string, from?: number): Promise<TextPart | undefined>
+    /** One side of a picture that a card would change, exactly as its hash says; nothing where it is none, or the question no longer waits. */
+    picture(id: string, path: string, side: 'before' | 'after'): Promise<{ type: string; bytes: Uint8Array } | undefined>
     /** A person's answer. A card that does not show all needs `unread`. */
     decide(id: string, decision: Decision): Approval
     /** Takes a no back, so that the agent may ask again. */

@@ -19,6 +19,7 @@ export interface DecisionPorts {
   stages: {
     forget(approval: string): void
     part(approval: string, path: string, from: number): Promise<TextPart | undefined>
+    picture: Operator['approvals']['picture']
   }
 }
 
@@ -30,6 +31,7 @@ export function decisions({ approvals, audit, suspended, stages }: DecisionPorts
     get: approvals.get,
     state: (id) => approvals.head(id)?.state,
     text: async (id, path, from = 0) => approvals.text(id, path, from) ?? stages.part(id, path, from),
+    picture: stages.picture,
     lift: (id, by) =>
       approvals.lift(id, ({ tool, session }) => audit.write({ event: 'approval.lifted', approval: id, by, tool, session }, true)),
     decide(id, decision) {

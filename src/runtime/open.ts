@@ -268,7 +268,11 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     approvals: stores.approvals,
     audit,
     suspended: stores.suspended,
-    stages: { forget: (id) => stages().forget(id), part: (...given) => stages().part(...given) },
+    stages: {
+      forget: (id) => stages().forget(id),
+      part: (...given) => stages().part(...given),
+      picture: (...given) => stages().picture(...given),
+    },
   })
   const callUnder = (one: (caller: Caller) => InForce): Operator['call'] =>
     attended((name, input, caller, how) => {

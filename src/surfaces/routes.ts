@@ -50,7 +50,7 @@ export function placeOf(whole: string, room: string): { path: string; within: bo
 }
 
 export function showsAs(route: Route): string | undefined {
-  return route.for === 'person' ? 'document' : route.shows
+  return route.shows ?? (route.for === 'person' ? 'document' : undefined)
 }
 
 /**

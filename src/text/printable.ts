@@ -93,6 +93,17 @@ export function quotedName(name: string): string {
   return odd ? `“${printable(name).replace(/[“”]/g, (mark) => (mark === '“' ? '\\u201c' : '\\u201d'))}”` : printable(name)
 }
 
+/** What a change is inside, as rows of their own: behind our own heading, each with its sign. */
+export function insideRows({ inside }: Pick<CardChange, 'inside'>): DiffRow[] {
+  if (!inside) return []
+  const heading = inside.what === 'packages' ? '@@ as packages @@' : '@@ files in the archive @@'
+  return [
+    { kind: 'place', text: heading },
+    ...inside.rows.map(signedRow),
+    ...(inside.more === undefined ? [] : [{ kind: 'place' as const, text: `@@ ${inside.more} more @@` }]),
+  ]
+}
+
 /** What is said of a change beside its path. */
 export function wordsOf({ says, sizes, hashes, sensitive, unshown }: Omit<CardChange, 'diff' | 'path'>): string {
   return [
@@ -139,7 +150,7 @@ export interface CardLimits {
 /** A card as plain text, in rows that are no wider than this; not whole where it has more lines, or longer ones, than there is room for. */
 export function cardText(card: Card, most: CardLimits): { text: string; whole: boolean } {
   const folded = (line: string): string[] => foldedAt(most.width, line).split('\n')
-  const signed = card.changes.map(({ diff }) => diffRows(diff))
+  const signed = card.changes.map((change) => [...insideRows(change), ...diffRows(change.diff)])
   const heads = card.changes.map(headline)
   const counts = countsLine(card)
   const first = counts === undefined ? [] : [counts]

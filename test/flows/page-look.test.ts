@@ -10,6 +10,7 @@ import { signInByLink, visitAt, type Person } from '../support/person.ts'
 import type { Served } from '../support/serve.ts'
 import { ask, shownFirst } from '../support/stage.ts'
 import { openWorld, type World } from '../support/world.ts'
+import { picture } from '../support/picture.ts'
 
 // What a person sees of the page, in a real browser.
 
@@ -21,10 +22,11 @@ const asked: Record<string, Approval> = {}
 
 beforeAll(async () => {
   if (noBrowser !== undefined) return
-  const files: Record<string, string> = {
+  const files: Record<string, string | Buffer> = {
     'src/app.ts': 'one\ntwo\n',
     'docs/old.md': '# Title\n\nwords\n',
-    'package.json': '{}\n',
+    'package.json': '{ "dependencies": { "react": "18" } }\n',
+    'logo.png': picture(60, 40, [200, 30, 30]),
   }
   for (let at = 0; at < 402; at++) files[`many/f${at}.txt`] = `one ${at}\ntwo\nthree\n`
   world = await openWorld({ files, flags: { ...shownFirst, 'write-requires-diff': 'false' } })
@@ -34,8 +36,14 @@ beforeAll(async () => {
     command: 'for f in many/*; do sed -i s/two/zwei/ $f; done; rm many/f1?.txt; mv docs/old.md docs/new.md',
   })
   asked['several'] = await ask(world, { command: 'for f in many/f2*; do echo more >> $f; done; rm many/f3.txt; echo printed' })
+  world.write('next.png', picture(80, 40, [30, 30, 200]))
+  asked['picture'] = await ask(world, { command: 'cp next.png logo.png; cp next.png new.png; tar cf pack.tar src docs' })
   asked['network'] = await ask(world, { command: `curl https://example.com/${'long'.repeat(60)}`, network: true })
-  asked['package'] = await ask(world, { path: 'package.json', content: '{ "name": "x" }\n', dryRun: false }, 'write_to_file')
+  asked['package'] = await ask(
+    world,
+    { path: 'package.json', content: '{ "scripts": { "postinstall": "node x.js" } }\n', dryRun: false },
+    'write_to_file',
+  )
   const found = findChromium(process.env)
   browser = await chromium.launch({ executablePath: 'file' in found ? found.file : '', args: ['--no-sandbox'] })
 })
@@ -80,7 +88,7 @@ describe.skipIf(noBrowser !== undefined)('the page', () => {
   test.each(looks)('is clean for axe, and nothing reaches beyond it: $width px, $colorScheme, $locale', async (look) => {
     await looking(look, async (open) => {
       // Hundreds of rows of one kind tell axe nothing new, and take it a minute.
-      const cards = [asked['several'], asked['network'], asked['package']].map((one) => `/${one?.id}`)
+      const cards = [asked['several'], asked['network'], asked['package'], asked['picture']].map((one) => `/${one?.id}`)
       for (const path of ['', ...cards]) {
         const page = await open(`/approvals${path}`)
         expect(await page.evaluate('document.documentElement.lang')).toBe(look.locale === 'zh-CN' ? 'zh-CN' : 'en')
@@ -116,11 +124,41 @@ describe.skipIf(noBrowser !== undefined)('the page', () => {
     })
   })
 
+  test('a package.json is told as packages, an archive as files, a picture by both sides of it', async () => {
+    await looking({ width: 1200, colorScheme: 'light', locale: 'en-GB' }, async (open) => {
+      const packages = await open(`/approvals/${asked['package']?.id}`)
+      const rows = await packages.locator('.diff').innerText()
+      expect(rows).toMatch(/as packages[^]*- react 18\n\+ script postinstall, which runs by itself: node x\.js/)
+      const page = await open(`/approvals/${asked['picture']?.id}`)
+      const widths = (await page.evaluate(
+        `[...document.querySelectorAll('figure')].map((one) => one.innerText.trim() + ' ' + one.querySelector('img').naturalWidth)`,
+      )) as string[]
+      expect(widths).toEqual(['Before 60', 'After 80', 'After 80'])
+      expect(await page.locator('.change', { hasText: 'pack.tar' }).innerText()).toContain('+ src/app.ts 8 bytes')
+    })
+  })
+
+  test('a picture is served as one, of a question that waits, to the person alone', async () => {
+    const at = (path: string) => `${person.room}/pictures/${asked['picture']?.id}?side=after&path=${path}`
+    const seen = await visitAt(served.port, at('logo.png'), { headers: { Cookie: person.cookie } })
+    expect([seen.status, seen.headers.get('content-type'), seen.headers.get('x-content-type-options')]).toEqual([
+      200,
+      'image/png',
+      'nosniff',
+    ])
+    expect(seen.headers.get('content-security-policy')).toBe("default-src 'none'; sandbox")
+    for (const path of ['pack.tar', 'src/app.ts', '../outside', '', 'none.png'])
+      expect((await visitAt(served.port, at(path), { headers: { Cookie: person.cookie } })).status).toBe(404)
+    expect((await visitAt(served.port, at('logo.png'))).status).toBe(401)
+    const framed = { Cookie: person.cookie, 'Sec-Fetch-Dest': 'document' }
+    expect((await visitAt(served.port, at('logo.png'), { headers: framed })).status).toBe(403)
+  })
+
   test('by keyboard alone: to the answer, no, and the next card is there, with what became of the last', async () => {
     await looking({ width: 1200, colorScheme: 'light', locale: 'en-GB' }, async (open) => {
       const first = await ask(world, { command: 'echo first > first.txt' })
       const page = await open(`/approvals/${first.id}`)
-      expect(await page.title()).toMatch(/^\(5\) Approval · project · Handrail$/)
+      expect(await page.title()).toMatch(/^\(6\) Approval · project · Handrail$/)
       await page.keyboard.press('Tab')
       expect(await page.evaluate('document.activeElement.getAttribute("href")')).toBe('#answer')
       await page.locator('textarea').focus()
@@ -159,7 +197,7 @@ describe.skipIf(noBrowser !== undefined)('the page', () => {
     await looking({ width: 1200, colorScheme: 'light', locale: 'en-GB' }, async (open) => {
       const page = await open('/approvals')
       await page.getByText('中文').click()
-      expect(await page.locator('h1').innerText()).toBe('有 4 个请求等你答复')
+      expect(await page.locator('h1').innerText()).toBe('有 5 个请求等你答复')
       await page.locator('.one a').first().click()
       expect(await page.evaluate('document.documentElement.lang')).toBe('zh-CN')
     })

@@ -7,7 +7,10 @@ import { contentAt } from '../path-state.ts'
 import type { Root } from '../walk.ts'
 import type { Difference } from './effects.ts'
 import { decodeLossless } from './readable-text.ts'
+import { pictureKind } from '../readings/picture-kind.ts'
+import { sha256 } from '../files.ts'
 import { describeEffect } from './show.ts'
+import { contentsOf } from './staged.ts'
 
 const partBytes = 65_536
 
@@ -26,6 +29,23 @@ export function partOf(project: Root, folder: string, { path, before, after }: D
   if (after || !before) return { text: '' }
   const whole = contentAt(project, path.split('/'))
   return cutAt(whole.subarray(from, from + partBytes), from, whole.length)
+}
+
+const largestPicture = 8_388_608
+
+/** A side of a picture that would be changed: exactly the bytes that were found when the program ended, or nothing. */
+export function pictureOf(
+  project: Root,
+  folder: string,
+  { path, before, after }: Difference,
+  side: 'before' | 'after',
+): { type: string; bytes: Uint8Array } | undefined {
+  const found = side === 'before' ? before : after
+  if (found?.form !== 'file' || found.bytes > largestPicture) return undefined
+  const contents = contentsOf(project, join(folder, 'upper'))
+  const bytes = contents[side](path)
+  const kind = sha256(bytes) === found.sha256 ? pictureKind(bytes) : undefined
+  return kind && { type: kind.type, bytes }
 }
 
 const partLines = 500

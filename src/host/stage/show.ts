@@ -5,6 +5,10 @@ import { openPace, runInSlices, sorted, type Steps } from '../../text/steps.ts'
 import type { Card, CardChange } from '../../contracts/tool.ts'
 import type { Diffs } from '../diffs.ts'
 import type { Behind, BehindFile } from './behind.ts'
+import { archiveRows } from '../readings/archive-rows.ts'
+import { insideOf } from '../readings/inside.ts'
+import { pictureKind } from '../readings/picture-kind.ts'
+import { packageRows } from '../../text/package-rows.ts'
 import { readableText } from './readable-text.ts'
 
 /** More than a person looks through one by one is told by folder, and agreed to only as that. */
@@ -79,15 +83,27 @@ export async function showEffects(
     left.compared -= size
     const [was, is] = also ? [Buffer.alloc(0), also.file.content()] : contents(effect)
     const [before, after] = [readableText(old ? Buffer.alloc(0) : was), readableText(is)]
-    if (!before || !after) return { ...change, says: `${says}, binary`, unshown: { why: 'it is no text' } }
+    if (!before || !after) return shownBinary(change, was, is)
     const whole = !old || also || kind === 'created' ? [] : [kind === 'modified' ? 'shown whole' : 'content unchanged']
-    const told = { ...change, says: [says, ...whole, ...oddWords(after.odd)].join(', ') }
+    const inside = insideOf('packages', old ? undefined : packageRows(path, before.text, after.text))
+    const told = { ...change, ...inside, says: [says, ...whole, ...oddWords(after.odd)].join(', ') }
     const { lines, diff } = await diffs.measure(before.text, after.text, left)
     if (!diff) return { ...told, unshown: { lines } }
     if (diff.hunks.length === 0 && size > 0) return { ...told, unshown: { why: 'it differs in bytes, not in lines' } }
     left.lines -= lines
     for (const { linesOld, linesNew } of diff.hunks) for (const line of [...linesOld, ...linesNew]) left.characters -= line.length
     return { ...told, diff }
+  }
+
+  function shownBinary(change: CardChange, was: Buffer, is: Buffer): CardChange {
+    const sides = [pictureKind(was), pictureKind(is)] as const
+    if (sides.some(Boolean)) {
+      const sized = sides.flatMap((side) => (side ? [`${side.width} × ${side.height}`] : [])).join(' → ')
+      const pictures = { ...(sides[0] && { before: true as const }), ...(sides[1] && { after: true as const }) }
+      return { ...change, says: `${change.says}, picture ${sized}`, pictures, unshown: { why: 'a picture, shown on the page' } }
+    }
+    const inside = insideOf('archive', archiveRows(was, is))
+    return { ...change, ...inside, says: `${change.says}, binary`, unshown: { why: 'it is no text' } }
   }
 
   /** Where a link only names something, its target is all there is to see. */

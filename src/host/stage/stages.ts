@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, lstatSync, mkdirSync, statSync } from 'node:fs'
+import { chmodSync, lstatSync, mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { TextPart } from '../../contracts/approval.ts'
@@ -43,9 +43,9 @@ import {
   type QuestionEnd,
   type StageOrigin,
   type StageRecord,
-  type StageStory,
 } from './records.ts'
-import { listOf, partOf } from './part.ts'
+import { openLook } from './look-at.ts'
+import { listOf, partOf, pictureOf } from './part.ts'
 import { openForesight } from './foresight.ts'
 import { openResidents, type ResidentHost } from './resident.ts'
 import { openStagePool, type IdleStage, type StagePool } from './stage-pool.ts'
@@ -68,6 +68,8 @@ export interface Stages {
   waiting(inputDigest: string, session: string): Promise<Staged | undefined>
   /** A part of what a file would become, of the stage that waits for the answer to a question; of one that goes away, what it is. */
   part(approval: string, path: string, from: number): Promise<TextPart | undefined>
+  /** A side of a picture that it would change. */
+  picture(approval: string, path: string, side: 'before' | 'after'): Promise<{ type: string; bytes: Uint8Array } | undefined>
   /** The question about a stage was answered with no, lapsed or was withdrawn: it is taken away at once. */
   forget(approval: string): void
   /**
@@ -111,7 +113,7 @@ export function openStages(parts: StageParts): Stages {
   let node: readonly string[] | undefined
   let probing: Promise<Probe> | undefined
   let pool: StagePool | undefined
-  let looked: { approval: string; folder: string; story: StageStory | undefined } | undefined
+  const lookAt = openLook(() => stagesBelow(places))
   let tried = Number.NEGATIVE_INFINITY
   const tryIt = (): Promise<Probe> => {
     tried = performance.now()
@@ -328,13 +330,13 @@ export function openStages(parts: StageParts): Stages {
       const story = found && (await runInSlices(readStory(found.folder)))
       return found?.record && story && runInSlices(onStage(project, found.folder, found.record, story, parts))
     },
+    async picture(approval, path, side) {
+      const { folder, story } = await lookAt(approval)
+      const change = story?.changed.find((one) => one.path === path)
+      return folder !== undefined && change ? pictureOf(project, folder, change, side) : undefined
+    },
     async part(approval, path, from) {
-      // Read part by part, of one stage: what is written down of it is read once.
-      if (looked?.approval !== approval || !existsSync(looked.folder)) {
-        const found = stagesBelow(places).find(({ record }) => record?.approval === approval)
-        looked = found && { approval, folder: found.folder, story: await runInSlices(readStory(found.folder)) }
-      }
-      const { folder, story } = looked ?? {}
+      const { folder, story } = await lookAt(approval)
       if (folder === undefined || !story) return undefined
       if (path === '') return listOf(story.ran.effects, from)
       const change = story.changed.find((one) => one.path === path)

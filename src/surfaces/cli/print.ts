@@ -1,4 +1,4 @@
-import { printableBlock, printableInline, diffRows, headline, oneLine, printable } from '../../text/printable.ts'
+import { printableBlock, printableInline, diffRows, headline, insideRows, oneLine, printable } from '../../text/printable.ts'
 import { signedRows, type DiffRow } from '../../text/rows.ts'
 import type { CardChange } from '../../contracts/tool.ts'
 import { padTo, widthOf } from '../../text/width.ts'
@@ -70,7 +70,7 @@ const shownLines = 200
 
 /** A change as a person reads it: what goes away, what comes. A card shows all it has; nothing is agreed to that was cut off. */
 export function renderChange(change: CardChange, most = shownLines, width = columns()): string {
-  const rows = diffRows(change.diff)
+  const rows = [...insideRows(change), ...diffRows(change.diff)]
   const more = rows.length - most
   return [
     bold(folded(headline(change), '    ', width)),

@@ -58,6 +58,19 @@ export function approvalPages(operator: Operator, personAuth: PersonAuth): Recor
         sendPage(response, 200, words.titles.approval, body, undefined, { ...about(), answers, pictureFrom: 'self' })
       },
     },
+    // Only what a browser shows as a picture, of a question that waits; it is no page, and nothing in it can act.
+    '/pictures/*': {
+      for: 'person',
+      shows: 'image',
+      methods: ['GET'],
+      async handle({ path, query, response }) {
+        const side = query.get('side') === 'before' ? 'before' : 'after'
+        const found = await operator.approvals.picture(path.slice('/pictures/'.length), query.get('path') ?? '', side)
+        if (!found) throw new Refusal(404, 'No such picture.')
+        response.writeHead(200, { 'Content-Type': found.type, 'Content-Security-Policy': "default-src 'none'; sandbox" })
+        response.end(found.bytes)
+      },
+    },
     // What a person prefers to read; the page in the other language is one press away.
     '/language/*': {
       for: 'person',

@@ -1,6 +1,6 @@
 import type { CardChange } from '../../contracts/tool.ts'
 import { lineCounts } from '../../text/card-words.ts'
-import { diffRows } from '../../text/printable.ts'
+import { diffRows, insideRows } from '../../text/printable.ts'
 import { signedRows, type DiffRow } from '../../text/rows.ts'
 import { html, type Markup } from './html.ts'
 import type { Words } from './words.ts'
@@ -38,17 +38,15 @@ export function changeMarkup(id: string, change: CardChange, words: Words, budge
   const link = `/approvals/${id}/text?path=${encodeURIComponent(path)}`
   const why = unshown?.why ?? (unshown?.lines === undefined ? '' : words.card.lines(unshown.lines))
   const marks = html`${sensitive ? html` <span class="warn">${words.card.sensitive}</span>` : html``}${
-    unshown
-      ? html` <span class="warn">${words.card.notShown}${why === '' ? '' : `: ${why}`}</span>
-          <a href="${link}">${words.card.wholeText}</a>`
-      : html``
+    unshown ? html` <span class="warn">${words.card.notShown}${why === '' ? '' : `: ${why}`}</span>` : html``
   }`
-  const rows = diffRows(diff)
+  const all = unshown ? html` <a href="${link}">${words.card.wholeText}</a>` : html``
+  const rows = [...insideRows(change), ...diffRows(diff)]
   const facts = html`<span class="quiet facts">${factsOf(change, words)}</span>`
-  if (rows.length === 0) return html`<div class="flat change">${name}${marks} ${facts}</div>`
+  if (rows.length === 0) return html`<div class="flat change">${name}${marks}${all} ${facts} ${pictures(id, change, words)}</div>`
   return html`<details class="change" ${budget.takes(rows.length, sensitive === true) ? html`open` : html``}>
     <summary>${name} ${amount(change)}${marks}</summary>
-    ${facts}
+    ${facts}${all}
     <pre class="diff">${rows.flatMap(rowMarkup)}</pre>
   </details>`
 }
@@ -68,4 +66,21 @@ function factsOf({ says, kind, from, sizes, hashes }: CardChange, words: Words):
     ...(says === undefined ? [] : [plain && kind ? words.kinds[kind] : says]),
     ...(sizes && hash !== '' ? [words.card.bytes(sizes[0], sizes[1]), `sha256 ${hash}`] : []),
   ].join(' · ')
+}
+
+/** A picture as it is and as it would be. What is painted in it is the agent's: it stands in a frame, below our own word for the side. */
+function pictures(id: string, { path, pictures: sides }: CardChange, words: Words): Markup[] {
+  return (['before', 'after'] as const).flatMap((side) =>
+    sides?.[side]
+      ? [
+          html`<figure>
+            <figcaption class="quiet">${words.card[side]}</figcaption>
+            <img
+              alt="${words.card[side]}: ${words.card.picture}"
+              src="/pictures/${id}?side=${side}&amp;path=${encodeURIComponent(path)}"
+            />
+          </figure>`,
+        ]
+      : [],
+  )
 }

@@ -1,0 +1,96 @@
+import { gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { picture } from '../../../test/support/picture.ts'
+import { archiveRows } from './archive-rows.ts'
+import { insideOf } from './inside.ts'
+import { pictureKind } from './picture-kind.ts'
+
+/** A tar as `tar` makes it, by hand: names, and contents of some length. */
+function tar(files: Record<string, number>): Buffer {
+  const parts = Object.entries(files).map(([name, size]) => {
+    const head = Buffer.alloc(512)
+    head.write(name, 0)
+    head.write('0000644', 100)
+    head.write(size.toString(8).padStart(11, '0'), 124)
+    head.write('0', 156)
+    head.write('ustar', 257)
+    return Buffer.concat([head, Buffer.alloc(Math.ceil(size / 512) * 512, 1)])
+  })
+  return Buffer.concat([...parts, Buffer.alloc(1_024)])
+}
+
+/** A zip with nothing but what its list says. */
+function zip(files: Record<string, number>): Buffer {
+  const entries = Object.entries(files).map(([name, size]) => {
+    const head = Buffer.alloc(46)
+    head.writeUInt32LE(0x02014b50, 0)
+    head.writeUInt32LE(size, 24)
+    head.writeUInt16LE(Buffer.byteLength(name), 28)
+    return Buffer.concat([head, Buffer.from(name)])
+  })
+  const list = Buffer.concat(entries)
+  const end = Buffer.alloc(22)
+  end.writeUInt32LE(0x06054b50, 0)
+  end.writeUInt16LE(entries.length, 10)
+  end.writeUInt32LE(4, 16)
+  return Buffer.concat([Buffer.from([0x50, 0x4b, 3, 4]), list, end])
+}
+
+const none = Buffer.alloc(0)
+
+test('archives are told as the files in them: what comes, what goes, what is of another size', () => {
+  for (const make of [tar, zip, (files: Record<string, number>) => gzipSync(tar(files))]) {
+    const rows = archiveRows(make({ 'a.txt': 5, 'gone.txt': 1 }), make({ 'a.txt': 6, 'sub/new.sh': 700 })) ?? []
+    expect(rows.map((row) => row.split(/ bytes/)[0])).toEqual(['- a.txt 5', '+ a.txt 6', '- gone.txt 1', '+ sub/new.sh 700'])
+    expect(archiveRows(none, make({ 'a.txt': 5 }))).toHaveLength(1)
+  }
+})
+
+test('what is no archive, is torn, or unpacks to more than anybody reads is not told as one', () => {
+  expect(archiveRows(none, Buffer.from('plain words, and more of them'))).toBeUndefined()
+  expect(archiveRows(none, gzipSync(Buffer.alloc(50_000_000)))).toBeUndefined()
+  expect(archiveRows(none, none)).toBeUndefined()
+  const torn = zip({ 'a.txt': 5, 'b.txt': 6 })
+  torn.writeUInt32LE(0xffffff00, torn.length - 6)
+  expect(archiveRows(none, torn)).toBeUndefined()
+  expect(
+    insideOf('archive', archiveRows(none, tar(Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`f${at}`, 0]))))),
+  ).toMatchObject({
+    inside: { what: 'archive', more: 700 },
+  })
+})
+
+test('a picture is known by its bytes; what is larger than a browser should decode is none', () => {
+  expect(pictureKind(picture(40, 30, [1, 2, 3]))).toEqual({ type: 'image/png', width: 40, height: 30 })
+  const huge = picture(1, 1, [0, 0, 0])
+  huge.writeUInt32BE(100_000, 16)
+  huge.writeUInt32BE(100_000, 20)
+  expect(pictureKind(huge)).toBeUndefined()
+  expect(pictureKind(Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"></svg>'))).toBeUndefined()
+  expect(pictureKind(Buffer.concat([Buffer.from('GIF89a'), Buffer.from([2, 0, 3, 0]), Buffer.alloc(30)]))).toMatchObject({
+    width: 2,
+    height: 3,
+  })
+  const jpeg = Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0, 4, 0, 0, 0xff, 0xc0, 0, 11, 8, 0, 7, 0, 9, ...Array<number>(20).fill(0)])
+  expect(pictureKind(jpeg)).toEqual({ type: 'image/jpeg', width: 9, height: 7 })
+})
+
+test('no bytes whatever make reading throw', () => {
+  const starts = [
+    [],
+    [0xff, 0xd8],
+    [0x50, 0x4b, 3, 4],
+    [0x1f, 0x8b],
+    [...Buffer.from('GIF89a')],
+    [...Buffer.from('RIFF....WEBPVP8X')],
+  ]
+  fc.assert(
+    fc.property(fc.constantFrom(...starts), fc.uint8Array({ maxLength: 800 }), (start, rest) => {
+      const bytes = Buffer.from([...start, ...rest])
+      pictureKind(bytes)
+      archiveRows(none, bytes)
+    }),
+    { numRuns: 300 },
+  )
+})
