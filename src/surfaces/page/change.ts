@@ -33,17 +33,21 @@ export function openFoldBudget(): FoldBudget {
 
 /** One change: its name, how much of it, and its lines, folded where they are long. */
 export function changeMarkup(id: string, change: CardChange, words: Words, budget: FoldBudget): Markup {
-  const { path, from, diff, sensitive, unshown } = change
+  const { path, from, diff, sensitive, unshown, pictures: sides } = change
   const name = from === undefined ? html`<code>${path}</code>` : html`<code>${from}</code> → <code>${path}</code>`
   const link = `/approvals/${id}/text?path=${encodeURIComponent(path)}`
   const why = unshown?.why ?? (unshown?.lines === undefined ? '' : words.card.lines(unshown.lines))
   const marks = html`${sensitive ? html` <span class="warn">${words.card.sensitive}</span>` : html``}${
-    unshown ? html` <span class="warn">${words.card.notShown}${why === '' ? '' : `: ${why}`}</span>` : html``
+    unshown && !sides ? html` <span class="warn">${words.card.notShown}${why === '' ? '' : `: ${why}`}</span>` : html``
   }`
   const all = unshown ? html` <a href="${link}">${words.card.wholeText}</a>` : html``
   const rows = [...insideRows(change), ...diffRows(diff)]
   const facts = html`<span class="quiet facts">${factsOf(change, words)}</span>`
-  if (rows.length === 0) return html`<div class="flat change">${name}${marks}${all} ${facts} ${pictures(id, change, words)}</div>`
+  if (rows.length === 0)
+    return html`<div class="flat change">
+      ${name}${marks}${all} ${facts}
+      <div>${pictures(id, change, words)}</div>
+    </div>`
   return html`<details class="change" ${budget.takes(rows.length, sensitive === true) ? html`open` : html``}>
     <summary>${name} ${amount(change)}${marks}</summary>
     ${facts}${all}
