@@ -12,9 +12,8 @@ import { carryOut, closeOpen, fresh, systemFor, type Reply } from './phases.ts'
 
 const longestText = 200_000
 
-/** The agent as whoever answers a turn. One turn of a conversation at a time. */
+/** The agent as whoever answers a turn. One turn of a conversation at a time, whichever process it is in. */
 export function openAgent(ports: AgentPorts): TurnTaker {
-  const busy = new Set<string>()
   return {
     async take(turn, tell, signal) {
       const { caller } = turn
@@ -28,9 +27,11 @@ export function openAgent(ports: AgentPorts): TurnTaker {
         tell(event)
       }
       try {
-        if (busy.has(session))
-          throw new Fault('busy', 'This conversation is in the middle of a turn', { hint: 'Wait for its end, or cancel it.' })
-        busy.add(session)
+        const release = ports.sessions.take(session)
+        if (!release)
+          throw new Fault('busy', 'This conversation is in the middle of a turn', {
+            hint: 'Wait for its end, or cancel it where it was begun: here, or in another terminal or editor.',
+          })
         try {
           const reply = await takeTurn(turn, caller, ports, heard, signal)
           // Whoever only reads what is streamed has it all.
@@ -38,7 +39,7 @@ export function openAgent(ports: AgentPorts): TurnTaker {
             tell({ type: 'delta', step, delta: reply.reply })
           tell({ type: 'completed', step, ...reply })
         } finally {
-          busy.delete(session)
+          release()
         }
       } catch (thrown) {
         const fault = signal.aborted ? new Fault('cancelled', 'The turn was cancelled') : asFault(thrown)

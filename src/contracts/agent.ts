@@ -54,6 +54,8 @@ export interface AgentSessions {
   /** On the disk when it returns. */
   save(record: AgentRecord): void
   remove(session: string): boolean
+  /** Takes a conversation in hand until what is returned is called; nothing where a running process has it in hand already. */
+  take(session: string): (() => void) | undefined
   /** The last used first. */
   list(limit: number): { session: string; goal: string; state: AgentRecord['state']; updatedAt: number }[]
 }

@@ -292,7 +292,7 @@ export const kept: readonly KeptRow[] = [
   },
   {
     what: 'Conversations with the agent: what was said, which calls were made, what it used',
-    tables: ['agent_sessions'],
+    tables: ['agent_sessions', 'agent_turns'],
     kind: 'database',
     bound: '`agent.agentSessions` (200), 16 MiB of text each',
     after: 'The oldest goes. What was done is in the log.',

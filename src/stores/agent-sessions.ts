@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto'
 import type { AgentRecord, AgentSessions } from '../contracts/agent.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import { bounds } from '../contracts/kept.ts'
 import type { Database } from '../host/database.ts'
+import { isRunning, ownName } from '../host/running.ts'
 
 const { characters } = bounds.agentSessions
 
@@ -33,6 +35,15 @@ export function openAgentSessions(db: Database, most: () => number): AgentSessio
       }, true)
     },
     remove: (session) => db.run('DELETE FROM agent_sessions WHERE session = ?', session) > 0,
+    take: (session) =>
+      db.transaction(() => {
+        // What a killed process had in hand nobody has.
+        for (const { holder } of db.all<{ holder: string }>('SELECT holder FROM agent_turns'))
+          if (!isRunning(holder.split(' ', 1)[0] as string)) db.run('DELETE FROM agent_turns WHERE holder = ?', holder)
+        const holder = `${ownName()} ${randomBytes(8).toString('hex')}`
+        if (db.run('INSERT OR IGNORE INTO agent_turns (session, holder) VALUES (?, ?)', session, holder) === 0) return undefined
+        return () => void db.run('DELETE FROM agent_turns WHERE holder = ?', holder)
+      }),
     list: (limit) =>
       db.all(
         'SELECT session, goal, state, updated_at AS updatedAt FROM agent_sessions ORDER BY updated_at DESC, session LIMIT ?',

@@ -379,6 +379,11 @@ CREATE TABLE IF NOT EXISTS agent_sessions (
   updated_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS agent_sessions_by_time ON agent_sessions (updated_at);
+-- Which of them a process has in hand: two would make each call twice.
+CREATE TABLE IF NOT EXISTS agent_turns (
+  session TEXT PRIMARY KEY,
+  holder TEXT NOT NULL
+) STRICT;
 
 -- Plans, whole as JSON, and the run that each was last carried out as.
 CREATE TABLE IF NOT EXISTS plans (
