@@ -175,15 +175,21 @@ export function openMounts(parts: MountsParts): Mounts {
       accept(server, tools, by) {
         named(server)
         const known = new Map(store.of(server).map((one) => [one.tool, one.found]))
-        for (const { tool, digest } of tools) {
-          const found = known.get(tool)
-          if (found === undefined || foundDigest(found) !== digest || !store.accept(server, tool, found))
-            throw new Fault('conflict', `${tool} of ${server} is something else by now than what was shown`, {
-              hint: `Nothing more was accepted. Look again: handrail mounts show ${server}`,
-            })
+        const accepted: typeof tools[number][] = []
+        try {
+          for (const { tool, digest } of tools) {
+            const found = known.get(tool)
+            if (found === undefined || foundDigest(found) !== digest || !store.accept(server, tool, found))
+              throw new Fault('conflict', `${tool} of ${server} is something else by now than what was shown`, {
+                hint: `Nothing more was accepted. Look again: handrail mounts show ${server}`,
+              })
+            accepted.push({ tool, digest })
+          }
+        } finally {
+          // Also where the rest of them was not: what counts from here on is in the log.
+          if (accepted.length > 0) audit.write({ event: 'mount.accepted', by, details: { server, tools: accepted.slice(0, 50) } }, true)
+          look()
         }
-        audit.write({ event: 'mount.accepted', by, details: { server, tools: tools.slice(0, 50) } }, true)
-        look()
       },
       forget(server, by) {
         const count = store.forget(server)

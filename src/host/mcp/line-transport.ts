@@ -1,5 +1,5 @@
 import { Fault } from '../../contracts/faults/fault.ts'
-import { parseJson } from '../../text/json.ts'
+import { parseJson, TooMuchJson } from '../../text/json.ts'
 import type { Resident } from '../stage/resident.ts'
 import type { Transport } from './sdk.ts'
 
@@ -10,6 +10,8 @@ export const bounds = {
   /** Messages that nobody asked for, and lines that are none, in a stretch of time. */
   unasked: 2_000,
   unaskedMs: 10_000,
+  /** Of these, in bytes: each is read before anybody knows what it is. */
+  unaskedBytes: 32 << 20,
   /** What waits to be read by it. */
   unread: 32 << 20,
 } as const
@@ -28,7 +30,10 @@ export class LineTransport implements Transport {
   private pieces: Buffer[] = []
   private held = 0
   private unasked = 0
+  private unaskedBytes = 0
   private since = 0
+  /** What was asked and has no answer yet. */
+  private readonly asked = new Set<unknown>()
 
   constructor(begin: (onOutput: (chunk: Buffer) => void) => Promise<Resident>) {
     this.begin = begin
@@ -47,6 +52,9 @@ export class LineTransport implements Transport {
     if (this.why !== undefined || !this.resident) throw new Fault('io', `The server is gone: ${this.why ?? 'not started'}`)
     const { stdin } = this.resident
     if (stdin.writableLength > bounds.unread) return this.giveUp('it does not read what it is sent')
+    const { id, method, params } = message as { id?: unknown; method?: string; params?: { requestId?: unknown } }
+    if (method === 'notifications/cancelled') this.asked.delete(params?.requestId)
+    else if (id !== undefined && method !== undefined) this.asked.add(id)
     stdin.write(`${JSON.stringify(message)}\n`)
   }
 
@@ -79,24 +87,35 @@ export class LineTransport implements Transport {
     let message: unknown
     try {
       message = parseJson(line.toString('utf8'))
-    } catch {
+    } catch (thrown) {
+      // Whoever waits for it would wait in vain.
+      if (thrown instanceof TooMuchJson) return this.giveUp('it sent a message with more in it than is read')
       // Many print something before they begin.
-      return this.countUnasked('it prints what is no message')
+      return this.countUnasked('it prints what is no message', line.length)
     }
     const { jsonrpc, id, method } = (message ?? {}) as { jsonrpc?: unknown; id?: unknown; method?: unknown }
-    if (jsonrpc !== '2.0' || typeof message !== 'object') return this.countUnasked('it prints what is no message')
-    if (id === undefined || method !== undefined) this.countUnasked('it sends messages that nobody asked for')
+    if (jsonrpc !== '2.0' || typeof message !== 'object')
+      return this.countUnasked('it prints what is no message', line.length)
+    const isAnswer = id !== undefined && method === undefined
+    if (!isAnswer || !this.asked.delete(id)) {
+      this.countUnasked('it sends messages that nobody asked for', line.length)
+      if (isAnswer) return
+    }
     if (this.why === undefined) this.onmessage?.(message as Opened)
   }
 
-  private countUnasked(what: string): void {
+  private countUnasked(what: string, bytes: number): void {
     const now = performance.now()
     if (now - this.since > bounds.unaskedMs) {
       this.since = now
       this.unasked = 0
+      this.unaskedBytes = 0
     }
-    if (++this.unasked > bounds.unasked)
-      this.giveUp(`${what}, more than ${bounds.unasked} in ${bounds.unaskedMs / 1_000} seconds`)
+    this.unaskedBytes += bytes
+    if (++this.unasked > bounds.unasked || this.unaskedBytes > bounds.unaskedBytes)
+      this.giveUp(
+        `${what}, more than ${bounds.unasked} or ${bounds.unaskedBytes} bytes in ${bounds.unaskedMs / 1_000} seconds`,
+      )
   }
 
   private giveUp(why: string): void {

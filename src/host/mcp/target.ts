@@ -1,8 +1,9 @@
 import { existsSync, realpathSync, statSync } from 'node:fs'
-import { dirname, isAbsolute, join } from 'node:path'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { Fault } from '../../contracts/faults/fault.ts'
 import type { Mount } from '../../contracts/mounts.ts'
 import type { Programs } from '../installed.ts'
+import { holds } from '../stage/walls.ts'
 import type { MountTarget } from './connection.ts'
 
 /** What a mount stands for on this machine. Throws where it stands for nothing. */
@@ -24,13 +25,17 @@ export function targetOf(
   const folder = (path: string): string => {
     if (path === '.') return machine.project
     if (!isAbsolute(path)) throw wrong(name, `names ${path}: folders are absolute, or "." for the project`)
-    return existsSync(path) ? realpathSync(path) : path
+    const real = existsSync(path) ? realpathSync(path) : path
+    // Where a link of the project leads is the project's word, not the person's.
+    if (holds(machine.project, resolve(path)) && !holds(machine.project, real))
+      throw wrong(name, `names ${path}, which is a link out of the project: name the folder it leads to`)
+    return real
   }
   return {
     program: {
       argv: [found.file, ...args],
       env,
-      parts: [...new Set([...found.reads, ...args.flatMap(ownFiles)])],
+      parts: [...new Set([...found.reads, ...args.flatMap((word) => ownFiles(word, machine.project))])],
       reads: reads.map(folder),
       writes: writes.map(folder),
       network,
@@ -46,14 +51,15 @@ function findProgram(command: string, { programs, project }: { programs: Program
   if (command === 'node') return { file: process.execPath, reads: [] }
   if (!isAbsolute(command)) return command.includes('/') ? undefined : programs.find(command)
   // An agent may have written it.
-  if (command.startsWith(`${project}/`) || !existsSync(command)) return undefined
-  return { file: command, reads: ownFiles(command) }
+  if (!existsSync(command) || [command, realpathSync(command)].some((path) => holds(project, path))) return undefined
+  return { file: command, reads: ownFiles(command, project) }
 }
 
 /** A script named with its whole path needs what lies beside it: its package, and where it was installed into `node_modules`, those beside that. */
-function ownFiles(word: string): string[] {
+function ownFiles(word: string, project: string): string[] {
   if (!isAbsolute(word) || !statSync(word, { throwIfNoEntry: false })?.isFile()) return []
   const file = realpathSync(word)
+  if (holds(project, resolve(word)) && !holds(project, file)) return []
   if (file.startsWith('/usr/')) return []
   const installed = file.indexOf('/node_modules/')
   if (installed >= 0) return [file.slice(0, installed + '/node_modules'.length)]

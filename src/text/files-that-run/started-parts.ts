@@ -21,6 +21,7 @@ export function startedParts(name: string, text: string): Parts {
   if (name === 'package.json') return ofPackage(text)
   if (name === 'composer.json') return ofComposer(text)
   if (name === 'pyproject.toml') return ofPyproject(text)
+  if (name === 'handrail.config.json') return { itself: mountedIn(text), called: none }
   // A script of a package that makes it: the rest of the file names what it is made of.
   if (name === 'cargo.toml') return { itself: (text.match(/^[ \t]*build[ \t]*=.*$/gm) ?? []).join('\n'), called: none }
   if (name.endsWith('makefile')) return { itself: '', called: new Map([['*', recipes(text)]]), by: 'make' }
@@ -53,6 +54,12 @@ function ofPackage(text: string): Parts {
     ...(typeof name === 'string' && name !== '' && all.includes(name) ? [exports, main, bin] : []),
   ]
   return { itself: [all, ...names.map((one) => JSON.stringify(one) ?? '')].join('\n'), called, by: 'npm' }
+}
+
+/** The programs of the servers that it mounts. */
+function mountedIn(text: string): string {
+  const mounts = Object.values(asObject(objectIn(text)['mounts'])).map(asObject)
+  return mounts.map(({ command, args, env }) => JSON.stringify({ command, args, env })).join('\n')
 }
 
 function ofComposer(text: string): Parts {

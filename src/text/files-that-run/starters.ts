@@ -36,7 +36,7 @@ const starters: Record<string, string> = {
   '.mise': 'config.toml',
   '.config': 'mise.toml',
   '.config/mise': 'config.toml',
-  '': '{,.}mcp.json {,.}opencode.json{,c} {,.}mise{,.local}.toml devbox.json .devcontainer.json .envrc .exrc .vimrc .nvimrc .nvim.lua .dir-locals.el .pre-commit-config.{yaml,yml} .pre-commit-hooks.yaml {,.}lefthook{,-local}.{yml,yaml,json,jsonc,toml} .lintstagedrc{,.json,.yaml,.yml,.mjs,.cjs,.js} lint-staged.config.{js,cjs,mjs,ts} {,.}simple-git-hooks.{json,js,cjs,mjs} .huskyrc{,.json,.js,.cjs,.yaml,.yml} .overcommit.yml hk.pkl captainhook.json grumphp.yml{,.dist} .npmrc .yarnrc .yarnrc.yml {,.}bunfig.toml binding.gyp package.json package.json5 package.yaml composer.json cargo.toml pyproject.toml *.code-workspace',
+  '': 'handrail.config.json {,.}mcp.json {,.}opencode.json{,c} {,.}mise{,.local}.toml devbox.json .devcontainer.json .envrc .exrc .vimrc .nvimrc .nvim.lua .dir-locals.el .pre-commit-config.{yaml,yml} .pre-commit-hooks.yaml {,.}lefthook{,-local}.{yml,yaml,json,jsonc,toml} .lintstagedrc{,.json,.yaml,.yml,.mjs,.cjs,.js} lint-staged.config.{js,cjs,mjs,ts} {,.}simple-git-hooks.{json,js,cjs,mjs} .huskyrc{,.json,.js,.cjs,.yaml,.yml} .overcommit.yml hk.pkl captainhook.json grumphp.yml{,.dist} .npmrc .yarnrc .yarnrc.yml {,.}bunfig.toml binding.gyp package.json package.json5 package.yaml composer.json cargo.toml pyproject.toml *.code-workspace',
 }
 
 /** Files whose parts are started by name: they count as far as somebody calls them. */
