@@ -49,8 +49,10 @@ export function openModelKeys(base: StateFolder, openKeyring: () => Promise<Keyr
       if (others.length >= mostKeys) throw new Fault('over-limit', `${mostKeys} keys are the most`, { hint: 'Clear one first.' })
       const keyring = await openKeyring()
       const row: Row = { provider, origin, place: keyring ? 'keyring' : 'file', setAt: Date.now(), ...(!keyring && { key }) }
+      // A keyring holds one key for each provider: were it killed in between, the new one would go where the old one was for.
+      if (keyring && rows().some((one) => one.provider === provider && one.origin !== origin)) save(others)
       await keyring?.set(account(provider), key)
-      save([...others, row])
+      save([...rows().filter((one) => one.provider !== provider), row])
       return shown(row)
     },
     list: () => rows().map(shown),

@@ -1,6 +1,9 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import type { Keyring } from '../../src/contracts/model-keys.ts'
+import type { StateFolder } from '../../src/host/state-folder.ts'
+import { openModelKeys } from '../../src/stores/model-keys.ts'
 import { openAgentWorld, textOf, toolTexts } from '../support/agent.ts'
 import type { Line } from '../support/scripted-model.ts'
 
@@ -90,6 +93,31 @@ test('a flood of calls, of text, or of a tool’s output is bounded', async () =
   })
   expect((await at.ask('again', act)).end.type).toBe('completed')
   expect(toolTexts(at.model).at(-1)?.length).toBeLessThan(41_000)
+})
+
+test('calls without end are cut off while they come, and not when they have all come', async () => {
+  const flood: Line = {
+    raw(response) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const start = (at: number): object => ({ index: 0, id: `c${at}`, type: 'function', function: { name: 'list_files', arguments: '{}' } })
+      const chunk = (at: number): object => ({ id: 'x', choices: [{ index: 0, delta: { tool_calls: [start(at)] } }] })
+      // And no end: whoever waits for it waits until the endpoint has been silent for too long.
+      for (let at = 0; at < 100; at++) response.write(`data: ${JSON.stringify(chunk(at))}\n\n`)
+    },
+  }
+  const long: Line = {
+    raw(response) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const part = (more: object, text: string): object => ({ index: 0, ...more, function: { ...more, arguments: text } })
+      const send = (call: object): void =>
+        void response.write(`data: ${JSON.stringify({ id: 'x', choices: [{ index: 0, delta: { tool_calls: [call] } }] })}\n\n`)
+      send(part({ id: 'c', type: 'function', name: 'list_files' }, '{"path":"'))
+      for (let at = 0; at < 9; at++) send(part({}, 'x'.repeat(1_048_576)))
+    },
+  }
+  await using at = await openAgentWorld([flood, long], { agent: { modelTimeoutMs: 30_000 } })
+  for (const request of ['go', 'again'])
+    expect((await at.ask(request, act)).end).toMatchObject({ type: 'failed', error: { message: expect.stringContaining('without end') } })
 })
 
 test('broken JSON is no call, and the model is told', async () => {
@@ -186,3 +214,25 @@ function filesBelow(folder: string): string[] {
     return one.isDirectory() ? filesBelow(path) : one.isFile() ? [path] : []
   })
 }
+
+test('a key that was set for another endpoint never goes to the first, though the program is killed while it is set', async () => {
+  let list: Buffer | undefined
+  let isKilled = false
+  const kept = new Map<string, string>()
+  const keyring: Keyring = {
+    set(account, secret) {
+      kept.set(account, secret)
+      return isKilled ? Promise.reject(new Error('killed')) : Promise.resolve()
+    },
+    get: (account) => Promise.resolve(kept.get(account)),
+    remove: (account) => Promise.resolve(void kept.delete(account)),
+  }
+  const folder = { path: '/state', read: () => list, replace: (_: string, bytes: Buffer) => void (list = bytes) } as unknown as StateFolder
+  const keys = openModelKeys(folder, () => Promise.resolve(keyring))
+  await keys.set('openai', 'https://old.example', 'old-key')
+  await keys.set('google', 'https://google.example', 'other-key')
+  isKilled = true
+  await expect(keys.set('openai', 'https://new.example', 'new-key')).rejects.toThrow('killed')
+  expect(await keys.get('openai', 'https://old.example').catch(() => undefined)).not.toBe('new-key')
+  expect(await keys.get('google', 'https://google.example')).toBe('other-key')
+})

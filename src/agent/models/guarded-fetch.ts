@@ -3,6 +3,8 @@ import { onAbort } from '../../text/aborts.ts'
 
 /** More than any answer is; whoever sends more is not listened to. */
 const mostBytes = 32 * 1_048_576
+/** Handed on in pieces: those who read events look through what is left of a piece at every end of a line. */
+const piece = 4_096
 
 /**
  * The only way out of the agent. Requests go to the endpoint and below it, a redirect is an error (it would carry the key to another host), and
@@ -45,7 +47,7 @@ export function guardedFetch(endpoint: string, silenceMs: number, send: typeof f
           silent.abort()
           throw new Fault('model-failed', 'The model’s endpoint sends without end')
         }
-        controller.enqueue(value)
+        for (let at = 0; at < value.length; at += piece) controller.enqueue(value.subarray(at, at + piece))
       },
       cancel(reason) {
         stop()

@@ -7,14 +7,17 @@ type Streamed = Awaited<ReturnType<LanguageModel['doStream']>>['stream']
 type Part = Streamed extends ReadableStream<infer P> ? P : never
 type Finish = Extract<Part, { type: 'finish' }>
 
-/** A model without end is cut off: in characters of text, of one call's input, and in calls. */
-const most = { text: 1_048_576, thought: 262_144, input: 4_194_304, calls: 64 }
+/** A model without end is cut off: in characters of text, of one call's input and of all, and in calls. */
+const most = { text: 1_048_576, thought: 262_144, input: 4_194_304, inputs: 8_388_608, calls: 64 }
 
 /** What a model answers, read to its end. Calls of an answer that did not end well are not handed on. */
 export async function readReply(stream: Streamed, onText: ((delta: string) => void) | undefined): Promise<ModelReply> {
   let text = ''
   let thought = ''
   const calls: ModelCall[] = []
+  /** Calls come whole at the end of an answer: what is under way is counted, so that it has an end. */
+  let begun = 0
+  let written = 0
   let finish: Finish | undefined
   const reader = stream.getReader()
   try {
@@ -25,7 +28,12 @@ export async function readReply(stream: Streamed, onText: ((delta: string) => vo
         if (text.length > most.text) throw endless()
         if (part.delta !== '') onText?.(part.delta)
       } else if (part.type === 'reasoning-delta') thought = (thought + part.delta).slice(0, most.thought)
-      else if (part.type === 'tool-call') {
+      else if (part.type === 'tool-input-start') {
+        if (++begun > most.calls) throw endless()
+      } else if (part.type === 'tool-input-delta') {
+        written += part.delta.length
+        if (written > most.inputs) throw endless()
+      } else if (part.type === 'tool-call') {
         if (calls.length >= most.calls || part.input.length > most.input) throw endless()
         calls.push(callOf(part))
       } else if (part.type === 'error') throw part.error
