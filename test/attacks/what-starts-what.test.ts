@@ -352,6 +352,8 @@ test('looks at the same time see what changed', async () => {
 })
 
 test('every starter is a file that runs, and so says what it does', () => {
-  for (const path of starterNames().flatMap((one) => [one, `a/b/${one}`]))
+  // Handrail's own settings are out of reach of every tool, so nobody is asked about them.
+  const names = starterNames().filter((one) => one !== 'handrail.config.json')
+  for (const path of names.flatMap((one) => [one, `a/b/${one}`]))
     expect([path, whatRuns(path)?.when]).toEqual([path, expect.any(String)])
 })
