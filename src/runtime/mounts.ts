@@ -175,7 +175,7 @@ export function openMounts(parts: MountsParts): Mounts {
       accept(server, tools, by) {
         named(server)
         const known = new Map(store.of(server).map((one) => [one.tool, one.found]))
-        const accepted: typeof tools[number][] = []
+        const accepted: (typeof tools)[number][] = []
         try {
           for (const { tool, digest } of tools) {
             const found = known.get(tool)
@@ -187,7 +187,8 @@ export function openMounts(parts: MountsParts): Mounts {
           }
         } finally {
           // Also where the rest of them was not: what counts from here on is in the log.
-          if (accepted.length > 0) audit.write({ event: 'mount.accepted', by, details: { server, tools: accepted.slice(0, 50) } }, true)
+          if (accepted.length > 0)
+            audit.write({ event: 'mount.accepted', by, details: { server, tools: accepted.slice(0, 50) } }, true)
           look()
         }
       },

@@ -99,7 +99,12 @@ test('calls without end are cut off while they come, and not when they have all 
   const flood: Line = {
     raw(response) {
       response.writeHead(200, { 'content-type': 'text/event-stream' })
-      const start = (at: number): object => ({ index: 0, id: `c${at}`, type: 'function', function: { name: 'list_files', arguments: '{}' } })
+      const start = (at: number): object => ({
+        index: 0,
+        id: `c${at}`,
+        type: 'function',
+        function: { name: 'list_files', arguments: '{}' },
+      })
       const chunk = (at: number): object => ({ id: 'x', choices: [{ index: 0, delta: { tool_calls: [start(at)] } }] })
       // And no end: whoever waits for it waits until the endpoint has been silent for too long.
       for (let at = 0; at < 100; at++) response.write(`data: ${JSON.stringify(chunk(at))}\n\n`)
@@ -117,7 +122,10 @@ test('calls without end are cut off while they come, and not when they have all 
   }
   await using at = await openAgentWorld([flood, long], { agent: { modelTimeoutMs: 30_000 } })
   for (const request of ['go', 'again'])
-    expect((await at.ask(request, act)).end).toMatchObject({ type: 'failed', error: { message: expect.stringContaining('without end') } })
+    expect((await at.ask(request, act)).end).toMatchObject({
+      type: 'failed',
+      error: { message: expect.stringContaining('without end') },
+    })
 })
 
 test('broken JSON is no call, and the model is told', async () => {
@@ -227,7 +235,11 @@ test('a key that was set for another endpoint never goes to the first, though th
     get: (account) => Promise.resolve(kept.get(account)),
     remove: (account) => Promise.resolve(void kept.delete(account)),
   }
-  const folder = { path: '/state', read: () => list, replace: (_: string, bytes: Buffer) => void (list = bytes) } as unknown as StateFolder
+  const folder = {
+    path: '/state',
+    read: () => list,
+    replace: (_: string, bytes: Buffer) => void (list = bytes),
+  } as unknown as StateFolder
   const keys = openModelKeys(folder, () => Promise.resolve(keyring))
   await keys.set('openai', 'https://old.example', 'old-key')
   await keys.set('google', 'https://google.example', 'other-key')

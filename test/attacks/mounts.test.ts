@@ -15,12 +15,16 @@ test('a link of the project shows a mounted server nothing that the person did n
   try {
     const project = join(base, 'project')
     for (const folder of ['project/tools', 'private']) mkdirSync(join(base, folder), { recursive: true })
-    for (const file of ['private/package.json', 'private/letters.txt', 'project/tools/own.js']) writeFileSync(join(base, file), '')
+    for (const file of ['private/package.json', 'private/letters.txt', 'project/tools/own.js'])
+      writeFileSync(join(base, file), '')
     symlinkSync(join(base, 'private'), join(project, 'data'))
     symlinkSync(join(base, 'private/letters.txt'), join(project, 'tools/server.js'))
     symlinkSync(join(project, 'tools'), join(base, 'alias'))
     const target = (mount: object) =>
-      targetOf('p', { command: 'node', ...mount }, { project, environment: {}, programs }) as Extract<MountTarget, { program: object }>
+      targetOf('p', { command: 'node', ...mount }, { project, environment: {}, programs }) as Extract<
+        MountTarget,
+        { program: object }
+      >
     expect(target({ args: [join(project, 'tools/server.js')] }).program.parts).toEqual([])
     expect(target({ args: [join(project, 'data/letters.txt')] }).program.parts).toEqual([])
     expect(target({ args: [join(project, 'tools/own.js')] }).program.parts).toEqual([join(project, 'tools/own.js')])
@@ -62,7 +66,12 @@ async function talking() {
   })
   transport.onmessage = (message) => void heard.push(message)
   await transport.start()
-  return { transport, heard, say: (text: string) => say(text), ask: (id: number) => transport.send({ jsonrpc: '2.0', id, method: 'x' }) }
+  return {
+    transport,
+    heard,
+    say: (text: string) => say(text),
+    ask: (id: number) => transport.send({ jsonrpc: '2.0', id, method: 'x' }),
+  }
 }
 
 test('answers that nobody asked for are not read, and whoever floods with them is ended', async () => {

@@ -94,8 +94,7 @@ export class LineTransport implements Transport {
       return this.countUnasked('it prints what is no message', line.length)
     }
     const { jsonrpc, id, method } = (message ?? {}) as { jsonrpc?: unknown; id?: unknown; method?: unknown }
-    if (jsonrpc !== '2.0' || typeof message !== 'object')
-      return this.countUnasked('it prints what is no message', line.length)
+    if (jsonrpc !== '2.0' || typeof message !== 'object') return this.countUnasked('it prints what is no message', line.length)
     const isAnswer = id !== undefined && method === undefined
     if (!isAnswer || !this.asked.delete(id)) {
       this.countUnasked('it sends messages that nobody asked for', line.length)
@@ -113,9 +112,7 @@ export class LineTransport implements Transport {
     }
     this.unaskedBytes += bytes
     if (++this.unasked > bounds.unasked || this.unaskedBytes > bounds.unaskedBytes)
-      this.giveUp(
-        `${what}, more than ${bounds.unasked} or ${bounds.unaskedBytes} bytes in ${bounds.unaskedMs / 1_000} seconds`,
-      )
+      this.giveUp(`${what}, more than ${bounds.unasked} or ${bounds.unaskedBytes} bytes in ${bounds.unaskedMs / 1_000} seconds`)
   }
 
   private giveUp(why: string): void {
