@@ -34,7 +34,7 @@ export interface Scan {
 export type SkillCache = Map<string, { stamp: string; read: ReadSkill }>
 
 /** More than any library has; a folder of a million is not walked to its end. */
-const most = { folders: 20_000, entries: 200_000, depth: 6, scripts: 100, files: 1_000, bytes: 16_777_216 }
+const most = { folders: 20_000, entries: 200_000, left: 1_000, depth: 6, scripts: 100, files: 1_000, bytes: 16_777_216 }
 /** So much of a file is read before it is chosen: no real front matter is longer. */
 const headBytes = 16_384
 /** A text that a model is to read is a page or ten, not a book. */
@@ -67,7 +67,7 @@ interface Looking {
 async function look(folder: Folder, below: readonly string[], looking: Looking): Promise<void> {
   const { base, root, names, room, scan, cache, pace } = looking
   if (--room.folders < 0) return
-  const { folders, files, links } = listing(folder, room)
+  const { folders, files, links } = await listing(folder, room, pace)
   const file = files.find((name) => name === 'SKILL.md') ?? files.find((name) => /^skill\.md$/i.test(name))
   if (file !== undefined && below.length > 0) {
     scan.found.push({
@@ -75,11 +75,12 @@ async function look(folder: Folder, below: readonly string[], looking: Looking):
       names: below,
       file,
       read: headOf(folder, file, below, `${base.label}/${below.join('/')}/${file}`, cache),
-      scripts: folders.includes('scripts') ? scriptsOf(root, folder, [...names, ...below], room) : [],
+      scripts: folders.includes('scripts') ? await scriptsOf(root, folder, [...names, ...below], room, pace) : [],
     })
     return
   }
-  for (const name of links) scan.left.push(`${base.label}/${[...below, name].join('/')} is a link, and links are not followed`)
+  for (const name of links.slice(0, Math.max(0, most.left - scan.left.length)))
+    scan.left.push(`${base.label}/${[...below, name].join('/')} is a link, and links are not followed`)
   if (below.length >= most.depth) return
   for (const name of folders.sort()) {
     if (notLookedInto.has(name) || room.folders < 0 || room.entries < 0) continue
@@ -99,7 +100,11 @@ async function look(folder: Folder, below: readonly string[], looking: Looking):
   }
 }
 
-function listing(folder: Folder, room: { entries: number }): { folders: string[]; files: string[]; links: string[] } {
+async function listing(
+  folder: Folder,
+  room: { entries: number },
+  pace: Pace,
+): Promise<{ folders: string[]; files: string[]; links: string[] }> {
   const found = { folders: [] as string[], files: [] as string[], links: [] as string[] }
   let open: ReturnType<typeof opendirSync>
   try {
@@ -111,6 +116,7 @@ function listing(folder: Folder, room: { entries: number }): { folders: string[]
   }
   try {
     for (let entry = open.readSync(); entry !== null && --room.entries >= 0; entry = open.readSync()) {
+      if (pace.due()) await pace.turn()
       if (entry.isDirectory()) found.folders.push(entry.name)
       else if (entry.isFile()) found.files.push(entry.name)
       else if (entry.isSymbolicLink()) found.links.push(entry.name)
@@ -126,7 +132,8 @@ function headOf(folder: Folder, file: string, names: readonly string[], path: st
   const id = names.at(-1) as string
   try {
     return reading(folder.at(file), (fd, stat) => {
-      const stamp = `${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeMs}`
+      // Whoever writes a file says when it was changed; when that was said is the system's own word.
+      const stamp = `${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeMs}:${stat.ctimeMs}`
       const known = cache.get(path)
       if (known?.stamp === stamp) return known.read
       let text = textOf(bytesOf(fd, Math.min(stat.size, headBytes)))
@@ -171,7 +178,8 @@ function bytesOf(fd: number, length: number): Buffer {
   return bytes.subarray(0, at)
 }
 
-function textOf(bytes: Buffer): string {
+/** A file of a skill as text. Throws where it is none. */
+export function textOf(bytes: Uint8Array): string {
   const isWide = bytes[0] === 0xff && bytes[1] === 0xfe
   const text = new TextDecoder(isWide ? 'utf-16le' : 'utf-8', { ignoreBOM: true }).decode(bytes)
   if (text.includes('\0')) throw new Fault('encoding', 'it is no text')
@@ -179,9 +187,15 @@ function textOf(bytes: Buffer): string {
 }
 
 /** By name and path; nobody reads them. */
-function scriptsOf(root: Root, skill: Folder, names: readonly string[], room: { entries: number }): FoundSkill['scripts'] {
+async function scriptsOf(
+  root: Root,
+  skill: Folder,
+  names: readonly string[],
+  room: { entries: number },
+  pace: Pace,
+): Promise<FoundSkill['scripts']> {
   const scripts: { name: string; relative_path: string }[] = []
-  const walk = (parent: Folder, at: readonly string[]): void => {
+  const walk = async (parent: Folder, at: readonly string[]): Promise<void> => {
     let folder: Folder
     try {
       folder = enterFolder(root, parent, [...names, ...at])
@@ -189,17 +203,17 @@ function scriptsOf(root: Root, skill: Folder, names: readonly string[], room: { 
       return
     }
     try {
-      const { folders, files } = listing(folder, room)
+      const { folders, files } = await listing(folder, room, pace)
       for (const name of files.sort()) {
         if (scripts.length >= most.scripts) return
         if (!name.startsWith('.')) scripts.push({ name, relative_path: [...at, name].join('/') })
       }
-      if (at.length < 3) for (const name of folders.sort()) if (!notLookedInto.has(name)) walk(folder, [...at, name])
+      if (at.length < 3) for (const name of folders.sort()) if (!notLookedInto.has(name)) await walk(folder, [...at, name])
     } finally {
       folder.close()
     }
   }
-  walk(skill, ['scripts'])
+  await walk(skill, ['scripts'])
   return scripts
 }
 
@@ -218,9 +232,9 @@ export async function readWholeSkill(base: SkillBase, names: readonly string[]):
     let room = most.bytes
     const entries = { entries: most.files * 2 }
     const walk = async (folder: Folder, at: readonly string[]): Promise<void> => {
-      const { folders, files: here, links } = listing(folder, entries)
+      const { folders, files: here, links } = await listing(folder, entries, pace)
       if (entries.entries < 0) throw tooMuch(names)
-      for (const name of links.sort()) marks.push(`link ${[...at, name].join('/')} ${readlinkSync(folder.at(name))}`)
+      for (const name of links.sort()) marks.push(`link ${written(...at, name)} ${written(readlinkSync(folder.at(name)))}`)
       for (const name of here.sort()) {
         if (pace.due()) await pace.turn()
         const bytes = reading(folder.at(name), (fd, stat) => {
@@ -229,11 +243,11 @@ export async function readWholeSkill(base: SkillBase, names: readonly string[]):
         })
         room -= bytes.length
         files.set([...at, name].join('/'), bytes)
-        marks.push(`file ${[...at, name].join('/')} ${createHash('sha256').update(bytes).digest('hex')}`)
+        marks.push(`file ${written(...at, name)} ${createHash('sha256').update(bytes).digest('hex')}`)
       }
       for (const name of folders.sort()) {
         if (notLookedInto.has(name) || at.length >= most.depth) {
-          marks.push(`left ${[...at, name].join('/')}`)
+          marks.push(`left ${written(...at, name)}`)
           continue
         }
         const inner = enterFolder(root, folder, [...above, ...at, name])
@@ -247,6 +261,12 @@ export async function readWholeSkill(base: SkillBase, names: readonly string[]):
     await walk(top, [])
   })
   return { files, digest: createHash('sha256').update(marks.join('\n')).digest('hex') }
+}
+
+/** A name on one line: it may hold anything, also what looks like the line of another file. */
+function written(...names: readonly string[]): string {
+  const path = names.join('/')
+  return /[\n"]/.test(path) ? JSON.stringify(path) : path
 }
 
 /** One file of a skill, by its path in it. Nothing where there is none. */

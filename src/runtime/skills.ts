@@ -3,17 +3,22 @@ import { isAbsolute, join } from 'node:path'
 import { Fault } from '../contracts/faults/fault.ts'
 import type { ProjectText, Skill, SkillInfo, SkillLibrary, SkillListing, SkillOrigin, SkippedSkill } from '../contracts/skill.ts'
 import {
+  longestSkill,
   readSkillFile,
   readWholeSkill,
   scanSkills,
+  textOf,
   type FoundSkill,
   type SkillBase,
   type SkillCache,
+  type WholeSkill,
 } from '../host/skill-files.ts'
 import type { Root } from '../host/walk.ts'
 import type { TrustStore } from '../stores/trust.ts'
 import { nearest } from '../text/nearest.ts'
 import { readSkill } from '../text/read-skill.ts'
+import { secretIn } from '../text/secret-content.ts'
+import { secretOn } from '../text/secret-files.ts'
 import { asksOf } from '../text/skill-asks.ts'
 
 /** Where projects keep skills, the first before the next. */
@@ -27,7 +32,7 @@ interface Place {
   base: Base
   found: FoundSkill
   path: string
-  info?: SkillInfo
+  info?: SkillInfo | undefined
 }
 
 export interface OwnSkills extends SkillLibrary {
@@ -50,15 +55,17 @@ export function openSkills(
     looking ??= scanAll(bases, cache).finally(() => (looking = undefined))
     return looking
   }
-  /** Whether the project's skill is, in all of its files, the one that a person trusted. */
-  const isTrusted = async ({ base, found, path }: Place, trusted: ReadonlyMap<string, string>): Promise<boolean> => {
-    if (base.origin !== 'project') return true
+  /** The place as it may be offered: of the project's, made of the very bytes that a person trusted. Nothing where nobody did. */
+  const trustedPlace = async (place: Place, trusted: ReadonlyMap<string, string>): Promise<Place | undefined> => {
+    const { base, found, path } = place
+    if (base.origin !== 'project') return place
     const digest = trusted.get(path)
-    if (digest === undefined) return false
+    if (digest === undefined) return undefined
     try {
-      return (await readWholeSkill(base, found.names)).digest === digest
+      const whole = await readWholeSkill(base, found.names)
+      return whole.digest === digest ? { ...place, info: infoOf(base, asIn(whole, found), path) } : undefined
     } catch {
-      return false
+      return undefined
     }
   }
   const chosen = async (): Promise<{ listing: SkillListing; places: Map<string, Place> }> => {
@@ -69,11 +76,12 @@ export function openSkills(
     for (const place of places) {
       const { base, found, path, info } = place
       const { id } = found
+      const offered = info && (await trustedPlace(place, trusted))
       const skip = (why: SkippedSkill['why'], says: string): void =>
         void skipped.push({ id, path, origin: base.origin, why, says, ...(info && { info }) })
       const before = taken.get(id)
       if (!info) skip('unreadable', found.read.diagnostics.find(({ level }) => level === 'skipped')?.says ?? 'it cannot be read')
-      else if (!(await isTrusted(place, trusted)))
+      else if (!offered?.info)
         skip(
           'untrusted',
           trusted.has(path)
@@ -81,7 +89,7 @@ export function openSkills(
             : 'nobody trusted it yet: `handrail trust` shows what it would do',
         )
       else if (before) skip('shadowed', `${before.path} of the same name comes before it`)
-      else taken.set(id, place)
+      else taken.set(id, offered)
     }
     const shadows = new Map<string, string[]>()
     for (const { id, path, why } of skipped) if (why === 'shadowed') shadows.set(id, [...(shadows.get(id) ?? []), path])
@@ -105,24 +113,35 @@ export function openSkills(
   }
   /** What a project brings is taken from the very bytes that were compared with what a person trusted. */
   const textIn = async ({ base, found, path }: Place, file: string): Promise<Buffer | undefined> => {
+    const secret = secretOn(file.split('/'))
+    if (secret !== undefined)
+      throw new Fault('path-denied', `${file.slice(0, 200)} of the skill ${found.id} is not read: ${secret}`)
+    const bytes = await bytesIn({ base, found, path }, file)
+    const says = bytes && secretIn(bytes)
+    if (says !== undefined)
+      throw new Fault('path-denied', `${file.slice(0, 200)} of the skill ${found.id} is not read: it is ${says}`)
+    return bytes
+  }
+  const bytesIn = async (
+    { base, found, path }: Pick<Place, 'base' | 'found' | 'path'>,
+    file: string,
+  ): Promise<Buffer | undefined> => {
     if (base.origin !== 'project') return readSkillFile(base, found.names, file)
     const whole = await readWholeSkill(base, found.names)
     if (whole.digest !== trust().texts().get(path))
       throw new Fault('conflict', `The skill ${found.id} changed since it was trusted`, {
         hint: 'Look at it again: `handrail trust`.',
       })
-    return whole.files.get(file)
+    const bytes = whole.files.get(file)
+    if (bytes && bytes.length > longestSkill) throw new Fault('too-large', `${file} has more than ${longestSkill} bytes`)
+    return bytes
   }
   return {
     list: async () => (await chosen()).listing,
     async load(id): Promise<Skill> {
       const place = await find(id)
       const bytes = await textIn(place, place.found.file)
-      const read = readSkill(
-        id,
-        place.found.file,
-        new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes ?? new Uint8Array()),
-      )
+      const read = readSkill(id, place.found.file, textOf(bytes ?? new Uint8Array()))
       return { info: place.info as SkillInfo, body: read.body, bodyLine: read.bodyLine }
     },
     async file(id, path) {
@@ -139,11 +158,16 @@ export function openSkills(
       const { places } = await now()
       const trusted = trust().texts()
       const texts: ProjectText[] = []
+      let room = mostShown
       for (const { base, found, path } of places.filter((place) => place.base.origin === 'project')) {
         const wrong = found.read.diagnostics.filter(({ level }) => level === 'skipped').map(({ says }) => says)
         try {
           const { files, digest } = await readWholeSkill(base, found.names)
-          const text = new TextDecoder('utf-8').decode(files.get(found.file))
+          const bytes = files.get(found.file) ?? Buffer.alloc(0)
+          if (bytes.length > longestSkill) throw new Fault('too-large', `${found.file} has more than ${longestSkill} bytes`)
+          if ((room -= bytes.length) < 0)
+            throw new Fault('too-large', 'the skills of this project are more than can be looked at at once')
+          const text = new TextDecoder('utf-8').decode(bytes)
           const { said, body, bodyLine } = readSkill(found.id, found.file, text)
           const asks = asksOf({ allowedTools: said?.allowedTools ?? [], scripts: found.scripts }, body, bodyLine)
           texts.push({
@@ -174,6 +198,20 @@ interface Found {
   left: readonly string[]
 }
 
+/** So much text of skills a person is shown at once. */
+const mostShown = 16 * longestSkill
+
+/** What a skill says of itself, by all of its bytes. */
+function asIn({ files }: WholeSkill, found: FoundSkill): FoundSkill {
+  const read = readSkill(found.id, found.file, textOf(files.get(found.file) ?? new Uint8Array()))
+  const scripts = found.scripts.filter(({ relative_path: path }) => files.has(path))
+  return { ...found, read, scripts }
+}
+
+function infoOf({ origin }: Base, { id, read: { said, diagnostics }, scripts }: FoundSkill, path: string): SkillInfo | undefined {
+  return said && { id, ...said, origin, path, scripts, diagnostics }
+}
+
 async function scanAll(bases: readonly Base[], cache: SkillCache): Promise<Found> {
   const places: Place[] = []
   const left: string[] = []
@@ -182,18 +220,13 @@ async function scanAll(bases: readonly Base[], cache: SkillCache): Promise<Found
     left.push(...scan.left.slice(0, 100))
     for (const found of scan.found) {
       const path = `${base.label}/${found.names.join('/')}`
-      const { said, diagnostics } = found.read
-      const info: SkillInfo | undefined = said && {
-        id: found.id,
-        ...said,
-        origin: base.origin,
-        path,
-        scripts: found.scripts,
-        diagnostics,
-      }
+      const info = infoOf(base, found, path)
       places.push({ base, found, path, ...(info && { info }) })
     }
   }
+  // What is gone is not remembered.
+  const there = new Set(places.map(({ found, path }) => `${path}/${found.file}`))
+  for (const path of cache.keys()) if (!there.has(path)) cache.delete(path)
   return { places, left }
 }
 

@@ -64,6 +64,7 @@ async function talking() {
     say = (text) => onOutput(Buffer.from(text))
     return Promise.resolve({ stdin, gone, end: (why: string) => Promise.resolve(end(why)) })
   })
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a transport has no other way
   transport.onmessage = (message) => void heard.push(message)
   await transport.start()
   return {

@@ -18,7 +18,7 @@ export const readSkillTool = defineTool({
     closed,
   ),
   output: Type.Object({ text: Type.String() }, closed),
-  faults: ['not-found', 'conflict', 'too-large', 'encoding', 'io'],
+  faults: ['not-found', 'path-denied', 'conflict', 'too-large', 'encoding', 'io'],
   examples: [],
   waits: true,
   execute: async ({ id, path }, { library }) => ({
