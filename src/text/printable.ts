@@ -147,6 +147,9 @@ export interface CardLimits {
   width: number
 }
 
+/** Nobody is asked in a client's own form to approve what they cannot see whole. Clients break what is wider, and a part would begin where our signs stand. */
+export const formLimits: CardLimits = { lines: 400, lineLength: 1_000, width: 72 }
+
 /** A card as plain text, in rows that are no wider than this; not whole where it has more lines, or longer ones, than there is room for. */
 export function cardText(card: Card, most: CardLimits): { text: string; whole: boolean } {
   const folded = (line: string): string[] => foldedAt(most.width, line).split('\n')

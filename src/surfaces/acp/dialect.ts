@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { CardChange, Card } from '../../contracts/tool.ts'
 import type { LineDiff } from '../../contracts/line-diff.ts'
 import { isMountedId } from '../../text/mount-names.ts'
-import { oneLine, printableBlock } from '../../text/printable.ts'
+import { cardText, formLimits, oneLine, printableBlock, restLines } from '../../text/printable.ts'
 import type { ContentBlock, SessionUpdate, ToolCallContent, ToolCallLocation, ToolKind } from './sdk.ts'
 
 /** Our tools as an editor sorts them. */
@@ -39,13 +39,18 @@ export function titleOf(tool: string, input: Readonly<Record<string, unknown>>):
 
 export function locationsOf(project: string, input: Readonly<Record<string, unknown>>): ToolCallLocation[] {
   const { path } = input
-  return typeof path === 'string' && path !== '' && path.length < 4_096 ? [{ path: join(project, path) }] : []
+  return typeof path === 'string' && path.length < 4_096 && isInside(project, path) ? [{ path: join(project, path) }] : []
 }
+
+/** An editor opens what it is told of: of the project that is, and of no other root (`//name/…`). */
+const isInside = (project: string, path: string): boolean =>
+  !path.startsWith('//') && join(project, path).startsWith(`${project}/`)
 
 const textOf = (text: string): ToolCallContent => ({ type: 'content', content: { type: 'text', text } })
 
 /** The client's own diff: each place of a change by itself, since that is what is known of it. */
 export function diffsOf(project: string, path: string, diff: LineDiff): ToolCallContent[] {
+  if (!isInside(project, path)) return []
   return diff.hunks.map(({ linesOld, linesNew, startOld }) => ({
     type: 'diff',
     path: join(project, path),
@@ -54,14 +59,19 @@ export function diffsOf(project: string, path: string, diff: LineDiff): ToolCall
   }))
 }
 
-/** A card as the client shows it: diffs as its own, all else in words, with what cannot be seen written out. */
-export function cardContent(project: string, { title, changes, notes = [] }: Card): ToolCallContent[] {
-  const words = [
-    title,
-    ...changes.flatMap(({ path, says }: CardChange) => (says === undefined ? [] : [`${path}: ${says}`])),
-    ...notes,
+/**
+ * A card as the client shows it: in words, with what cannot be seen written out, and beside them its own diffs, which show such characters as
+ * they please. Where there is too much for a form, what is known of each change.
+ */
+export function cardContent(project: string, card: Card): ToolCallContent[] {
+  const { title, changes, notes = [] } = card
+  const { text } = cardText(card, formLimits)
+  const told = changes.flatMap(({ path, says }: CardChange) => (says === undefined ? [] : [`${path}: ${says}`]))
+  const words = text === '' ? [...told, ...restLines(card), ...notes].map(printableBlock) : [text]
+  return [
+    textOf([printableBlock(title), ...words].join('\n')),
+    ...changes.flatMap(({ path, diff }) => diffsOf(project, path, diff)),
   ]
-  return [textOf(words.map(printableBlock).join('\n')), ...changes.flatMap(({ path, diff }) => diffsOf(project, path, diff))]
 }
 
 /** What came of a call, within reason. */

@@ -1,7 +1,7 @@
 import type { Approval } from '../../contracts/approval.ts'
 import type { ClientForms } from '../../contracts/client-forms.ts'
 import type { AgentCaller } from '../../contracts/gate.ts'
-import { showsEverything } from '../../text/printable.ts'
+import { cardText, formLimits } from '../../text/printable.ts'
 import { cardContent, kindOf, locationsOf, titleOf } from './dialect.ts'
 import { methods, type AgentContext, type ToolCallContent } from './sdk.ts'
 
@@ -31,7 +31,7 @@ export async function askInClient(
 ): Promise<void> {
   const question = forms.question(approval, caller.session)
   if (question?.state !== 'pending' || signal.aborted) return
-  const counts = forms.reach(caller.surface, question.risk, caller.client).form && showsEverything(question.card)
+  const counts = forms.reach(caller.surface, question.risk, caller.client).form && cardText(question.card, formLimits).whole
   const content = [...cardContent(project, question.card), ...(counts ? [] : [elsewhere(question)])]
   const shown = { toolCallId: id, title: titleOf(name, input), kind: kindOf(name), status: 'pending' as const }
   const whole = { ...shown, rawInput: input, content, locations: locationsOf(project, input) }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Approval } from '../../contracts/approval.ts'
-import { printableInline, cardText, oneLine } from '../../text/printable.ts'
+import { printableInline, cardText, formLimits, oneLine } from '../../text/printable.ts'
 import { redact } from '../../text/redact/redact.ts'
 import { foldedAt, rowsOf } from '../../text/rows.ts'
 
@@ -47,9 +47,6 @@ const choices = { no: 'decline', noAndWhy: 'decline and say why', yes: 'approve'
 const longestNote = 1_000
 export const longestQuestion = 10_000
 
-/** Nobody is asked to approve what they cannot see whole. Clients break what is wider, and a part would begin where our signs stand. */
-const shown = { lines: 400, lineLength: 1_000, width: 72 }
-
 /** The approval as a form where all of it fits, else as a link to our own page, else not at all. */
 export function askApproval(
   approval: Approval,
@@ -57,9 +54,9 @@ export function askApproval(
   reach: ElicitationSupport,
   page: string | undefined,
 ): Elicitation | undefined {
-  const card = cardText(approval.card, shown)
+  const card = cardText(approval.card, formLimits)
   const wants = `${oneLine(approval.client, 60)} wants to: ${oneLine(approval.card.title, 200)} (risk ${approval.risk})`
-  const head = foldedAt(shown.width, wants)
+  const head = foldedAt(formLimits.width, wants)
   const state = { about, nonce: nonce(), approval: approval.id }
   if (reach.form && card.whole)
     return {
@@ -114,13 +111,13 @@ export function decisionIn(content: unknown): 'approve' | 'decline' | 'ask why' 
 
 /** A form comes in our name, and the words in it are the agent's: who asks and what it is not is said first, the rest stands behind a bar. */
 export function askQuestion(question: string, about: string, client: string): Elicitation {
-  const first = foldedAt(shown.width, `${oneLine(client, 40)} asks you something.`)
+  const first = foldedAt(formLimits.width, `${oneLine(client, 40)} asks you something.`)
   const warning = foldedAt(
-    shown.width,
+    formLimits.width,
     'Your answer approves nothing and goes to the agent: give no passwords, keys or sign-in links. Its words:',
     '',
   )
-  const words = question.split('\n').flatMap((line) => rowsOf(`| ${printableInline(line)}`, '| … ', shown.width))
+  const words = question.split('\n').flatMap((line) => rowsOf(`| ${printableInline(line)}`, '| … ', formLimits.width))
 
   return {
     state: { about, nonce: nonce(), mode: 'form' },
