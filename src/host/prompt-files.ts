@@ -1,6 +1,6 @@
-import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync } from 'node:fs'
+import { closeSync, constants, fstatSync, opendirSync, openSync, readdirSync, readFileSync, type Dirent } from 'node:fs'
 import { join } from 'node:path'
-import { asFault } from '../contracts/faults/fault.ts'
+import { asFault, Fault } from '../contracts/faults/fault.ts'
 import { promptsInProject } from '../contracts/prompt.ts'
 import { sha256 } from './files.ts'
 import { readSmall } from './small-file.ts'
@@ -9,6 +9,8 @@ import { enterFolder, openFolder, type Folder, type Root } from './walk.ts'
 /** A prompt is a page: nothing longer is read. */
 const longest = 131_072
 const most = 200
+/** Of a folder that a project brings, however much lies in it. */
+const mostEntries = 2_000
 
 export interface PromptText {
   id: string
@@ -39,9 +41,11 @@ export function readShippedPrompts(folder: string): { prompts: PromptText[]; ver
 /** Prompts that a project would put in the place of ours; no link is followed. */
 export function readProjectPrompts(project: Root): (PromptText | { id: string; why: string })[] {
   const found: (PromptText | { id: string; why: string })[] = []
+  let left = mostEntries
   const walk = (folder: Folder, names: readonly string[]): void => {
-    for (const entry of readdirSync(folder.at('.'), { withFileTypes: true })) {
+    for (const entry of entriesOf(folder.at('.'), left)) {
       if (found.length >= most) return
+      if (--left < 0) throw new Fault('too-large', `more than ${mostEntries} entries: what is left is not looked at`)
       const id = [...names.slice(promptsInProject.length), entry.name].join('/')
       if (entry.isDirectory() && names.length < promptsInProject.length + 3) {
         const inner = enterFolder(project, folder, [...names, entry.name])
@@ -67,6 +71,18 @@ export function readProjectPrompts(project: Root): (PromptText | { id: string; w
     folder.close()
   }
   return found.sort((a, b) => (a.id < b.id ? -1 : 1))
+}
+
+/** The first of them and one more: whole, a folder of a million would keep everybody waiting. */
+function entriesOf(path: string, count: number): Dirent[] {
+  const folder = opendirSync(path, { bufferSize: 256 })
+  try {
+    const found: Dirent[] = []
+    for (let entry = folder.readSync(); entry !== null && found.length <= count; entry = folder.readSync()) found.push(entry)
+    return found
+  } finally {
+    folder.closeSync()
+  }
 }
 
 function readAt(path: string, id: string): PromptText | { id: string; why: string } {

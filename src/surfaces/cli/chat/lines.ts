@@ -51,6 +51,8 @@ export function openLines(history: readonly string[]): Lines {
     next: (prompt) => wait(prompt, false),
     ask(question) {
       typed = []
+      // Also what stands there without its end: an Enter must not make an answer of it.
+      for (const name of ['u', 'k']) reader.write(null, { ctrl: true, name })
       return wait(question, true)
     },
     onInterrupt: (act) => void reader.on('SIGINT', act),
