@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { relative, sep } from 'node:path'
 import { bridgeProtocol, type DevServerState } from '../contracts/bridge.ts'
 import type { CliPlane } from '../contracts/command-result.ts'
+import type { Reason } from '../contracts/faults/fault.ts'
 import type { Operator } from '../contracts/operator.ts'
 import { openBridgeState } from '../host/bridge-state.ts'
 import { claimPort } from '../host/own-ports.ts'
@@ -52,8 +53,25 @@ export function bridgeOf(operator: Operator, parts: BridgeParts): Bridge {
     gate: operator.gate,
     workspace: () => workspaceFacts(cwd),
     onRefused: ({ reason, ...details }) =>
-      operator.audit.note({ event: 'request.refused', surface: 'bridge', client: 'devserver', reason, details: { ...details } }),
+      operator.audit.note({
+        event: 'request.refused',
+        surface: 'bridge',
+        client: 'devserver',
+        reason,
+        message: refusedFor[reason] ?? 'It may not be ended over the bridge',
+        details: { ...details },
+      }),
   })
+}
+
+const refusedFor: Partial<Record<Reason, string>> = {
+  unauthorized: 'No token, or a wrong one',
+  'read-only': 'It would write source, and this server is read-only',
+}
+const shutOutFor: Record<ShutOutBy, string> = {
+  Host: 'Shut out: not by a name of ours (Host)',
+  Origin: "Shut out: from somebody else's page (Origin)",
+  token: 'Shut out: a wrong token',
 }
 
 /** Who the listener shut out, in the log of the project; nothing of what they said. */
@@ -63,6 +81,7 @@ export function noteShutOuts({ audit }: Operator, surface: 'bridge' | 'http'): (
       event: 'request.refused',
       surface,
       reason: by === 'token' ? 'unauthorized' : 'policy',
+      message: shutOutFor[by],
       details: { listener: by, ...(untold !== undefined && { untold }) },
     }),
   )

@@ -220,6 +220,8 @@ proves(
       ['bridge', 'policy', 'Origin'],
       ['bridge', 'unauthorized', 'token'],
     ])
+    // In words, too, for whoever looks through the log.
+    for (const { message } of lines) expect(message).toMatch(/^Shut out: /)
     expect(JSON.stringify([...at.world.runtime.audit.lines()])).not.toContain('stranger-said-this')
   },
 )
