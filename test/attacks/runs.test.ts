@@ -162,7 +162,8 @@ test('cancel stops the work itself, and so do the limits of a step and of a run'
   expect(await get(runtime, runId)).toMatchObject({ status: 'canceled' })
   const limited = await hand(runtime, 'wait_reading', { name: 'b' }, { timeoutMs: 50 })
   expect(await wait(runtime, limited.runId)).toMatchObject({ status: 'failed', error: { errorCode: 'RUN_TIMEOUT' } })
-  expect(began[1]?.signal.aborted).toBe(true)
+  // On a busy machine its time is up before its step has begun.
+  expect(began.every(({ signal }) => signal.aborted)).toBe(true)
   const short = await hand(runtime, 'short', { name: 'c' })
   expect(await wait(runtime, short.runId)).toMatchObject({
     status: 'failed',
