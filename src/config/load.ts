@@ -80,7 +80,7 @@ export function loadConfig(sources: Sources): LoadedConfig {
   const loosenings: Loosening[] = []
   const ignored: Loosening[] = []
   const settings = leaves.map((leaf): Setting => {
-    let value = structuredClone(leaf.schema.default)
+    let value = leaf.key === 'lang' ? languageOf(sources.environment, leaf.schema.default) : structuredClone(leaf.schema.default)
     let origin: SettingOrigin = 'default'
     const take = (layer: Layer | undefined, from: SettingOrigin): void => {
       const found = dig(layer, leaf.path)
@@ -119,6 +119,12 @@ export function loadConfig(sources: Sources): LoadedConfig {
   return { config: config as Config, settings, loosenings, ignored, refused }
 }
 
+/** English where the system speaks it; a locale that names no language says nothing. */
+function languageOf(environment: Sources['environment'], otherwise: unknown): unknown {
+  const locale = environment?.['LC_ALL'] || environment?.['LC_MESSAGES'] || environment?.['LANG'] || ''
+  return /^en(?![a-z])/i.test(locale) ? 'EN' : otherwise
+}
+
 /** That there is one, and of a table the names in it. */
 function thatIs(secret: unknown): unknown {
   if (isRecord(secret)) return Object.keys(secret)
@@ -142,6 +148,10 @@ function inFile(file: { name: string; text: string }, refused?: string[]): Layer
     if (leaf.tighter !== 'person' || dig(said, path) === undefined) continue
     refused?.push(key)
     delete (dig(said, path.slice(0, -1)) as Layer)[path.at(-1) as string]
+  }
+  for (const { path, schema: leaf } of leaves) {
+    const value = leaf.enum && dig(said, path)
+    if (typeof value === 'string') put(said, path, spelled(leaf, value))
   }
   checkSettings(schema, said, (key) => `${file.name}: ${key}`)
   return said
@@ -172,7 +182,12 @@ function fromText(leaf: Leaf, text: string | boolean | undefined): unknown {
       .split(',')
       .map((item) => item.trim())
       .filter(Boolean)
-  return text
+  return spelled(leaf.schema, text)
+}
+
+/** One of a few words, in whichever case it was written. */
+function spelled({ enum: known = [] }: Schema, text: string): string {
+  return (known.find((one) => typeof one === 'string' && one.toLowerCase() === text.toLowerCase()) as string | undefined) ?? text
 }
 
 /** A table as a variable says it; what cannot be read is told as what it is not. */

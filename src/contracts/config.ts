@@ -25,13 +25,14 @@ export const Config = Type.Object(
       tighter: [['user', 'cline'], ['developer']],
       loosens: 'offers commands and a browser ({} mode)',
       default: 'user',
-      description: '`user` (also written `cline`): files only. `developer`: commands and browser too.',
+      description:
+        '`user` (also written `cline`): everything but what follows. `developer`: scripts of package.json (`execute_command`) and pages held open (`browser_action`, `page_…`) too.',
     }),
     lang: Type.Enum(['ZH', 'EN'], {
       type: 'string',
       tighter: 'neutral',
       default: 'ZH',
-      description: 'Language of diagnostics.',
+      description: 'Language of diagnostics. Without it: English where the locale is an English one, else Chinese.',
     }),
     webgalCommands: Type.Array(Type.String({ minLength: 1, ...entry }), {
       ...list,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isAscii, isUtf8 } from 'node:buffer'
-import { closeSync, existsSync, lstatSync, opendirSync, readSync } from 'node:fs'
+import { closeSync, existsSync, lstatSync, opendirSync, readSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { Fault } from '../contracts/faults/fault.ts'
 import { longestJudged, secretIn } from '../text/secret-content.ts'
@@ -8,7 +8,18 @@ import { isInRoot, rootOf } from '../text/root-path.ts'
 import { isSecretGranted } from './secret-grants.ts'
 import { byText, runInSlices, openPace, sorted, type Pace } from '../text/steps.ts'
 import { deepest, letThroughHint, splitPath, type PathRules } from './paths.ts'
-import { enterFolder, fileFault, ioFault, isRootItself, openFile, openFolder, parentOf, type Folder, type Root } from './walk.ts'
+import {
+  enterFolder,
+  fileFault,
+  ioFault,
+  isRootItself,
+  openFile,
+  openFolder,
+  parentOf,
+  rootFor,
+  type Folder,
+  type Root,
+} from './walk.ts'
 
 export interface Entry {
   name: string
@@ -32,6 +43,11 @@ export interface Files {
   readonly maxBytes: number
   /** The path as it is written down: relative, forward slashes, no `.`. Throws where the path may not be used. */
   normal(path: string): string
+  /**
+   * What a path leads to, where a link on the way stays inside the project; else the path itself. Only a name: whoever uses it has it judged
+   * and walked as any other, so that a link swapped in meanwhile leads nowhere else.
+   */
+  behindLinks(path: string): string
   /** Whether a path as it is written down is in a root that is in reach; says nothing of the path itself. */
   reaches(path: string): boolean
   read(path: string, maxBytes?: number): Buffer
@@ -63,6 +79,15 @@ export function openFiles(root: Root, rules: PathRules, maxBytes: number): Files
     root: root.path,
     maxBytes,
     normal: (path) => splitPath(path, rules).join('/'),
+    behindLinks(path) {
+      const names = splitPath(path, rules)
+      const inside = rootFor(root, names).path
+      const mark = names[0] !== undefined && isInRoot(names[0]) ? [names[0]] : []
+      const plain = join(inside, ...names.slice(mark.length))
+      const real = realPathOf(plain)
+      if (real === undefined || real === plain || !real.startsWith(`${inside}/`)) return names.join('/')
+      return splitPath([...mark, real.slice(inside.length + 1)].join('/'), rules).join('/')
+    },
     reaches(path) {
       const mark = rootOf(path)
       return mark === undefined || root.others?.has(mark) === true
@@ -139,6 +164,14 @@ export function openFiles(root: Root, rules: PathRules, maxBytes: number): Files
     },
   }
   return files
+}
+
+function realPathOf(path: string): string | undefined {
+  try {
+    return realpathSync.native(path)
+  } catch {
+    return undefined
+  }
 }
 
 function readChecked(root: Root, rules: PathRules, names: readonly string[], limit: number): Buffer {

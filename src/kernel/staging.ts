@@ -196,10 +196,12 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
   const inputDigest = await digestLong(context.inputDigest(), staged.ran.effects)
   const state = await digestLong(staged.states)
   const stateNow = async (): Promise<string> => digestLong(await statesOf(ports.world, touches))
-  if ((await stateNow()) !== state) {
+  const found = await statesOf(ports.world, touches)
+  if ((await digestLong(found)) !== state) {
     withdraw(ports, inputDigest, session)
+    const moved = Object.keys(found).filter((path) => found[path] !== staged.states[path])
     throw new Fault('conflict', 'Files this program changed were changed by somebody else since it ran', {
-      details: { paths: touches.slice(0, 20).map((touch) => ('path' in touch ? touch.path : '')) },
+      details: { paths: moved.slice(0, 20) },
       hint: 'None of it was applied. Make the call again to run it on the files as they are now.',
     })
   }

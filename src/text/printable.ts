@@ -135,10 +135,16 @@ export function restLines({ rest = [] }: Card): string[] {
   )
 }
 
-/** A note of a card on its rows; what a program printed is quoted on each of them. */
+/** A note of a card on its rows, one of several lines too; what a program printed is quoted on each of them. */
 export function noteRows(note: string, width: number): string {
-  return foldedAt(width, printableInline(note), note.startsWith('> ') ? '> … ' : '    ')
+  return linesOf(note)
+    .map((line) => foldedAt(width, line, note.startsWith('> ') ? '> … ' : '    '))
+    .join('\n')
 }
+
+/** Lines of others after the first stand further in than ours begin. */
+const linesOf = (note: string): string[] =>
+  note.split('\n').map((line, at) => (at === 0 ? '' : note.startsWith('> ') ? '> ' : '    ') + printableInline(line))
 
 /** What a person can be expected to look through, before its lines are broken. */
 export interface CardLimits {
@@ -157,7 +163,7 @@ export function cardText(card: Card, most: CardLimits): { text: string; whole: b
   const heads = card.changes.map(headline)
   const counts = countsLine(card)
   const first = counts === undefined ? [] : [counts]
-  const others = [...first, ...heads, ...restLines(card), ...(card.notes ?? [])]
+  const others = [...first, ...heads, ...restLines(card), ...(card.notes ?? []).flatMap(linesOf)]
   const tooLong = (line: string): boolean => line.length > most.lineLength
   const given = card.changes.some(({ diff }) => diff.hunks.some((hunk) => [...hunk.linesOld, ...hunk.linesNew].some(tooLong)))
   const fits =

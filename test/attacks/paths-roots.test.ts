@@ -337,7 +337,9 @@ attack('L02 a tree with a loop, an outside link and a dangling link ends, and st
   const entries = JSON.parse(trap.answer()).entries as string[]
   expect(entries.filter((entry) => /inner\.txt|secret|deep/.test(entry))).toEqual(['sub/inner.txt'])
   expect(await trap.ask('read_file', { path: 'self' })).toBe('E_DENY_PATH')
-  expect(await trap.ask('read_file', { path: 'loop/loop/loop/inside.txt' })).toBe('E_DENY_PATH')
+  expect(await trap.ask('read_file', { path: 'loop/loop/loop/inside.txt' })).toBe('ok')
+  expect(JSON.parse(trap.answer()).content).toBe('inside\n')
+  expect(await trap.ask('read_file', { path: 'loop/sub/door/secret.txt' })).toBe('E_DENY_PATH')
 })
 
 attack('S01 content search through links, with either engine', async (trap) => {

@@ -103,10 +103,10 @@ attack('P07 link to the parent', async (trap) => {
     expect(await trap.everyWay(path)).toEqual(allDenied)
 })
 
-attack('P07 a link that stays inside is refused as well, by name and by folder', async (trap) => {
+attack('P07 a link that stays inside is read, and refused in every other way, by name and by folder', async (trap) => {
   symlinkSync('inside.txt', trap.at('alias.txt'))
   symlinkSync('sub', trap.at('twin'))
-  for (const path of ['alias.txt', 'twin/inner.txt']) expect(await trap.everyWay(path)).toEqual(allDenied)
+  for (const path of ['alias.txt', 'twin/inner.txt']) expect(await trap.everyWay(path)).toEqual({ ...allDenied, read_file: 'ok' })
   expect(trap.world.read('inside.txt')).toBe('inside\n')
 })
 

@@ -225,10 +225,16 @@ function report(fault: Fault, json: boolean, hintOf: (fault: Fault) => string | 
     warn(terminalJson(errorBodyOf(fault)))
     return code
   }
-  warnFolded(`${errorCodeOf(fault)} ${printable(fault.message)}`, (text) => text.replace(errorCodeOf(fault), red))
+  const [first = '', ...more] = fault.message.split('\n')
+  warnFolded(`${errorCodeOf(fault)} ${printable(first)}`, (text) => text.replace(errorCodeOf(fault), red))
+  // Further in than ours begin: words of others may be among them.
+  for (const line of more) warnFolded(`    ${printable(line)}`)
   const hint = hintOf(fault)
   if (hint !== undefined) warnFolded(`→ ${printable(hint)}`)
-  if (fault.details && Object.keys(fault.details).length) warnFolded(printable(JSON.stringify(fault.details)), dim)
+  const untold = Object.entries(fault.details ?? {}).filter(
+    ([, value]) => typeof value !== 'string' || !fault.message.includes(value),
+  )
+  if (untold.length) warnFolded(printable(JSON.stringify(Object.fromEntries(untold))), dim)
   if (fault.reason === 'internal' && fault.cause) warn(dim(String((fault.cause as Error).stack ?? fault.cause)))
   return code
 }

@@ -41,7 +41,11 @@ export const generateCharacterProfile = defineTool({
       output: { success: true },
     },
   ],
-  touches: (_, { files }) => [{ path: fileOf(files), access: 'write' }],
+  touches({ imageFile }, { files }) {
+    // A name that leads out of the folder is refused as any path is, whether or not something is there.
+    files.normal(`${rootOf(files) || '.'}/figure/${imageFile}`)
+    return [{ path: fileOf(files), access: 'write' }]
+  },
   async card(input, { files, diffs }) {
     const path = fileOf(files)
     const before = textOf(files, path)
