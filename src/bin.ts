@@ -51,6 +51,7 @@ export function main(argv: string[], version: string): Promise<number> {
       openPlane: async (operator) => (await import('./runtime/commands.ts')).commandsOf(operator),
       watchFolders: async (folders) => (await import('./host/watch-folders.ts')).watchFolders(folders),
       readText: async (file, most) => (await import('./host/small-file.ts')).readSmall(file, most),
+      openNotify: async () => (await import('./host/notify.ts')).openNotify(process.env, process.platform),
       makeDemoProject: async () => (await import('./host/demo-project.ts')).makeDemoProject(),
       checkSettings: (given) => void loadConfig({ flags: given }),
       async installation() {

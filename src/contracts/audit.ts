@@ -32,6 +32,8 @@ export interface AuditEntry {
     | 'login.removed'
     | 'session.opened'
     | 'session.note'
+    /** The person answered what an agent had asked in words. */
+    | 'question.answered'
     /** A surface turned a request away before it was a call. */
     | 'request.refused'
     | 'snapshot.pruned'

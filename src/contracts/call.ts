@@ -22,6 +22,11 @@ export interface CallOptions {
   run?: string
   signal?: AbortSignal
   onProgress?: (done: number, total: number | undefined, message: string | undefined) => void
+  /**
+   * Called with what a program prints while it runs, before it is known whether that is withheld: for the eyes of the person at their own
+   * terminal, never for an agent.
+   */
+  onPrinted?: (chunk: Uint8Array) => void
   /** Called with what the call shows beside its answer, before it answers. */
   onAttachment?: (attachment: Attachment) => void
   /** Called with what the tool tells of its work while it goes on, in its own form (`CheckEvent`). */

@@ -148,7 +148,7 @@ export const kept: readonly KeptRow[] = [
   },
   {
     what: 'What agents asked and said they had done',
-    tables: ['notes'],
+    tables: ['notes', 'questions'],
     kind: 'database',
     bound: `${bounds.notes.session} of a session, ${whole(bounds.notes.all)} in all, ${whole(bounds.notes.characters)} characters each`,
     after: 'The oldest go; a longer one is cut, and says so.',

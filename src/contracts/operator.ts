@@ -23,6 +23,7 @@ import type { ProjectTemplate } from './project-templates.ts'
 import type { ProjectSettings } from './project-settings.ts'
 import type { NamedRoot } from './roots.ts'
 import type { ServedPage } from './served-page.ts'
+import type { Question } from './question.ts'
 import type { RunsApi } from './run.ts'
 import type { Session, SessionNote } from './session.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -83,6 +84,14 @@ export interface Operator {
   openSession(session: Pick<Session, 'id' | 'surface' | 'client'>): void
   sessions(): Session[]
   notes(session: string): SessionNote[]
+  /** What agents asked in words. */
+  questions: {
+    /** Those that wait, the oldest first; with `all`, the newest first of all. */
+    list(all?: boolean): Question[]
+    get(id: string): Question | undefined
+    /** The person's words, which the agent gets when it asks again; throws where it was answered before. */
+    answer(id: string, answer: string, by: string): Question
+  }
   approvals: {
     /** Newest first, a page at a time, without what is shown of them. */
     list(state?: ApprovalState, page?: Page): ApprovalHead[]
@@ -123,7 +132,7 @@ export interface Operator {
   }
   snapshots(limit: number, prefix: string): Snapshot[]
   /** A few ids of a kind that begin so, for whoever typed the beginning of one. */
-  idsLike(kind: 'appr' | 'snap' | 'call' | 'sess' | 'run' | 'grant' | 'plan' | 'artifact', prefix: string): string[]
+  idsLike(kind: 'appr' | 'ask' | 'snap' | 'call' | 'sess' | 'run' | 'grant' | 'plan' | 'artifact', prefix: string): string[]
   /** A secret of this project, made on first use; lives in a 0600 file. One is for agents, the other for the person, and neither stands for the other. */
   token(whose?: 'agent' | 'person'): { token: string; file: string }
   /** Marks a word as used until a time, for every process on the project; false where it was used before. */

@@ -91,6 +91,7 @@ export interface StagePort {
     program: Program,
     origin: { call: string; session: string; tool: string; inputDigest: string; asker: string },
     signal?: AbortSignal,
+    onPrinted?: (chunk: Buffer) => void,
   ): Promise<Staged>
   /** The stage that waits for an answer to exactly this call. */
   waiting(inputDigest: string, session: string): Promise<Staged | undefined>

@@ -120,6 +120,7 @@ export async function stage(context: CallContext, programContext: ProgramContext
       program,
       { ...origin, tool: tool.name, inputDigest: context.inputDigest(), asker: askerOf(call.caller) },
       signal,
+      call.options.onPrinted,
     )
     // Not confined, so it has happened: what it takes to undo it is kept, however it ended.
     if (!staged.ran.confined) written = await ports.world.record(staged.made(), origin)

@@ -61,7 +61,7 @@ export function settle(
   const { config } = settings
   const { limits } = config
   const { root, rules, stages } = reach
-  const { audit, approvals, sessions, snapshots } = stores
+  const { audit, approvals, questions, sessions, snapshots } = stores
   const { diffs, regex } = machine
   const files = openFiles(root, rules, limits.maxReadBytes)
   const search = openSearch({
@@ -94,6 +94,11 @@ export function settle(
         return kernel.tools.filter((tool) => !shown.has(tool)).map((tool) => tool.name)
       },
       note: (note) => sessions.note({ ...note, text: redact(note.text) }),
+      ask({ text, options, ...asker }, answer) {
+        const asked = questions.ask({ ...asker, text: redact(text), options: options.map((option) => redact(option)) })
+        if (answer !== undefined && asked.answer === undefined) questions.answer(asked.id, redact(answer), 'form')
+        return answer === undefined ? asked : { ...asked, answer }
+      },
     },
     records: { audit: auditWithin(audit, stores.rootNames, files) },
     webgal: scripts,

@@ -30,6 +30,7 @@ import { schema, schemaVersion } from '../stores/schema.ts'
 import { openRootNames } from '../stores/roots.ts'
 import { openServerRuns } from '../stores/server-runs.ts'
 import { openServedPages } from '../stores/served-pages.ts'
+import { openQuestions } from '../stores/questions.ts'
 import { openSessions } from '../stores/sessions.ts'
 import { openSnapshots } from '../stores/snapshots.ts'
 import { openSuspended } from '../stores/suspended.ts'
@@ -110,6 +111,7 @@ export function openStores(
     }),
     suspended,
     sessions: openSessions(db),
+    questions: openQuestions(db),
     grants: openGrants(db),
     unasked: openUnasked(db),
     idempotency,

@@ -3,6 +3,7 @@ import type { Database } from '../host/database.ts'
 /** Where ids of each kind stand. Each column has an index. */
 const places = {
   appr: ['approvals', 'id'],
+  ask: ['questions', 'id'],
   snap: ['snapshots', 'id'],
   call: ['snapshots', 'call'],
   sess: ['sessions', 'id'],

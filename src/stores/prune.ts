@@ -22,6 +22,7 @@ const oldRows: Record<string, { table: string; where: string; least?: number }> 
     where: `state NOT IN ('pending', 'approved') AND created_at < ? AND NOT (state = 'denied' AND coalesce(no_until, 0) > unixepoch() * 1000)`,
   },
   'notes of agents': { table: 'notes', where: 'at < ?' },
+  'questions of agents, answered or not': { table: 'questions', where: 'asked_at < ?' },
   // Sessions that work now need theirs, however young the rest may be.
   'sessions that are over': { table: 'sessions', where: 'last_at < ?', least: dayMs },
   'refused paths': { table: 'refusals', where: 'at < ?', least: dayMs },

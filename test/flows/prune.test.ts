@@ -101,6 +101,7 @@ test('a plan changes nothing; carried out, it frees to the byte what it said', a
     'states written through Handrail',
     'evidence',
     'notes of agents',
+    'questions of agents, answered or not',
   ])
   expect(plan.bytes).toBe(plan.going.reduce((sum, { bytes }) => sum + bytes, 0))
   // Commands of their own open no session: what the plan said is what there is.

@@ -63,7 +63,7 @@ export interface Stages {
   confinement(): Promise<Confinement>
   /** Programs that stay and are talked to. */
   residents: Pick<ResidentHost, 'open'>
-  run(program: Program, origin: StageOrigin, signal?: AbortSignal): Promise<Staged>
+  run(program: Program, origin: StageOrigin, signal?: AbortSignal, onPrinted?: (chunk: Buffer) => void): Promise<Staged>
   /** The stage that waits for an answer to exactly this call. */
   waiting(inputDigest: string, session: string): Promise<Staged | undefined>
   /** A part of what a file would become, of the stage that waits for the answer to a question; of one that goes away, what it is. */
@@ -177,6 +177,7 @@ export function openStages(parts: StageParts): Stages {
     program: Program,
     origin: StageOrigin,
     signal?: AbortSignal,
+    onPrinted?: (chunk: Buffer) => void,
     sure = false,
   ): Promise<Staged> => {
     const record = { ...origin, confined: true }
@@ -231,14 +232,17 @@ export function openStages(parts: StageParts): Stages {
           foresight.ran({ program, hides, reads })
           pool?.started()
         },
-        onOutput: (chunk) => stdout.add(chunk),
+        onOutput(chunk) {
+          stdout.add(chunk)
+          onPrinted?.(chunk)
+        },
         onErrors: (chunk) => stderr.add(chunk),
       })
       const ms = Math.round(performance.now() - began)
       signal?.throwIfAborted()
       if (end.outdated) {
         removeStage(folder)
-        return await confined(found, program, origin, signal, true)
+        return await confined(found, program, origin, signal, onPrinted, true)
       }
       const errors = stderr.end()
       if (!seen) mustHaveStarted(end, errors)
@@ -314,10 +318,10 @@ export function openStages(parts: StageParts): Stages {
       const refused = refusedReads()
       return { confined: is, says: refused.length ? `${says}; stage.stageReads is refused: ${refused.join(', ')}` : says }
     },
-    async run(program, origin, signal) {
+    async run(program, origin, signal, onPrinted) {
       const found = await probed()
       if (program.serves) return withoutEffect(await servers.run(found, serverParts, program, origin, signal))
-      if (found.confined) return confined(found, program, origin, signal)
+      if (found.confined) return confined(found, program, origin, signal, onPrinted)
       if (settings.unconfined === 'ask') return unconfined(program, origin, signal)
       throw new Fault('unsupported', `Programs cannot be confined here, so none is run. ${found.says}`, {
         hint: '`handrail doctor` says what is missing. stage.unconfined "ask" would run it after a person agreed.',

@@ -108,6 +108,8 @@ export interface CliDependencies {
   readText(file: string, most: number): Promise<string | undefined>
   /** Throws where a setting's flag has a value it cannot have. */
   checkSettings(flags: Record<string, string | boolean | undefined>): void
+  /** Shows a few words on the person's desktop; nothing where there is none. */
+  openNotify(): Promise<((title: string, body: string) => void) | undefined>
   /** A small project to try things out on. */
   makeDemoProject(): Promise<{ project: string; state: string; remove(): void }>
   /** This very copy of Handrail, and its version whether or not it was published. */

@@ -1,7 +1,7 @@
 import { printableBlock, printableInline, diffRows, headline, insideRows, oneLine, printable } from '../../text/printable.ts'
 import { signedRows, type DiffRow } from '../../text/rows.ts'
 import type { CardChange } from '../../contracts/tool.ts'
-import { padTo, widthOf } from '../../text/width.ts'
+import { cutTo, padTo, widthOf } from '../../text/width.ts'
 import { columns, folded } from './screen-rows.ts'
 
 export { printableBlock, printableInline, oneLine, printable }
@@ -80,19 +80,37 @@ export function renderChange(change: CardChange, most = shownLines, width = colu
   ].join('\n')
 }
 
-/** A bar on stderr for long work; silent where nobody watches. */
-export function progressBar(title: string): { show: (done: number, total: number) => void; end: () => void } {
+/** A bar on stderr for long work, with the last words about it where there are any; silent where nobody watches. */
+export function progressBar(title: string): { show: (done: number, total: number, last?: string) => void; end: () => void } {
   const watched = process.stderr.isTTY === true
   return {
-    show(done, total) {
+    show(done, total, last = '') {
       if (!watched) return
-      const part = total > 0 ? done / total : 0
-      const filled = Math.round(part * 30)
-      process.stderr.write(`\r${title} [${'#'.repeat(filled)}${'.'.repeat(30 - filled)}] ${Math.floor(part * 100)}%`)
+      const part = total > 0 ? Math.min(1, done / total) : 0
+      const most = last === '' ? 30 : 10
+      const filled = Math.round(part * most)
+      const bar = `${title} [${'#'.repeat(filled)}${'.'.repeat(most - filled)}] ${Math.floor(part * 100)}%`
+      const room = columns(80, process.stderr) - widthOf(bar) - 3
+      process.stderr.write(`\r\u001b[K${bar}${last === '' || room < 8 ? '' : `  ${cutTo(printable(last), room)}`}`)
     },
     end() {
       if (watched) process.stderr.write('\r\u001b[K')
     },
+  }
+}
+
+/** The last line that was printed so far; however much comes, only the end of it is kept. */
+export function lastLine(): { add(chunk: Uint8Array): void; text(): string } {
+  let tail = Buffer.alloc(0)
+  return {
+    add: (chunk) => void (tail = Buffer.concat([tail, chunk]).subarray(-1_000)),
+    text: () =>
+      tail
+        .toString('utf8')
+        .trimEnd()
+        .split(/[\r\n]/)
+        .at(-1)
+        ?.trim() ?? '',
   }
 }
 

@@ -12,6 +12,7 @@ import { audit } from './commands/audit.ts'
 import { browse } from './commands/browse.ts'
 import { call } from './commands/call.ts'
 import { chat } from './commands/chat.ts'
+import { completionOf } from './commands/completion.ts'
 import { demo } from './commands/demo.ts'
 import { devserver } from './commands/devserver.ts'
 import { doctor } from './commands/doctor.ts'
@@ -25,6 +26,7 @@ import { plans } from './commands/plans.ts'
 import { planeHelp, runPlane } from './commands/plane.ts'
 import { prompts } from './commands/prompts.ts'
 import { prune } from './commands/prune.ts'
+import { questions } from './commands/questions.ts'
 import { run } from './commands/run.ts'
 import { runs } from './commands/runs.ts'
 import { serve } from './commands/serve.ts'
@@ -67,6 +69,7 @@ export const commands: readonly Command[] = [
   skills,
   prompts,
   approvals,
+  questions,
   grants,
   logins,
   mounts,
@@ -79,6 +82,7 @@ export const commands: readonly Command[] = [
   trust,
   webgal,
   doctor,
+  completionOf(() => commands),
   ...planeHelp,
 ]
 

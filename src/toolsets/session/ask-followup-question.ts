@@ -10,11 +10,25 @@ export const askFollowupQuestion = defineTool({
   name: 'ask_followup_question',
   title: 'Ask the person',
   description:
-    'Put a question to the person. Where the client can show it, the reply holds their answer; otherwise it is kept with the session and the answer comes in the conversation.',
+    'Put a question to the person. Where the client can show it, the reply holds their answer; otherwise it is kept with the session: the answer comes in the conversation, or in the reply to the same question asked again later.',
   risk: 'R0',
-  input: Type.Object({ question: Type.String({ minLength: 1 }) }, { ...named('ask_followup_question', 'request'), ...closed }),
+  input: Type.Object(
+    {
+      question: Type.String({ minLength: 1 }),
+      options: Type.Optional(
+        Type.Array(Type.String({ minLength: 1, maxLength: 200 }), {
+          maxItems: 10,
+          description: 'Answers to choose from; the person may give another',
+        }),
+      ),
+    },
+    { ...named('ask_followup_question', 'request'), ...closed },
+  ),
   output: Type.Object(
-    { ack: Type.Boolean({ const: true }), answer: Type.Optional(Type.String({ description: 'What the person answered.' })) },
+    {
+      ack: Type.Boolean({ const: true }),
+      answer: Type.Optional(Type.String({ description: 'What the person answered.' })),
+    },
     closed,
   ),
   faults: ['too-large'],
@@ -25,15 +39,18 @@ export const askFollowupQuestion = defineTool({
       output: { ack: true },
     },
   ],
-  private: ['question'],
-  contents: ['question'],
-  asks: ({ question }) => question,
-  execute({ question }, { note }, call) {
+  private: ['question', 'options'],
+  contents: ['question', 'options'],
+  asks: ({ question, options = [] }) =>
+    options.length === 0 ? question : `${question}\n${options.map((option, at) => `${at + 1}. ${option}`).join('\n')}`,
+  execute({ question, options = [] }, { note, ask }, call) {
     if (question.length > longest)
       throw new Fault('too-large', `A question may have ${longest} characters; this one has ${question.length}`, {
         hint: 'Ask about one thing at a time; put long text into a file.',
       })
     note({ session: call.session, kind: 'question', text: question, at: Date.now() })
-    return { ack: true, ...(call.answer !== undefined && { answer: call.answer }) }
+    const { caller, session } = call
+    const { answer } = ask({ session, client: caller.client, text: question, options }, call.answer)
+    return { ack: true, ...(answer !== undefined && { answer }) }
   },
 })

@@ -1,5 +1,6 @@
 import type { IgnoredTemplates } from '../../contracts/project-templates.ts'
 import type { Confinement } from '../../contracts/stage.ts'
+import type { Question } from '../../contracts/question.ts'
 import { toolsUsing } from '../../contracts/tool.ts'
 import type { SessionNote } from '../../contracts/session.ts'
 
@@ -25,6 +26,8 @@ export interface SessionUse {
   /** Tools that can be called and are not in the list an agent reads. */
   unlisted(): string[]
   note(note: SessionNote): void
+  /** Keeps a question where the person finds it; comes back with their answer where they gave one. */
+  ask(question: Pick<Question, 'session' | 'client' | 'text' | 'options'>, answer: string | undefined): Question
 }
 
 export const defineTool = toolsUsing<SessionUse>('session')

@@ -4,9 +4,10 @@ import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Operator } from '../../../contracts/operator.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 import { describeApproval } from '../card.ts'
+import { callPerson } from '../call-person.ts'
 import { answerTo } from '../confirm.ts'
 import { Interrupted } from '../interrupted.ts'
-import { bell, dim, green, oneLine, printable, red, say, warn, yellow } from '../print.ts'
+import { dim, green, oneLine, printable, red, say, warn, yellow } from '../print.ts'
 import { folded } from '../screen-rows.ts'
 
 const mostWaiting = 500
@@ -18,7 +19,11 @@ const prompt = 'y yes · n no · s later · q quit; words after y or n go to the
  * Shows each question as it comes and takes its answer in place, until it is told to stop. What is answered elsewhere meanwhile goes off the
  * screen's prompt at once.
  */
-export async function watchApprovals(runtime: Operator, json: boolean): Promise<number> {
+export async function watchApprovals(
+  runtime: Operator,
+  json: boolean,
+  notify?: (title: string, body: string) => void,
+): Promise<number> {
   const answersHere = !json && process.stdin.isTTY === true && process.stdout.isTTY === true
   const seen = new Set<string>()
   let wake: (() => void) | undefined
@@ -47,6 +52,7 @@ export async function watchApprovals(runtime: Operator, json: boolean): Promise<
       seen.add(next.id)
       const approval = runtime.approvals.get(next.id)
       if (!approval) continue
+      if (!json) callPerson(runtime, next, notify)
       if (json) say(terminalJson(next))
       else if (!answersHere) say(`\n${describeApproval(approval)}`)
       else if ((await answerHere(runtime, approval)) === 'quit') return 0
@@ -68,7 +74,6 @@ const waiting = (runtime: Operator): ApprovalHead[] => runtime.approvals.list('p
 
 async function answerHere(runtime: Operator, approval: Approval): Promise<'quit' | void> {
   const { id, card } = approval
-  bell()
   say(`\n${describeApproval(approval)}\n`)
   const elsewhere = new AbortController()
   const stop = runtime.audit.subscribe({ events: (event) => event.startsWith('approval.') }, () => {

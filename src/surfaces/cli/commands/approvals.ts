@@ -68,7 +68,7 @@ token it opens /api/approvals and /events of that server, which no agent's token
         if (!json && !byAddress) warn('Where your browser does not find that name (Safari may not), add --by-address.')
         return 0
       }
-      if (what === 'watch') return await watchApprovals(runtime, json)
+      if (what === 'watch') return await watchApprovals(runtime, json, await dependencies.openNotify())
       if (what === 'deny' && (options['all'] === true || words.length > 2))
         return denySeveral(runtime, words.slice(1), options, json)
       const found = named(runtime, given, options['last'] === true)

@@ -1,9 +1,9 @@
 import { text as readAll } from 'node:stream/consumers'
 import { Fault } from '../../../contracts/faults/fault.ts'
-import { noteRows, restLines } from '../../../text/printable.ts'
 import type { Operator } from '../../../contracts/operator.ts'
+import { cardRows } from '../card.ts'
 import type { Command, Invocation } from '../command.ts'
-import { printableBlock, bold, oneLine, progressBar, renderChange, say, warn, warnFolded, yellow } from '../print.ts'
+import { bell, printableBlock, bold, lastLine, oneLine, progressBar, say, warn, warnFolded, yellow } from '../print.ts'
 import { commandHere } from '../program-name.ts'
 import { columns } from '../screen-rows.ts'
 import { confirm } from '../confirm.ts'
@@ -35,6 +35,8 @@ the session is "cli" unless you name another. \`handrail tools\` lists the tools
     const runtime = open()
     const session = `cli-${String(options['session'] ?? 'default')}`
     const bar = progressBar(name)
+    const printed = lastLine()
+    const interrupted = new AbortController()
     try {
       runtime.openSession({ id: session, surface: 'cli', client: 'handrail-cli' })
       const { output } = await runtime.call(
@@ -42,8 +44,13 @@ the session is "cli" unless you name another. \`handrail tools\` lists the tools
         input,
         { surface: 'cli', client: 'handrail-cli', session, role: 'agent' },
         {
-          onProgress: (done, total) => bar.show(done, total ?? 0),
-          onApproval: (id) => void askHere(runtime, id, options),
+          onProgress: (done, total) => bar.show(done, total ?? 0, printed.text()),
+          onPrinted: printed.add,
+          signal: interrupted.signal,
+          onApproval(id) {
+            bar.end()
+            askHere(runtime, id, options).catch((thrown: unknown) => interrupted.abort(thrown))
+          },
           ...(options['wait'] !== undefined && { approvalWaitMs: Number(options['wait']) }),
         },
       )
@@ -51,6 +58,8 @@ the session is "cli" unless you name another. \`handrail tools\` lists the tools
       const answer = terminalJson(output, 2)
       say(process.stdout.isTTY ? printableBlock(answer) : answer)
       return 0
+    } catch (thrown) {
+      throw interrupted.signal.aborted ? interrupted.signal.reason : thrown
     } finally {
       bar.end()
       await runtime.close()
@@ -73,10 +82,9 @@ async function askHere(runtime: Operator, id: string, options: Invocation['optio
   const approval = runtime.approvals.get(id)
   if (!approval) return
   const width = columns(undefined, process.stderr)
+  bell()
   warnFolded(`${approval.tool} needs your approval (${approval.risk}): ${oneLine(approval.card.title, 120)}`, yellow)
-  for (const change of approval.card.changes) warn(renderChange(change, Number.POSITIVE_INFINITY, width))
-  for (const line of restLines(approval.card)) warnFolded(line, yellow)
-  for (const note of approval.card.notes ?? []) warn(noteRows(note, width))
+  for (const row of cardRows(approval, width)) warn(row)
   const command = (words: string): string => commandHere(words, runtime.project, options)
   warn(`From another terminal: ${bold(command(`approvals approve ${id}`))}`)
   if (!approval.whole) return warn(yellow(`Not all of it is shown here. Read it: ${command(`approvals show ${id} --full`)}`))

@@ -1,9 +1,11 @@
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Operator } from '../../../contracts/operator.ts'
-import type { Command, Invocation } from '../command.ts'
+import type { CliDependencies, Command, Invocation } from '../command.ts'
+import { callPersonAlways } from '../call-person.ts'
 import { tellDemo } from '../demo-story.ts'
 import { commandHere } from '../program-name.ts'
-import { bold, dim, printable, say, warnFolded, yellow } from '../print.ts'
+import { bold, dim, oneLine, printable, say, warnFolded, yellow } from '../print.ts'
+import { folded } from '../screen-rows.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 
 export const serve: Command = {
@@ -67,7 +69,9 @@ With --json it prints one line when it is ready: {"url","tokenFile","pid"}. Stop
     try {
       if (options['demo'] === true && !json) await demoOn(openLive, listening.signInLink, options, ending.signal)
       if (!ending.signal.aborted) sayServed(runtime, listening, options, json, await modelOf(runtime))
+      const quiet = json ? () => undefined : await sayQuestions(runtime, options, dependencies)
       await stopped
+      quiet()
     } finally {
       await listening.close()
       await runtime.close()
@@ -125,6 +129,17 @@ async function modelOf(runtime: Operator): Promise<string | undefined> {
   } catch (thrown) {
     return `cannot be used: ${printable((thrown as Error).message)}`
   }
+
+/** Says each question as it comes, with what answers it. */
+async function sayQuestions(
+  runtime: Operator,
+  options: Invocation['options'],
+  dependencies: CliDependencies,
+): Promise<() => void> {
+  return callPersonAlways(runtime, await dependencies.openNotify(), ({ id, risk, client, card }) => {
+    say(folded(`${oneLine(client, 40)} asks (${risk}): ${oneLine(card.title, 120)}`))
+    say(`  ${commandHere(`approvals show ${id}`, runtime.project, options)}`)
+  })
 }
 
 async function closedAfter(runtime: Operator, thrown: unknown): Promise<unknown> {
