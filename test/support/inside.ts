@@ -26,7 +26,8 @@ let inTurn = openSerialQueue()
 export function runInside(
   project: string,
   args: string[],
-  { env = {}, input }: { env?: Record<string, string>; input?: string } = {},
+  // With `asIs` the words are all there is: no project is named that they do not name.
+  { env = {}, input, asIs = false }: { env?: Record<string, string>; input?: string; asIs?: boolean } = {},
 ): Promise<CliEnd> {
   return inTurn(async () => {
     const before = { env: process.env, argv: process.argv, toOut: process.stdout.write, toErr: process.stderr.write }
@@ -52,7 +53,7 @@ export function runInside(
     process.stdout.write = (piece: string | Uint8Array) => Boolean((out += String(piece)))
     process.stderr.write = (piece: string | Uint8Array) => Boolean((err += String(piece)))
     try {
-      return { code: await main([...args, '--project', project], version), out, err }
+      return { code: await main(asIs ? args : [...args, '--project', project], version), out, err }
     } finally {
       ended()
       if (!isGivenUp) restore()

@@ -1,13 +1,20 @@
 import type { Approval } from '../../contracts/approval.ts'
 import { countsLine, riskWords } from '../../text/card-words.ts'
 import { noteRows, restLines } from '../../text/printable.ts'
-import { ago, bold, oneLine, printable, renderChange, yellow } from './print.ts'
+import { ago, bold, oneLine, printable, red, renderChange, yellow } from './print.ts'
 import { columns, folded } from './screen-rows.ts'
+
+/** Said before anything else: no undo takes it back. */
+const loudWords = {
+  network: 'IT REACHES THE NETWORK: what it sends cannot be taken back.',
+  unconfined: 'IT RUNS UNCONFINED: on your files themselves, with all that you may do.',
+} as const
 
 /** A question as a person reads it at the terminal: what would happen, and why they are asked. */
 export function cardRows({ card, whole }: Pick<Approval, 'card' | 'whole'>, width = columns()): string[] {
   const counts = countsLine(card)
   return [
+    ...(card.loud ?? []).map((what) => red(bold(folded(loudWords[what], '    ', width)))),
     ...(counts === undefined ? [] : [bold(folded(counts, '    ', width))]),
     ...card.changes.map((change) => renderChange(change, Number.POSITIVE_INFINITY, width)),
     ...restLines(card).map((line) => yellow(folded(line, '    ', width))),

@@ -137,7 +137,7 @@ async function edit(runtime: Operator, id: string, { options, json, dependencies
   const file = options['file']
   if (typeof file !== 'string')
     throw new Fault('bad-input', 'With which text? --file FILE, or --file - for stdin', {
-      hint: `handrail plans show ${id} --json has it under "plan": change that and hand it in.`,
+      hint: `\`handrail plans show ${id} --json\` has it under "plan": change that and hand it in.`,
     })
   const text = file === '-' ? await readAll(process.stdin) : await dependencies.readText(file, 1_048_576)
   if (text === undefined) throw new Fault('not-found', `This cannot be read: ${oneLine(file, 200)}`)
