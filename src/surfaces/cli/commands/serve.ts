@@ -129,6 +129,7 @@ async function modelOf(runtime: Operator): Promise<string | undefined> {
   } catch (thrown) {
     return `cannot be used: ${printable((thrown as Error).message)}`
   }
+}
 
 /** Says each question as it comes, with what answers it. */
 async function sayQuestions(
