@@ -235,10 +235,7 @@ function report(fault: Fault, json: boolean, hintOf: (fault: Fault) => string | 
   for (const line of more) warnFolded(`    ${printable(line)}`)
   const hint = hintOf(fault)
   if (hint !== undefined) warnFolded(`→ ${printable(hint)}`)
-  const untold = Object.entries(fault.details ?? {}).filter(
-    ([, value]) => typeof value !== 'string' || !fault.message.includes(value),
-  )
-  if (untold.length) warnFolded(printable(JSON.stringify(Object.fromEntries(untold))), dim)
+  if (fault.details && Object.keys(fault.details).length) warnFolded(printable(JSON.stringify(fault.details)), dim)
   if (fault.reason === 'internal' && fault.cause) warn(dim(String((fault.cause as Error).stack ?? fault.cause)))
   return code
 }
