@@ -14,8 +14,9 @@ const question = { question: 'Which ending?\nThe sad one needs a new scene.', op
 test('a question in words waits for the person, who answers by its number; the agent gets it when it asks again', async () => {
   await using world = await openWorld()
   for (const _ of ['once', 'twice']) expect(await world.call('ask_followup_question', question)).toEqual({ ack: true })
-  const [{ id = '' } = {}, ...others] = world.runtime.questions.list()
+  const [asked, ...others] = world.runtime.questions.list()
   expect(others).toEqual([])
+  const id = asked?.id ?? ''
   const listed = await runInside(world.project, ['questions'])
   expect(listed.out).toContain('| Which ending?\n| The sad one needs a new scene.\n| 1. happy\n| 2. sad')
   const answered = await runInside(world.project, ['questions', 'answer', '--last', '2'])
