@@ -8,7 +8,7 @@ import type { Preview, PreviewSettings } from './preview/preview.ts'
 
 /** Pages: those we serve and those we look at. Nothing of it is loaded before it is used, so that starting up costs nothing. */
 export interface Web {
-  preview: Pick<Preview, 'show'>
+  preview: Pick<Preview, 'show' | 'play'>
   pages: Pick<Pages, 'open' | 'current'>
   sessions: Pick<BrowserSessions, 'withPage' | 'creatorOf' | 'savedFor' | 'keep' | 'end' | 'count'>
   tabs: Pick<AgentTabs, 'withTab' | 'list' | 'select' | 'closeTab'>
@@ -81,7 +81,10 @@ export function openWeb(parts: {
     return opened
   }
   return {
-    preview: { show: async (wanted) => (await open()).preview.show(wanted) },
+    preview: {
+      show: async (wanted) => (await open()).preview.show(wanted),
+      play: async (wanted) => (await open()).preview.play(wanted),
+    },
     pages: {
       open: async (session) => (await open()).pages.open(session),
       current: async (session) => (await open()).pages.current(session),

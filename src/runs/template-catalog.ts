@@ -4,10 +4,11 @@ import { limitsOf, type Template } from '../contracts/template.ts'
 import { wrongWith } from './check-template.ts'
 import { batchReplace } from './templates/batch-replace.ts'
 import { batchValidate } from './templates/batch-validate.ts'
+import { webgalPlayRoutes } from './templates/webgal-play-routes.ts'
 import { webgalProjectReport } from './templates/webgal-project-report.ts'
 
 /** Those that come with Handrail and need no toolset of their own. */
-export const plainTemplates: readonly Template[] = [webgalProjectReport, batchValidate, batchReplace]
+export const plainTemplates: readonly Template[] = [webgalProjectReport, webgalPlayRoutes, batchValidate, batchReplace]
 
 export const trustOf = ({ trust }: Template): TrustLevel[] => [...(trust ?? ['local'])]
 

@@ -57,6 +57,8 @@ test('the tools and who may use them', () => {
     'webgal_reference R0 resource',
     'convert_encoding R1 agent',
     'rename_in_game by input agent',
+    'play_routes R0 agent',
+    'save_filmstrip R1 agent',
     'browser_action by input agent',
     'allow_sites R0 agent',
     'visit_page R0 agent',

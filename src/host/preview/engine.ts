@@ -12,24 +12,41 @@ const largestAbout = 65_536
 export interface Engine {
   /** Where it comes from, for people. */
   readonly about: string
+  /** It lies beside the game. */
+  readonly own?: true
   readPart: Files['readPart']
 }
 
 /** What an exported game has besides `game/`; nothing else of the project is shown as part of an engine. */
 const ofAnExport = /^(index\.html|manifest\.json|webgal-engine\.json|(assets|icons)\/.+)$/
 
-/** The project's own engine, else the one the settings name, else the package, as the project or Handrail has it. */
+/** The engine the settings name, else the project's own, else the package, as the project or Handrail has it. */
 export function findEngine(files: Files, game: string, setting: string): Engine {
   const beside = besideGame(game)
-  if (hasFile(files, `${beside}index.html`) && isFolder(files, `${beside}assets`)) return ownEngine(files, beside)
   if (setting !== '') {
     const folder = isAbsolute(setting) ? setting : join(files.root, setting)
     if (isEngine(folder)) return folderEngine(folder, `the setting preview.engine (${setting})`)
     throw noEngine(`preview.engine names no WebGAL engine: ${setting}`)
   }
-  const found = packaged(join(files.root, 'package.json')) ?? packaged(fileURLToPath(import.meta.url))
-  if (found !== undefined) return folderEngine(found, 'the package webgal-engine')
+  if (hasFile(files, `${beside}index.html`) && isFolder(files, `${beside}assets`)) return ownEngine(files, beside)
+  const found = packagedEngine(files)
+  if (found) return found
   throw noEngine('There is no WebGAL engine to show the game with')
+}
+
+/** The package, for a game whose own engine cannot be told where to go. */
+export function packagedEngine(files: Files): Engine | undefined {
+  const found = packaged(join(files.root, 'package.json')) ?? packaged(fileURLToPath(import.meta.url))
+  return found === undefined ? undefined : folderEngine(found, `the package webgal-engine${versionIn(found)}`)
+}
+
+function versionIn(folder: string): string {
+  try {
+    const { version } = JSON.parse(readSmall(join(dirname(folder), 'package.json'), largestAbout) ?? '') as { version?: unknown }
+    return typeof version === 'string' && /^[\w.+-]{1,40}$/.test(version) ? ` ${version}` : ''
+  } catch {
+    return ''
+  }
 }
 
 function noEngine(message: string): Fault {
@@ -46,6 +63,7 @@ export function besideGame(game: string): string {
 function ownEngine(files: Files, beside: string): Engine {
   return {
     about: 'the engine in the project',
+    own: true,
     readPart(path, choose) {
       if (!ofAnExport.test(path)) throw notFound(path)
       return files.readPart(beside + path, choose)

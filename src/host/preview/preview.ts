@@ -3,10 +3,13 @@ import { oneLine } from '../../text/printable.ts'
 import { Fault } from '../../contracts/faults/fault.ts'
 import type { Browser } from '../browser/browser.ts'
 import type { Files } from '../files.ts'
-import { findEngine } from './engine.ts'
+import { findEngine, packagedEngine, type Engine } from './engine.ts'
 import { openScene, type SceneReport } from './open-scene.ts'
+import { playGame, type PlayWanted } from './play-game.ts'
 import { servePreview, type PreviewServer } from './serve.ts'
 import { findTerre, type Terre } from './terre.ts'
+
+export type { Decision, Route, RoutePlan } from './play.ts'
 
 export interface Wanted {
   /** The folder of the project that the engine knows as `game`. */
@@ -15,11 +18,16 @@ export interface Wanted {
   scene: string
   line: number
   signal?: AbortSignal
+  /** What is chosen on the way to the line, from the beginning of the scene. */
+  choices?: readonly (number | string)[] | undefined
+  picture?: boolean
 }
 
 export interface Preview {
   /** Where a person can see the scene, and what was seen of it where there is a browser to look with. */
-  show(wanted: Wanted): Promise<SceneReport & { url: string }>
+  show(wanted: Wanted): Promise<SceneReport & { url: string; engine: string }>
+  /** Plays the game from its beginning, again and again, as long as there is another plan. */
+  play(wanted: PlayWanted): Promise<{ engine: string; logs: string[]; missing: string[] }>
   close(): Promise<void>
 }
 
@@ -37,23 +45,27 @@ export function openPreview(parts: {
   now: () => { files: Files; preview: PreviewSettings; timeoutMs: number; judgeLinks?: () => Promise<void> | undefined }
 }): Preview {
   const { browser, environment, now } = parts
-  const serving = new Map<string, { engine: string; running: Promise<PreviewServer> }>()
+  const serving = new Map<string, { engine: string; about: Engine; running: Promise<PreviewServer> }>()
+  /** Games whose own engine could not be told where to go. */
+  const unreached = new Set<string>()
   let closed = false
   /** Who has one open sees what may be seen now. */
   const readPart: Files['readPart'] = (path, choose) => now().files.readPart(path, choose)
 
-  const server = (game: string): Promise<PreviewServer> => {
+  const server = async (game: string): Promise<{ served: PreviewServer; engine: Engine }> => {
     if (closed) throw new Fault('preview', 'This runtime is closed', { hint: 'Start Handrail again.' })
     const { files, preview } = now()
     const known = serving.get(game)
-    if (known?.engine === preview.engine) return known.running
-    const engine = findEngine({ ...files, readPart }, game, preview.engine)
+    const setting = unreached.has(game) && preview.engine === '' ? '\0package' : preview.engine
+    if (known?.engine === setting) return { served: await known.running, engine: known.about }
+    const judged = { ...files, readPart }
+    const engine = (setting === '\0package' ? packagedEngine(judged) : undefined) ?? findEngine(judged, game, preview.engine)
     void known?.running.then((one) => one.close()).catch(() => undefined)
     const running = servePreview({ readPart }, engine, game, () => now().judgeLinks?.(), parts.project)
-    serving.set(game, { engine: preview.engine, running })
+    serving.set(game, { engine: setting, about: engine, running })
     // What could not be started is started anew the next time.
     running.catch(() => serving.get(game)?.running === running && serving.delete(game))
-    return running
+    return { served: await running, engine }
   }
   const terre = async (game: string): Promise<Terre | undefined> => {
     const { files, preview: settings } = now()
@@ -70,12 +82,15 @@ export function openPreview(parts: {
   }
 
   return {
-    async show({ game, scene, line, signal }) {
+    async show(wanted) {
+      const { game, scene, line, signal, choices, picture } = wanted
       const place = `#scene=${encodeURIComponent(scene.replace(/\.txt$/i, '')).replaceAll('%2F', '/')}${line > 1 ? `&line=${line}` : ''}`
       const editor = await terre(game)
       const logs: string[] = []
       // Looked at under its own name, through a proxy that leads here whatever anybody's DNS says. Told by the contract's name for it.
-      const served = editor ? undefined : await server(game)
+      const { served, engine } = editor ? { served: undefined, engine: undefined } : await server(game)
+      if (engine && !engine.own && unreached.has(game) && now().preview.engine === '')
+        logs.push(`the engine in the project cannot be told where to go: shown with ${engine.about}`)
       const page = editor ? editor.url : `http://${served?.name}:${served?.port}/preview`
       await editor?.push(scene, line).catch((cause: unknown) => {
         logs.push(`Terre did not take the jump: ${oneLine(cause instanceof Error ? cause.message : String(cause), 200)}`)
@@ -90,13 +105,34 @@ export function openPreview(parts: {
               timeoutMs: now().timeoutMs,
               signal,
               bare: editor !== undefined,
+              choices,
+              picture,
             })
           : { missing: [], logs: [`not looked at: ${why}`] }
+      if (seen.unreachable && engine?.own && now().preview.engine === '' && packagedEngine(now().files)) {
+        unreached.add(game)
+        return this.show(wanted)
+      }
       return {
+        engine: engine?.about ?? 'WebGAL Terre',
+        ...(seen.picture && { picture: seen.picture }),
         url: served ? `http://localhost:${served.port}/preview${place}` : page,
         missing: seen.missing,
         logs: [...logs, ...seen.logs],
       }
+    },
+    async play(wanted) {
+      const why = browser.missing()
+      if (why !== undefined) throw new Fault('preview', 'There is no browser to play the game in', { hint: why })
+      const { served, engine } = await server(wanted.game)
+      const seen = await playGame(browser, `http://${served.name}:${served.port}/preview`, wanted)
+      if (!seen.unreachable) return { engine: engine.about, logs: seen.logs, missing: seen.missing }
+      if (!engine.own || now().preview.engine !== '' || !packagedEngine(now().files))
+        throw new Fault('preview', `The game cannot be played with ${engine.about}: it cannot be told where to go`, {
+          hint: 'Name another engine with preview.engine, or run `npm install webgal-engine` in the project.',
+        })
+      unreached.add(wanted.game)
+      return this.play(wanted)
     },
     async close() {
       closed = true

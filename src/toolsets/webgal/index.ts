@@ -3,7 +3,9 @@ import { generateCharacterProfile } from './generate-character-profile.ts'
 import { listProjectResources } from './list-project-resources.ts'
 import { previewScene } from './preview-scene.ts'
 import { projectReport } from './project-report.ts'
+import { playRoutes } from './play-routes.ts'
 import { renameInGame } from './rename-in-game.ts'
+import { saveFilmstrip } from './save-filmstrip.ts'
 import { sceneGraph } from './scene-graph.ts'
 import { validateScript } from './validate-script.ts'
 import { webgalReference } from './webgal-reference.ts'
@@ -19,5 +21,7 @@ export const webgal = [
   webgalReference,
   convertEncoding,
   renameInGame,
+  playRoutes,
+  saveFilmstrip,
 ]
 export type { WebgalUse } from './use.ts'

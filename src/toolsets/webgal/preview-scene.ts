@@ -4,21 +4,30 @@ import { closed, named } from '../../contracts/shapes.ts'
 import { openPace, type Pace } from '../../text/steps.ts'
 import { referencesOf } from './checks/resources.ts'
 import { openGame, rootOf, type Game } from './game.ts'
-import { statementsOf } from './grammar/parse.ts'
+import { parseScene, statementsOf } from './grammar/parse.ts'
 import { nearest } from '../../text/nearest.ts'
-import { defineTool } from './use.ts'
+import { defineTool, judgedBy } from './use.ts'
+import { wayToLine } from './way-to-line.ts'
 
 export const previewScene = defineTool({
   name: 'preview_scene',
   title: 'Preview a scene',
   description:
-    'Show a scene in the real WebGAL engine. Answers the address a person can open, what went wrong while it was played (missing pictures and sounds, errors of the page), and the first line that failed. scenePath such as "game/scene/beach.txt" or "beach"; without it the start scene. line goes to that line of the scene.',
+    'Show a scene in the real WebGAL engine. Answers the address a person can open, what went wrong while it was played (missing pictures and sounds, errors of the page), and the first line that failed. scenePath such as "game/scene/beach.txt" or "beach"; without it the start scene. line goes to that line of the scene; past choices by the shortest way, or by choices: positions from 1 or the words of options, one for each choice from the beginning of the scene.',
   risk: 'R0',
   waits: true,
+  pictures: true,
   input: Type.Object(
     {
       scenePath: Type.Optional(Type.String({ description: 'Optional. If omitted, use current start scene' })),
       line: Type.Optional(Type.Integer({ minimum: 1, description: 'The line of the scene to go to, from 1' })),
+      choices: Type.Optional(
+        Type.Array(Type.Union([Type.Integer({ minimum: 1 }), Type.String({ minLength: 1, maxLength: 200 })]), {
+          maxItems: 200,
+          description:
+            'What to take at each choice on the way to the line: positions from 1, or words. At a question: the answer.',
+        }),
+      ),
     },
     { ...named('preview_scene', 'request'), ...closed },
   ),
@@ -27,13 +36,15 @@ export const previewScene = defineTool({
       url: Type.String({ pattern: '^https?://(localhost|127\\.0\\.0\\.1)(:[0-9]+)?(/.*)?$' }),
       logs: Type.Optional(Type.Array(Type.String())),
       firstErrorLine: Type.Optional(Type.Integer({ minimum: 1 })),
+      engine: Type.Optional(Type.String({ description: 'What it was shown with.' })),
     },
     { ...named('preview_scene', 'response'), ...closed },
   ),
   faults: ['preview', 'page-crashed', 'page-timeout', 'policy', 'path-denied', 'bad-input'],
   examples: [],
   touches: ({ scenePath }, { files }) => [{ path: sceneOf(scenePath, rootOf(files)).path, access: 'read' }],
-  async execute({ scenePath, line = 1 }, { files, preview }, call) {
+  async execute({ scenePath, line = 1, choices }, use, call) {
+    const { files, preview } = use
     const pace = openPace(call.signal)
     const game = await openGame(files, pace)
     const { name, path } = sceneOf(scenePath, game.root)
@@ -44,11 +55,30 @@ export const previewScene = defineTool({
       throw new Fault('bad-input', `${path} has ${lines} lines, so there is no line ${line}`, {
         hint: 'Lines are counted from 1.',
       })
-    const { url, logs, missing } = await preview.show({ game: game.root, scene: name, line, signal: call.signal })
+    const { engine: judged, language } = judgedBy(game, use)
+    const shown = await preview.show({
+      game: game.root,
+      scene: name,
+      line,
+      signal: call.signal,
+      choices: choices ?? (line > 1 ? wayToLine(parseScene(text.replace(/^\uFEFF/, ''), language), line) : undefined),
+      picture: call.attach !== undefined,
+    })
+    const { url, missing, engine, picture } = shown
+    const logs = [...otherEngine(judged?.version, engine), ...shown.logs]
+    if (picture) call.attach?.({ mimeType: 'image/png', bytes: picture })
     const failed = await firstNaming(text, new Set(missing), pace)
-    return { url, logs, ...(failed !== undefined && { firstErrorLine: failed }) }
+    return { url, logs, engine, ...(failed !== undefined && { firstErrorLine: failed }) }
   },
 })
+
+/** What a game was written for may be shown otherwise by another engine. */
+function otherEngine(version: string | undefined, shownWith: string): string[] {
+  const [, used] = /webgal-engine (\d+\.\d+\.\d+)/.exec(shownWith) ?? []
+  return version === undefined || used === undefined || used === version
+    ? []
+    : [`the game is for engine ${version} and was shown with ${used}: what differs between them may look otherwise`]
+}
 
 /** The scene that is meant: `game/scene/x.txt`, `scene/x.txt`, `x.txt` and `x` are the same. */
 function sceneOf(given: string | undefined, root: string): { name: string; path: string } {

@@ -16,7 +16,7 @@ export interface WebgalUse {
   declared: Declared
   /** The version of the engine by the settings; empty where the game's own files decide. */
   engineVersion: string
-  preview: Pick<Preview, 'show'>
+  preview: Pick<Preview, 'show' | 'play'>
 }
 
 export { textChange } from '../../host/text-change.ts'

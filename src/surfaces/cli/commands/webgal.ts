@@ -5,6 +5,7 @@ import type { Command, Invocation } from '../command.ts'
 import { bold, dim, oneLine, progressBar, say, table, yellow } from '../print.ts'
 import { formats } from '../webgal/formats.ts'
 import { isMeant, placesOf, type Place } from '../webgal/places.ts'
+import { play } from '../webgal/play.ts'
 import type { Report, Told } from '../webgal/report.ts'
 import { stylish } from '../webgal/stylish.ts'
 import type { Lang } from '../webgal/words.ts'
@@ -26,7 +27,7 @@ interface Graph {
 export const webgal: Command = {
   name: 'webgal',
   summary: 'Check a WebGAL game: every scene, its route map, a report',
-  usage: 'handrail webgal validate|convert [PATH...] | graph|report [DIR] [--json] | rename FROM TO [DIR] | lsp',
+  usage: 'handrail webgal validate|convert [PATH...] | graph|report [DIR] [--json] | rename FROM TO [DIR] | play [DIR] | lsp',
   projectWord: 1,
   acts: { validate: Number.POSITIVE_INFINITY, convert: Number.POSITIVE_INFINITY, graph: 1, rename: 3, lsp: 0, report: 1 },
   about: `validate  every diagnostic of every scene, by the engine that the game has; exit code 1 where that engine would misread or fail on
@@ -37,6 +38,9 @@ export const webgal: Command = {
 convert   scenes in GBK, Shift_JIS, UTF-16 and the like become UTF-8; \`handrail undo --last\` takes it back.
 graph     the route map: scenes, choices, dead ends, unreachable scenes, missing targets; --svg and --mermaid print a drawing.
 rename    a variable in every scene, or with --scene a label of that scene; \`handrail undo --last\` takes it back.
+play      the game in the real engine, every route up to --routes (30) and --seconds (300): crashes, dead ends, missing files, scenes never
+          reached, lines never shown; exit code 1 where there are some of the first three. --filmstrip FILE.html writes a picture of every
+          scene into the project; --against FILE.html tells what changed since that filmstrip.
 lsp       the language server for editors, on stdin and stdout; docs/guide/webgal.md has the lines for their settings.
 report    scenes, lines and words per character, resources no scene uses.
 
@@ -48,6 +52,10 @@ Messages are Chinese unless --lang EN or HANDRAIL_LANG=EN.`,
     { name: 'watch', says: 'validate: again whenever a file changes.' },
     { name: 'scene', value: 'SCENE', says: 'rename: a label of this scene, not a variable.' },
     { name: 'dry-run', says: 'rename: only tell the places.' },
+    { name: 'routes', value: 'N', says: 'play: most routes.' },
+    { name: 'seconds', value: 'N', says: 'play: longest time.' },
+    { name: 'filmstrip', value: 'FILE', says: 'play: an HTML file of the project to write.' },
+    { name: 'against', value: 'FILE', says: 'play: an earlier filmstrip to compare with.' },
     { name: 'stdio', says: 'lsp: always so; editors pass it.' },
     { name: 'svg', says: 'graph: print a picture.' },
     { name: 'mermaid', says: 'graph: print Mermaid.' },
@@ -57,6 +65,7 @@ Messages are Chinese unless --lang EN or HANDRAIL_LANG=EN.`,
     'handrail webgal validate game/scene/start.txt game/scene/part-two',
     'handrail webgal validate . --format sarif > webgal.sarif',
     'handrail webgal convert ./my-game',
+    'handrail webgal play ./my-game --filmstrip filmstrip.html',
     'handrail webgal rename score points ./my-game',
     'handrail webgal graph ./my-game --svg > map.svg',
     'handrail webgal report ./my-game --json',
@@ -67,6 +76,7 @@ Messages are Chinese unless --lang EN or HANDRAIL_LANG=EN.`,
     if (what === 'validate') return validate(invocation)
     if (what === 'convert') return convert(invocation)
     if (what === 'rename') return rename(invocation)
+    if (what === 'play') return play(invocation, ask)
     if (what === 'lsp') return lsp(invocation)
     if ((what !== 'graph' && what !== 'report') || more.length > 0)
       throw new Fault('bad-input', what === undefined ? 'What about the game?' : `Unknown: webgal ${words.join(' ')}`, {

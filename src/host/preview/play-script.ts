@@ -1,0 +1,117 @@
+import { progressGlobal } from './jump-script.ts'
+
+/** Under this name the page says what it has played. */
+export const playGlobal = '__handrailPlay'
+
+/**
+ * Put into the page after the script that jumps: plays the game as a person would, by clicks, as fast as the engine goes on. It stops nowhere
+ * but at what the plan says. Timers of the game run eight times as fast; the one by which an older engine says where it is, forty times.
+ */
+export const playScript = `(() => {
+  const later = window.setTimeout.bind(window)
+  for (const name of ['setTimeout', 'setInterval']) {
+    const real = window[name].bind(window)
+    window[name] = (act, ms, ...more) => real(act, ms === 1000 ? 25 : ms > 8 ? ms / 8 : ms, ...more)
+  }
+  const play = (window.${playGlobal} = { plan: undefined, stops: [], decisions: [], done: undefined, hold: undefined })
+  let last = ''
+  let since = 0
+  let still = 0
+  let wasStarted = false
+  let reports = -1
+  let pictured = new Set()
+  play.begin = (plan) => {
+    Object.assign(play, { plan, stops: [], decisions: [], done: undefined, hold: undefined })
+    ;[last, since, still, wasStarted, reports] = ['', performance.now(), 0, false, -1]
+    pictured = new Set(plan.pictured ?? [])
+  }
+  const choices = () => {
+    const box = document.getElementById('chooseContainer')
+    if (!box || document.getElementById('user-input')) return []
+    return [...box.querySelectorAll('*')].filter((one) => one.childElementCount === 0 && one.textContent.trim() !== '')
+  }
+  const isTitle = () => document.querySelector('[class*="Title_main"]') !== null
+  // After a choice the engine calls a scene by the words that led to it.
+  const called = new Map()
+  const sceneOf = (at) => (play.plan.targets ? (called.get(at.scene) ?? at.scene) : at.scene)
+  const decide = (at, shown) => {
+    const open = shown.map((one) => !/disabled/i.test(String(one.className)))
+    const words = shown.map((one) => one.textContent.trim().slice(0, 200))
+    if (!open.includes(true)) return (play.done = 'stuck')
+    const asked = play.plan.choices[play.decisions.length]
+    const scene = sceneOf(at)
+    const key = (index) => scene + ':' + at.line + ':' + words[index]
+    const used = play.plan.used
+    let taken = typeof asked === 'number' ? asked - 1 : words.indexOf(asked)
+    if (!open[taken]) {
+      const rank = words.map((_, index) => (open[index] ? (used[key(index)] ?? 0) : Infinity))
+      taken = rank.indexOf(Math.min(...rank))
+    }
+    used[key(taken)] = (used[key(taken)] ?? 0) + 1
+    const options = play.plan.targets?.[scene + ':' + at.line] ?? []
+    const named = (one) => one.words === words[taken]
+    const option =
+      options.find(named) ??
+      (options.length === words.length ? options[taken] : Object.values(play.plan.targets ?? {}).flat().find(named))
+    if (option?.scene) called.set(shown[taken].textContent, option.scene)
+    play.decisions.push({ is: 'choice', scene, line: at.line, words, open, taken })
+    shown[taken].click()
+  }
+  const fill = (at, field) => {
+    const name = sceneOf(at) + ':' + at.line
+    const values = play.plan.inputs[name] ?? ['A']
+    const asked = play.plan.choices[play.decisions.length]
+    const taken = typeof asked === 'string' ? asked : values[0]
+    field.value = taken
+    field.dispatchEvent(new Event('input', { bubbles: true }))
+    play.decisions.push({ is: 'input', scene: sceneOf(at), line: at.line, words: values, open: values.map(() => true), taken: Math.max(0, values.indexOf(taken)) })
+    field.parentElement?.lastElementChild?.click()
+  }
+  const step = () => {
+    later(step, 20)
+    const at = window.${progressGlobal}
+    const { plan } = play
+    if (!plan || play.done || play.hold || !at || at.jumps < plan.jump) return
+    if (at.scene === '' && !at.mute) return
+    // One click for each time it says where it is; the newest engines say so only when they move.
+    // A person lets it come to rest first: three times, or a moment.
+    still++
+    if (at.reports - reports < 3 && still % 8 !== 0) return
+    reports = at.reports
+    if (!wasStarted) {
+      if (isTitle()) return
+      wasStarted = true
+      for (const { key, value } of plan.variables ?? []) at.execute('setVar:' + key + '=' + value + ';')
+    }
+    const text = String(at.stage?.showText ?? '')
+    const scene = sceneOf(at)
+    const now = scene + '\\n' + at.line + '\\n' + text
+    if (now !== last) {
+      ;[last, still, since] = [now, 0, performance.now()]
+      if (play.stops.length < plan.mostStops) play.stops.push([scene, at.line, text.slice(0, 300), String(at.stage?.showName ?? '').slice(0, 100)])
+      else play.done = 'limit'
+    }
+    if (plan.until && scene === plan.until.scene && at.line >= plan.until.line) return void (play.done = 'arrived')
+    if (isTitle()) return void (play.done = 'title')
+    if (play.decisions.length >= plan.mostDecisions) return void (play.done = 'limit')
+    if (text !== '' && plan.pictures && !pictured.has(scene)) {
+      pictured.add(scene)
+      return void (play.hold = scene)
+    }
+    const shown = choices()
+    const field = document.getElementById('user-input')
+    const film = document.getElementById('playVideoElement')
+    if (field) fill(at, field)
+    else if (shown.length > 0) decide(at, shown)
+    else {
+      if (film) {
+        film.dispatchEvent(new Event('ended'))
+        film.onended?.(new Event('ended'))
+      }
+      document.getElementById('FullScreenClick')?.click()
+    }
+    // On a busy machine a moment is long: both so many looks and so much time.
+    if (still > 40 && performance.now() - since > plan.stuckMs) play.done = 'stuck'
+  }
+  later(step, 20)
+})()`

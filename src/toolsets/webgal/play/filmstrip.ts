@@ -1,0 +1,122 @@
+import type { Route } from '../../../host/preview/preview.ts'
+import { short } from '../finding.ts'
+import { storyElement, type Change, type Story } from './story.ts'
+import type { Verdict } from './verdict.ts'
+
+export interface Filmed {
+  title: string
+  engine: string
+  lang: 'ZH' | 'EN'
+  verdict: Verdict
+  routes: readonly Route[]
+  story: Story
+  missing: readonly string[]
+  errors: readonly string[]
+  /** JPEGs by scene. */
+  pictures: ReadonlyMap<string, Uint8Array>
+  changes: readonly Change[] | undefined
+}
+
+const words = {
+  EN: {
+    routes: 'routes played',
+    scenes: 'scenes',
+    endings: 'Endings',
+    never: 'Scenes never reached',
+    lines: 'Lines never shown',
+    dead: 'Dead ends',
+    stuck: 'Stuck',
+    missing: 'Missing files',
+    errors: 'Errors',
+    changes: 'Since the last time',
+    new: 'new',
+    gone: 'gone',
+    changed: 'changed',
+    way: 'Routes',
+    none: 'none',
+  },
+  ZH: {
+    routes: '条路线已走完',
+    scenes: '个场景',
+    endings: '结局',
+    never: '从未到达的场景',
+    lines: '从未显示的行',
+    dead: '死路',
+    stuck: '卡住',
+    missing: '缺少的文件',
+    errors: '错误',
+    changes: '与上次相比',
+    new: '新增',
+    gone: '消失',
+    changed: '有改动',
+    way: '路线',
+    none: '无',
+  },
+} as const
+
+const escaped = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
+const mostListed = 300
+
+/** The played game on one page, in one file that needs no other. */
+export function filmstrip(film: Filmed): string {
+  const say = words[film.lang]
+  const { verdict, pictures, story, changes } = film
+  const list = (title: string, items: readonly string[], kind = ''): string =>
+    items.length === 0
+      ? ''
+      : `<details${items.length <= 12 ? ' open' : ''} class="${kind}"><summary>${title} <b>${items.length}</b></summary><ul>${items
+          .slice(0, mostListed)
+          .map((item) => `<li>${escaped(short(item, 300))}</li>`)
+          .join('')}${items.length > mostListed ? '<li>…</li>' : ''}</ul></details>`
+  const at = ({ scene, line }: { scene: string; line: number }): string => `${scene}:${line}`
+  const told = new Map(story.scenes.map(({ name, shown }) => [name, shown]))
+  const changed = new Map(changes?.map((one) => [one.scene, one]))
+  const cards = verdict.shown.map(({ scene, shown, lines }) => {
+    const picture = pictures.get(scene)
+    const change = changed.get(scene)
+    const image = picture
+      ? `<img loading="lazy" alt="" src="data:image/jpeg;base64,${Buffer.from(picture).toString('base64')}">`
+      : '<div class="blank"></div>'
+    const said = (told.get(scene) ?? []).slice(0, 60)
+    return `<article${change ? ` class="${change.is}"` : ''}>${image}<h2 title="${escaped(scene)}">${escaped(short(scene, 40))}</h2><p class="count">${shown}/${lines}${
+      change ? ` · ${say[change.is]}` : ''
+    }</p><details><summary>${escaped(short(said[0] ?? '', 60))}</summary>${said.map((one) => `<p>${escaped(short(one, 300))}</p>`).join('')}</details></article>`
+  })
+  const routes = film.routes.slice(0, mostListed).map(({ decisions, stops, end }) => {
+    const last = stops.at(-1)
+    const taken = decisions.map(({ words: options, taken: index }) => short(options[index] ?? '', 40))
+    return `${taken.length > 0 ? taken.join(' → ') : '—'} ⇒ ${last ? at(last) : ''} (${end})`
+  })
+  const differences = (changes ?? []).flatMap(({ scene, is, added, removed }) => [
+    `${scene} (${say[is]})`,
+    ...removed.slice(0, 40).map((one) => `− ${one}`),
+    ...added.slice(0, 40).map((one) => `+ ${one}`),
+  ])
+  return `<!doctype html><html lang="${film.lang === 'ZH' ? 'zh' : 'en'}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escaped(film.title)}</title><style>${style}</style></head><body>
+<header><h1>${escaped(film.title)}</h1><p>${film.routes.length} ${say.routes} · ${verdict.reached.length} ${say.scenes} · ${escaped(film.engine)}</p></header>
+<section class="found">${[
+    list(say.errors, film.errors, 'bad'),
+    list(say.stuck, verdict.stuck.map(at), 'bad'),
+    list(say.dead, verdict.deadEnds.map(at), 'bad'),
+    list(say.missing, film.missing, 'bad'),
+    list(say.never, verdict.neverReached, 'warn'),
+    list(say.lines, verdict.neverShown.map(at), 'warn'),
+    changes ? list(say.changes, differences.length > 0 ? differences : [say.none], 'diff') : '',
+    list(
+      say.endings,
+      verdict.endings.map((one) => `${at(one)} ×${one.routes}`),
+    ),
+    list(say.way, routes),
+  ].join('')}</section>
+<main>${cards.join('\n')}</main>
+${storyElement(story)}
+</body></html>
+`
+}
+
+const style = `:root{color-scheme:light dark;font:15px/1.45 system-ui,"PingFang SC","Microsoft YaHei",sans-serif}body{margin:0 auto;max-width:1500px;padding:1rem 1.5rem}h1{margin:.2rem 0}header p{margin:0;opacity:.75}
+.found{display:grid;grid-template-columns:repeat(auto-fill,minmax(320px,1fr));gap:.6rem;margin:1rem 0}.found details{border:1px solid #8886;border-left:4px solid #888;border-radius:6px;padding:.4rem .7rem}.found .bad{border-left-color:#d33}.found .warn{border-left-color:#d90}.found .diff{border-left-color:#27c}
+summary{cursor:pointer}ul{margin:.3rem 0;padding-left:1.1rem;max-height:22rem;overflow:auto;overflow-wrap:anywhere}
+main{display:grid;grid-template-columns:repeat(auto-fill,minmax(260px,1fr));gap:1rem}article{border:1px solid #8886;border-radius:8px;overflow:hidden}article.changed,article.new{outline:3px solid #27c}
+img,.blank{display:block;width:100%;aspect-ratio:16/9;object-fit:cover;background:#333}h2{font-size:1rem;margin:.5rem .7rem 0;white-space:nowrap;overflow:hidden;text-overflow:ellipsis}.count{margin:0 .7rem;opacity:.7;font-size:.85rem}article details{margin:.2rem .7rem .6rem;font-size:.9rem}article details p{margin:.25rem 0;overflow-wrap:anywhere}`

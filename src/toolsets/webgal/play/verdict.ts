@@ -1,0 +1,66 @@
+import type { Route } from '../../../host/preview/preview.ts'
+import type { ScenePlan } from './explore.ts'
+
+export interface Verdict {
+  /** Scenes that were seen, in the order they were. */
+  reached: string[]
+  neverReached: string[]
+  neverShown: { scene: string; line: number }[]
+  /** Where nothing follows and nothing ends: some engines stay there, others go back to the title. */
+  deadEnds: { scene: string; line: number }[]
+  stuck: { scene: string; line: number }[]
+  endings: { scene: string; line: number; routes: number }[]
+  /** Of each scene, how many of its lines were shown. */
+  shown: { scene: string; shown: number; lines: number }[]
+}
+
+/** What playing told about the story. */
+export function verdictOf(scenes: readonly ScenePlan[], routes: readonly Route[]): Verdict {
+  const stops = new Map<string, Set<number>>()
+  const known = new Map(scenes.map((one) => [one.name, one]))
+  for (const route of routes)
+    for (const { scene, line } of route.stops) stops.set(scene, (stops.get(scene) ?? new Set<number>()).add(line))
+  const seen = (scene: string): ReadonlySet<number> => stops.get(scene) ?? new Set()
+  const shown = scenes.map(({ name, statements }) => {
+    const lines = statements.filter(isShown)
+    const at = seen(name)
+    return { name, lines, missed: lines.filter(({ line, endLine }) => !at.has(line) && !at.has(endLine)) }
+  })
+  const ends = new Map<string, { scene: string; line: number; routes: number; is: 'ending' | 'dead end' | 'stuck' }>()
+  for (const { stops: on, end } of routes) {
+    const last = on.findLast(({ line, scene }) => line > 0 && known.has(scene))
+    if (!last || (end !== 'title' && end !== 'stuck')) continue
+    const scene = known.get(last.scene)
+    const isOver = !scene?.statements.some((one) => one.line > last.line && one.command !== 'comment')
+    const is = end === 'stuck' && !isOver ? 'stuck' : leadsToEnd(scene, last.line) ? 'ending' : 'dead end'
+    const key = `${last.scene}:${last.line}`
+    const before = ends.get(key)
+    if (before) before.routes++
+    else ends.set(key, { scene: last.scene, line: last.line, routes: 1, is })
+  }
+  const place = ({ scene, line }: { scene: string; line: number }): { scene: string; line: number } => ({ scene, line })
+  const all = [...ends.values()]
+  return {
+    reached: [...stops.keys()].filter((scene) => known.has(scene)),
+    // One that shows nothing goes by between two looks.
+    neverReached: shown.filter(({ name, lines }) => !stops.has(name) && lines.length > 0).map(({ name }) => name),
+    neverShown: shown.flatMap(({ name, missed }) => (stops.has(name) ? missed.map(({ line }) => ({ scene: name, line })) : [])),
+    deadEnds: all.filter(({ is }) => is === 'dead end').map(place),
+    stuck: all.filter(({ is }) => is === 'stuck').map(place),
+    endings: all.filter(({ is }) => is === 'ending').map(({ scene, line, routes: count }) => ({ scene, line, routes: count })),
+    shown: shown
+      .filter(({ name }) => stops.has(name))
+      .map(({ name, lines, missed }) => ({ scene: name, shown: lines.length - missed.length, lines: lines.length })),
+  }
+}
+
+/** Dialogue that waits for a click. What goes on by itself is gone before anybody looks. */
+function isShown({ command, content, args }: ScenePlan['statements'][number]): boolean {
+  return command === 'say' && content !== '' && !args.some(({ key }) => key === 'next' || key === 'when' || key === 'notend')
+}
+
+/** Whether an `end` comes after a line, before anything that would have stopped there. */
+function leadsToEnd(scene: ScenePlan | undefined, line: number): boolean {
+  const after = scene?.statements.filter((one) => one.line > line && one.command !== 'comment') ?? []
+  return after.some(({ command }) => command === 'end') || scene?.statements.find((one) => one.line === line)?.command === 'end'
+}

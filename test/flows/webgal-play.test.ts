@@ -1,0 +1,153 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { answersFor, opening } from '../../src/toolsets/webgal/play/conditions.ts'
+import { explore } from '../../src/toolsets/webgal/play/explore.ts'
+import { changesBetween, storyElement, storyIn, storyOf } from '../../src/toolsets/webgal/play/story.ts'
+import { verdictOf } from '../../src/toolsets/webgal/play/verdict.ts'
+import { parseScene } from '../../src/toolsets/webgal/grammar/parse.ts'
+import { noBrowser } from '../support/chromium.ts'
+import { isSoak } from '../support/soak.ts'
+import { fakeEngine, tinyGame } from '../support/tiny-game.ts'
+import { openWorld } from '../support/world.ts'
+
+/** A choice, a scene nobody reaches, one that does not end, and a picture that is not there. */
+const story: Record<string, string | Buffer> = {
+  ...tinyGame,
+  'game/scene/start.txt': 'changeBg:sea.png -next;\n:The first words.;\nchoose:Stay:stay.txt|Go:go.txt;\n',
+  'game/scene/stay.txt': ':You stay.;\nend;\n',
+  'game/scene/go.txt': 'changeFigure:gone.png -next;\n:You go.;\n',
+  'game/scene/lonely.txt': ':Nobody comes here.;\nend;\n',
+}
+delete story['game/scene/deep/two.txt']
+
+test('conditions are opened by values, as far as they are plain comparisons', () => {
+  expect(opening('a>5&&b==x&&!c')).toEqual([
+    { key: 'a', value: '6' },
+    { key: 'b', value: 'x' },
+    { key: 'c', value: 'false' },
+  ])
+  expect(opening('a+b>5')).toBeUndefined()
+  expect(opening('a==";\n"')).toBeUndefined()
+  expect(answersFor('name', ['name==Mara', "age>3 && name=='Ilse'", 'other==1'])).toEqual(['Mara', 'Ilse', 'A'])
+})
+
+test('every option is taken once, each from where it was seen, and then what a variable keeps shut', () => {
+  const scenes = [
+    {
+      name: 'start.txt',
+      statements: parseScene('choose:A:a|B:b;\nlabel:a;\nchoose:C:c|D:c;\nlabel:b;\nlabel:c;\n:Shut. -when=flag==1;\nend;'),
+    },
+  ]
+  const explorer = explore(scenes, 10)
+  const choice = (line: number, words: string[], taken: number) => ({
+    is: 'choice' as const,
+    scene: 'start.txt',
+    line,
+    words,
+    open: words.map(() => true),
+    taken,
+  })
+  const stops = [{ scene: 'start.txt', line: 1, text: '', speaker: '' }]
+  expect(explorer.next()).toMatchObject({ choices: [] })
+  explorer.played({ stops, decisions: [choice(1, ['A', 'B'], 0), choice(3, ['C', 'D'], 0)], end: 'title' })
+  expect(explorer.next()).toMatchObject({ choices: ['B'] })
+  explorer.played({ stops, decisions: [choice(1, ['A', 'B'], 1)], end: 'title' })
+  expect(explorer.untaken()).toBe(1)
+  expect(explorer.next()).toMatchObject({ choices: ['A', 'D'] })
+  explorer.played({ stops, decisions: [choice(1, ['A', 'B'], 0), choice(3, ['C', 'D'], 1)], end: 'title' })
+  expect(explorer.next()).toMatchObject({ choices: [], variables: [{ key: 'flag', value: '1' }] })
+  explorer.played({ stops, decisions: [], end: 'title' })
+  expect(explorer.next()).toBeUndefined()
+})
+
+test('two filmstrips are compared by what was told; what is no filmstrip is none', () => {
+  const route = (text: string, scene = 'a.txt') => ({
+    stops: [{ scene, line: 1, text, speaker: 'Mara' }],
+    decisions: [],
+    end: 'title' as const,
+  })
+  const scenes = ['a.txt', 'b.txt'].map((name) => ({ name, statements: parseScene('Mara:x;\nend;') }))
+  const told = (...routes: ReturnType<typeof route>[]) => storyOf(routes, verdictOf(scenes, routes))
+  const before = storyIn(`<p>${storyElement(told(route('</script> & so on')))}`)
+  expect(before?.scenes).toEqual([{ name: 'a.txt', shown: ['Mara: </script> & so on'] }])
+  expect(before && changesBetween(before, told(route('else'), route('new', 'b.txt')))).toEqual([
+    { scene: 'a.txt', is: 'changed', added: ['Mara: else'], removed: ['Mara: </script> & so on'] },
+    { scene: 'b.txt', is: 'new', added: ['Mara: new'], removed: [] },
+  ])
+  for (const html of ['', '<script id="handrail-play">{}</script>', '<script id="handrail-play">[</script>'])
+    expect(storyIn(html)).toBeUndefined()
+})
+
+/** As much of an engine as can be played: a click goes on, options are put up, it says where it is, and by the words of an option what it shows. */
+const playable = `
+  const socket = new WebSocket('ws://' + location.host + '/api/webgalsync')
+  document.body.innerHTML = '<div id="FullScreenClick"></div><div id="chooseContainer"></div><div class="_Title_main_1"></div>'
+  const title = document.querySelector('._Title_main_1')
+  const box = document.getElementById('chooseContainer')
+  let name = 'start.txt', lines = [], at = 0, text = ''
+  const open = async (file, called) => {
+    lines = (await (await fetch('./game/scene/' + file)).text()).split('\\n')
+    ;[name, at] = [called, 0]
+    next()
+  }
+  const next = () => {
+    if (box.firstChild || at >= lines.length) return
+    const [command, rest = ''] = lines[at++].replace(/;$/, '').split(/:(.*)/)
+    if (command === 'end') return void document.body.append(title)
+    if (command === 'changeFigure') void fetch('./game/figure/' + rest.split(' ')[0])
+    if (command === 'choose')
+      for (const option of rest.split('|')) {
+        const [words, to] = option.split(':')
+        const one = document.createElement('div')
+        one.textContent = words
+        one.onclick = () => { box.replaceChildren(); void open(to, words) }
+        box.append(one)
+      }
+    else if (command === '') text = rest
+    else next()
+  }
+  document.getElementById('FullScreenClick').onclick = next
+  const say = () => {
+    socket.send(JSON.stringify({ event: 'message', data: { command: 1, sceneMsg: { scene: name, sentence: at }, stageSyncMsg: { showText: text } } }))
+    setTimeout(say, 1000)
+  }
+  socket.onopen = say
+  socket.onmessage = ({ data }) => {
+    if (JSON.parse(data).data.command !== 0) return
+    title.remove()
+    text = ''
+    box.replaceChildren()
+    void open('start.txt', 'start.txt')
+  }`
+
+describe.skipIf(noBrowser !== undefined)('in a browser', () => {
+  const played = async (files: Record<string, string | Buffer>, engine: RegExp): Promise<void> => {
+    await using world = await openWorld({ files, flags: { lang: 'EN' } })
+    const found = await world.call<Record<string, unknown>>('play_routes', { maxSeconds: 250, maxRoutes: 2, pictures: true })
+    expect(found).toMatchObject({
+      engine: expect.stringMatching(engine) as string,
+      complete: true,
+      routes: 2,
+      missing: ['game/figure/gone.png'],
+      deadEnds: [{ scene: 'go.txt' }],
+      endings: [{ scene: 'stay.txt', routes: 1 }],
+      stuck: [],
+      neverReached: ['lonely.txt'],
+      neverShown: [],
+    })
+    await world.call('save_filmstrip', { film: found['film'], path: 'film.html' })
+    const html = readFileSync(join(world.project, 'film.html'), 'utf8')
+    expect(
+      storyIn(html)
+        ?.scenes.map(({ name }) => name)
+        .toSorted(),
+    ).toEqual(['go.txt', 'start.txt', 'stay.txt'])
+    expect((await world.fault('play_routes', { against: 'none.html' })).code).toBe('E_NOT_FOUND')
+    expect((await world.fault('save_filmstrip', { film: 'film_x', path: 'x.html' })).code).toBe('E_NOT_FOUND')
+  }
+  test('every route is played; what is wrong is found and filmed', () =>
+    played({ ...story, ...fakeEngine('older'), 'assets/engine.js': playable }, /in the project/))
+  // Software drawing on a busy machine takes minutes.
+  test.runIf(isSoak)('the same in the real engine', () => played(story, /webgal-engine 4\.5\.18/))
+})
