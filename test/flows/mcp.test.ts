@@ -318,6 +318,9 @@ describe('on one project, over every way', () => {
       'scene_graph',
       'project_report',
       'convert_encoding',
+      'rename_in_game',
+      'play_routes',
+      'save_filmstrip',
       'allow_sites',
       'visit_page',
       'search_page',
@@ -350,7 +353,7 @@ describe('on one project, over every way', () => {
     const { out } = await runInside(world.project, ['doctor'])
     expect(out).toMatch(/not listed.*scene_graph.*--tools/)
     await using picked = await openMcp('stdio 2025', world.project, undefined, { args: ['--tools', 'webgal,agent_run'] })
-    expect(await names(picked.client)).toEqual([...hidden.slice(2, 9), 'agent_run'])
+    expect(await names(picked.client)).toEqual([...hidden.slice(2, 12), 'agent_run'])
   })
 
   test('the first scene makes a game of it, and everybody is told', async () => {

@@ -124,7 +124,7 @@ const playable = `
 describe.skipIf(noBrowser !== undefined)('in a browser', () => {
   const played = async (files: Record<string, string | Buffer>, engine: RegExp): Promise<void> => {
     await using world = await openWorld({ files, flags: { lang: 'EN' } })
-    const found = await world.call<Record<string, unknown>>('play_routes', { maxSeconds: 250, maxRoutes: 2, pictures: true })
+    const found = await world.call('play_routes', { maxSeconds: 250, maxRoutes: 2, pictures: true })
     expect(found).toMatchObject({
       engine: expect.stringMatching(engine) as string,
       complete: true,

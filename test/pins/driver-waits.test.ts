@@ -26,6 +26,9 @@ const waits: Record<string, string> = {
   'host/browser/locate.ts count': 'the time of a call: withPage',
   'host/preview/open-scene.ts addInitScript': 'the time of a call: Browser.withPage',
   'host/preview/open-scene.ts evaluate': 'the time of a call: Browser.withPage',
+  'host/preview/play-game.ts addInitScript': 'the time of a call: Browser.withPage',
+  'host/preview/play-game.ts evaluate': 'the time of a call: Browser.withPage',
+  'host/preview/play.ts evaluate': 'the time of a call: Browser.withPage',
   'toolsets/browser/page-navigate.ts title': 'the time of a call: withTab',
   'toolsets/browser/page-screenshot.ts title': 'the time of a call: withTab',
 }

@@ -122,7 +122,7 @@ test('published input schemas have no combinator at the root, which some clients
 
 test('pictures reach every client: Codex shows its model structured content where there is some, and then nothing else', () => {
   const shows = catalogue().filter((tool) => tool.pictures)
-  expect(shows.map((tool) => tool.name)).toEqual(['browser_action', 'page_screenshot'])
+  expect(shows.map((tool) => tool.name)).toEqual(['preview_scene', 'browser_action', 'page_screenshot'])
   for (const tool of shows) expect(describeTool(tool)).not.toHaveProperty('outputSchema')
   const answer = toResult({ ok: true }, 'call_1', [{ mimeType: 'image/png', bytes: Buffer.from('png') }])
   expect(answer).toEqual({

@@ -64,9 +64,9 @@ export function openScene(browser: Browser, request: SceneRequest): Promise<Scen
     if (request.bare) await page.addInitScript(jumpScript)
     await page.addInitScript(slowDrawing)
     if (request.choices) await page.addInitScript(playScript)
-    const { choices, line, ...rest } = request
+    const { choices, scene } = request
     await visit.go(
-      choices ? `${request.url.split('#', 1)[0] as string}#scene=${encodeURIComponent(rest.scene)}` : request.url,
+      choices ? `${request.url.split('#', 1)[0] as string}#scene=${encodeURIComponent(scene)}` : request.url,
       timeoutMs,
     )
     if (!(await isReached(page, notes, until))) {
