@@ -22,6 +22,7 @@ const names = [
   'write',
   'stage',
   'commit',
+  'page',
   'parallel',
   'parallel-programs',
   'parallel-log',
