@@ -18,7 +18,10 @@ const notRun: readonly (readonly [RegExp, string])[] = [
     /^handrail (init|keys (set|clear))\b/,
     'changes settings of other programs or asks for a key: test/flows/init.test.ts, chat.test.ts',
   ],
-  [/^handrail (browse|run batch_extract_pages|run agent_goal)\b/, 'needs pages, or a model: browser tests, agent tests'],
+  [
+    /^handrail (browse|run batch_extract_pages|run agent_goal|plans new --task)\b/,
+    'needs pages, or a model: browser tests, agent tests',
+  ],
   [
     /^handrail (check|anchor|transform|artifact|trial|describe)\b/,
     'the one-shot commands read their words themselves: test/flows/cli-plane.test.ts',
