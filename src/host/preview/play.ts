@@ -88,7 +88,8 @@ async function toRoute(page: Page, done: unknown): Promise<Route & { used: Recor
   )) as { stops?: unknown; decisions?: unknown; used?: unknown } | undefined
   const list = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
   const text = (value: unknown): string => (typeof value === 'string' ? value.slice(0, longest) : '')
-  const count = (value: unknown): number => (typeof value === 'number' && Number.isFinite(value) ? Math.max(0, Math.floor(value)) : 0)
+  const count = (value: unknown): number =>
+    typeof value === 'number' && Number.isFinite(value) ? Math.max(0, Math.floor(value)) : 0
   return {
     stops: list(said?.stops).map((one) => {
       const [scene, line, words, speaker] = list(one)
