@@ -83,9 +83,13 @@ export function openFiles(root: Root, rules: PathRules, maxBytes: number): Files
       const names = splitPath(path, rules)
       const inside = rootFor(root, names).path
       const mark = names[0] !== undefined && isInRoot(names[0]) ? [names[0]] : []
-      const plain = join(inside, ...names.slice(mark.length))
+      const below = names.slice(mark.length)
+      const plain = join(inside, ...below)
       const real = realPathOf(plain)
-      if (real === undefined || real === plain || !real.startsWith(`${inside}/`)) return names.join('/')
+      if (real === undefined || real === plain) return names.join('/')
+      // Each step of the way: a link that leads out and back in is one that leads out.
+      const isInside = (step: string | undefined): boolean => step === inside || step?.startsWith(`${inside}/`) === true
+      if (!below.every((_, at) => isInside(realPathOf(join(inside, ...below.slice(0, at + 1)))))) return names.join('/')
       return splitPath([...mark, real.slice(inside.length + 1)].join('/'), rules).join('/')
     },
     reaches(path) {

@@ -96,7 +96,7 @@ export function settle(
       note: (note) => sessions.note({ ...note, text: redact(note.text) }),
       ask({ text, options, ...asker }, answer) {
         const asked = questions.ask({ ...asker, text: redact(text), options: options.map((option) => redact(option)) })
-        if (answer !== undefined && asked.answer === undefined) questions.answer(asked.id, redact(answer), 'form')
+        if (answer !== undefined && asked.answer === undefined) questions.answer(asked.id, redact(answer), 'form', true)
         return answer === undefined ? asked : { ...asked, answer }
       },
     },

@@ -4,13 +4,13 @@ import type { Question } from '../contracts/question.ts'
 import type { Database } from '../host/database.ts'
 
 export interface QuestionStore {
-  /** Keeps a question of a session; one that waits already, or was answered, is the one that is there. */
+  /** Keeps a question of a session. One that waits already is the one that is there; an answer is told once, and the same words ask anew after it. */
   ask(question: Pick<Question, 'session' | 'client' | 'text' | 'options'>): Question
   get(id: string): Question | undefined
   /** The oldest first of those that wait; with `all`, the newest first of all. */
   list(all: boolean): Question[]
-  /** False where it was answered before. */
-  answer(id: string, answer: string, by: string): boolean
+  /** False where it was answered before. With `told`, whoever asked has the answer already. */
+  answer(id: string, answer: string, by: string, told?: boolean): boolean
 }
 
 type Row = Omit<Question, 'options' | 'answer' | 'answeredBy' | 'answeredAt'> & {
@@ -33,7 +33,8 @@ export function openQuestions(db: Database): QuestionStore {
   return {
     ask: ({ session, client, text, options }) =>
       db.transaction(() => {
-        const known = one('session = ? AND text = ? ORDER BY rowid DESC', session, text)
+        const known = one('session = ? AND text = ? AND told = 0 ORDER BY rowid DESC', session, text)
+        if (known?.answer !== undefined) db.run('UPDATE questions SET told = 1 WHERE id = ?', known.id)
         if (known) return known
         const id = `ask_${randomBytes(8).toString('hex')}`
         db.run(
@@ -58,12 +59,13 @@ export function openQuestions(db: Database): QuestionStore {
           `SELECT ${fields} FROM questions ${all ? '' : 'WHERE answer IS NULL'} ORDER BY rowid ${all ? 'DESC' : ''} LIMIT ${mostListed}`,
         )
         .map(fromRow),
-    answer: (id, answer, by) =>
+    answer: (id, answer, by, told = false) =>
       db.run(
-        'UPDATE questions SET answer = ?, answered_by = ?, answered_at = ? WHERE id = ? AND answer IS NULL',
+        'UPDATE questions SET answer = ?, answered_by = ?, answered_at = ?, told = ? WHERE id = ? AND answer IS NULL',
         answer,
         by,
         Date.now(),
+        Number(told),
         id,
       ) === 1,
   }

@@ -397,6 +397,6 @@ CREATE INDEX IF NOT EXISTS plans_by_time ON plans (updated_at);
 
 CREATE TABLE IF NOT EXISTS questions (
   id TEXT PRIMARY KEY, session TEXT NOT NULL, client TEXT NOT NULL, text TEXT NOT NULL, options TEXT NOT NULL, asked_at INTEGER NOT NULL,
-  answer TEXT, answered_by TEXT, answered_at INTEGER
+  answer TEXT, answered_by TEXT, answered_at INTEGER, told INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 `

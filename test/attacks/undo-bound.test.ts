@@ -24,7 +24,7 @@ test('--session: what the session wrote after it was shown stays', async () => {
   await using world = await openWorld({ files })
   await world.put('a.txt', 'evil\n')
   const end = await yesTo(world, ['--session', 'sess_test'], () => world.put('b.txt', 'wanted\n'))
-  expect(end.out).toContain('Undo 1 file(s)?')
+  expect(end.out).toContain('Undo 1 file?')
   expect(end.code, end.out).toBe(0)
   expect([world.read('a.txt'), world.read('b.txt')]).toEqual(['original a\n', 'wanted\n'])
 })

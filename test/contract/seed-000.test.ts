@@ -11,8 +11,9 @@ const later: string[] = []
 const additions: Record<string, string[]> = {
   'replace_in_file.request': ['dryRun'],
   'replace_in_file.response': ['diff'],
-  'read_file.request': ['cut'],
-  'read_file.response': ['truncated'],
+  'read_file.request': ['cut', 'startLine', 'endLine'],
+  'read_file.response': ['truncated', 'lines'],
+  'ask_followup_question.request': ['options'],
   'write_to_file.request': ['mustExist'],
   'write_to_file.response': ['diff.notShown'],
   'preview_scene.request': ['line', 'choices'],

@@ -143,6 +143,9 @@ proves(
       'generate_character_profile',
       'scene_graph',
       'project_report',
+      'rename_in_game',
+      'play_routes',
+      'save_filmstrip',
       'python_run',
       'script_run',
       'agent_run',
@@ -161,7 +164,8 @@ proves(
         title: expect.any(String) as string,
         description: expect.any(String) as string,
         inputSchema: { type: 'object' },
-        outputSchema: { type: 'object' },
+        // What answers with a picture has none: some clients would show nothing else.
+        ...(tool.name !== 'preview_scene' && { outputSchema: { type: 'object' } }),
         annotations: { readOnlyHint: expect.any(Boolean) as boolean },
       })
     await peer.call('write_to_file', { path: 'flow.txt', content: 'one\n', dryRun: true })

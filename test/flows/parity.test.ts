@@ -230,13 +230,14 @@ test('the table has every tool that is listed, a good answer of each, and every 
   expect(rows.map(({ name }) => name)).toEqual(expect.arrayContaining([...ways]))
   const calls = Object.values(plays).flatMap((one) => one.calls)
   expect(calls.length).toBeGreaterThan(60)
-  // Their answers hold an address of their own, or need a browser or another agent; they have flows of their own.
+  // Their answers hold an address of their own, or need a browser, another agent or a larger game; they have flows of their own.
   const programs = process.env['HANDRAIL_TEST_CONFINES']
     ? []
     : ['shell', 'execute_command', 'python_run', 'script_run', 'run_check', 'trial_run']
   const ofRuns = ['run_task_template', 'get_task_run', 'cancel_task_run', 'get_artifact', 'subscribe_task_run_events']
   const pages = ['allow_sites', 'visit_page', 'search_page', 'next_page', 'compare_pages', 'submit_form', 'log_in', 'use_login']
-  const apart = ['preview_scene', 'browser_action', ...pages, 'agent_run', 'pursue_goal', ...ofRuns, ...programs]
+  const ofGames = ['preview_scene', 'play_routes', 'save_filmstrip', 'rename_in_game']
+  const apart = [...ofGames, 'browser_action', ...pages, 'agent_run', 'pursue_goal', ...ofRuns, ...programs]
   const isApart = (name: string): boolean => apart.includes(name) || name.startsWith('page_')
   const listed = catalogue().filter((tool) => tool.audience === 'agent' && !isApart(tool.name))
   const good = new Set(calls.filter(({ gives }) => typeof gives === 'object').map(({ tool }) => tool))

@@ -12,7 +12,7 @@ const notRun: readonly (readonly [RegExp, string])[] = [
   [/…|\$\{|--days N\b|\b(?!EN\b)[A-Z]{2,}[A-Z0-9]*\b(?!")/, 'a place in it is for the reader to fill in'],
   [/_[\da-f]{8,}|_0123/, 'an id in it is an example'],
   [/^handrail (serve|mcp|acp|worker|demo|devserver|chat)\b/, 'stays, or talks: tests of its own start it'],
-  [/^handrail (approvals watch|webgal lsp|audit tail)\b/, 'stays: tests of its own start it'],
+  [/^handrail (approvals watch|webgal lsp|webgal play|audit tail)\b/, 'stays: tests of its own start it'],
   [/^handrail approvals (page|key)\b/, 'finds a server that runs: page tests start one'],
   [
     /^handrail (init|keys (set|clear))\b/,

@@ -18,11 +18,12 @@ export const playScript = `(() => {
   let since = 0
   let still = 0
   let wasStarted = false
+  let wasThere = false
   let reports = -1
   let pictured = new Set()
   play.begin = (plan) => {
     Object.assign(play, { plan, stops: [], decisions: [], done: undefined, hold: undefined })
-    ;[last, since, still, wasStarted, reports] = ['', performance.now(), 0, false, -1]
+    ;[last, since, still, wasStarted, wasThere, reports] = ['', performance.now(), 0, false, false, -1]
     pictured = new Set(plan.pictured ?? [])
   }
   const choices = () => {
@@ -92,6 +93,9 @@ export const playScript = `(() => {
       else play.done = 'limit'
     }
     if (plan.until && scene === plan.until.scene && at.line >= plan.until.line) return void (play.done = 'arrived')
+    // Told to go there and not there yet: a click would play on where it stands.
+    wasThere ||= !plan.until || scene === plan.until.scene
+    if (!wasThere) return
     if (isTitle()) return void (play.done = 'title')
     if (play.decisions.length >= plan.mostDecisions) return void (play.done = 'limit')
     if (text !== '' && plan.pictures && !pictured.has(scene)) {

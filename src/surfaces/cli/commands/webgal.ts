@@ -29,7 +29,15 @@ export const webgal: Command = {
   summary: 'Check a WebGAL game: every scene, its route map, a report',
   usage: 'handrail webgal validate|convert [PATH...] | graph|report [DIR] [--json] | rename FROM TO [DIR] | play [DIR] | lsp',
   projectWord: 1,
-  acts: { validate: Number.POSITIVE_INFINITY, convert: Number.POSITIVE_INFINITY, graph: 1, rename: 3, lsp: 0, report: 1 },
+  acts: {
+    validate: Number.POSITIVE_INFINITY,
+    convert: Number.POSITIVE_INFINITY,
+    graph: 1,
+    rename: 3,
+    lsp: 0,
+    play: 1,
+    report: 1,
+  },
   about: `validate  every diagnostic of every scene, by the engine that the game has; exit code 1 where that engine would misread or fail on
           something, so that it serves in a game's own CI. PATH is a project, a folder of many games (each is told by name), game/,
           game/scene, a part of it or one scene; several may be named. Equal ones are told together; --all shows each, and notes such
