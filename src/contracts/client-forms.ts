@@ -1,6 +1,7 @@
 import type { Approval } from './approval.ts'
 import type { AgentCaller } from './gate.ts'
-import type { Risk } from './tool.ts'
+import type { Question } from './question.ts'
+import type { Asked, Risk } from './tool.ts'
 
 /**
  * The power to put a question to the person through the form of their client, and nothing else of a person's. What comes back is recorded
@@ -18,4 +19,11 @@ export interface ClientForms {
   answer(id: string, caller: AgentCaller, said: { approve: boolean; note?: string }): void
   /** A form that was closed without an answer, which the client may have done by itself: it is written down, and the question stays open. */
   wavedAway(id: string, caller: AgentCaller, how: string): void
+  /** What a session asks in words, which decides nothing: its answer goes to whoever asked, and wherever it is given first it ends the asking. */
+  words: {
+    /** Keeps it where the person finds it; the one that stands already where this session asks the same again, with its answer where there is one. */
+    put(asked: Asked, caller: AgentCaller): Question
+    /** Settles once somebody has answered, in whichever place. */
+    answered(id: string, signal: AbortSignal): Promise<void>
+  }
 }

@@ -88,6 +88,8 @@ export interface Operator {
   questions: {
     /** Those that wait, the oldest first; with `all`, the newest first of all. */
     list(all?: boolean): Question[]
+    /** How many wait. */
+    count(): number
     get(id: string): Question | undefined
     /** The person's words, which the agent gets when it asks again; throws where it was answered before. */
     answer(id: string, answer: string, by: string): Question

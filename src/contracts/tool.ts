@@ -15,6 +15,12 @@ export type Risk = (typeof risks)[number]
  */
 export type Touch = { path: string; access: 'read' | 'write' } | { command: string } | { url: string } | { host: string }
 
+/** What a tool asks the person in words, with answers to choose from where it has some. */
+export interface Asked {
+  text: string
+  options: readonly string[]
+}
+
 /** What a person sees of a call: its effect, not its words. */
 export interface Card {
   title: string
@@ -189,8 +195,8 @@ export interface ToolForm<I extends object, O extends object, Use, In, Out> {
   developer?: boolean
   /** Only where this setting is on. */
   needs?: 'enableShell'
-  /** A question to the person. Where the client can show one, it is asked before the call and the answer comes with it. */
-  asks?: (input: In) => string
+  /** A question to the person, who finds it in every place where they answer. Where the client can show it, it is put before the call and the answer comes with it. */
+  asks?: (input: In) => Asked
   /** Answers with pictures beside the words. */
   pictures?: true
   /** `person`: not offered to agents over any surface. `resource`: read by address, not listed among the tools. */
@@ -231,7 +237,7 @@ export interface Tool {
   readonly needs: 'enableShell' | undefined
   readonly audience: Audience
   readonly pictures: boolean
-  readonly asks: ((input: unknown) => string) | undefined
+  readonly asks: ((input: unknown) => Asked) | undefined
   /** `by input` where the arguments decide. */
   readonly floor: Risk | 'by input'
   readonly definition: string | undefined

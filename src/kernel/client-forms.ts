@@ -9,8 +9,9 @@ export function openClientForms(parts: {
   policies: () => Pick<Config['policies'], 'askInEditor' | 'askOverHttp' | 'acpClients'>
   approvals: Pick<Operator['approvals'], 'get' | 'state' | 'decide'>
   audit: AuditPort
+  words: ClientForms['words']
 }): ClientForms {
-  const { approvals, audit } = parts
+  const { approvals, audit, words } = parts
   const forms: ClientForms = {
     reach(surface, risk, client = '') {
       const { askInEditor, askOverHttp, acpClients } = parts.policies()
@@ -45,6 +46,7 @@ export function openClientForms(parts: {
         details: { form: how },
       })
     },
+    words,
   }
   return forms
 }

@@ -9,7 +9,7 @@ import type { NamedRoot } from '../contracts/roots.ts'
 import { anchorsIn, keepAnchor } from '../host/anchors.ts'
 import { bringsOldState } from '../host/state-project.ts'
 import { idsLike } from '../stores/ids-like.ts'
-import { answering } from './questions.ts'
+import { openAsking } from './questions.ts'
 import { openPruning } from '../stores/prune.ts'
 import { trusting } from '../stores/trust.ts'
 import { scrub } from '../text/redact/scrub.ts'
@@ -191,7 +191,7 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
     openSession: gate.openSession,
     sessions: sessions.list,
     notes: sessions.notes,
-    questions: answering(stores.questions, audit),
+    questions: openAsking(stores.questions, audit).person,
     approvals,
     grants,
     logins: {

@@ -41,6 +41,7 @@ import { loadSettings, type LoadedSettings } from './settings.ts'
 import { settle } from './settled.ts'
 import { openSkills } from './skills.ts'
 import { openStores } from './stores.ts'
+import { openAsking } from './questions.ts'
 import { packaged } from '../version.ts'
 
 const probeAfterMs = 500
@@ -291,7 +292,12 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       call: callUnder(({ role }) => (role === 'person' ? personally() : inForce)),
       approvals,
       grants: grants.person,
-      forms: openClientForms({ policies: () => config().policies, approvals, audit }),
+      forms: openClientForms({
+        policies: () => config().policies,
+        approvals,
+        audit,
+        words: openAsking(stores.questions, audit).words,
+      }),
       recover: recovery.again,
       runs: runs.runsApi,
       cluster: runs.cluster,

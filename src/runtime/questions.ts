@@ -1,24 +1,56 @@
+import type { ClientForms } from '../contracts/client-forms.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import type { Operator } from '../contracts/operator.ts'
+import type { Question } from '../contracts/question.ts'
+import { awaitDecision } from '../kernel/await-decision.ts'
+import { withoutPersonKeys } from '../text/held-back.ts'
+import { redact } from '../text/redact/redact.ts'
 import { scrub } from '../text/redact/scrub.ts'
 import type { AuditStore } from '../stores/audit.ts'
-import type { QuestionStore } from '../stores/questions.ts'
+import type { NewQuestion, QuestionStore } from '../stores/questions.ts'
 
-/** The person's answers to what agents ask in words: in the log as every answer of theirs. */
-export function answering(questions: QuestionStore, audit: Pick<AuditStore, 'note'>): Operator['questions'] {
-  return {
+/** Questions in words, from whoever asks them to whoever answers first: every answer is in the log, and tells all who wait for it. */
+export function openAsking(questions: QuestionStore, audit: Pick<AuditStore, 'note' | 'subscribe'>) {
+  const keepable = ({ text, options, ...asker }: NewQuestion): NewQuestion => ({
+    ...asker,
+    text: redact(text),
+    options: options.map((option) => redact(option)),
+  })
+  const note = ({ id, session, client }: Question, answer: string, by: string): void =>
+    audit.note({ event: 'question.answered', session, client, by, message: scrub(answer), details: { question: id } })
+
+  /** The person's, where no agent gets in. */
+  const person: Operator['questions'] = {
     list: (all = false) => questions.list(all),
+    count: () => questions.count(),
     get: (id) => questions.get(id),
-    answer(id, answer, by) {
+    answer(id, words, by) {
+      const answer = withoutPersonKeys(words)
       const asked = questions.get(id)
       if (!asked) throw new Fault('not-found', `No such question: ${id}`, { hint: '`handrail questions` lists those that wait.' })
       if (!questions.answer(id, answer, by))
-        throw new Fault('conflict', `This question is answered already: ${asked.answer ?? ''}`, {
+        throw new Fault('conflict', `This question is answered already: ${questions.get(id)?.answer ?? ''}`, {
           hint: '`handrail questions list --all` shows the answers.',
         })
-      const { session, client } = asked
-      audit.note({ event: 'question.answered', session, client, by, message: scrub(answer), details: { question: id } })
+      note(asked, answer, by)
       return questions.get(id) ?? asked
     },
   }
+
+  const words: ClientForms['words'] = {
+    put: (asked, { session, client }) => questions.put(keepable({ ...asked, session, client })),
+    answered: (id, signal) =>
+      awaitDecision(audit, () => (questions.get(id)?.answer === undefined ? 'pending' : 'used'), { id }, signal),
+  }
+
+  /** The tool's: what a form brought counts where nobody was quicker. */
+  const ask = (question: NewQuestion, answer: string | undefined): Question => {
+    const asked = questions.ask(keepable(question))
+    if (asked.answer !== undefined || answer === undefined) return asked
+    const by = `form@${question.client}`
+    if (!questions.answer(asked.id, redact(answer), by, true)) return questions.ask(keepable(question))
+    note(asked, answer, by)
+    return { ...asked, answer }
+  }
+  return { person, words, ask }
 }

@@ -72,7 +72,7 @@ export async function serveHttp(
           '/dev': bridge.route,
           ...mcpSse(mcpContext, () => url, peers),
           ...signInPages(personAuth, () => page),
-          ...approvalPages(operator, personAuth),
+          ...approvalPages(() => [operator], personAuth),
         },
   })
   ;({ url, page } = listening)

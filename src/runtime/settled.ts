@@ -20,6 +20,7 @@ import { usefulIn } from '../toolsets/useful.ts'
 import type { Machine } from './machine.ts'
 import type { Mounts } from './mounts.ts'
 import type { OwnTemplates } from './project-templates.ts'
+import { openAsking } from './questions.ts'
 import type { Runs } from './runs.ts'
 import type { Reach } from './reach.ts'
 import type { LoadedSettings } from './settings.ts'
@@ -94,11 +95,7 @@ export function settle(
         return kernel.tools.filter((tool) => !shown.has(tool)).map((tool) => tool.name)
       },
       note: (note) => sessions.note({ ...note, text: redact(note.text) }),
-      ask({ text, options, ...asker }, answer) {
-        const asked = questions.ask({ ...asker, text: redact(text), options: options.map((option) => redact(option)) })
-        if (answer !== undefined && asked.answer === undefined) questions.answer(asked.id, redact(answer), 'form', true)
-        return answer === undefined ? asked : { ...asked, answer }
-      },
+      ask: openAsking(questions, audit).ask,
     },
     records: { audit: auditWithin(audit, stores.rootNames, files) },
     webgal: scripts,

@@ -3,12 +3,18 @@ import { bounds } from '../contracts/kept.ts'
 import type { Question } from '../contracts/question.ts'
 import type { Database } from '../host/database.ts'
 
+export type NewQuestion = Pick<Question, 'session' | 'client' | 'text'> & { options: readonly string[] }
+
 export interface QuestionStore {
-  /** Keeps a question of a session. One that waits already is the one that is there; an answer is told once, and the same words ask anew after it. */
-  ask(question: Pick<Question, 'session' | 'client' | 'text' | 'options'>): Question
+  /** Keeps a question of a session; one that stands already is the one that is there. */
+  put(question: NewQuestion): Question
+  /** The same for whoever is told the answer: it is told once, and the same words ask anew after it. */
+  ask(question: NewQuestion): Question
   get(id: string): Question | undefined
   /** The oldest first of those that wait; with `all`, the newest first of all. */
   list(all: boolean): Question[]
+  /** How many wait. */
+  count(): number
   /** False where it was answered before. With `told`, whoever asked has the answer already. */
   answer(id: string, answer: string, by: string, told?: boolean): boolean
 }
@@ -30,27 +36,32 @@ export function openQuestions(db: Database): QuestionStore {
     const row = db.get<Row>(`SELECT ${fields} FROM questions WHERE ${where} LIMIT 1`, ...values)
     return row && fromRow(row)
   }
+  const put = ({ session, client, text, options }: NewQuestion): Question => {
+    const known = one('session = ? AND text = ? AND told = 0 ORDER BY rowid DESC', session, text)
+    if (known) return known
+    const id = `ask_${randomBytes(8).toString('hex')}`
+    db.run(
+      'INSERT INTO questions (id, session, client, text, options, asked_at) VALUES (?, ?, ?, ?, ?, ?)',
+      id,
+      session,
+      client,
+      text,
+      JSON.stringify(options),
+      Date.now(),
+    )
+    const beyond = (where: string, most: number): string =>
+      `DELETE FROM questions WHERE rowid IN (SELECT rowid FROM questions ${where} ORDER BY rowid DESC LIMIT -1 OFFSET ${most})`
+    db.run(beyond('WHERE session = ?', bounds.notes.session), session)
+    db.run(beyond('', bounds.notes.all))
+    return one('id = ?', id) as Question
+  }
   return {
-    ask: ({ session, client, text, options }) =>
+    put: (question) => db.transaction(() => put(question)),
+    ask: (question) =>
       db.transaction(() => {
-        const known = one('session = ? AND text = ? AND told = 0 ORDER BY rowid DESC', session, text)
-        if (known?.answer !== undefined) db.run('UPDATE questions SET told = 1 WHERE id = ?', known.id)
-        if (known) return known
-        const id = `ask_${randomBytes(8).toString('hex')}`
-        db.run(
-          'INSERT INTO questions (id, session, client, text, options, asked_at) VALUES (?, ?, ?, ?, ?, ?)',
-          id,
-          session,
-          client,
-          text,
-          JSON.stringify(options),
-          Date.now(),
-        )
-        const beyond = (where: string, most: number): string =>
-          `DELETE FROM questions WHERE rowid IN (SELECT rowid FROM questions ${where} ORDER BY rowid DESC LIMIT -1 OFFSET ${most})`
-        db.run(beyond('WHERE session = ?', bounds.notes.session), session)
-        db.run(beyond('', bounds.notes.all))
-        return one('id = ?', id) as Question
+        const asked = put(question)
+        if (asked.answer !== undefined) db.run('UPDATE questions SET told = 1 WHERE id = ?', asked.id)
+        return asked
       }),
     get: (id) => one('id = ?', id),
     list: (all) =>
@@ -59,6 +70,7 @@ export function openQuestions(db: Database): QuestionStore {
           `SELECT ${fields} FROM questions ${all ? '' : 'WHERE answer IS NULL'} ORDER BY rowid ${all ? 'DESC' : ''} LIMIT ${mostListed}`,
         )
         .map(fromRow),
+    count: () => db.get<{ count: number }>('SELECT count(*) AS count FROM questions WHERE answer IS NULL')?.count ?? 0,
     answer: (id, answer, by, told = false) =>
       db.run(
         'UPDATE questions SET answer = ?, answered_by = ?, answered_at = ?, told = ? WHERE id = ? AND answer IS NULL',

@@ -9,10 +9,17 @@ const unseen =
 
 /** More marks on one letter than any language has: piled up they are painted over the lines around it. */
 const piledUp = /(?<=\p{M}{4})\p{M}/gu
+/** Looking back at every letter costs more than looking once whether there is anything of the kind. */
+const hasPiles = /\p{M}{5}/u
+
+/** Most text: nothing in it has to be looked at twice. */
+const plainest = /^[ -~]*$/
 
 /** Text of others on one line, fit to be shown to a person: what cannot be seen is shown, not obeyed. */
 export function printable(text: string): string {
-  return text.replace(unseen, shown).replace(piledUp, writtenOut)
+  if (plainest.test(text)) return text
+  const seen = text.replace(unseen, shown)
+  return hasPiles.test(seen) ? seen.replace(piledUp, writtenOut) : seen
 }
 
 function shown(character: string): string {

@@ -19,7 +19,7 @@ async function shown(
 ): Promise<{ told: string; asked: boolean; agreed: boolean }> {
   let [told, asked, agreed] = ['', false, false]
   const question = { id: 'appr_1', state: 'pending', risk: 'R2', card } as Approval
-  const forms: ClientForms = {
+  const forms: Omit<ClientForms, 'words'> = {
     reach: () => ({ form: true, url: false }),
     question: () => question,
     settled: () => new Promise(() => undefined),

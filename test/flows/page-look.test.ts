@@ -19,6 +19,7 @@ let served: Served
 let person: Person
 let browser: Browser
 const asked: Record<string, Approval> = {}
+let inWords = ''
 
 beforeAll(async () => {
   if (noBrowser !== undefined) return
@@ -44,6 +45,11 @@ beforeAll(async () => {
     { path: 'package.json', content: '{ "scripts": { "postinstall": "node x.js" } }\n', dryRun: false },
     'write_to_file',
   )
+  await world.call('ask_followup_question', {
+    question: `Which?\n${'long'.repeat(60)}`,
+    options: ['short', 'a long one '.repeat(12)],
+  })
+  inWords = world.runtime.questions.list()[0]?.id ?? ''
   const found = findChromium(process.env)
   browser = await chromium.launch({ executablePath: 'file' in found ? found.file : '', args: ['--no-sandbox'] })
 })
@@ -88,9 +94,9 @@ describe.skipIf(noBrowser !== undefined)('the page', () => {
   test.each(looks)('is clean for axe, and nothing reaches beyond it: $width px, $colorScheme, $locale', async (look) => {
     await looking(look, async (open) => {
       // Hundreds of rows of one kind tell axe nothing new, and take it a minute.
-      const cards = [asked['several'], asked['network'], asked['package'], asked['picture']].map((one) => `/${one?.id}`)
-      for (const path of ['', ...cards]) {
-        const page = await open(`/approvals${path}`)
+      const cards = [asked['several'], asked['network'], asked['package'], asked['picture']].map((one) => `/approvals/${one?.id}`)
+      for (const path of ['/approvals', `/questions/${inWords}`, ...cards]) {
+        const page = await open(path)
         expect(await page.evaluate('document.documentElement.lang')).toBe(look.locale === 'zh-CN' ? 'zh-CN' : 'en')
         expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
         await page.evaluate(`document.querySelectorAll('details').forEach((one) => (one.open = true))`)
@@ -107,7 +113,11 @@ describe.skipIf(noBrowser !== undefined)('the page', () => {
       const page = await open(`/approvals/${asked['many']?.id}`)
       expect(await page.locator('.counts').innerText()).toBe('403 changes: 10 deleted, 1 renamed, 392 modified')
       expect(await page.evaluate('document.documentElement.scrollHeight')).toBeLessThan(4_000)
-      expect(await page.locator('details.change').count()).toBe(392)
+      // The first fold one by one; of the others every line is there as in a terminal, in a hundredth of the parts.
+      expect(await page.locator('details.change').count()).toBe(200)
+      const plain = (await page.locator('pre.plain').allTextContents()).join('')
+      expect(plain.match(/^many\/f\d+\.txt · modified · \d+ → \d+ bytes · sha256 \w{16} → \w{16}$/gm)).toHaveLength(192)
+      expect(plain.match(/^@@ line 2: 1 out, 1 in @@\n- two\n\+ zwei$/gm)).toHaveLength(192)
       const box = await page.locator('button.yes').boundingBox()
       expect((box?.y ?? 1e9) + (box?.height ?? 0)).toBeLessThanOrEqual(800)
       expect(await page.locator('.flat', { hasText: 'docs/new.md' }).innerText()).toContain('docs/old.md → docs/new.md')
@@ -158,7 +168,7 @@ describe.skipIf(noBrowser !== undefined)('the page', () => {
     await looking({ width: 1200, colorScheme: 'light', locale: 'en-GB' }, async (open) => {
       const first = await ask(world, { command: 'echo first > first.txt' })
       const page = await open(`/approvals/${first.id}`)
-      expect(await page.title()).toMatch(/^\(6\) Approval · project · Handrail$/)
+      expect(await page.title()).toMatch(/^\(7\) Approval · project · Handrail$/)
       await page.keyboard.press('Tab')
       expect(await page.evaluate('document.activeElement.getAttribute("href")')).toBe('#answer')
       await page.locator('textarea').focus()
@@ -197,7 +207,7 @@ describe.skipIf(noBrowser !== undefined)('the page', () => {
     await looking({ width: 1200, colorScheme: 'light', locale: 'en-GB' }, async (open) => {
       const page = await open('/approvals')
       await page.getByText('中文').click()
-      expect(await page.locator('h1').innerText()).toBe('有 5 个请求等你答复')
+      expect(await page.locator('h1').innerText()).toBe('有 6 个请求等你答复')
       await page.locator('.one a').first().click()
       expect(await page.evaluate('document.documentElement.lang')).toBe('zh-CN')
     })

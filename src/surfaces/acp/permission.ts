@@ -23,7 +23,7 @@ const dialogMs = 15 * 60_000
  */
 export async function askInClient(
   client: Pick<AgentContext, 'request' | 'notify'>,
-  forms: ClientForms,
+  forms: Omit<ClientForms, 'words'>,
   caller: AgentCaller,
   project: string,
   { sessionId, id, name, input, approval }: Question,

@@ -10,7 +10,7 @@ export type SendElicitation = (params: Elicitation['params'], signal: AbortSigna
 /** What it takes to ask while a call waits. */
 export interface Asking {
   gate: Pick<AgentGate, 'waits'>
-  forms: Pick<ClientForms, 'settled'>
+  forms: Pick<ClientForms, 'settled' | 'words'>
 }
 
 /** How long a form stays open at most; as long as the sealed state of a 2026 client counts. */
@@ -53,11 +53,12 @@ async function ask(
   return handler.reply({ ...call, answered: { state: question.state, ...(said ?? { action: 'none' }) } })
 }
 
-/** A form at the client. It is taken back where the approval is answered elsewhere. */
+/** A form at the client. It is taken back where what it asks is answered elsewhere. */
 function formAt(forms: Asking['forms'], { params, state }: Elicitation, sendElicitation: SendElicitation): Form {
   const closed = new AbortController()
   const stop = AbortSignal.any([closed.signal, AbortSignal.timeout(readingMs)])
-  if (state.approval !== undefined) watch(forms, state.approval, closed, stop)
+  if (state.approval !== undefined) watch(forms.settled(state.approval, stop), closed)
+  if (state.question !== undefined) watch(forms.words.answered(state.question, stop), closed)
   const said = sendElicitation(params, stop)
     .catch(() => ({ action: 'none' }) as const)
     .finally(() => closed.abort())
@@ -75,9 +76,9 @@ async function within<T>(ms: number, doing: Promise<T>): Promise<T | undefined> 
   return first
 }
 
-/** Ends the waiting when the approval is answered from elsewhere. */
-function watch(forms: Asking['forms'], id: string, closed: AbortController, stop: AbortSignal): void {
-  void forms.settled(id, stop).then(
+/** Ends the waiting when somebody has answered elsewhere. */
+function watch(answered: Promise<void>, closed: AbortController): void {
+  void answered.then(
     () => closed.abort(),
     () => undefined,
   )

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Approval } from '../../contracts/approval.ts'
+import type { Asked } from '../../contracts/tool.ts'
 import { printableInline, cardText, formLimits, oneLine } from '../../text/printable.ts'
-import { redact } from '../../text/redact/redact.ts'
+import { heldBack } from '../../text/held-back.ts'
 import { foldedAt, rowsOf } from '../../text/rows.ts'
 
 /** What a client can show to the person who uses it. */
@@ -18,6 +19,8 @@ export interface Pending {
   mode: 'form' | 'url'
   /** The second form of a no: its words are asked for, the no itself was said in the first. */
   why?: true
+  /** What is asked in words, where it stands. */
+  question?: string
 }
 
 /** A question to the person, as the client gets it. */
@@ -109,27 +112,48 @@ export function decisionIn(content: unknown): 'approve' | 'decline' | 'ask why' 
         : undefined
 }
 
-/** A form comes in our name, and the words in it are the agent's: who asks and what it is not is said first, the rest stands behind a bar. */
-export function askQuestion(question: string, about: string, client: string): Elicitation {
+/** The last choice of a question: the words are asked for in a form of their own. */
+const ownWords = 'in my own words'
+
+/** A choice as the form shows it: behind our number, so that nothing an agent offers passes for a word of ours. */
+const labelled = (option: string, at: number): string => `${at + 1}. ${oneLine(option, 200)}`
+
+/**
+ * A form comes in our name, and the words in it are the agent's: who asks and what it is not is said first, the rest stands behind a bar. Where
+ * there is something to choose from, the form is one choice; nothing in it is optional, see `askApproval`.
+ */
+export function askQuestion({ text, options }: Asked, id: string, about: string, client: string): Elicitation {
   const first = foldedAt(formLimits.width, `${oneLine(client, 40)} asks you something.`)
   const warning = foldedAt(
     formLimits.width,
     'Your answer approves nothing and goes to the agent: give no passwords, keys or sign-in links. Its words:',
     '',
   )
-  const words = question.split('\n').flatMap((line) => rowsOf(`| ${printableInline(line)}`, '| … ', formLimits.width))
-
+  const words = text.split('\n').flatMap((line) => rowsOf(`| ${printableInline(line)}`, '| … ', formLimits.width))
+  const choice = options.length > 0 && { enum: [...options.map(labelled), ownWords] }
   return {
-    state: { about, nonce: nonce(), mode: 'form' },
+    state: { about, nonce: nonce(), mode: 'form', question: id },
     params: {
       message: [first, warning, ...words].join('\n'),
       requestedSchema: {
         type: 'object',
-        properties: { answer: { type: 'string', title: 'Your answer', maxLength: 10_000 } },
+        properties: { answer: { type: 'string', title: 'Your answer', ...(choice || { maxLength: longestQuestion }) } },
         required: ['answer'],
       },
     },
   }
+}
+
+/** Which of the answers that were offered was chosen, or that the person has words of their own to say. */
+export function chosenIn(
+  answered: ElicitationAnswer | undefined,
+  options: readonly string[],
+): { option: string } | 'own' | undefined {
+  if (options.length === 0 || answered?.action !== 'accept') return undefined
+  const said = answered.content?.['answer']
+  if (said === ownWords) return 'own'
+  const option = options[options.findIndex((one, at) => labelled(one, at) === said)]
+  return option === undefined ? undefined : { option }
 }
 
 /** The words of a person, where there are any. */
@@ -137,12 +161,8 @@ export function wordsOf(answered: ElicitationAnswer | undefined, field: 'answer'
   const words = answered?.action === 'accept' ? answered.content?.[field] : undefined
   if (typeof words !== 'string' || words.trim() === '') return undefined
   if (field === 'why') return words.slice(0, longestNote).toWellFormed()
-  const kept = redact(words.slice(0, 10_000).replace(signInKeys, (key) => `[secret: sign in key, ${key.length} characters]`))
-  return kept === words.slice(0, 10_000) ? kept : `${kept}\n(Handrail kept back what looked like a secret.)`
+  return heldBack(words.slice(0, longestQuestion).toWellFormed())
 }
-
-/** Of whichever project: whoever has one may answer in the person's name. See `signInKey`. */
-const signInKeys = /(?<![\w.-])[0-9a-z]{1,12}\.[\w-]{16}\.[\w-]{43}(?![\w-])/g
 
 function nonce(): string {
   return randomBytes(16).toString('base64url')

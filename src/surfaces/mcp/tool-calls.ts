@@ -5,7 +5,7 @@ import { actIn, namesIn } from '../../contracts/dialect.ts'
 import { asFault, Fault, wordsWith } from '../../contracts/faults/fault.ts'
 import type { Approval } from '../../contracts/approval.ts'
 import type { AgentCaller, AgentGate } from '../../contracts/gate.ts'
-import type { Attachment } from '../../contracts/tool.ts'
+import type { Asked, Attachment } from '../../contracts/tool.ts'
 import { digest } from '../../kernel/digest.ts'
 import { onAbort } from '../../text/aborts.ts'
 import { holderOf } from '../../text/giving-way.ts'
@@ -15,6 +15,7 @@ import {
   askApproval,
   askQuestion,
   askWhy,
+  chosenIn,
   decisionIn,
   longestQuestion,
   wordsOf,
@@ -189,6 +190,30 @@ export function createToolCallHandler(
     return name
   }
 
+  /** What a call asks in words. A question nobody would read is not put; the tool says why. */
+  const askedBy = (name: string, input: unknown): Asked | undefined => {
+    const tool = toolNamed(name)
+    const asked = tool?.asks && gate.accepts(name, input) ? tool.asks(input) : undefined
+    return asked && asked.text.length <= longestQuestion ? asked : undefined
+  }
+
+  /** The form of a question in words, or what it brought; neither where the person has answered it in another place. */
+  const formFor = (
+    asked: Asked,
+    answered: ElicitationAnswer | undefined,
+    about: () => string,
+    caller: AgentCaller,
+  ): { question: Elicitation } | { answer?: string } => {
+    const chosen = chosenIn(answered, asked.options)
+    if (answered && chosen !== 'own') {
+      const answer = chosen?.option ?? wordsOf(answered, 'answer')
+      return answer === undefined ? {} : { answer }
+    }
+    const { id, answer } = forms.words.put(asked, caller)
+    if (answer !== undefined) return {}
+    return { question: askQuestion(chosen === 'own' ? { ...asked, options: [] } : asked, id, about(), caller.client) }
+  }
+
   const reply = async (call: ToolCall): Promise<Reply> => {
     const { input, elicitation: given, signal, progress, answered } = call
     const name = kernelName(call.name)
@@ -196,7 +221,6 @@ export function createToolCallHandler(
     const about = (): string => digest(caller.session, name, input)
     if (answered && (answered.state.about !== about() || !outstanding.delete(answered.state.nonce))) throw invalidState()
     const attachments: Attachment[] = []
-    const answer = wordsOf(answered, 'answer')
     const opened = answered?.state.mode === 'url' && answered.action === 'accept'
     const answerBy = call.answerBy ?? Date.now() + gate.waits.answerWithinMs
     let rest: (() => void) | undefined
@@ -216,10 +240,9 @@ export function createToolCallHandler(
       return conversation.over.signal
     }
     try {
-      const tool = given.form && !answered ? toolNamed(name) : undefined
-      const asks = tool?.asks && gate.accepts(name, input) ? tool.asks(input) : undefined
-      // A question nobody would read is not put; the tool says why.
-      if (asks !== undefined && asks.length <= longestQuestion) return put(askQuestion(asks, about(), caller.client))
+      const asked = given.form ? askedBy(name, input) : undefined
+      const form = asked && formFor(asked, answered, about, caller)
+      if (form && 'question' in form) return put(form.question)
       const next = answered && settle(answered, call.client)
       if (next) return put(next)
       const options: CallOptions = {
@@ -228,7 +251,7 @@ export function createToolCallHandler(
         answerBy,
         onApproval,
         ...(progress && { onProgress: progress.step }),
-        ...(answer !== undefined && { answer }),
+        ...(form?.answer !== undefined && { answer: form.answer }),
       }
       const act = actIn(mcp, name, input)
       const { output, callId } = await gate.call(act.tool, act.input, caller, options)

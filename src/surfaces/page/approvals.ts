@@ -1,30 +1,32 @@
 import type { Approval } from '../../contracts/approval.ts'
 import { Fault } from '../../contracts/faults/fault.ts'
 import { oneLine } from '../../text/printable.ts'
-import type { Operator } from '../../contracts/operator.ts'
 import { Refusal } from '../../contracts/refusal.ts'
 import type { Route, Incoming } from '../listen.ts'
 import type { PersonAuth } from '../person-auth.ts'
 import { cardMarkup, textMarkup, unreadChoice } from './card.ts'
 import { confirmStep, isConfirmed, readForm } from './confirm.ts'
-import { goTo, html, sendPage, type Markup, type PageOptions } from './html.ts'
+import { about, deskWith, waitingIn, type Desk, type Desks } from './desks.ts'
+import { goTo, html, sendPage, type Markup } from './html.ts'
 import { listMarkup, looksAgain, riskMarkup, timeMarkup, verdictMarkup } from './list.ts'
+import { afterOne, isTooSoon, justAnswered } from './next.ts'
+import { questionPages } from './questions.ts'
 import { wordsFor } from './language.ts'
 import type { Words } from './words.ts'
 
 /** The page where a person answers: the same cards as in a terminal or an editor, whole. */
-export function approvalPages(operator: Operator, personAuth: PersonAuth): Record<string, Route> {
-  const about = (): PageOptions => ({ about: { project: operator.project, waiting: operator.approvals.count('pending') } })
+export function approvalPages(desks: Desks, personAuth: PersonAuth): Record<string, Route> {
   return {
+    ...questionPages(desks, personAuth),
     '/approvals': {
       for: 'person',
       methods: ['GET'],
       handle({ request, response, query }) {
         const words = wordsFor(request)
-        const { notice } = operator.gate
-        const options = about()
-        const body = html`${notice === undefined ? html`` : html`<p class="notice">${notice}</p>`}
-        ${justAnswered(operator, query, words)} ${listMarkup(operator, query.get('before'), words)}`
+        const notices = desks().flatMap(({ gate }) => gate.notice ?? [])
+        const options = about(desks, words)
+        const body = html`${notices.map((notice) => html`<p class="notice">${notice}</p>`)} ${justAnswered(desks, query, words)}
+        ${listMarkup(desks, query.get('before'), words)}`
         const again = looksAgain(options.about?.waiting ?? 0)
         // What was just answered is said once: looking again leads to the list alone.
         const headers: Record<string, string> = query.has('after')
@@ -40,10 +42,12 @@ export function approvalPages(operator: Operator, personAuth: PersonAuth): Recor
         const { request, response, query } = incoming
         const words = wordsFor(request)
         const [id = '', part] = incoming.path.slice('/approvals/'.length).split('/', 2)
-        const text = part === 'text' ? await textMarkup(operator, id, query, words) : undefined
-        if (text && request.method === 'GET') return sendPage(response, 200, words.titles.text, text, undefined, about())
-        const approval = part === undefined ? operator.approvals.get(id) : undefined
-        if (!approval)
+        const desk = deskWith(desks, id)
+        const text = desk && part === 'text' ? await textMarkup(desk, id, query, words) : undefined
+        if (text && request.method === 'GET')
+          return sendPage(response, 200, words.titles.text, text, undefined, about(desks, words))
+        const approval = part === undefined ? desk?.approvals.get(id) : undefined
+        if (!desk || !approval)
           return sendPage(
             response,
             404,
@@ -51,11 +55,11 @@ export function approvalPages(operator: Operator, personAuth: PersonAuth): Recor
             html`<h1>${words.answer.noSuch}</h1>
               <p><a href="/approvals">${words.card.all}</a></p>`,
           )
-        if (request.method === 'POST') return decide(operator, personAuth, approval, incoming)
-        const body = html`${justAnswered(operator, query, words)}
-        ${show(approval, personAuth.formToken(request), words, operator)}`
+        if (request.method === 'POST') return decide(desks, desk, personAuth, approval, incoming)
+        const body = html`${justAnswered(desks, query, words)}
+        ${show(approval, personAuth.formToken(request), words, desk, waitingIn(desks))}`
         const answers = approval.state === 'pending'
-        sendPage(response, 200, words.titles.approval, body, undefined, { ...about(), answers, pictureFrom: 'self' })
+        sendPage(response, 200, words.titles.approval, body, undefined, { ...about(desks, words), answers, pictureFrom: 'self' })
       },
     },
     // Only what a browser shows as a picture, of a question that waits; it is no page, and nothing in it can act.
@@ -65,7 +69,8 @@ export function approvalPages(operator: Operator, personAuth: PersonAuth): Recor
       methods: ['GET'],
       async handle({ path, query, response }) {
         const side = query.get('side') === 'before' ? 'before' : 'after'
-        const found = await operator.approvals.picture(path.slice('/pictures/'.length), query.get('path') ?? '', side)
+        const id = path.slice('/pictures/'.length)
+        const found = await deskWith(desks, id)?.approvals.picture(id, query.get('path') ?? '', side)
         if (!found) throw new Refusal(404, 'No such picture.')
         response.writeHead(200, { 'Content-Type': found.type, 'Content-Security-Policy': "default-src 'none'; sandbox" })
         response.end(found.bytes)
@@ -87,10 +92,7 @@ export function approvalPages(operator: Operator, personAuth: PersonAuth): Recor
   }
 }
 
-/** A no is one press: one that comes as soon as the question is there was meant for the question before it. */
-const soonestNoMs = 700
-
-async function decide(operator: Operator, personAuth: PersonAuth, approval: Approval, incoming: Incoming): Promise<void> {
+async function decide(desks: Desks, desk: Desk, personAuth: PersonAuth, approval: Approval, incoming: Incoming): Promise<void> {
   const { id } = approval
   const { request, response } = incoming
   const words = wordsFor(request)
@@ -101,40 +103,26 @@ async function decide(operator: Operator, personAuth: PersonAuth, approval: Appr
   if (decision !== 'approve' && decision !== 'decline') throw new Refusal(400, 'The decision must be approve or decline.')
   if (decision === 'approve' && approval.state === 'pending' && !isConfirmed(personAuth, incoming, approval, form))
     return sendPage(response, 200, words.titles.confirm, confirmStep(personAuth, incoming, approval, form, words))
-  const shownAt = Number(form.get('shown') ?? 0)
-  if (decision === 'decline' && approval.state === 'pending' && Date.now() - shownAt < soonestNoMs) {
+  if (decision === 'decline' && approval.state === 'pending' && isTooSoon(form)) {
     const notices = [words.answer.tooSoon]
-    const body = show(approval, personAuth.formToken(request), words, operator)
+    const body = show(approval, personAuth.formToken(request), words, desk, waitingIn(desks))
     return sendPage(response, 200, words.titles.approval, body, undefined, { notices, answers: true, pictureFrom: 'self' })
   }
   const note = (form.get('note') ?? '').trim().slice(0, 1_000).toWellFormed()
   try {
     const unread = form.get('unread') === 'yes'
-    operator.approvals.decide(id, { approve: decision === 'approve', by: 'person@page', unread, ...(note !== '' && { note }) })
+    desk.approvals.decide(id, { approve: decision === 'approve', by: 'person@page', unread, ...(note !== '' && { note }) })
   } catch (fault) {
     if (fault instanceof Fault && fault.reason === 'policy')
       throw new Refusal(400, 'Not all of it was shown: read the rest, or say on the form that you agree unread.')
     // Somebody was quicker; the page shows what they said.
     if (!(fault instanceof Fault) || fault.reason !== 'conflict') throw fault
   }
-  // The one that has waited longest, so that nobody waits for ever behind those that keep coming.
-  const next = operator.approvals.list('pending').at(-1)
-  goTo(response, next ? `/approvals/${next.id}?after=${id}` : `/approvals?after=${id}`)
+  goTo(response, afterOne(desks, id))
 }
 
-/** What became of the question before this one. */
-function justAnswered(operator: Operator, query: URLSearchParams, words: Words): Markup {
-  const id = query.get('after')
-  const answered = id === null ? undefined : operator.approvals.get(id)
-  if (!answered || answered.state === 'pending') return html``
-  return html`<div class="notice" role="status">
-    ${verdictMarkup(answered, words)}: <a href="/approvals/${answered.id}">${oneLine(answered.card.title, 120)}</a>
-  </div>`
-}
-
-function show(approval: Approval, formToken: string, words: Words, operator: Operator): Markup {
+function show(approval: Approval, formToken: string, words: Words, { project }: Desk, left: number): Markup {
   const { card, state } = approval
-  const left = operator.approvals.count('pending')
   return html`<p>
       <a href="/approvals">${words.card.all}</a
       >${state === 'pending' && left > 1 ? html` · <span class="quiet">${words.answer.next(left)}</span>` : html``}
@@ -143,7 +131,7 @@ function show(approval: Approval, formToken: string, words: Words, operator: Ope
     <p class="said">${riskMarkup(approval.risk, words)}</p>
     <p class="quiet said">
       ${words.card.asked(oneLine(approval.client, 80), approval.surface)}, ${timeMarkup(approval.createdAt, words)}.
-      ${words.nav.project}: <code>${operator.project}</code>
+      ${words.nav.project}: <code>${project}</code>
     </p>
     ${cardMarkup(approval, words)} ${state === 'pending' ? form(formToken, approval, words) : outcome(approval, words)}`
 }

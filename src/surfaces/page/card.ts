@@ -1,11 +1,11 @@
 import type { Approval, TextPart } from '../../contracts/approval.ts'
-import type { Operator } from '../../contracts/operator.ts'
 import type { EffectKind } from '../../contracts/stage.ts'
 import type { Card, CardChange } from '../../contracts/tool.ts'
 import { countsOf, kindsByWeight } from '../../text/card-words.ts'
 import { printableInline, quotedName, signedRow } from '../../text/printable.ts'
 import { rowsOf } from '../../text/rows.ts'
-import { changeMarkup, openFoldBudget, rowMarkup, width } from './change.ts'
+import { changesMarkup, openFoldBudget, rowMarkup, width } from './change.ts'
+import type { Desk } from './desks.ts'
 import { html, type Markup } from './html.ts'
 import type { Words } from './words.ts'
 
@@ -51,15 +51,15 @@ function sections(id: string, { changes, counts }: Card, words: Words): Markup[]
   const order = [undefined, ...kindsByWeight].filter((kind) => byKind.has(kind))
   return order.map((kind) => {
     const found = byKind.get(kind) ?? []
-    const shown = found.map((change) => changeMarkup(id, change, words, budget))
+    const shown = changesMarkup(id, found, words, budget)
     if (changes.length === 1 || kind === undefined) return html`${shown}`
-    return section(words, kind, counts?.[kind] ?? found.length, shown)
+    return section(words, kind, { all: counts?.[kind] ?? found.length, here: found.length }, shown)
   })
 }
 
-function section(words: Words, kind: EffectKind, count: number, shown: Markup[]): Markup {
-  const heading = html`${words.headings[kind]} · ${count}`
-  if (shown.length <= longSection)
+function section(words: Words, kind: EffectKind, count: { all: number; here: number }, shown: Markup[]): Markup {
+  const heading = html`${words.headings[kind]} · ${count.all}`
+  if (count.here <= longSection)
     return html`<h2>${heading}</h2>
       ${shown}`
   return html`<details>
@@ -98,14 +98,14 @@ export function unreadChoice({ whole }: Pick<Approval, 'whole'>, words: Words): 
 
 /** One part of the full text of a change, and the way to the next. */
 export async function textMarkup(
-  operator: Operator,
+  { approvals }: Desk,
   id: string,
   query: URLSearchParams,
   words: Words,
 ): Promise<Markup | undefined> {
   const path = query.get('path') ?? ''
   const from = Number(query.get('from') ?? 0)
-  const part = Number.isSafeInteger(from) && from >= 0 ? await operator.approvals.text(id, path, from) : undefined
+  const part = Number.isSafeInteger(from) && from >= 0 ? await approvals.text(id, path, from) : undefined
   if (!part) return undefined
   const next = `/approvals/${id}/text?path=${encodeURIComponent(path)}&from=${part.next ?? ''}`
   return html`<p><a href="/approvals/${id}">${words.text.back}</a></p>

@@ -1,8 +1,8 @@
 import type { CardChange } from '../../contracts/tool.ts'
 import { lineCounts } from '../../text/card-words.ts'
-import { diffRows, insideRows } from '../../text/printable.ts'
+import { diffRows, insideRows, quotedName } from '../../text/printable.ts'
 import { signedRows, type DiffRow } from '../../text/rows.ts'
-import { html, type Markup } from './html.ts'
+import { html, lines, type Markup } from './html.ts'
 import type { Words } from './words.ts'
 
 /** What the page has room for in one row where the window is wide; in a narrower one the browser breaks it once more, behind a gutter. */
@@ -31,28 +31,66 @@ export function openFoldBudget(): FoldBudget {
   }
 }
 
+/** So many of a section fold one by one. A browser takes ten parts for each of those, and one for each that stands as in a terminal. */
+const foldedEach = 200
+/** What is not in sight is not laid out, so many at a time. */
+const together = 100
+
+/** Changes of one kind: the first fold one by one, and of those beyond every line is there as in a terminal. */
+export function changesMarkup(id: string, changes: readonly CardChange[], words: Words, budget: FoldBudget): Markup[] {
+  const shown: Markup[] = []
+  let plain: Markup[] = []
+  const flush = (): void => {
+    if (plain.length > 0) shown.push(html`<pre class="diff plain" tabindex="0">${plain}</pre>`)
+    plain = []
+  }
+  for (const [at, change] of changes.entries()) {
+    if (at < foldedEach || change.sensitive || change.pictures) {
+      flush()
+      shown.push(changeMarkup(id, change, words, budget))
+    } else if (plain.push(plainMarkup(id, change, words)) >= together) flush()
+  }
+  flush()
+  return shown
+}
+
+/** No line is broken here: what begins a row is a name of its own or a sign of ours. */
+function plainMarkup(id: string, change: CardChange, words: Words): Markup {
+  const { path, from, diff } = change
+  const name = from === undefined ? quotedName(path) : `${quotedName(from)} → ${quotedName(path)}`
+  const rows = [...insideRows(change), ...diffRows(diff)].flatMap((row) => signedRows(row, width).map(({ text }) => text))
+  const { mark, link } = unshownMarkup(id, change, words)
+  return html`<b>${name} · ${factsOf(change, words)}</b>${mark}${link}${lines(['', ...rows])}`
+}
+
 /** One change: its name, how much of it, and its lines, folded where they are long. */
-export function changeMarkup(id: string, change: CardChange, words: Words, budget: FoldBudget): Markup {
-  const { path, from, diff, sensitive, unshown, pictures: sides } = change
+function changeMarkup(id: string, change: CardChange, words: Words, budget: FoldBudget): Markup {
+  const { path, from, diff, sensitive } = change
   const name = from === undefined ? html`<code>${path}</code>` : html`<code>${from}</code> → <code>${path}</code>`
-  const link = `/approvals/${id}/text?path=${encodeURIComponent(path)}`
-  const why = unshown?.why ?? (unshown?.lines === undefined ? '' : words.card.lines(unshown.lines))
-  const marks = html`${sensitive ? html` <span class="warn">${words.card.sensitive}</span>` : html``}${
-    unshown && !sides ? html` <span class="warn">${words.card.notShown}${why === '' ? '' : `: ${why}`}</span>` : html``
-  }`
-  const all = unshown ? html` <a href="${link}">${words.card.wholeText}</a>` : html``
+  const { mark, link } = unshownMarkup(id, change, words)
+  const marks = html`${sensitive ? html` <span class="warn">${words.card.sensitive}</span>` : html``}${mark}`
   const rows = [...insideRows(change), ...diffRows(diff)]
   const facts = html`<span class="quiet facts">${factsOf(change, words)}</span>`
   if (rows.length === 0)
     return html`<div class="flat change">
-      ${name}${marks}${all} ${facts}
+      ${name}${marks}${link} ${facts}
       <div>${pictures(id, change, words)}</div>
     </div>`
   return html`<details class="change" ${budget.takes(rows.length, sensitive === true) ? html`open` : html``}>
     <summary>${name} ${amount(change)}${marks}</summary>
-    ${facts}${all}
+    ${facts}${link}
     <pre class="diff">${rows.flatMap(rowMarkup)}</pre>
   </details>`
+}
+
+/** That the card does not show all of it, and where it can be read. */
+function unshownMarkup(id: string, { path, unshown, pictures: sides }: CardChange, words: Words): { mark: Markup; link: Markup } {
+  if (!unshown) return { mark: html``, link: html`` }
+  const why = unshown.why ?? (unshown.lines === undefined ? '' : words.card.lines(unshown.lines))
+  return {
+    mark: sides ? html`` : html` <span class="warn">${words.card.notShown}${why === '' ? '' : `: ${why}`}</span>`,
+    link: html` <a href="/approvals/${id}/text?path=${encodeURIComponent(path)}">${words.card.wholeText}</a>`,
+  }
 }
 
 function amount(change: CardChange): Markup {
@@ -80,6 +118,7 @@ function pictures(id: string, { path, pictures: sides }: CardChange, words: Word
           html`<figure>
             <figcaption class="quiet">${words.card[side]}</figcaption>
             <img
+              loading="lazy"
               alt="${words.card[side]}: ${words.card.picture}"
               src="/pictures/${id}?side=${side}&amp;path=${encodeURIComponent(path)}"
             />

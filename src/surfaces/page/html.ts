@@ -12,16 +12,28 @@ class Markup {
 }
 export type { Markup }
 
+type Shown = string | number | Markup | Markup[]
+
 const escapes: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
 
 /** A template in which every value is text, unless it is markup itself: what cannot be seen is shown, and nothing is obeyed. */
-export function html(parts: TemplateStringsArray, ...values: (string | number | Markup | Markup[])[]): Markup {
-  const shown = values.map((value) => {
-    if (value instanceof Markup) return value.text
-    if (Array.isArray(value)) return value.map((one) => one.text).join('')
-    return printable(String(value)).replace(/[&<>"']/g, (character) => escapes[character] as string)
-  })
-  return new Markup(parts.map((part, index) => part + (shown[index] ?? '')).join(''))
+export function html(parts: TemplateStringsArray, ...values: Shown[]): Markup {
+  let text = parts[0] as string
+  for (let at = 0; at < values.length; at++) text += shown(values[at] as Shown) + (parts[at + 1] as string)
+  return new Markup(text)
+}
+
+/** Lines of text one below the other, for a place where line ends count. */
+export function lines(texts: readonly string[]): Markup {
+  return new Markup(texts.map((text) => `${shown(text)}\n`).join(''))
+}
+
+function shown(value: Shown): string {
+  if (value instanceof Markup) return value.text
+  if (Array.isArray(value)) return value.map((one) => one.text).join('')
+  const text = printable(String(value))
+  // Most has nothing to escape, and looking is cheaper than making it anew.
+  return /[&<>"']/.test(text) ? text.replace(/[&<>"']/g, (character) => escapes[character] as string) : text
 }
 
 export interface PageOptions {
@@ -30,8 +42,8 @@ export interface PageOptions {
   headers?: Record<string, string>
   /** The one origin from which this page may show a picture; `self` for pictures of changes, which only we serve. */
   pictureFrom?: string
-  /** Which project it is of, and how many questions wait there: said in the heading and in the title. */
-  about?: { project: string; waiting: number }
+  /** What it is of, and how many questions wait there: said in the heading and in the title. */
+  about?: { name: string; waiting: number }
   /** Where the page has one, the answer can be reached at once. */
   answers?: boolean
 }
@@ -72,18 +84,15 @@ export function sendPage(
           ><a href="/language/${words.other.lang}" lang="${words.other.lang}">${words.other.name}</a
           ><a href="/sign-out">${words.nav.signOut}</a>`
   const shell = html`${answers ? html`<a class="skip" href="#answer">${words.nav.skip}</a>` : html``}
-    <header><strong>Handrail</strong><span class="where">${about ? oneLine(nameOf(about.project), 60) : ''}</span>${nav}</header>
+    <header><strong>Handrail</strong><span class="where">${about?.name ?? ''}</span>${nav}</header>
     <main>${notices.map((notice) => html`<p class="notice">${notice}</p>`)}${body}</main>`
   const count = about?.waiting ? `(${about.waiting}) ` : ''
-  const of = about ? ` · ${oneLine(nameOf(about.project), 40)}` : ''
+  const of = about ? ` · ${oneLine(about.name, 40)}` : ''
   response.end(
     `<!doctype html>\n<html lang="${words.lang}">\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width">\n` +
       `${html`<title>${count}${title}${of} · Handrail</title>`.text}<style>${style}</style>\n${below(room, shell)}\n</html>\n`,
   )
 }
-
-/** A project by the name of its folder. */
-const nameOf = (project: string): string => /[^\\/]+(?=[\\/]*$)/.exec(project)?.[0] ?? project
 
 /** Sends a browser on to another of our own pages. */
 export function goTo(response: ServerResponse, path: string, cookie?: string): void {

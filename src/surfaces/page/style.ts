@@ -19,6 +19,7 @@ export const style = `
   code { white-space: pre-wrap; unicode-bidi: isolate }
   pre { padding: .8em 1em; overflow-x: auto; margin: .4em 0 }
   .diff { white-space: pre-wrap } .diff b { font-weight: normal; display: block; padding-left: 4ch; text-indent: -4ch }
+  .plain { white-space: pre; content-visibility: auto; contain-intrinsic-size: auto 40rem } .plain b { display: inline; padding: 0; text-indent: 0; font-weight: 600 }
   .said, h1, h3 { padding-left: 2em; text-indent: -2em } .printed { white-space: pre-wrap; border-left: 3px solid var(--line); background: none; border-radius: 0; margin: .2em 0 }
   .in { background: var(--in) } .out { background: var(--out) } .place, .quiet { color: var(--quiet) }
   .plus { color: var(--in-text) } .minus { color: var(--out-text) } .counts { font-size: 1.1rem; font-weight: 600 }
@@ -34,6 +35,7 @@ export const style = `
   form.answer { position: sticky; bottom: 0; background: var(--sheet); border-top: 2px solid var(--line); margin: 1.5em -2rem 0; padding: .8em 2rem .4em }
   textarea::placeholder { color: var(--quiet); opacity: 1 } form.answer p { margin: .3em 0 }
   input, textarea { color: inherit; background: var(--sheet); border: 1px solid var(--quiet); border-radius: 6px; padding: .45em .6em } textarea { width: 100% }
+  .options { display: flex; flex-wrap: wrap; gap: .2rem .6rem } .options button { margin-right: 0; text-align: left; max-width: 100%; unicode-bidi: isolate }
   .number { font: 600 2rem/1.2 ui-monospace, monospace; letter-spacing: .15em; margin: .3em 0 } .number + p input { font-size: 1.3rem; width: 5em; letter-spacing: .15em }
   button { font: inherit; padding: .5em 1.4em; margin: .3em 1em .3em 0; border-radius: 8px; border: 1px solid var(--line); cursor: pointer; background: var(--sheet); color: var(--text) }
   .yes { background: var(--yes); border-color: transparent; color: #fff } .no { color: var(--no); border-color: currentColor }

@@ -31,6 +31,7 @@ export const english: Words = {
     looksAgain: (seconds) => `This page looks again every ${seconds} seconds.`,
     older: (count) => `${count} wait in all. Show older ones`,
     lately: 'Answered lately',
+    projects: (count) => (count === 0 ? 'no project at work' : count === 1 ? 'one project' : `${count} projects`),
   },
   card: {
     all: 'All questions',
@@ -67,6 +68,16 @@ export const english: Words = {
     noSuch: 'No such approval',
     next: (left) => (left === 1 ? 'This is the last one that waits.' : `${left} wait, with this one.`),
   },
+  questions: {
+    asks: (who) => `${who} asks you something`,
+    means: 'Your answer approves nothing and goes to the agent: give no passwords, keys or sign-in links.',
+    own: 'Your own words',
+    send: 'Send your own words',
+    answered: 'answered',
+    already: 'This was answered already; what you sent now was not taken.',
+    empty: 'That had no words in it. Nothing was answered.',
+    noSuch: 'No such question',
+  },
   confirm: {
     back: 'Back to the change',
     question: 'Approve this?',
@@ -101,5 +112,12 @@ export const english: Words = {
     person: 'For you: sign in to see what waits for your answer, or in a terminal:',
     lines: ['what waits for your answer', 'what was done', 'take the last change back', 'what works here'],
   },
-  titles: { approvals: 'Approvals', approval: 'Approval', confirm: 'Confirm', notFound: 'Not found', text: 'Text' },
+  titles: {
+    approvals: 'Approvals',
+    approval: 'Approval',
+    question: 'Question',
+    confirm: 'Confirm',
+    notFound: 'Not found',
+    text: 'Text',
+  },
 }

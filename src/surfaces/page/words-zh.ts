@@ -79,6 +79,7 @@ export const chinese: Words = {
     looksAgain: (seconds) => `本页每 ${seconds} 秒刷新一次。`,
     older: (count) => `共 ${count} 个请求，查看更早的`,
     lately: '最近的答复',
+    projects: (count) => (count === 0 ? '没有正在工作的项目' : `${count} 个项目`),
   },
   card: {
     all: '全部请求',
@@ -111,6 +112,16 @@ export const chinese: Words = {
     undo: '已写入的改动可以这样撤销：',
     noSuch: '没有这个请求',
     next: (left) => (left === 1 ? '这是最后一个等待答复的请求。' : `包括这一个，还有 ${left} 个请求等待答复。`),
+  },
+  questions: {
+    asks: (who) => `${who} 有问题问你`,
+    means: '你的回答不会批准任何操作，只会交给智能体：不要填写密码、密钥或登录链接。',
+    own: '用自己的话回答',
+    send: '发送自己的回答',
+    answered: '已回答',
+    already: '这个问题已经有人回答了，刚才发送的内容没有采用。',
+    empty: '没有填写内容，因此没有作答。',
+    noSuch: '没有这个问题',
   },
   confirm: {
     back: '返回查看改动',
@@ -145,6 +156,6 @@ export const chinese: Words = {
     person: '给你：登录后可以看到等你答复的请求，也可以在终端里运行：',
     lines: ['等你答复的请求', '做过什么', '撤销最近一次改动', '这台机器上能用什么'],
   },
-  titles: { approvals: '待审批', approval: '审批', confirm: '确认', notFound: '未找到', text: '全文' },
+  titles: { approvals: '待审批', approval: '审批', question: '问题', confirm: '确认', notFound: '未找到', text: '全文' },
   note: (note) => translated(sentences, note),
 }

@@ -19,6 +19,7 @@ export interface Words {
     looksAgain: (seconds: number) => string
     older: (count: number) => string
     lately: string
+    projects: (count: number) => string
   }
   card: {
     all: string
@@ -51,6 +52,16 @@ export interface Words {
     noSuch: string
     next: (left: number) => string
   }
+  questions: {
+    asks: (who: string) => string
+    means: string
+    own: string
+    send: string
+    answered: string
+    already: string
+    empty: string
+    noSuch: string
+  }
   confirm: {
     back: string
     question: string
@@ -79,7 +90,7 @@ export interface Words {
     sentMeans: string
   }
   welcome: { heading: string; agents: string; person: string; lines: readonly [string, string, string, string] }
-  titles: { approvals: string; approval: string; confirm: string; notFound: string; text: string }
+  titles: { approvals: string; approval: string; question: string; confirm: string; notFound: string; text: string }
   /** A sentence of a card that Handrail itself wrote; undefined where it is not known. */
   note?: (note: string) => string | undefined
 }

@@ -41,8 +41,7 @@ export const askFollowupQuestion = defineTool({
   ],
   private: ['question', 'options'],
   contents: ['question', 'options'],
-  asks: ({ question, options = [] }) =>
-    options.length === 0 ? question : `${question}\n${options.map((option, at) => `${at + 1}. ${option}`).join('\n')}`,
+  asks: ({ question, options = [] }) => ({ text: question, options }),
   execute({ question, options = [] }, { note, ask }, call) {
     if (question.length > longest)
       throw new Fault('too-large', `A question may have ${longest} characters; this one has ${question.length}`, {

@@ -14,8 +14,8 @@ export const questions: Command = {
   summary: 'See what agents ask you in words, and answer',
   usage: 'handrail questions list [--all]|answer ID [TEXT…]|answer --last [TEXT…] --project DIR',
   acts: { list: 0, answer: Number.POSITIVE_INFINITY },
-  about: `Agents ask for words with ask_followup_question. Where your client shows that in a form you answer there; everywhere else it waits here. The
-agent gets your answer when it asks the same again, word for word. Where it offers answers to choose from, their number is enough. Nothing is
+  about: `Agents ask for words with ask_followup_question. It stands in your client's form where that shows one, on the page and here, and
+your first answer ends it everywhere. Without a form the agent gets your answer when it asks the same again, word for word. Where it offers answers to choose from, their number is enough. Nothing is
 allowed or forbidden by it: that is what handrail approvals is for.`,
   options: [
     { name: 'all', says: 'For list: answered ones too.' },
@@ -34,7 +34,7 @@ allowed or forbidden by it: that is what handrail approvals is for.`,
       const isLast = options['last'] === true
       const found = named(runtime, isLast ? undefined : rest[0], isLast)
       const typed = rest.slice(isLast ? 0 : 1).join(' ')
-      const answer = chosen(found, typed === '' ? await typedHere(found) : typed)
+      const answer = chosen(found, typed === '' ? await typedHere(runtime, found) : typed)
       const answered = runtime.questions.answer(found.id, answer, `${userInfo().username}@cli`)
       say(json ? terminalJson(answered) : `${green('Answered')}: ${oneLine(answer, 200)}`)
       return 0
@@ -70,11 +70,25 @@ function named(runtime: Operator, typed: string | undefined, isLast: boolean): Q
   })
 }
 
-function typedHere(question: Question): Promise<string> {
+/** What is typed, unless somebody answers in another place meanwhile. */
+async function typedHere(runtime: Operator, question: Question): Promise<string> {
   if (process.stdin.isTTY !== true || process.stderr.isTTY !== true)
     throw new Fault('bad-input', 'Nobody is at this terminal to answer', { hint: 'Give the answer after the ID.' })
   say(described(question))
-  return answerTo('Your answer: ')
+  const elsewhere = new AbortController()
+  const stop = runtime.audit.subscribe({ events: (event) => event === 'question.answered' }, () => {
+    if (runtime.questions.get(question.id)?.answer !== undefined) elsewhere.abort()
+  })
+  try {
+    const typed = await answerTo('Your answer: ', elsewhere.signal)
+    if (!elsewhere.signal.aborted) return typed
+    const { answer = '', answeredBy = '' } = runtime.questions.get(question.id) ?? {}
+    throw new Fault('conflict', `Answered in another place, by ${answeredBy}: ${oneLine(answer, 200)}`, {
+      hint: '`handrail questions list --all` shows the answers.',
+    })
+  } finally {
+    stop()
+  }
 }
 
 /** The number of an answer that was offered stands for it. */
