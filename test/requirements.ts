@@ -381,6 +381,15 @@ export const requirements = {
     source: '004 §5',
     says: 'every act can be retraced and taken back, also where the program died in the middle of it',
   },
+  'memory.index': {
+    source: '004 §5.2',
+    says: 'memory is an index and replaceable: removed, damaged or forged it makes up nothing, and is made anew',
+  },
+  'memory.facts': { source: '004 §5.2', says: 'facts stand in the audit log, the runs and the artifacts, and are found there' },
+  'memory.retraced': {
+    source: '004 §5.3',
+    says: 'where a side effect landed, the digest of its parameters and who agreed to it can be found again',
+  },
   'router.rules': {
     source: '004 §4',
     says: 'rules first: the same words hit the same rule, and a model is asked only where none is sure',

@@ -50,6 +50,7 @@ export interface AgentRecord {
 }
 
 export interface AgentSessions {
+  has(session: string): boolean
   load(session: string): AgentRecord | undefined
   /** On the disk when it returns. */
   save(record: AgentRecord): void

@@ -25,6 +25,8 @@ export const bounds = {
   runs: { queued: 50_000, queuedEach: 10_000, most: 200_000, bytes: 1_073_741_824 },
   plans: { most: 500, characters: 524_288 },
   servers: { most: 100, log: 16_384, command: 2_000 },
+  /** Of the index over what was done: things of the log, and words of them. */
+  memory: { entries: 100_000, words: 4_000_000 },
   anchors: { most: 8, bytes: 67_108_864 },
   artifacts: { most: 100_000, bytes: 1_073_741_824, tombstones: 100_000, tombstoneDays: 7 },
 } as const
@@ -239,6 +241,13 @@ export const kept: readonly KeptRow[] = [
     kind: 'other',
     bound: `${bounds.anchors.most}, ${mebibytes(bounds.anchors.bytes)} each`,
     after: 'The oldest go; what is larger is not kept, and looked for again each time.',
+  },
+  {
+    what: 'Index over what was done (`handrail memory`): which words stand in which entry, as numbers, and no text',
+    files: ['memory.db', 'memory.db-wal', 'memory.db-shm', 'memory.db-journal'],
+    kind: 'other',
+    bound: `${whole(bounds.memory.entries)} entries of the log, ${whole(bounds.memory.words)} words of them (about 80 MB); conversations as they are kept`,
+    after: 'The oldest go from the index, and are still in the log. Removed or damaged, it is made anew from what it is about.',
   },
   {
     what: 'Old logs that `state import` took over',

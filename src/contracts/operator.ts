@@ -10,6 +10,7 @@ import type { AgentGate, CallResult } from './gate.ts'
 import type { SavedLogins } from './saved-login.ts'
 import type { Fault } from './faults/fault.ts'
 import type { Grant } from './grant.ts'
+import type { Memory } from './memory.ts'
 import type { MountsOfPerson } from './mounts.ts'
 import type { ModelKeys } from './model-keys.ts'
 import type { Profile } from './profile.ts'
@@ -132,6 +133,8 @@ export interface Operator {
     keepAnchor(file: string): Anchor
     anchorsIn(file: string): Anchor[]
   }
+  /** Finds what was done before. */
+  memory: Memory
   snapshots(limit: number, prefix: string): Snapshot[]
   /** A few ids of a kind that begin so, for whoever typed the beginning of one. */
   idsLike(kind: 'appr' | 'ask' | 'snap' | 'call' | 'sess' | 'run' | 'grant' | 'plan' | 'artifact', prefix: string): string[]

@@ -41,8 +41,8 @@ export interface StateFolder {
   readonly path: string
   /** A path that leads to a name inside this very folder. */
   at(name: string): string
-  /** The same for a database: made where it is missing; a link in its place, or beside it, is refused. */
-  file(name: string): string
+  /** The same for a database: made where it is missing; a link in its place, or beside it, is refused. One that can be made anew from others may go. */
+  file(name: string, mayGo?: true): string
   /** With `label`, faults name what is inside by names below that; agents read those, and need not learn where the state lies. */
   sub(name: string, label?: string): StateFolder
   has(name: string): boolean
@@ -167,10 +167,10 @@ function folderAt(own: string, path: string, label: string, fd: number): StateFo
   return {
     path,
     at,
-    file(name) {
+    file(name, mayGo) {
       for (const one of [name, `${name}-wal`, `${name}-shm`, `${name}-journal`]) refuseLink(at(one), shown(one))
       guarded(name, () => closeSync(openSync(at(name), O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)))
-      use(name)
+      if (!mayGo) use(name)
       return at(name)
     },
     sub(name, called) {

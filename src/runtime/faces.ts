@@ -219,6 +219,7 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
       db,
       audit,
       snapshots,
+      memory: stores.memory,
       exclusive: (act) =>
         projectLock.hold(async () => {
           await recover()
@@ -233,6 +234,11 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
         return anchor
       },
       anchorsIn: (file) => anchorsIn(file, project),
+    },
+    memory: {
+      search: stores.memory.for({ sees: () => true, conversations: true }).search,
+      rebuild: stores.memory.rebuild,
+      status: stores.memory.status,
     },
     snapshots: (limit, prefix) => snapshots.list(limit, prefix),
     idsLike: (kind, prefix) => idsLike(db, kind, prefix),

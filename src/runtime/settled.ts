@@ -10,7 +10,6 @@ import { findRipgrep } from '../host/ripgrep.ts'
 import { openSearch, type Search } from '../host/search.ts'
 import { openKernel, type Kernel } from '../kernel/kernel.ts'
 import type { GrantPort, Ports } from '../kernel/ports.ts'
-import type { RootNames } from '../stores/roots.ts'
 import { allowsHost } from '../text/host-name.ts'
 import { redact } from '../text/redact/redact.ts'
 import { rootMark } from '../text/root-path.ts'
@@ -97,7 +96,7 @@ export function settle(
       note: (note) => sessions.note({ ...note, text: redact(note.text) }),
       ask: openAsking(questions, audit).ask,
     },
-    records: { audit: auditWithin(audit, stores.rootNames, files) },
+    records: recordsWithin(stores, files, settings.profiled === true),
     webgal: scripts,
     browser: {
       files,
@@ -161,7 +160,11 @@ export function settle(
 }
 
 /** The log as its readers may see it: of a root that is not theirs they do not learn that it is there. */
-function auditWithin(audit: Stores['audit'], roots: RootNames, files: Files): Uses['records']['audit'] {
+function recordsWithin(
+  { audit, rootNames: roots, memory, agentSessions }: Stores,
+  files: Files,
+  profiled: boolean,
+): Uses['records'] {
   const visible = (): ((line: AuditLine) => boolean) => {
     const hidden = roots.all().filter(({ name }) => !files.reaches(rootMark(name)))
     // An address may hold two slashes and a host of that name.
@@ -175,11 +178,15 @@ function auditWithin(audit: Stores['audit'], roots: RootNames, files: Files): Us
     }
   }
   return {
-    last: (count) => audit.last(count, visible()),
-    line(seq) {
-      const line = audit.line(seq)
-      return line && visible()(line) ? line : undefined
+    audit: {
+      last: (count) => audit.last(count, visible()),
+      line(seq) {
+        const line = audit.line(seq)
+        return line && visible()(line) ? line : undefined
+      },
     },
+    // What the person said to Handrail's own agent is for that one, and for no other client.
+    memory: (session) => memory.for({ sees: visible(), conversations: !profiled && agentSessions.has(session) }),
   }
 }
 

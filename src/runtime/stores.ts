@@ -20,6 +20,7 @@ import { openGrants } from '../stores/grants.ts'
 import { openIdempotency } from '../stores/idempotency.ts'
 import { openJournal } from '../stores/journal.ts'
 import { openKnownAnchors } from '../stores/known-anchors.ts'
+import { openMemory } from '../stores/memory/memory.ts'
 import { openMountedTools } from '../stores/mounted-tools.ts'
 import { openModelKeys } from '../stores/model-keys.ts'
 import { openPlanStore } from '../stores/plans.ts'
@@ -90,6 +91,9 @@ export function openStores(
   const sealing = openSealing(state)
   const named = (name: string, path: string): void =>
     audit.note({ event: 'root.named', message: `${rootMark(name)} is ${path}`, details: { name, path } })
+  const artifacts = openArtifacts(state)
+  const chats = keep(openChats(db))
+  const agentSessions = openAgentSessions(db, () => config().agent.agentSessions)
   return {
     state,
     projectLock,
@@ -131,10 +135,11 @@ export function openStores(
     runs: openRuns(db),
     plans: openPlanStore(db),
     servers: openServerRuns(db, () => limits().runTtlMs),
-    artifacts: openArtifacts(state),
+    artifacts,
     knownAnchors: openKnownAnchors(state),
-    chats: keep(openChats(db)),
-    agentSessions: openAgentSessions(db, () => config().agent.agentSessions),
+    chats,
+    agentSessions,
+    memory: keep(openMemory(state, { audit, db, artifacts, chats, agentSessions })),
     modelKeys: openModelKeys(kept.base, async () => (await import('../host/keyring.ts')).openKeyring(environment)),
     pins: openPins(db, projectLock),
     credentials: openCredentials(state),

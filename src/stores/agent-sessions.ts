@@ -10,6 +10,7 @@ const { characters } = bounds.agentSessions
 /** Conversations with the agent, each as one row that is written whole: what a crash leaves is the last step that was ended. */
 export function openAgentSessions(db: Database, most: () => number): AgentSessions {
   return {
+    has: (session) => db.get('SELECT 1 FROM agent_sessions WHERE session = ?', session) !== undefined,
     load(session) {
       const row = db.get<{ body: string }>('SELECT body FROM agent_sessions WHERE session = ?', session)
       return row && (JSON.parse(row.body) as AgentRecord)

@@ -7,6 +7,7 @@ import { bytesBelow } from '../host/state-size.ts'
 import type { AuditStore } from './audit.ts'
 import { evidenceBeyond, type EvidenceFile } from './evidence.ts'
 import { agedOf, bytesOf, discardAll, findOldStates, unnamed } from './prune-snapshots.ts'
+import type { MemoryStore } from './memory/memory.ts'
 import { openRunPruning } from './prune-runs.ts'
 import type { SnapshotStore } from './snapshots.ts'
 
@@ -51,11 +52,12 @@ interface Parts {
   db: Database
   audit: AuditStore
   snapshots: SnapshotStore
+  memory: Pick<MemoryStore, 'tidy'>
   /** With the project's lock, and what a killed process left put right. */
   exclusive<T>(act: () => T): Promise<T>
 }
 
-export function openPruning({ state, contents, db, audit, snapshots, exclusive }: Parts): Pruning {
+export function openPruning({ state, contents, db, audit, snapshots, memory, exclusive }: Parts): Pruning {
   let folder: StateFolder | undefined
   const evidence = (): StateFolder | undefined => (folder ??= state.has('evidence') ? state.sub('evidence') : undefined)
   const runs = openRunPruning(db, state)
@@ -201,6 +203,8 @@ export function openPruning({ state, contents, db, audit, snapshots, exclusive }
       const files = last ? audit.drop(last.last + 1, by) : []
       const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
       gone.unshift({ what: 'closed files of the audit log', count: files.length, bytes })
+      // It is an index: whatever keeps it from being tidied keeps nothing else.
+      await memory.tidy().catch(() => undefined)
       const databaseBytes = await runInSlices(shrink(db, state))
       const all = gone.filter((one) => one.count > 0)
       const report: Pruned = { gone: all, bytes: all.reduce((sum, one) => sum + one.bytes, 0), databaseBytes }

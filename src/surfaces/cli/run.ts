@@ -21,6 +21,7 @@ import { keys } from './commands/keys.ts'
 import { logins } from './commands/logins.ts'
 import { init } from './commands/init.ts'
 import { mcp } from './commands/mcp.ts'
+import { memory } from './commands/memory.ts'
 import { mounts } from './commands/mounts.ts'
 import { plans } from './commands/plans.ts'
 import { planeHelp, runPlane } from './commands/plane.ts'
@@ -76,6 +77,7 @@ export const commands: readonly Command[] = [
   undo,
   snapshots,
   audit,
+  memory,
   sessions,
   state,
   prune,
