@@ -27,6 +27,8 @@ export function main(argv: string[], version: string): Promise<number> {
       serveAcp: async (operator) => (await import('./runtime/acp.ts')).serveAcpFor(operator),
       serveLsp: async (open) => (await import('./runtime/lsp.ts')).serveLspFor(open),
       serveHttp: async (operator, options) => (await import('./runtime/serve.ts')).serveHttp(operator, options),
+      serveDesk: async ({ state, ...options }) =>
+        (await import('./runtime/desk.ts')).serveDesk({ ...options, asked: { state, environment: process.env } }),
       serveBridge: async (operator, options) => (await import('./runtime/bridge.ts')).serveBridge(operator, options),
       openBridgeState: async (project, named) =>
         (await import('./host/bridge-state.ts')).openBridgeState(project, process.env, named),

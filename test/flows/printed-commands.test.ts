@@ -11,7 +11,7 @@ import { openWorld, type World } from '../support/world.ts'
 const notRun: readonly (readonly [RegExp, string])[] = [
   [/…|\$\{|--days N\b|\b(?!EN\b)[A-Z]{2,}[A-Z0-9]*\b(?!")/, 'a place in it is for the reader to fill in'],
   [/_[\da-f]{8,}|_0123/, 'an id in it is an example'],
-  [/^handrail (serve|mcp|acp|worker|demo|devserver|chat)\b/, 'stays, or talks: tests of its own start it'],
+  [/^handrail (serve|desk|mcp|acp|worker|demo|devserver|chat)\b/, 'stays, or talks: tests of its own start it'],
   [/^handrail (approvals watch|webgal lsp|webgal play|audit tail)\b/, 'stays: tests of its own start it'],
   [/^handrail approvals (page|key)\b/, 'finds a server that runs: page tests start one'],
   [

@@ -153,6 +153,7 @@ test('the commands others rely on', () => {
     'mcp',
     'acp',
     'serve',
+    'desk',
     'devserver',
     'worker',
     'chat',

@@ -3,6 +3,7 @@ import type { DevServerState } from '../../contracts/bridge.ts'
 import type { ClientConfigs, Installation } from '../../contracts/clients.ts'
 import type { ClientForms } from '../../contracts/client-forms.ts'
 import type { CliPlane } from '../../contracts/command-result.ts'
+import type { Fault } from '../../contracts/faults/fault.ts'
 import type { AgentGate } from '../../contracts/gate.ts'
 import type { Operator } from '../../contracts/operator.ts'
 import type { RuntimeOptions } from '../../contracts/runtime.ts'
@@ -81,6 +82,14 @@ export interface CliDependencies {
       allowDevWrite?: boolean
     },
   ): Promise<{ url: string; signInLink: string; close(): Promise<void> }>
+  /** One page for all projects of this user that are at work. */
+  serveDesk(options: {
+    port: number
+    state: string | undefined
+    openAt(project: string): Operator
+    onProject(operator: Operator): () => void
+    onTrouble(project: string, fault: Fault): void
+  }): Promise<{ url: string; link(): string; projects(): string[]; close(): Promise<void> }>
   /** The bridge alone, on a port of its own. */
   serveBridge(operator: Operator, options: ServeBridgeOptions): Promise<ServedBridge>
   /** Where a bridge of the project says how it is reached. */

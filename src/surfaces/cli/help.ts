@@ -30,7 +30,7 @@ export const seldom: readonly Option[] = [
 
 const groups: readonly (readonly [string, readonly string[]])[] = [
   ['Start', ['demo', 'init', 'serve', 'mcp', 'acp', 'chat', 'doctor']],
-  ['Answer', ['approvals', 'questions', 'grants', 'trust']],
+  ['Answer', ['approvals', 'questions', 'desk', 'grants', 'trust']],
   ['Look back, take back', ['undo', 'audit', 'memory', 'snapshots', 'sessions']],
   ['Work', ['call', 'tools', 'run', 'runs', 'artifacts', 'templates', 'plans', 'skills', 'prompts', 'browse', 'webgal']],
   ['Look after it', ['state', 'prune', 'keys', 'logins', 'mounts', 'worker', 'devserver', 'completion']],

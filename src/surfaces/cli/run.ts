@@ -14,6 +14,7 @@ import { call } from './commands/call.ts'
 import { chat } from './commands/chat.ts'
 import { completionOf } from './commands/completion.ts'
 import { demo } from './commands/demo.ts'
+import { desk } from './commands/desk.ts'
 import { devserver } from './commands/devserver.ts'
 import { doctor } from './commands/doctor.ts'
 import { grants } from './commands/grants.ts'
@@ -55,6 +56,7 @@ export const commands: readonly Command[] = [
   mcp,
   acp,
   serve,
+  desk,
   devserver,
   worker,
   chat,

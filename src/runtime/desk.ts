@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto'
+import { loadConfig } from '../config/load.ts'
+import type { Operator } from '../contracts/operator.ts'
+import { asFault, type Fault } from '../contracts/faults/fault.ts'
+import { projectsUsedSince } from '../host/known-projects.ts'
+import { claimPort } from '../host/own-ports.ts'
+import { openPeers } from '../host/peer.ts'
+import type { StateAsked } from '../host/state-place.ts'
+import { listen } from '../surfaces/listen.ts'
+import { approvalPages } from '../surfaces/page/approvals.ts'
+import { detour, signInPages } from '../surfaces/page/sign-in.ts'
+import { openPersonAuth, signInKey } from '../surfaces/person-auth.ts'
+
+/** A project is at work where its log was written to in this time; one in which something waits stays. */
+const atWorkMs = 24 * 3_600_000
+/** So many are open at once, the latest used. */
+const mostOpen = 24
+const lookEveryMs = 3_000
+/** Links that were used, so that none is used twice; the oldest have lapsed long before so many are made. */
+const mostUsed = 1_000
+
+export interface DeskOptions {
+  port: number
+  asked: StateAsked
+  openAt(project: string): Operator
+  /** A project came to the page; what it returns is called when it goes. */
+  onProject(operator: Operator): () => void
+  /** One that cannot be opened, once. */
+  onTrouble(project: string, fault: Fault): void
+}
+
+export interface ServedDesk {
+  url: string
+  /** A link that signs in, once. */
+  link(): string
+  projects(): string[]
+  close(): Promise<void>
+}
+
+/**
+ * One page for all projects of this user that are at work. It serves nobody but the person: no agent's route is behind this listener, its secret is in no
+ * file, and every project keeps its own store, log and settings, to which the answers go.
+ */
+export async function serveDesk({ port, asked, openAt, onProject, onTrouble }: DeskOptions): Promise<ServedDesk> {
+  const secret = randomBytes(32).toString('base64url')
+  const open = new Map<string, { operator: Operator; leave: () => void }>()
+  const troubled = new Set<string>()
+  const isWaiting = ({ approvals, questions }: Operator): boolean => approvals.count('pending') + questions.count() > 0
+
+  const look = async (): Promise<void> => {
+    const used = await projectsUsedSince(asked, Date.now() - atWorkMs, mostOpen)
+    const wanted = new Set(used.map(({ path }) => path))
+    for (const [path, { operator, leave }] of open) {
+      if (wanted.has(path) || isWaiting(operator)) continue
+      open.delete(path)
+      leave()
+      await operator.close()
+    }
+    for (const { path } of used) {
+      if (open.has(path) || open.size >= mostOpen || closed) continue
+      try {
+        const operator = openAt(path)
+        open.set(path, { operator, leave: onProject(operator) })
+        troubled.delete(path)
+      } catch (thrown) {
+        if (!troubled.has(path)) onTrouble(path, asFault(thrown))
+        troubled.add(path)
+      }
+      // Opening takes a moment each: whoever asks meanwhile is answered in between.
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+  let closed = false
+  await look()
+
+  const usedUp = new Set<string>()
+  const personAuth = openPersonAuth(secret, (word) => {
+    if (usedUp.has(word)) return false
+    usedUp.add(word)
+    for (const oldest of usedUp) if (usedUp.size > mostUsed) usedUp.delete(oldest)
+    return true
+  })
+  const desks = (): Operator[] => [...open.values()].map(({ operator }) => operator)
+  let page: string | undefined
+  const listening = await listen({
+    host: '127.0.0.1',
+    port,
+    allowRemote: false,
+    allowOrigins: [],
+    requestsPerSecond: loadConfig({ flags: {} }).config.limits.requestsPerSecond,
+    peers: openPeers(),
+    // Nobody is told it, and it would open nothing.
+    token: randomBytes(32).toString('base64url'),
+    isPerson: personAuth.isPerson,
+    isPersonKey: () => false,
+    page: { name: personAuth.name, room: personAuth.room, detour },
+    routes: { ...signInPages(personAuth, () => page), ...approvalPages(desks, personAuth) },
+  })
+  page = listening.page
+  const release = claimPort(listening.port)
+  let looking = Promise.resolve()
+  const timer = setInterval(() => {
+    looking = looking.then(look).catch((thrown: unknown) => onTrouble('', asFault(thrown)))
+  }, lookEveryMs)
+  return {
+    url: listening.url,
+    link: () => `${page ?? listening.url}/sign-in?key=${signInKey(secret, personAuth.instance)}`,
+    projects: () => [...open.keys()],
+    async close() {
+      closed = true
+      clearInterval(timer)
+      release()
+      await listening.close()
+      await looking
+      for (const { operator, leave } of open.values()) {
+        leave()
+        await operator.close()
+      }
+    },
+  }
+}
