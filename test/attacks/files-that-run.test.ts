@@ -56,9 +56,9 @@ describe('names', () => {
     const below = draws('rows of files that run')
     for (const { files, class: of, depth } of filesThatRun) {
       const patterns = files.split(' ').flatMap(expand)
-      // One of each row at least, and about a third of all; in a soak all of them.
+      // One of each row at least, and about an eighth of all; in a soak all of them.
       const chosen = below(patterns.length)
-      for (const pattern of patterns.filter((_, at) => isSoak || at === chosen || below(3) === 0)) {
+      for (const pattern of patterns.filter((_, at) => isSoak || at === chosen || below(8) === 0)) {
         const name = pattern.replaceAll('**', 'x/y.txt').replaceAll('*', 'x').replaceAll('x/y.txt/', 'x/')
         const anywhere = depth !== 'R' || pattern.startsWith('.')
         {

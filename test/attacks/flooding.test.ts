@@ -15,7 +15,7 @@ import { ceiling } from '../support/ceiling.ts'
 /** Answered with two megabytes (soak: six): the text, and the same as structured content. No socket takes the ten of one connection. */
 const large = `${'x'.repeat(79)}\n`.repeat(sweep(37_500, 12_500))
 const files = { 'a.txt': 'a0\n', 'large.txt': large }
-const most = sweep(10_000, 120)
+const most = sweep(10_000, 60)
 
 const peak = (pid: number): number => Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 const cpu = (pid: number): number => {
@@ -64,7 +64,7 @@ describe('over stdio', () => {
     child.stdout?.pause()
     const ids = Array.from({ length: most }, (_, index) => index + 1)
     // The first ones are large, the others would do for patience.
-    for (const id of ids) child.stdin?.write(`${toolCall(id, id <= sweep(100, 12) ? 'large.txt' : 'a.txt')}\n`)
+    for (const id of ids) child.stdin?.write(`${toolCall(id, id <= sweep(100, 6) ? 'large.txt' : 'a.txt')}\n`)
     await rests(child.pid as number)
     ceiling('MB', peak(child.pid as number), 700)
     const found: number[] = []

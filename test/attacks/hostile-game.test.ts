@@ -39,11 +39,11 @@ async function askAll(world: World): Promise<Answer[]> {
 /** One scene each, made so that some loop or pattern would take the square of its length; in a soak, six times as long. */
 const scenes: Record<string, () => string> = {
   'many labels and many jumps that miss them': () =>
-    many(sweep(60_000, 5_000), (i) => `label:l${i};\n`) + many(sweep(30_000, 2_500), (i) => `jumpLabel:x${i};\n`),
-  'one endless choice': () => `choose:${many(sweep(200_000, 16_000), (i) => `|c${i}:start${i}.txt`)};\n`,
+    many(sweep(60_000, 2_000), (i) => `label:l${i};\n`) + many(sweep(30_000, 1_000), (i) => `jumpLabel:x${i};\n`),
+  'one endless choice': () => `choose:${many(sweep(200_000, 6_000), (i) => `|c${i}:start${i}.txt`)};\n`,
   'commands that are nearly right': () =>
-    many(sweep(90_000, 8_000), (i) => `changeB${'gxyz'[i % 4]}${'abcd'[(i >> 2) % 4]}:a.png;\n`),
-  'files that are nearly there': () => many(sweep(50_000, 4_000), (i) => `changeBg:missing${i}.png;\n`),
+    many(sweep(90_000, 3_000), (i) => `changeB${'gxyz'[i % 4]}${'abcd'[(i >> 2) % 4]}:a.png;\n`),
+  'files that are nearly there': () => many(sweep(50_000, 1_500), (i) => `changeBg:missing${i}.png;\n`),
   'an endless line': () => `:${'x'.repeat(4_900_000)};\n`,
   'endless arguments': () => `changeBg:a.png${' -a'.repeat(1_500_000)};\n`,
   'glued arguments': () => `changeBg:a.png -${'a-'.repeat(15_000)};\n`,
@@ -53,10 +53,10 @@ const scenes: Record<string, () => string> = {
   'control flow without end': () => many(30, () => `else if ${'('.repeat(30_000)}\u2028;\n`),
   'a condition with very many variables': () =>
     many(30, (n) => `changeScene:start.txt -when=${many(4_000, (i) => `v${n}a${i}+`)}1;\n`),
-  'lines that go on and on': () => `choose:a\n${many(sweep(90_000, 8_000), () => ' |b:c\n')}`,
-  'lines that end in a backslash': () => many(sweep(90_000, 8_000), () => 'a\\\n'),
+  'lines that go on and on': () => `choose:a\n${many(sweep(90_000, 3_000), () => ' |b:c\n')}`,
+  'lines that end in a backslash': () => many(sweep(90_000, 3_000), () => 'a\\\n'),
   'nothing but lines': () => '\n'.repeat(5_000_000),
-  'variables nobody sets': () => many(sweep(90_000, 8_000), (i) => `:{v${i}};\n`),
+  'variables nobody sets': () => many(sweep(90_000, 3_000), (i) => `:{v${i}};\n`),
 }
 
 /** How long a call may take is not what these are about. */

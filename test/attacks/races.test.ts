@@ -160,7 +160,7 @@ const metBoth = (counts: Record<string, number>): boolean =>
 
 test('T01 many reads while a folder turns into a link and back: 0 leaks (soak: 10,000)', async () => {
   await using arena = await openArena('folder')
-  for (let round = 0; round < sweep(5_000, 100) || !metBoth(arena.counts); round++) {
+  for (let round = 0; round < sweep(5_000, 50) || !metBoth(arena.counts); round++) {
     await arena.ask('read_file', { path: 'd/x.txt' })
     await arena.ask('read_file', { path: 'd/sub/y.txt' })
   }
@@ -171,7 +171,7 @@ test('T01 many reads over stdio, many at once, while a folder turns into a link 
   await using arena = await openArena('folder')
   await using peer = await openStdio(arena.world.project)
   const counts: Record<string, number> = {}
-  for (let round = 0; round < sweep(40, 3) || !metBoth(counts); round++) {
+  for (let round = 0; round < sweep(40, 1) || !metBoth(counts); round++) {
     const replies = await Promise.all(
       Array.from({ length: 50 }, (_, index) => peer.call('read_file', { path: index % 2 ? 'd/x.txt' : 'd/sub/y.txt' })),
     )
@@ -186,14 +186,14 @@ test('T01 many reads over stdio, many at once, while a folder turns into a link 
 
 test('T01 many reads while a file turns into a link and back: 0 leaks (soak: 3,000)', async () => {
   await using arena = await openArena('file')
-  for (let round = 0; round < sweep(3_000, 100) || !metBoth(arena.counts); round++)
+  for (let round = 0; round < sweep(3_000, 50) || !metBoth(arena.counts); round++)
     await arena.ask('read_file', { path: 'f.txt' })
   arena.held()
 })
 
 test('T02 many writes while a folder turns into a link and back: 0 escapes (soak: 10,000)', { timeout: 600_000 }, async () => {
   await using arena = await openArena('folder')
-  for (let round = 0; round < sweep(2_500, 25) || !metBoth(arena.counts); round++) {
+  for (let round = 0; round < sweep(2_500, 10) || !metBoth(arena.counts); round++) {
     await arena.ask('write_to_file', { path: 'd/x.txt', content: `write ${round}\n`, dryRun: false })
     await arena.ask('write_to_file', { path: `d/new-${round % 50}.txt`, content: `new ${round}\n`, dryRun: false })
     await arena.ask('write_to_file', { path: `d/fold-${round % 20}/in/er.txt`, content: `${round}\n`, dryRun: false })
@@ -204,7 +204,7 @@ test('T02 many writes while a folder turns into a link and back: 0 escapes (soak
 
 test('T02 many writes while a file turns into a link and back: 0 escapes (soak: 1,000)', async () => {
   await using arena = await openArena('file')
-  for (let round = 0; round < sweep(500, 25) || !metBoth(arena.counts); round++) {
+  for (let round = 0; round < sweep(500, 10) || !metBoth(arena.counts); round++) {
     await arena.ask('write_to_file', { path: 'f.txt', content: `write ${round}\n`, dryRun: false })
     await arena.ask('write_to_file', {
       path: 'f.txt',
@@ -218,7 +218,7 @@ test('T02 many writes while a file turns into a link and back: 0 escapes (soak: 
 
 test('T01 many listings while a folder turns into a link and back: no name from outside (soak: 600)', async () => {
   await using arena = await openArena('folder')
-  for (let round = 0; round < sweep(300, 20) || !metBoth(arena.counts); round++) {
+  for (let round = 0; round < sweep(300, 8) || !metBoth(arena.counts); round++) {
     await arena.ask('list_files', { path: 'd' })
     await arena.ask('list_files', { path: '.', globs: ['**'] })
   }
@@ -240,7 +240,7 @@ test('T01 a search never tells whether a file outside holds a text: no line is a
   await using arena = await openArena('folder')
   let wrong: unknown[] = []
   // Only the files outside hold it; a hit would be an answer about them, whatever line it shows.
-  for (let round = 0; round < sweep(120, 15); round++) {
+  for (let round = 0; round < sweep(120, 8); round++) {
     const answer = (await arena.ask('search_files', { path: '.', regex: `^CANARY[0-9a-f]+$` })) as { matches?: unknown[] }
     wrong = wrong.concat(answer.matches ?? [])
   }

@@ -34,7 +34,7 @@ const submit = async (items: number, options: object = {}, from = here): Promise
   (await handIn(from, 'sites', { items: urls(items) }, { mode: 'async', ...options })).runId
 
 /** Long enough that a worker is found in the middle of it. */
-const [some, many] = [sweep(300, 60), sweep(1_000, 250)]
+const [some, many] = [sweep(300, 60), sweep(1_000, 120)]
 
 const endOf = async (runId: string): Promise<RunView> => (await here.runtime.runs()).wait(runId)
 

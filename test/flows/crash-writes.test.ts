@@ -44,7 +44,7 @@ const moments: Moment[] = [
 ]
 const done = moments[2] as Moment
 const longLog = `${'x'.repeat(1_000_000)}\n`.repeat(3)
-const rounds = sweep(5, 2)
+const rounds = sweep(5, 1)
 
 /** Appends with a key by a server that is killed on the way, and asks again: each chunk must be there once. */
 async function appendOverKills(

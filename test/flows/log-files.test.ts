@@ -141,7 +141,7 @@ test('who follows the log hears every entry once and in order, from any entry on
 test('three processes that write at once close files one after the other, and the chain is whole', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'x'.repeat(300) }, config: small })
   const peers = await Promise.all([1, 2, 3].map(() => openStdio(world.project)))
-  const calls = sweep(3_000, 250)
+  const calls = sweep(3_000, 150)
   const files = peers.map(async (peer) => {
     for (let n = 0; n < calls; n += 10)
       for (const answer of await Promise.all(Array.from({ length: 10 }, () => peer.call('read_file', { path: 'a.txt' }))))
@@ -178,7 +178,7 @@ test('killed at any write while a file is closed, the log is whole and goes on',
   const putBack = keptState(world)
   let closed = 0
   let killed = 0
-  const step = sweep(1, 2)
+  const step = sweep(1, 4)
   for (let moment = 1; ; moment += step) {
     const end = await killedAt(world.base, world.project, ['call', 'read_file', '{"path":"a.txt"}'], moment, '')
     if (end.code === 0) break

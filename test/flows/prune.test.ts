@@ -268,7 +268,7 @@ test('killed at any write of a prune, nothing that counts is lost, the log is wh
   const [state, copy] = [join(world.base, 'state'), join(world.base, 'state-copy')]
   cpSync(state, copy, { recursive: true })
   let killed = 0
-  for (let moment = 1; ; moment += sweep(1, 5)) {
+  for (let moment = 1; ; moment += sweep(1, 9)) {
     const end = await killedAt(world.base, world.project, ['prune', '--days', '0', '--yes'], moment, '')
     if (end.code === 0) break
     killed++

@@ -155,7 +155,7 @@ function rehearse(world: World, entries: readonly Entry[], operations: readonly 
   return { command, before, after: treeOf(copy) }
 }
 
-const runs = sweep(400, 15)
+const runs = sweep(400, 8)
 
 test('a stage shows exactly what plain running would do, committing does exactly that, undo takes back exactly that', async () => {
   await using world = await openWorld({ flags: shownFirst })

@@ -305,7 +305,7 @@ for (const way of ways)
 test('whenever the process that asks is killed, no story is told twice or left without its end', async () => {
   await using world = await openWorld({ ...old, files: { 'a.txt': '' } })
   const one = (n: number): string[] => ['call', 'write_to_file', JSON.stringify(input('a.txt', `${n}\n`)), '--wait', '0']
-  for (const moment of moments('a story', 3)) {
+  for (const moment of moments('a story', 6)) {
     const end = await killedAt(world.base, world.project, one(moment), moment, 'FROM suspended WHERE input_digest')
     // Whatever is opened next puts it right; the same call goes on with what is left, or begins anew.
     const again = await runInside(world.project, one(moment))
