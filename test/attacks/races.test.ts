@@ -186,8 +186,7 @@ test('T01 many reads over stdio, many at once, while a folder turns into a link 
 
 test('T01 many reads while a file turns into a link and back: 0 leaks (soak: 3,000)', async () => {
   await using arena = await openArena('file')
-  for (let round = 0; round < sweep(3_000, 50) || !metBoth(arena.counts); round++)
-    await arena.ask('read_file', { path: 'f.txt' })
+  for (let round = 0; round < sweep(3_000, 50) || !metBoth(arena.counts); round++) await arena.ask('read_file', { path: 'f.txt' })
   arena.held()
 })
 

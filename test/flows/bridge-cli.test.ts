@@ -114,6 +114,29 @@ proves(
 )
 
 proves(
+  ['bridge.tested.run', 'bridge.tested.read-only'],
+  'call dev.run: a CommandResult under the id of the request; a write is forbidden in one line, and nothing ran',
+  async () => {
+    const run = (id: string, ...words: string[]) =>
+      devserver(['call', 'dev.run', '--requestId', id, '--stateFile', stateFile, '--', ...words])
+    expect(await run('r-1', 'describe', '--json')).toMatchObject({
+      code: 0,
+      said: {
+        ok: true,
+        requestId: 'r-1',
+        result: { outcome: { kind: 'result', exitCode: 0, result: { kind: 'CommandResult', runId: 'r-1' } } },
+      },
+    })
+    const before = world.read('src/todo.ts')
+    expect(await run('r-2', 'anchor', 'autofill', '--mode', 'write', '--json')).toMatchObject({
+      code: 1,
+      said: { ok: false, requestId: 'r-2', error: { code: 'ERR_FORBIDDEN' } },
+    })
+    expect(world.read('src/todo.ts')).toBe(before)
+  },
+)
+
+proves(
   ['bridge.snapshot', 'bridge.tested.snapshot'],
   'from a folder below: the root of the repository, the folder, and who installs its packages',
   async () => {

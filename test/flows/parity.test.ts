@@ -84,6 +84,26 @@ async function openMcpDoor(way: Way, project: string): Promise<Door> {
   }
 }
 
+/** `handrail call`, each time by another process in the place of one connection: a session of the terminal's, which tells no ids of calls. */
+const terminal: Row = {
+  name: 'terminal',
+  surface: 'cli',
+  open: (project) =>
+    Promise.resolve({
+      async call(tool, input) {
+        const { code, out, err } = await runInside(project, ['call', tool, JSON.stringify(input), '--json'])
+        if (code === 0) return { isError: false, output: JSON.parse(out) as unknown }
+        const { error } = JSON.parse(err.slice(err.indexOf('{"error"'))) as ErrorBody
+        // What the protocol refuses over MCP.
+        return {
+          isError: true,
+          ...(error.code === 'E_UNSUPPORTED' ? { refused: { code: 1, message: error.message } } : { error }),
+        }
+      },
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    }),
+}
+
 /** Everything one way in answered and left behind. */
 interface Run {
   seen: Map<string, Seen & { left?: string; wanted?: Record<string, unknown> }>
@@ -293,6 +313,29 @@ describe.each(Object.entries(plays))('%s', (_, script) => {
         if (!isError)
           expect([row.name, name, call, lines.has(call)]).toEqual([row.name, name, expect.stringMatching(/^<call \d+>$/), true])
     }
+  })
+
+  test('at the terminal: the same answers, the same faults, the same effects and the same acts on record', async () => {
+    const first = runs.get(rows[0]?.name ?? '') as Run
+    const here = await play(terminal, script)
+    const said = ({ seen }: Run): string[] =>
+      [...seen].map(([name, { output, error, left, refused }]) =>
+        JSON.stringify([name, refused ? 'refused' : { output, error, left }]).replaceAll('cli-default', '<sess 1>'),
+      )
+    const done = ({ audit }: Run) =>
+      audit
+        .filter(({ tool }) => tool !== undefined)
+        .map(({ event, tool, risk, outcome, error, reason, inputDigest }) => ({
+          event,
+          tool,
+          risk,
+          outcome,
+          error,
+          reason,
+          inputDigest,
+        }))
+    expect(said(here)).toEqual(said(first))
+    expect(done(here)).toEqual(done(first))
   })
 
   const asked = ['server', 'capabilities', 'instructions', 'tools', 'resources', 'templates', 'prompts']

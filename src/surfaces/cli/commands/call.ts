@@ -16,7 +16,7 @@ export const call: Command = {
   mostWords: 2,
   settings: ['mode', 'enable-shell', 'read-only'],
   about: `The same road as any agent's call: contract, policy, consent, audit, snapshot. The answer is JSON on stdout; an error is
-the contract's error object on stderr and exit code 1. "-" reads the input from stdin. Calls of one session share their dry runs;
+told on stderr, with --json as the contract's error object, and the exit code is 1. "-" reads the input from stdin. Calls of one session share their dry runs;
 the session is "cli" unless you name another. \`handrail tools\` lists the tools, \`handrail tools NAME\` shows one.`,
   options: [
     { name: 'session', value: 'NAME', says: 'Calls of one session share their dry runs. Default "cli".' },
