@@ -14,6 +14,7 @@ const questions = [
   ['project_report', { limit: 10_000 }],
   ['scene_graph', {}],
   ['scene_graph', { format: 'svg' }],
+  ['scene_graph', { format: 'html' }],
   ['scene_graph', { format: 'mermaid' }],
   ['list_project_resources', {}],
 ] as const
@@ -115,7 +116,7 @@ test('B04 a map of thousands of scenes with long ways across: drawn in bounds, t
   expect(turns).toBeGreaterThan(3)
   expect(result.scenes).toHaveLength(count + 1)
   expect(result.leftOut).toContain(`drawing: only 2000 of ${count + 1} scenes are drawn.`)
-  expect(result.drawing.match(/<rect /g)?.length).toBe(2_001)
+  expect(result.drawing.match(/<svg class="scene[^>]* data-i=/g)?.length).toBe(2_000)
   expect(result['unreachable']).toEqual([])
 })
 

@@ -1,4 +1,5 @@
 import type { AuditLine } from '../../contracts/audit.ts'
+import { jsonInPage } from '../json-in-page.ts'
 import { checkChain } from './check-chain.ts'
 import { showLog, type LogFacts } from './show-log.ts'
 
@@ -13,10 +14,6 @@ const style = `
 
 /** The script of every exported page: what checks the log, and what shows it. */
 const script = `(${showLog.toString()})(document, ${checkChain.toString()}, JSON.parse(document.getElementById('facts').textContent), /^zh\\b/i.test(navigator.language))`
-
-/** JSON in a page: the same value for whoever parses it, and nothing in it that ends the element it stands in. */
-const inPage = (value: unknown): string =>
-  JSON.stringify(value).replaceAll('<', '\\u003c').replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')
 
 /**
  * The log as one page, part by part: it loads nothing, runs only the script whose digest its own policy names, and shows nothing but what it has
@@ -41,9 +38,9 @@ export function* logPage(lines: Iterable<AuditLine>, facts: LogFacts, digest: (t
 <div id="stories"></div>
 <button id="more" hidden></button>
 </main>
-<script type="application/json" id="facts">${inPage(facts)}</script>
+<script type="application/json" id="facts">${jsonInPage(facts)}</script>
 <script type="application/x-ndjson" id="log">
 `
-  for (const line of lines) yield `${inPage(line)}\n`
+  for (const line of lines) yield `${jsonInPage(line)}\n`
   yield `</script>\n<script>${script}</script>\n</html>\n`
 }

@@ -2,9 +2,11 @@ import Type from 'typebox'
 import { answerBudget, firstThatFit } from '../../text/answer-size.ts'
 import { closed } from '../../contracts/shapes.ts'
 import { openPace } from '../../text/steps.ts'
-import { drawable, toMermaid, toSvg } from './drawing.ts'
 import { openGame } from './game.ts'
 import { graphOf } from './graph.ts'
+import { drawable, toMermaid } from './map/drawable.ts'
+import { toPage } from './map/page.ts'
+import { toSvg } from './map/picture.ts'
 import { leftOut, notListed } from './shapes.ts'
 import { defineTool, judgedBy } from './use.ts'
 
@@ -16,10 +18,10 @@ export const sceneGraph = defineTool({
   name: 'scene_graph',
   title: 'Route map of the game',
   description:
-    'The route map of the whole WebGAL game: scenes, choices, calls, dead ends, unreachable scenes, missing targets, and which variables decide which branch. format adds a drawing: mermaid or svg.',
+    'The route map of the whole WebGAL game: scenes, choices, calls, dead ends, unreachable scenes, missing targets, and which variables decide which branch. format adds a drawing: mermaid, svg, or html, a page to look around in.',
   risk: 'R0',
   input: Type.Object(
-    { format: Type.Optional(Type.Enum(['json', 'mermaid', 'svg'], { type: 'string', default: 'json' })) },
+    { format: Type.Optional(Type.Enum(['json', 'mermaid', 'svg', 'html'], { type: 'string', default: 'json' })) },
     closed,
   ),
   output: Type.Object(
@@ -81,7 +83,13 @@ export const sceneGraph = defineTool({
     }
     const drawn = format === 'json' ? undefined : drawable(graph)
     if (drawn) left.push(...drawn.leftOut)
-    const drawing = drawn && (format === 'svg' ? await toSvg(drawn.graph, pace) : toMermaid(drawn.graph))
+    const drawing =
+      drawn &&
+      (format === 'html'
+        ? await toPage(graph, game, use.lang, pace)
+        : format === 'svg'
+          ? await toSvg(drawn.graph, use.lang, pace)
+          : toMermaid(drawn.graph))
     const answer = {
       start: graph.start,
       missing: some('missing', graph.missing),

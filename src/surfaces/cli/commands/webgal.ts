@@ -65,6 +65,7 @@ Messages are Chinese unless --lang EN or HANDRAIL_LANG=EN.`,
     { name: 'filmstrip', value: 'FILE', says: 'play: an HTML file of the project to write.' },
     { name: 'against', value: 'FILE', says: 'play: an earlier filmstrip to compare with.' },
     { name: 'stdio', says: 'lsp: always so; editors pass it.' },
+    { name: 'html', says: 'graph: print a page to look around in.' },
     { name: 'svg', says: 'graph: print a picture.' },
     { name: 'mermaid', says: 'graph: print Mermaid.' },
   ],
@@ -272,7 +273,7 @@ function summary(report: Report, json: boolean): number {
 }
 
 async function graph(runtime: Operator, options: Record<string, string | boolean | undefined>, json: boolean): Promise<number> {
-  const format = options['svg'] === true ? 'svg' : options['mermaid'] === true ? 'mermaid' : 'json'
+  const format = (['html', 'svg', 'mermaid'] as const).find((one) => options[one] === true) ?? 'json'
   const found = await ask<Graph>(runtime, 'scene_graph', { format })
   if (json) say(terminalJson(found))
   else if (found.drawing !== undefined) process.stdout.write(found.drawing)
