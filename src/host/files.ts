@@ -9,6 +9,7 @@ import { isSecretGranted } from './secret-grants.ts'
 import { byText, runInSlices, openPace, sorted, type Pace } from '../text/steps.ts'
 import { deepest, letThroughHint, splitPath, type PathRules } from './paths.ts'
 import {
+  checkMounts,
   enterFolder,
   fileFault,
   ioFault,
@@ -53,6 +54,8 @@ export interface Files {
   read(path: string, maxBytes?: number): Buffer
   /** Like `read`, but nothing where there is no such file. */
   peek(path: string): Buffer | undefined
+  /** Files of one folder, which is walked to once; in the place of what cannot be read, why. */
+  readSome(folder: string, names: readonly string[]): (Buffer | Fault)[]
   readText(path: string, maxBytes?: number): string
   /** A stretch of a file of any size: `choose` is told the size and says from where to where (exclusive). */
   readPart(path: string, choose: (size: number) => { start: number; end: number }): { size: number; bytes: Buffer }
@@ -103,6 +106,24 @@ export function openFiles(root: Root, rules: PathRules, maxBytes: number): Files
       } catch (fault) {
         if (fault instanceof Fault && fault.reason === 'not-found') return undefined
         throw fault
+      }
+    },
+    readSome(path, wanted) {
+      const folder = openFolder(root, splitPath(path, rules))
+      try {
+        return wanted.map((name) => {
+          try {
+            const names = splitPath(`${path}/${name}`, rules)
+            if (name.includes('/')) return readChecked(root, rules, names, maxBytes)
+            checkMounts(root, names)
+            return readFrom(root, rules, folder, names, (fd, size) => readWithin(fd, size, names, maxBytes))
+          } catch (fault) {
+            if (fault instanceof Fault) return fault
+            throw fault
+          }
+        })
+      } finally {
+        folder.close()
       }
     },
     readText: (path, limit) => decodeText(files.read(path, limit), path),
@@ -179,16 +200,33 @@ function realPathOf(path: string): string | undefined {
 }
 
 function readChecked(root: Root, rules: PathRules, names: readonly string[], limit: number): Buffer {
-  return readOpened(root, rules, names, (fd, size) => {
-    if (size > limit) throw tooLarge(names.join('/'), size, limit)
-    return readAll(fd, size)
-  })
+  return readOpened(root, rules, names, (fd, size) => readWithin(fd, size, names, limit))
+}
+
+function readWithin(fd: number, size: number, names: readonly string[], limit: number): Buffer {
+  if (size > limit) throw tooLarge(names.join('/'), size, limit)
+  return readAll(fd, size)
 }
 
 function readOpened(root: Root, rules: PathRules, names: readonly string[], read: (fd: number, size: number) => Buffer): Buffer {
   if (isRootItself(names))
     throw new Fault('io', `Is a folder, not a file: ${names.join('/') || '.'}`, { hint: 'Name a file inside it.' })
   const folder = openFolder(root, parentOf(names), { asked: names })
+  try {
+    return readFrom(root, rules, folder, names, read)
+  } finally {
+    folder.close()
+  }
+}
+
+/** One file of a folder that is open. */
+function readFrom(
+  root: Root,
+  rules: PathRules,
+  folder: Folder,
+  names: readonly string[],
+  read: (fd: number, size: number) => Buffer,
+): Buffer {
   try {
     const { fd, stat } = openFile(root, folder, names)
     try {
@@ -202,8 +240,6 @@ function readOpened(root: Root, rules: PathRules, names: readonly string[], read
     }
   } catch (cause) {
     throw fileFault(names, cause)
-  } finally {
-    folder.close()
   }
 }
 

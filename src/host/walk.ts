@@ -105,6 +105,11 @@ export function openFolder(
   }
 }
 
+/** Refuses a path that another file system is mounted on. */
+export function checkMounts(project: Root, names: readonly string[]): void {
+  if (rootFor(project, names).mounts?.crossed(below(names))) throw mounted(names)
+}
+
 /** One step down from a folder that is open already; `names` is the whole path of the child. */
 export function enterFolder(project: Root, parent: Folder, names: readonly string[]): Folder {
   const root = rootFor(project, names)

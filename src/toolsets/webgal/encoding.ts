@@ -29,8 +29,8 @@ const decoders: Readonly<Record<string, string>> = {
 }
 
 /** The text of a script in whatever encoding it seems to have, which is named where it is not UTF-8; nothing where it is no text. */
-export function decodeScript(bytes: Uint8Array): { text: string; encoding?: string } | undefined {
-  if (isUtf8(bytes) && !bytes.includes(0)) return { text: new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes) }
+export function decodeScript(bytes: Buffer): { text: string; encoding?: string } | undefined {
+  if (isUtf8(bytes) && !bytes.includes(0)) return { text: bytes.toString('utf8') }
   const encoding = looksLike(bytes)
   const decoder = encoding === undefined ? undefined : decoders[encoding]
   if (encoding === undefined || decoder === undefined) return undefined

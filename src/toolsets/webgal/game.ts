@@ -34,6 +34,12 @@ export interface Game {
   filesOf(folder: Folder): readonly string[]
   /** The text of a scene, whatever its encoding; undefined where it cannot be read. */
   sceneText(name: string): string | undefined
+  /** Every scene with its text, a few read together at a time. */
+  eachScene(): Iterable<{ name: string; text: string | undefined }>
+  /** The size of a file of a folder. */
+  sizeOf(folder: Folder, file: string): number | undefined
+  /** Whether a name with a `{variable}` in it, which was looked for, could mean this file. */
+  mayBeMeant(folder: Folder, file: string): boolean
   /** The encoding of a scene that is not UTF-8, as far as it can be told. */
   encodingOf(name: string): string | undefined
   /** The beginning of `config.txt`: it is a few lines. */
@@ -144,8 +150,15 @@ export async function openGame(files: Files, pace: Pace, scenePath?: string, cho
   }
 
   const encodings = new Map<string, string>()
+  const decoded = (name: string, bytes: Buffer | undefined): string | undefined => {
+    const found = bytes && decodeScript(bytes)
+    if (found?.encoding !== undefined) encodings.set(name, found.encoding)
+    return found?.text
+  }
+  const open = openNames()
   let config: string | undefined
   let scenes: readonly string[] | undefined
+  const listed = (): readonly string[] => (scenes ??= filesOf('scene').filter((name) => name.endsWith('.txt')))
   let animations: ReadonlySet<string> | undefined | 'unread' = 'unread'
   const table = (): ReadonlySet<string> | undefined => {
     if (animations === 'unread') animations = readAnimations(files, below('animation/animationTable.json'))
@@ -156,11 +169,12 @@ export async function openGame(files: Files, pace: Pace, scenePath?: string, cho
     filesOf,
     patience: near,
     leftOut: index.leftOut,
-    scenes: () => (scenes ??= filesOf('scene').filter((name) => name.endsWith('.txt'))),
+    scenes: listed,
     find(folder, name) {
       const known = found.get(folder)?.get(name)
       if (known) return known
       const at = look(folder, name)
+      if (at.is === 'unknown') open.add(folder, name)
       if (at.is === 'there') there.add(at.path)
       found.set(folder, (found.get(folder) ?? new Map<string, FileMatch>()).set(name, at))
       return at
@@ -170,19 +184,62 @@ export async function openGame(files: Files, pace: Pace, scenePath?: string, cho
     text: (name) => quietly(() => files.readText(below(name))),
     animations: () => [...(table() ?? [])],
     animation(name) {
-      const listed = table()
-      if (!listed) return undefined
-      if (listed.has(name)) return 'there'
+      const names = table()
+      if (!names) return undefined
+      if (names.has(name)) return 'there'
       return exists(below(`animation/${name}.json`)) ? 'not-in-table' : 'missing'
     },
-    sceneText(name) {
-      const bytes = quietly(() => files.read(below(`scene/${name}`)))
-      const decoded = bytes && decodeScript(bytes)
-      if (decoded?.encoding !== undefined) encodings.set(name, decoded.encoding)
-      return decoded?.text
+    sceneText: (name) =>
+      decoded(
+        name,
+        quietly(() => files.read(below(`scene/${name}`))),
+      ),
+    *eachScene() {
+      for (const { folder, names } of together(listed())) {
+        const read = quietly(() => files.readSome(below(`scene/${folder}`), names))
+        for (const [index, name] of names.entries()) {
+          const bytes = read?.[index]
+          yield { name: folder + name, text: decoded(folder + name, bytes instanceof Buffer ? bytes : undefined) }
+        }
+      }
     },
+    sizeOf: (folder, file) => quietly(() => files.readPart(below(`${folder}/${file}`), () => ({ start: 0, end: 0 })).size),
+    mayBeMeant: open.mayMean,
     encodingOf: (name) => encodings.get(name),
     config: () => (config ??= (quietly(() => files.readText(below('config.txt'))) ?? '').slice(0, longestConfig)),
+  }
+}
+
+/** So many files of one folder are read in one go. */
+const mostTogether = 32
+
+/** Names in their order, those that follow each other in one folder together. */
+function* together(names: readonly string[]): Generator<{ folder: string; names: string[] }> {
+  let some: { folder: string; names: string[] } = { folder: '', names: [] }
+  for (const name of names) {
+    const folder = name.slice(0, name.lastIndexOf('/') + 1)
+    if (some.folder !== folder || some.names.length === mostTogether) {
+      if (some.names.length > 0) yield some
+      some = { folder, names: [] }
+    }
+    some.names.push(name.slice(folder.length))
+  }
+  if (some.names.length > 0) yield some
+}
+
+/** More names with variables in them than a game has. */
+const mostOpen = 500
+
+/** Names that are known only while the game runs: `{who}.png` may mean any file that begins and ends so. */
+function openNames(): { add(folder: Folder, name: string): void; mayMean(folder: Folder, file: string): boolean } {
+  const ends: { folder: Folder; start: string; end: string }[] = []
+  return {
+    add(folder, name) {
+      const [from, to] = [name.indexOf('{'), name.lastIndexOf('}')]
+      if (from >= 0 && to > from && ends.length < mostOpen)
+        ends.push({ folder, start: name.slice(0, from), end: name.slice(to + 1).split('?', 1)[0] ?? '' })
+    },
+    mayMean: (folder, file) => ends.some((one) => one.folder === folder && file.startsWith(one.start) && file.endsWith(one.end)),
   }
 }
 

@@ -4,18 +4,22 @@ import { closed } from '../../contracts/shapes.ts'
 import { openPace } from '../../text/steps.ts'
 import { inWords, short } from './finding.ts'
 import { gamesIn, openGame } from './game.ts'
-import { reportOn } from './report.ts'
+import { reportOn } from './report/report.ts'
+import { countedHow } from './report/word-counts.ts'
 import { Diagnostic, leftOut, notListed } from './shapes.ts'
 import { defineTool, judgedBy } from './use.ts'
 
 const text = Type.String()
 const number = Type.Integer({ minimum: 0 })
 
+const At = Type.Object({ scene: text, line: Type.Integer({ minimum: 1 }) }, closed)
+const amount = { lines: number, words: number, cjk: number }
+
 export const projectReport = defineTool({
   name: 'project_report',
   title: 'Report on the whole game',
   description:
-    'Every diagnostic of every scene, resources no scene uses, and lines and words per character, in one call. At most `limit` diagnostics, errors first.',
+    'Every diagnostic of every scene, files no scene uses with their sizes, how much there is to translate per scene and per character, and every variable with where it is set and read, in one call. At most `limit` diagnostics, errors first.',
   risk: 'R0',
   input: Type.Object(
     {
@@ -37,7 +41,49 @@ export const projectReport = defineTool({
       truncated: Type.Boolean(),
       unreadable: Type.Array(text),
       unused: Type.Array(text),
-      characters: Type.Array(Type.Object({ name: text, lines: number, words: number }, closed)),
+      unusedFiles: Type.Optional(
+        Type.Array(Type.Object({ path: text, bytes: number }, closed), { description: '`unused` with sizes.' }),
+      ),
+      unusedBytes: Type.Optional(number),
+      characters: Type.Array(
+        Type.Object(
+          {
+            name: text,
+            lines: number,
+            words: number,
+            cjk: Type.Optional({ ...number, description: 'How many of `words` are CJK characters.' }),
+            scenes: Type.Optional(number),
+            first: Type.Optional(At),
+          },
+          closed,
+        ),
+      ),
+      texts: Type.Optional(
+        Type.Object(
+          {
+            counted: text,
+            ...amount,
+            scenes: Type.Array(Type.Object({ scene: text, ...amount }, closed)),
+          },
+          { ...closed, description: 'What there is to translate; `counted` says how it was counted.' },
+        ),
+      ),
+      variables: Type.Optional(
+        Type.Array(
+          Type.Object(
+            {
+              name: text,
+              flag: Type.Boolean({ description: 'Only ever true or false, 0 or 1.' }),
+              sets: number,
+              reads: number,
+              set: Type.Array(At),
+              read: Type.Array(At),
+            },
+            closed,
+          ),
+          { description: 'The first 20 places each; `sets` and `reads` count all.' },
+        ),
+      ),
       game: Type.Optional(text),
       games: Type.Optional(
         Type.Array(text, { description: 'Where the project holds several games: all of them, this one first.' }),
@@ -84,13 +130,21 @@ export const projectReport = defineTool({
       report.characters.map(({ name, ...counts }) => ({ name: short(name, 200), ...counts })),
       room,
     )
-    const unused = firstThatFit(report.unused, room)
+    const variables = firstThatFit(report.variables, room)
+    const texts = firstThatFit(report.texts.scenes, room)
+    const unusedFiles = firstThatFit(report.unused, room)
+    const unused = firstThatFit(
+      unusedFiles.map(({ path }) => path),
+      room,
+    )
     const left = [
       ...report.leftOut,
       ...all.leftOut,
       ...notListed('unreadable', report.unreadable, unreadable),
       ...notListed('characters', report.characters, characters),
       ...notListed('unused', report.unused, unused),
+      ...notListed('variables', report.variables, variables),
+      ...notListed('texts.scenes', report.texts.scenes, texts),
     ]
     return {
       valid: error === 0 && report.unreadable.length === 0 && report.leftOut.length === 0,
@@ -104,7 +158,11 @@ export const projectReport = defineTool({
       truncated: error + warning + info > diagnostics.length,
       unreadable,
       unused,
+      unusedFiles,
+      unusedBytes: report.unusedBytes,
       characters,
+      texts: { counted: countedHow, ...report.texts, scenes: texts },
+      variables,
       game: game.root,
       ...(all.games.length > 1 && { games: all.games }),
       ...(report.encodings.length && { encodings: firstThatFit(report.encodings, room) }),

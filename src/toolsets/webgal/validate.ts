@@ -50,8 +50,28 @@ export async function validateScene(text: string, game: Game, language: Language
   return { ...answered, statements, misread: lines }
 }
 
-/** Everything that can be said about one scene without the others. With a memory only lines that are new are taken apart. */
-export async function checkScene(text: string, game: Game, language: Language, pace: Pace, memory?: Memory): Promise<Checked> {
+/** Lines of commands about which nothing was said in one scene, and so nothing is in another, with the variables they look at. */
+export type QuietLines = Map<string, readonly string[]>
+const mostQuietLines = 50_000
+const longestQuietLine = 200
+
+interface Looking {
+  /** With a memory only lines that are new are taken apart. */
+  memory?: Memory
+  /** Shared by scenes of one game that are looked at one after another. */
+  quietLines?: QuietLines
+  /** Told of every look at a variable. */
+  reads?: (name: string, line: number) => void
+}
+
+/** Everything that can be said about one scene without the others. */
+export async function checkScene(
+  text: string,
+  game: Game,
+  language: Language,
+  pace: Pace,
+  { memory, quietLines, reads }: Looking = {},
+): Promise<Checked> {
   const marked = text.startsWith('\uFEFF')
   const { text: seen, cut } = firstLines(marked ? text.slice(1) : text)
   const statements: Statement[] = []
@@ -74,18 +94,27 @@ export async function checkScene(text: string, game: Game, language: Language, p
   const asked = new Set<string>()
   const { counts } = found
   const said = (): number => counts.error + counts.warning + counts.info + scene.questions.length + scene.toldBefore()
-  for (const [index, statement] of statements.entries()) {
+  for (let index = 0; index < statements.length; index++) {
+    const statement = statements[index] as Statement
     let quiet = true
     if (statement.command !== 'comment' || statement.cut) {
-      if (recalled?.isQuiet(index) !== true) {
-        const before = said()
-        checkStatement(statement, scene)
-        quiet = before === said()
+      const { command, line, endLine, text: body } = statement
+      const mayRepeat = quietLines !== undefined && command !== 'say' && line === endLine && body.length <= longestQuietLine
+      let looked = mayRepeat ? quietLines.get(body) : undefined
+      if (looked === undefined) {
+        if (recalled?.isQuiet(index) !== true) {
+          const before = said()
+          checkStatement(statement, scene)
+          quiet = before === said()
+        }
+        looked = statement.cut ? none : variablesRead(statement)
+        if (mayRepeat && quiet && !dependsOnLabels(statement) && quietLines.size < mostQuietLines) quietLines.set(body, looked)
       }
-      for (const name of statement.cut ? [] : variablesRead(statement)) {
+      for (const name of looked) {
+        reads?.(name, line)
         if (words.variable.has(name) || asked.has(name)) continue
         asked.add(name)
-        scene.ask({ line: statement.line, about: 'variable', name })
+        scene.ask({ line, about: 'variable', name })
       }
     }
     // What says nothing now says nothing the next time, unless that depends on labels.
@@ -119,6 +148,8 @@ export async function checkScene(text: string, game: Game, language: Language, p
     },
   }
 }
+
+const none: readonly string[] = []
 
 const dependsOnLabels = ({ command }: Statement): boolean => {
   const kind = commands[command]?.content.is
@@ -166,6 +197,8 @@ function checkStatement(statement: Statement, scene: SceneContext): void {
   if (endLine > line) scene.needs(line, '⏎', featureSince.continuedLines)
   const head = command === 'say' ? checkHead(statement, scene) : undefined
   if (head) add(head)
+  // Most lines are dialogue without arguments: they name no file.
+  else if (command === 'say' && statement.args.length === 0) checkProse(statement, scene)
   else {
     const cut = cutFileName(statement, game)
     if (cut) add({ line, code: 'file-name-cut', about: cut })

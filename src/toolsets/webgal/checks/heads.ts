@@ -70,9 +70,7 @@ function checkNamed(statement: Statement, scene: SceneContext): Finding | undefi
     return found(words.has(command) && !fitsCommand(command, statement) ? 'like-a-command' : 'miscased-command', { command })
   const used = looksUsed(statement)
   const near =
-    trimmed.length >= 4 && (used || camel.test(trimmed) || trimmed.length >= 5)
-      ? nearest(trimmed, names, trimmed.length > 6 ? 2 : 1, scene.game.patience)
-      : undefined
+    trimmed.length >= 4 && (used || camel.test(trimmed) || trimmed.length >= 5) ? nearestCommand(trimmed, scene) : undefined
   if (
     near !== undefined &&
     (used ||
@@ -83,6 +81,19 @@ function checkNamed(statement: Statement, scene: SceneContext): Finding | undefi
     return found('misspelt-command', { command: near })
   if (!used && !camel.test(trimmed)) return undefined
   return found(used ? 'unknown-command' : 'perhaps-a-command', {})
+}
+
+/** One speaker has many lines: what a name is nearly is looked for once. */
+const nearestKnown = new WeakMap<SceneContext['language'], Map<string, string | undefined>>()
+const mostKnown = 10_000
+
+function nearestCommand(name: string, { language, game }: SceneContext): string | undefined {
+  const known = nearestKnown.get(language) ?? new Map<string, string | undefined>()
+  nearestKnown.set(language, known)
+  if (known.has(name)) return known.get(name)
+  const near = nearest(name, language.names, name.length > 6 ? 2 : 1, game.patience)
+  if (known.size < mostKnown) known.set(name, near)
+  return near
 }
 
 /** A command of other versions of the engine than this one. */

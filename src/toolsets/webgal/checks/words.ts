@@ -35,8 +35,8 @@ export function variablesRead({ command, content, args }: Statement): string[] {
     if (typeof value === 'string') add(key === 'when' ? variablesIn(value) : variablesShown(value))
   if (command === 'choose')
     for (const { show, enable } of parseChoices(content)) {
-      add(variablesIn(show ?? ''))
-      add(variablesIn(enable ?? ''))
+      if (show) add(variablesIn(show))
+      if (enable) add(variablesIn(enable))
     }
   return found
 }

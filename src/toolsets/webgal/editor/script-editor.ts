@@ -112,7 +112,7 @@ export function openScriptEditor(now: () => WebgalUse): ScriptEditor {
       const { language } = index
       // A session is long: what is compared to find near names is bounded each time.
       const game = { ...index.game, patience: patience() }
-      const checked = await checkScene(text, game, language, pace, memoryOf(index, path))
+      const checked = await checkScene(text, game, language, pace, { memory: memoryOf(index, path) })
       index.tells(name, checked.words)
       const { findings } = checked.answer(index.words)
       const lines = text.split('\n')

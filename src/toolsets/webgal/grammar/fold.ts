@@ -24,6 +24,7 @@ export const mostLines = 100_000
 
 /** The lines of a scene that are looked at. */
 export function firstLines(text: string): { text: string; cut: boolean } {
+  if (text.length < mostLines) return { text, cut: false }
   let at = 0
   for (let line = 0; line < mostLines; line++) {
     const end = text.indexOf('\n', at)

@@ -179,14 +179,14 @@ let lastChoices: { content: string | undefined; choices: readonly Choice[] } = {
 
 function readChoices(content: string): Choice[] {
   return splitUnescaped(content, '|').map((option) => {
-    const [first = '', second] = option.split('->', 2)
+    const [first = '', second] = option.includes('->') ? option.split('->', 2) : [option]
     const conditions = second === undefined ? '' : first
     const [words = '', target = '', lost = ''] = splitUnescaped(second ?? first, ':')
     return {
       words: words.trim(),
       target: target.trim(),
-      show: between(conditions, '(', ')'),
-      enable: between(conditions, '[', ']'),
+      show: conditions === '' ? undefined : between(conditions, '(', ')'),
+      enable: conditions === '' ? undefined : between(conditions, '[', ']'),
       before: second === undefined ? undefined : first,
       lost: lost.trim(),
     }
