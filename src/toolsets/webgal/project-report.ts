@@ -3,10 +3,10 @@ import { answerBudget, firstThatFit } from '../../text/answer-size.ts'
 import { closed } from '../../contracts/shapes.ts'
 import { openPace } from '../../text/steps.ts'
 import { inWords, short } from './finding.ts'
-import { gamesIn, openGame } from './game.ts'
+import { chooseGame } from './choose-game.ts'
 import { reportOn } from './report/report.ts'
 import { countedHow } from './report/word-counts.ts'
-import { Diagnostic, leftOut, notListed } from './shapes.ts'
+import { Diagnostic, gameInput, gameOutput, leftOut, notListed } from './shapes.ts'
 import { defineTool, judgedBy } from './use.ts'
 
 const text = Type.String()
@@ -24,7 +24,7 @@ export const projectReport = defineTool({
   input: Type.Object(
     {
       limit: Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000, default: 200 })),
-      game: Type.Optional(Type.String({ minLength: 1, description: 'Folder of one game, where the project holds several.' })),
+      game: gameInput,
     },
     closed,
   ),
@@ -84,10 +84,7 @@ export const projectReport = defineTool({
           { description: 'The first 20 places each; `sets` and `reads` count all.' },
         ),
       ),
-      game: Type.Optional(text),
-      games: Type.Optional(
-        Type.Array(text, { description: 'Where the project holds several games: all of them, this one first.' }),
-      ),
+      ...gameOutput,
       encodings: Type.Optional(
         Type.Array(Type.Object({ path: text, encoding: text }, closed), { description: 'Scenes that are not UTF-8.' }),
       ),
@@ -113,8 +110,7 @@ export const projectReport = defineTool({
   async execute({ limit = 200, game: chosen }, use, call) {
     const { files, lang } = use
     const pace = openPace(call.signal)
-    const all = chosen === undefined ? await gamesIn(files, pace) : { games: [chosen], leftOut: [] }
-    const game = await openGame(files, pace, undefined, all.games[0])
+    const { game, games, leftOut: notFound } = await chooseGame(files, pace, chosen)
     const { engine, language } = judgedBy(game, use)
     const report = await reportOn(game, language, {
       limit,
@@ -139,7 +135,7 @@ export const projectReport = defineTool({
     )
     const left = [
       ...report.leftOut,
-      ...all.leftOut,
+      ...notFound,
       ...notListed('unreadable', report.unreadable, unreadable),
       ...notListed('characters', report.characters, characters),
       ...notListed('unused', report.unused, unused),
@@ -164,7 +160,7 @@ export const projectReport = defineTool({
       texts: { counted: countedHow, ...report.texts, scenes: texts },
       variables,
       game: game.root,
-      ...(all.games.length > 1 && { games: all.games }),
+      ...games,
       ...(report.encodings.length && { encodings: firstThatFit(report.encodings, room) }),
       ...(engine && { engine }),
       ...(left.length && { leftOut: left }),

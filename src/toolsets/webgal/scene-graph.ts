@@ -2,12 +2,12 @@ import Type from 'typebox'
 import { answerBudget, firstThatFit } from '../../text/answer-size.ts'
 import { closed } from '../../contracts/shapes.ts'
 import { openPace } from '../../text/steps.ts'
-import { openGame } from './game.ts'
+import { chooseGame } from './choose-game.ts'
 import { graphOf } from './graph.ts'
 import { drawable, toMermaid } from './map/drawable.ts'
 import { toPage } from './map/page.ts'
 import { toSvg } from './map/picture.ts'
-import { leftOut, notListed } from './shapes.ts'
+import { gameInput, gameOutput, leftOut, notListed } from './shapes.ts'
 import { defineTool, judgedBy } from './use.ts'
 
 const text = Type.String()
@@ -21,7 +21,10 @@ export const sceneGraph = defineTool({
     'The route map of the whole WebGAL game: scenes, choices, calls, dead ends, unreachable scenes, missing targets, and which variables decide which branch. format adds a drawing: mermaid, svg, or html, a page to look around in.',
   risk: 'R0',
   input: Type.Object(
-    { format: Type.Optional(Type.Enum(['json', 'mermaid', 'svg', 'html'], { type: 'string', default: 'json' })) },
+    {
+      format: Type.Optional(Type.Enum(['json', 'mermaid', 'svg', 'html'], { type: 'string', default: 'json' })),
+      game: gameInput,
+    },
     closed,
   ),
   output: Type.Object(
@@ -53,6 +56,7 @@ export const sceneGraph = defineTool({
       deadEnds: texts,
       gates: Type.Array(Type.Object({ variable: text, scene: text, line, condition: text }, closed)),
       drawing: Type.Optional(text),
+      ...gameOutput,
       leftOut,
     },
     closed,
@@ -70,11 +74,11 @@ export const sceneGraph = defineTool({
       output: { start: 'start.txt', missing: [], unreachable: [], deadEnds: [] },
     },
   ],
-  async execute({ format = 'json' }, use, call) {
+  async execute({ format = 'json', game: chosen }, use, call) {
     const pace = openPace(call.signal)
-    const game = await openGame(use.files, pace)
+    const { game, games, leftOut: notFound } = await chooseGame(use.files, pace, chosen)
     const graph = await graphOf(game, judgedBy(game, use).language, pace)
-    const left = [...graph.leftOut]
+    const left = [...graph.leftOut, ...notFound]
     const room = answerBudget()
     const some = <T>(name: string, all: readonly T[]): T[] => {
       const listed = firstThatFit(all, room)
@@ -100,6 +104,12 @@ export const sceneGraph = defineTool({
       ways: some('ways', graph.ways),
       gates: some('gates', graph.gates),
     }
-    return { ...answer, ...(drawing !== undefined && { drawing }), ...(left.length && { leftOut: left }) }
+    return {
+      ...answer,
+      game: game.root,
+      ...games,
+      ...(drawing !== undefined && { drawing }),
+      ...(left.length && { leftOut: left }),
+    }
   },
 })

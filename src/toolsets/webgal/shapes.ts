@@ -16,6 +16,17 @@ export const Diagnostic = Type.Object(
   closed,
 )
 
+/** Which game of a project is meant, and which there are. */
+export const gameInput = Type.Optional(
+  Type.String({ minLength: 1, description: 'Folder of one game, where the project holds several.' }),
+)
+export const gameOutput = {
+  game: Type.Optional(Type.String()),
+  games: Type.Optional(
+    Type.Array(Type.String(), { description: 'Where the project holds several games: all of them, this one first.' }),
+  ),
+}
+
 /** Beside every answer about a whole game. */
 export const leftOut = Type.Optional(
   Type.Array(Type.String(), { description: 'What was too much to look at or to list, in words. Absent where everything was.' }),

@@ -11,6 +11,11 @@ export interface Diagnostic {
   severity: 'error' | 'warning' | 'info'
 }
 
+interface At {
+  scene: string
+  line: number
+}
+
 /** The answer of `project_report`. */
 export interface Report {
   valid: boolean
@@ -28,7 +33,11 @@ export interface Report {
   unreadable: string[]
   encodings?: { path: string; encoding: string }[]
   unused: string[]
-  characters: { name: string; lines: number; words: number }[]
+  unusedFiles: { path: string; bytes: number }[]
+  unusedBytes: number
+  characters: { name: string; lines: number; words: number; cjk: number; scenes: number; first: At }[]
+  texts: { lines: number; words: number; cjk: number; scenes: { scene: string; lines: number; words: number; cjk: number }[] }
+  variables: { name: string; flag: boolean; sets: number; reads: number; set: At[]; read: At[] }[]
   leftOut?: string[]
 }
 

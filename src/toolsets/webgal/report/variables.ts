@@ -1,6 +1,5 @@
 import { notVariables, variablesIn } from '../checks/expressions.ts'
 import { variablesSet } from '../checks/words.ts'
-import { short } from '../finding.ts'
 import { everywhere } from '../grammar/commands.ts'
 import type { Statement } from '../grammar/parse.ts'
 
@@ -32,6 +31,9 @@ export interface Variables {
   /** There were more names than are kept. */
   readonly more: boolean
 }
+
+const byPlace = (one: At, other: At): number =>
+  one.scene === other.scene ? one.line - other.line : one.scene < other.scene ? -1 : 1
 
 export function openVariables(): Variables {
   const known = new Map<string, Variable & { perhaps: boolean }>()
@@ -81,7 +83,14 @@ export function openVariables(): Variables {
     all: () =>
       [...known.values()]
         .filter(({ perhaps }) => !perhaps)
-        .map(({ perhaps: _, flag, ...one }) => ({ ...one, name: short(one.name, longestName), flag: flag && one.sets > 0 }))
+        .map(({ name, flag, sets, reads: looks, set, read }) => ({
+          name,
+          flag: flag && sets > 0,
+          sets,
+          reads: looks,
+          set,
+          read: read.toSorted(byPlace),
+        }))
         .toSorted((one, other) => (one.name < other.name ? -1 : 1)),
   }
 }
