@@ -1,9 +1,11 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Fault } from '../../contracts/faults/fault.ts'
 import type {
   ScriptCompletion,
   ScriptDiagnostic,
   ScriptEditor,
   ScriptLocation,
+  ScriptPosition,
   ScriptSymbol,
 } from '../../contracts/script-editor.ts'
 import { openProjects, type Script } from './projects.ts'
@@ -37,6 +39,8 @@ export interface LspParts {
   output: NodeJS.WritableStream
   open(folder: string): Promise<ScriptEditor>
 }
+
+const burstMs = 200
 
 /** Serves one editor; resolves to the exit code once it is gone. */
 export function serveLsp({ version, input, output, open }: LspParts): Promise<number> {
@@ -112,7 +116,28 @@ export function serveLsp({ version, input, output, open }: LspParts): Promise<nu
       const script = await projects.scriptAt(document.uri)
       script?.project.editor.hold(script.path, text)
     }
-    documents.onDidChangeContent(({ document }) => void held(document, document.getText()).then(() => check(document)))
+    /** What comes in a burst is checked once it is over, and in between so often that a person sees it move. */
+    const changing = new Set<string>()
+    const settled = async ({ uri }: TextDocument): Promise<void> => {
+      if (changing.has(uri)) return
+      changing.add(uri)
+      const since = performance.now()
+      let before: number | undefined
+      let now = documents.get(uri)?.version
+      // Messages come one by one, each in a turn of its own.
+      while (before !== now && performance.now() - since < burstMs) {
+        before = now
+        await nextTurn()
+        await nextTurn()
+        now = documents.get(uri)?.version
+      }
+      changing.delete(uri)
+      const document = documents.get(uri)
+      if (!document || ended) return
+      await held(document, document.getText())
+      await check(document)
+    }
+    documents.onDidChangeContent(({ document }) => void settled(document))
     documents.onDidSave(() => void again())
     documents.onDidClose(({ document }) => {
       checking.get(document.uri)?.abort()
@@ -122,7 +147,12 @@ export function serveLsp({ version, input, output, open }: LspParts): Promise<nu
     connection.onDidChangeWatchedFiles(() => void again())
 
     /** Asks about a script; what is none has no answer, and a fault is told in words. */
-    const ask = async <T>(uri: string, otherwise: T, about: (script: Script) => Promise<T>): Promise<T> => {
+    const ask = async <T>(
+      params: { textDocument: { uri: string }; position?: ScriptPosition; newName?: string },
+      otherwise: T,
+      about: (script: Script) => Promise<T>,
+    ): Promise<T> => {
+      const uri = uriIn(params)
       const document = documents.get(uri)
       // It was opened a moment ago, and nobody waited for that.
       if (document) await held(document, document.getText())
@@ -138,36 +168,36 @@ export function serveLsp({ version, input, output, open }: LspParts): Promise<nu
     }
     const toLocations = ({ project }: Script, found: readonly ScriptLocation[]): Location[] =>
       found.map(({ path, range }) => ({ uri: projects.uriOf(project, path), range }))
-    connection.onHover(({ textDocument, position }) =>
-      ask(textDocument.uri, null, async ({ project, path }) => {
-        const found = await project.editor.hover(path, position)
+    connection.onHover((params) =>
+      ask(params, null, async ({ project, path }) => {
+        const found = await project.editor.hover(path, params.position)
         return found ? { contents: { kind: 'markdown' as const, value: found.text }, range: found.range } : null
       }),
     )
-    connection.onCompletion(({ textDocument, position }) =>
-      ask(textDocument.uri, [] as CompletionItem[], async ({ project, path }) =>
-        (await project.editor.complete(path, position)).map(toItem),
+    connection.onCompletion((params) =>
+      ask(params, [] as CompletionItem[], async ({ project, path }) =>
+        (await project.editor.complete(path, params.position)).map(toItem),
       ),
     )
-    connection.onDefinition(({ textDocument, position }) =>
-      ask(textDocument.uri, [] as Location[], async (script) =>
-        toLocations(script, await script.project.editor.definition(script.path, position)),
+    connection.onDefinition((params) =>
+      ask(params, [] as Location[], async (script) =>
+        toLocations(script, await script.project.editor.definition(script.path, params.position)),
       ),
     )
-    connection.onReferences(({ textDocument, position }) =>
-      ask(textDocument.uri, [] as Location[], async (script) =>
-        toLocations(script, await script.project.editor.references(script.path, position)),
+    connection.onReferences((params) =>
+      ask(params, [] as Location[], async (script) =>
+        toLocations(script, await script.project.editor.references(script.path, params.position)),
       ),
     )
-    connection.onPrepareRename(({ textDocument, position }) =>
-      ask(textDocument.uri, null, async ({ project, path }) => {
-        const found = await project.editor.renamed(path, position)
+    connection.onPrepareRename((params) =>
+      ask(params, null, async ({ project, path }) => {
+        const found = await project.editor.renamed(path, params.position)
         return found ? { range: found.range, placeholder: found.name } : null
       }),
     )
-    connection.onRenameRequest(({ textDocument, position, newName }) =>
-      ask(textDocument.uri, null, async ({ project, path }) => {
-        const changed = await project.editor.rename(path, position, newName)
+    connection.onRenameRequest((params) =>
+      ask(params, null, async ({ project, path }) => {
+        const changed = await project.editor.rename(path, params.position, params.newName)
         return {
           changes: Object.fromEntries(
             changed.map((one) => [
@@ -178,14 +208,23 @@ export function serveLsp({ version, input, output, open }: LspParts): Promise<nu
         }
       }),
     )
-    connection.onDocumentSymbol(({ textDocument }) =>
-      ask(textDocument.uri, [] as DocumentSymbol[], async ({ project, path }) =>
-        (await project.editor.symbols(path)).map(toSymbol),
-      ),
+    connection.onDocumentSymbol((params) =>
+      ask(params, [] as DocumentSymbol[], async ({ project, path }) => (await project.editor.symbols(path)).map(toSymbol)),
     )
     documents.listen(connection)
     connection.listen()
   })
+}
+
+/** A request says where it asks, and that is a place: whole numbers that are not negative. */
+function uriIn(params: { textDocument: { uri: string }; position?: ScriptPosition; newName?: string }): string {
+  const { textDocument, position, newName } = (params ?? {}) as Partial<Record<string, unknown>>
+  const uri = (textDocument as { uri?: unknown } | undefined)?.uri
+  const { line, character } = (position ?? {}) as { line?: unknown; character?: unknown }
+  const isPlace = [line, character].every((one) => Number.isInteger(one) && (one as number) >= 0)
+  if (typeof uri === 'string' && (isPlace || !('position' in params)) && (typeof newName === 'string' || !('newName' in params)))
+    return uri
+  throw new ResponseError(ErrorCodes.InvalidParams, 'A document, a line and a character are wanted, as the protocol has them.')
 }
 
 const severities = {

@@ -23,7 +23,10 @@ export interface Projects {
   all(): Promise<OpenProject[]>
 }
 
-/** Which project a file belongs to: the innermost folder that is open in the editor, else the one that holds its game. */
+/**
+ * Which project a file belongs to: the innermost folder that is open in the editor, else the one that holds its game. Where folders are
+ * open, nothing outside of them is read.
+ */
 export function openProjects(open: (folder: string) => Promise<ScriptEditor>): Projects {
   const opened = new Map<string, Promise<OpenProject | undefined>>()
   const projectAt = (folder: string): Promise<OpenProject | undefined> => {
@@ -43,7 +46,10 @@ export function openProjects(open: (folder: string) => Promise<ScriptEditor>): P
       const file = fileOf(uri)
       if (file === undefined) return undefined
       const holding = projects.folders.filter((folder) => isBelow(folder, file)).toSorted((a, b) => b.length - a.length)
-      for (const folder of [...holding, ...gameFolder(file)]) {
+      const alone = gameFolder(file).filter(
+        (folder) => projects.folders.length === 0 || projects.folders.some((one) => isBelow(one, folder)),
+      )
+      for (const folder of [...holding, ...alone]) {
         const project = await projectAt(folder)
         const path = project?.editor.pathOf(relative(folder, file).split(sep).join('/'))
         if (project && path !== undefined) return { project, path }

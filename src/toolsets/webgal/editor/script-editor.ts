@@ -152,6 +152,7 @@ export function openScriptEditor(now: () => WebgalUse): ScriptEditor {
     },
     async complete(path, at) {
       const scene = await sceneAt(path)
+      if (at.line >= scene.text.split('\n').length) return []
       const before = textBefore(scene, at)
       const { items, typed } = offered(before, scene.name, scene.index, now().lang)
       const range = {
