@@ -61,9 +61,9 @@ export async function webgal(bench) {
         }),
       )
     }
-    rows.push(await keystrokes(runtime, game))
-    for (let n = 0; n < 1_000; n++) put(join(game, 'scene', `s${n}.txt`), script(100))
     const parseScene = await ownParser(bench)
+    rows.push(await keystrokes(runtime, game, parseScene))
+    for (let n = 0; n < 1_000; n++) put(join(game, 'scene', `s${n}.txt`), script(100))
     const folder = join(game, 'scene')
     const readAndParse = () => {
       for (const name of readdirSync(folder)) parseScene(readFileSync(join(folder, name), 'utf8'))
@@ -87,30 +87,42 @@ export async function webgal(bench) {
   }
 }
 
-/** What an editor waits for after each key, in a long scene. */
-async function keystrokes(runtime, game) {
+/** What an editor waits for after each key, in a long scene, beside taking the scene apart as a whole; both in processor time. */
+async function keystrokes(runtime, game, parse) {
   const path = 'game/scene/long.txt'
   let text = script(5_000)
   put(join(game, 'scene/long.txt'), text)
   const editor = await runtime.scriptEditor()
-  const times = []
-  for (let round = 0; round < 220; round++) {
-    text = `${text.slice(0, 20_000)}x${text.slice(20_000)}`
-    editor.hold(path, text)
-    times.push(await timed(() => editor.diagnostics(path, new AbortController().signal)))
-  }
-  const warm = times.slice(20)
+  const found = await interleave(220, {
+    ours() {
+      text = `${text.slice(0, 20_000)}x${text.slice(20_000)}`
+      return used(() => {
+        editor.hold(path, text)
+        return editor.diagnostics(path, new AbortController().signal)
+      })
+    },
+    other: () => used(() => parse(text)),
+  })
+  const [ours, other] = [found.ours, found.other].map((times) => times.slice(20))
   rmSync(join(game, 'scene/long.txt'))
   return row({
     part: 'webgal',
-    what: 'diagnostics after a keystroke, 5,000 lines, p95',
+    what: 'diagnostics after a keystroke, 5,000 lines',
     unit: 'ms',
-    ours: [quantile(warm, 0.95)],
-    other: [30],
-    against: 'the limit',
-    target: 1,
-    note: `median ${median(warm).toFixed(1)} ms of ${warm.length}`,
+    ours,
+    other,
+    against: 'parsing it whole',
+    target: 3,
+    note: `p95 ${quantile(ours, 0.95).toFixed(1)} ms of processor time; the limit is 30`,
   })
+}
+
+/** Milliseconds of processor time that an act takes of this process. */
+async function used(act) {
+  const before = process.cpuUsage()
+  await act()
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1_000
 }
 
 function put(file, text) {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { answersFor, opening } from '../../src/toolsets/webgal/play/conditions.ts'
+import { filmstrip } from '../../src/toolsets/webgal/play/filmstrip.ts'
 import { explore } from '../../src/toolsets/webgal/play/explore.ts'
 import { changesBetween, storyElement, storyIn, storyOf } from '../../src/toolsets/webgal/play/story.ts'
 import { verdictOf } from '../../src/toolsets/webgal/play/verdict.ts'
@@ -61,6 +62,71 @@ test('every option is taken once, each from where it was seen, and then what a v
   expect(explorer.next()).toBeUndefined()
 })
 
+test('an option that a variable keeps shut is taken with that variable held, on the way to its choice; one that was not come to is told', () => {
+  const scenes = [
+    {
+      name: 'start.txt',
+      statements: parseScene('choose:A:a|B:b;\nlabel:a;\nchoose:C:c|(keys>9)->D:c;\nlabel:b;\nlabel:c;\nend;'),
+    },
+  ]
+  const explorer = explore(scenes, 10)
+  const choice = (line: number, words: string[], taken: number) => ({
+    is: 'choice' as const,
+    scene: 'start.txt',
+    line,
+    words,
+    open: words.map(() => true),
+    taken,
+  })
+  const stops = [{ scene: 'start.txt', line: 1, text: '', speaker: '' }]
+  explorer.next()
+  explorer.played({ stops, decisions: [choice(1, ['A', 'B'], 0), choice(3, ['C'], 0)], end: 'title' })
+  expect(explorer.next()).toMatchObject({ choices: ['B'] })
+  // The page broke before it came there.
+  explorer.played({ stops: [], decisions: [], end: 'broken' })
+  expect([explorer.untaken(), explorer.lost()]).toEqual([0, 1])
+  expect(explorer.next()).toMatchObject({ choices: ['A', 'D'], variables: [{ key: 'keys', value: '10' }] })
+  explorer.played({ stops: [...stops, { scene: 'd.txt', line: 1, text: '', speaker: '' }], decisions: [], end: 'title' })
+  expect(verdictOf([...scenes, { name: 'd.txt', statements: [] }], explorer.routes).onlyWith).toEqual([
+    { scene: 'd.txt', variables: 'keys=10' },
+  ])
+})
+
+test('names and words of a game stay words on its filmstrip', () => {
+  const evil = `"><img src=x onerror=alert(1)></title></style></script><script>alert(2)</script><!--'&lt;`
+  const routes = [
+    {
+      stops: [{ scene: evil, line: 1, text: evil, speaker: evil }],
+      decisions: [{ is: 'choice' as const, scene: evil, line: 1, words: [evil], open: [true], taken: 0 }],
+      end: 'title' as const,
+      held: [{ key: evil, value: evil }],
+    },
+  ]
+  const scenes = [
+    { name: evil, statements: parseScene(`a:x;`) },
+    { name: `${evil}2`, statements: parseScene('a:x;') },
+  ]
+  const verdict = verdictOf(scenes, routes)
+  const changes = [{ scene: evil, is: 'new' as const, added: [evil], removed: [evil] }]
+  const html = filmstrip({
+    ...{ title: evil, engine: evil, lang: 'EN', verdict, routes, changes },
+    ...{
+      story: storyOf(scenes, routes, verdict),
+      missing: [evil],
+      errors: [evil],
+      pictures: new Map([[evil, new Uint8Array(3)]]),
+    },
+  })
+  const tags = new Set([...html.matchAll(/<[/!]?([a-z\d-]*)/g)].map(([, name]) => name))
+  expect([...tags].toSorted()).toEqual(
+    'article b body details doctype h1 h2 head header html img li main meta p script section style summary title ul'.split(' '),
+  )
+  expect(html.match(/<script/g)).toHaveLength(1)
+  expect(html).not.toMatch(/<img[^>]*onerror/)
+  expect(html).toContain("default-src 'none'")
+  expect(storyIn(html)?.scenes[0]?.name).toBe(evil)
+})
+
 test('two filmstrips are compared by what was told; what is no filmstrip is none', () => {
   const route = (text: string, scene = 'a.txt') => ({
     stops: [{ scene, line: 1, text, speaker: 'Mara' }],
@@ -68,7 +134,7 @@ test('two filmstrips are compared by what was told; what is no filmstrip is none
     end: 'title' as const,
   })
   const scenes = ['a.txt', 'b.txt'].map((name) => ({ name, statements: parseScene('Mara:x;\nend;') }))
-  const told = (...routes: ReturnType<typeof route>[]) => storyOf(routes, verdictOf(scenes, routes))
+  const told = (...routes: ReturnType<typeof route>[]) => storyOf(scenes, routes, verdictOf(scenes, routes))
   const before = storyIn(`<p>${storyElement(told(route('</script> & so on')))}`)
   expect(before?.scenes).toEqual([{ name: 'a.txt', shown: ['Mara: </script> & so on'] }])
   expect(before && changesBetween(before, told(route('else'), route('new', 'b.txt')))).toEqual([
@@ -148,6 +214,26 @@ describe.skipIf(noBrowser !== undefined)('in a browser', () => {
   }
   test('every route is played; what is wrong is found and filmed', () =>
     played({ ...story, ...fakeEngine('older'), 'assets/engine.js': playable }, /in the project/))
+  test.runIf(isSoak)('a page that goes round for ever ends its route, and the others are played', async () => {
+    const endless = playable.replace(
+      "if (command === 'end')",
+      "if (rest.includes('You go')) for (;;);\n    if (command === 'end')",
+    )
+    await using world = await openWorld({
+      files: {
+        ...story,
+        ...fakeEngine('older'),
+        'assets/engine.js': endless,
+        'game/scene/start.txt': ':First.;\nchoose:Go:go.txt|Stay:stay.txt;\n',
+      },
+      flags: { lang: 'EN' },
+    })
+    expect(await world.call('play_routes', { maxSeconds: 250, maxRoutes: 2 })).toMatchObject({
+      routes: 2,
+      endings: [{ scene: 'stay.txt' }],
+      errors: [expect.stringContaining('did not answer any more') as string],
+    })
+  })
   // Software drawing on a busy machine takes minutes.
   test.runIf(isSoak)('the same in the real engine', () => played(story, /webgal-engine 4\.5\.18/))
 })

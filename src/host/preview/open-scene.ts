@@ -37,7 +37,7 @@ export interface SceneReport {
 const optional = /^game\/(template\/|userStyleSheet\.css$|animation\/animationTable\.json$)/
 /** What a page without a person before it always says, and what says nothing: a minified name. */
 const usual =
-  /^\w{1,3}$|Failed to load resource|NotAllowedError|AbortError|play\(\) (failed|request)|user didn't interact|ServiceWorker|service worker|ResizeObserver|AudioContext|WebSocket connection|Deprecat|ReactDOM\.render|preloaded using link|favicon|Manifest:|WebGL.*(fallback|GPU stall)|software WebGL|no supported sources/i
+  /^\w{1,3}$|Failed to load resource|NotAllowedError|AbortError|play\(\) (failed|request)|user didn't interact|ServiceWorker|service worker|ResizeObserver|AudioContext|WebSocket connection|Deprecat|ReactDOM\.render|preloaded using link|favicon|Manifest:|WebGL.*(fallback|GPU stall)|software WebGL|no supported source/i
 
 const everyMs = 100
 /** The older engine says where it is once a second of its own; when it has said the same so often, it waits for a person there. */
@@ -114,11 +114,12 @@ async function playTo(
   { scene, line, choices, signal }: SceneRequest & { choices: readonly (number | string)[] },
   until: number,
 ): Promise<string[]> {
-  const plan = { choices, inputs: {}, used: {}, pictures: false, until: { scene, line }, mostStops: 20_000, mostDecisions: 1_000 }
+  const limits = { mostStops: 20_000, mostDecisions: 1_000, mostVisits: 8, stuckMs: stallMs, startMs: 60_000 }
+  const plan = { choices, inputs: {}, used: {}, pictures: false, until: { scene, line }, ...limits }
   const address = page.url()
   const { end, stops } = await playRoute(
     page,
-    { ...plan, jump: 1, stuckMs: stallMs },
+    { ...plan, jump: 1 },
     { until, signal, picture: async () => undefined, isHere: () => hasLeft(page, address) === undefined },
   )
   if (end === 'arrived') return []

@@ -1,8 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Page } from 'playwright-core'
+import { Fault } from '../../contracts/faults/fault.ts'
+import { inTime } from '../../text/in-time.ts'
+import { oneLine } from '../../text/printable.ts'
 import type { Browser } from '../browser/browser.ts'
 import { portOf, portOnly } from '../browser/network-scope.ts'
 import { progressGlobal, slowDrawing } from './jump-script.ts'
-import { hasLeft, isReached, watch, type SceneReport } from './open-scene.ts'
+import { hasLeft, isReached, watch, type Notes, type SceneReport } from './open-scene.ts'
 import { playRoute, type Route, type RoutePlan } from './play.ts'
 import { playScript } from './play-script.ts'
 
@@ -24,70 +28,132 @@ export interface PlayWanted {
 
 const width = 640
 const height = 360
-const mostStops = 5_000
-const mostDecisions = 120
-const stuckMs = 8_000
+const startMs = 60_000
+const limits = { mostStops: 5_000, mostDecisions: 120, mostVisits: 8, stuckMs: 8_000, startMs }
 
-/** Plays every route that is asked for in one page. */
-export function playGame(browser: Browser, url: string, wanted: PlayWanted): Promise<SceneReport> {
-  const { timeoutMs, signal, start } = wanted
-  const until = performance.now() + timeoutMs * 0.95
+/** So many pages may break; then it is enough. */
+const mostBroken = 5
+
+/** Plays every route that is asked for, in one page as long as it lasts. */
+export async function playGame(browser: Browser, url: string, wanted: PlayWanted): Promise<SceneReport> {
+  const until = performance.now() + wanted.timeoutMs * 0.95
+  const played: Played = { route: 0, pictured: [], used: {}, missing: new Set(), logs: new Set(), broken: 0 }
+  for (;;) {
+    const how = await playPage(browser, url, wanted, played, until).catch((fault: unknown) => {
+      // What was played is told all the same.
+      if (played.route === 0 || wanted.signal?.aborted || !(fault instanceof Fault)) throw fault
+      played.logs.add(oneLine(fault.message, 300))
+      return 'done' as const
+    })
+    const report = { missing: [...played.missing], logs: [...played.logs] }
+    if (how === 'unreachable' && played.route === 0) return { ...report, unreachable: true }
+    if (how !== 'broken' || performance.now() > until || ++played.broken >= mostBroken) return report
+  }
+}
+
+/** What is known from one page to the next. */
+interface Played {
+  route: number
+  /** Scenes there is a picture of. */
+  pictured: string[]
+  /** How often each option was taken. */
+  used: Record<string, number>
+  missing: Set<string>
+  logs: Set<string>
+  broken: number
+}
+
+function playPage(
+  browser: Browser,
+  url: string,
+  wanted: PlayWanted,
+  played: Played,
+  until: number,
+): Promise<'done' | 'broken' | 'unreachable'> {
+  const { signal, start } = wanted
+  const timeoutMs = Math.ceil(Math.max(5_000, (until - performance.now()) / 0.95))
   return browser.withPage(portOnly(portOf(new URL(url))), { timeoutMs, ...(signal && { signal }) }, async (visit) => {
     const { page } = visit
     await page.setViewportSize({ width, height })
     const notes = watch(page, url)
+    const end = <T>(how: T): T => {
+      for (const one of notes.missing) played.missing.add(one)
+      for (const one of notes.logs) played.logs.add(one)
+      return how
+    }
     await page.addInitScript(slowDrawing)
     await page.addInitScript(playScript)
     const address = (route: number): string => `${url}#scene=${encodeURIComponent(start)}&line=1&route=${route}`
-    await visit.go(address(0), Math.min(timeoutMs, 60_000))
-    if (!(await isReached(page, notes, until))) return { missing: notes.missing, logs: notes.logs, unreachable: true }
-    const pictured: string[] = []
-    let used: Record<string, number> = {}
+    await visit.go(address(played.route), Math.min(timeoutMs, startMs))
+    if (!(await isReached(page, notes, until))) return end('unreachable')
     let last: Route | undefined
-    for (let route = 0; performance.now() < until; route++) {
+    for (; performance.now() < until; played.route++) {
       signal?.throwIfAborted()
       const plan = wanted.next()
       if (!plan) break
-      // What held one route is not to hold the next.
-      if (last && last.end !== 'title') await page.reload({ waitUntil: 'load', timeout: 60_000 })
-      await page.evaluate(`void (window.${progressGlobal}.variables = ${JSON.stringify(plan.variables ?? null)} ?? undefined)`)
-      const before = (await page.evaluate(`window.${progressGlobal}.jumps`)) as number
-      const isFresh = route === 0 || last?.end !== 'title'
-      if (!isFresh) await page.evaluate(`void (location.hash = ${JSON.stringify(new URL(address(route)).hash)})`)
-      const played = await playRoute(
+      const jump = await begin(page, plan, last?.end, new URL(address(played.route)).hash).catch(() => undefined)
+      signal?.throwIfAborted()
+      if (jump === undefined) {
+        wanted.played({ stops: [], decisions: [], end: 'broken' })
+        played.logs.add('the page ended or did not answer any more before a route began')
+        played.route++
+        return end('broken')
+      }
+      const { used, pictured } = played
+      last = await playRoute(
         page,
-        {
-          ...plan,
-          used,
-          pictured,
-          pictures: wanted.pictures,
-          mostStops,
-          mostDecisions,
-          stuckMs,
-          jump: isFresh ? 1 : before + 1,
-        },
+        { ...plan, used, pictured, pictures: wanted.pictures, ...limits, jump },
         {
           until,
           signal,
           isHere: () => hasLeft(page, url) === undefined,
           async picture(scene) {
-            for (let tries = 0; tries < 20 && [...notes.pending].some((one) => one.resourceType() === 'image'); tries++)
-              await pause(100)
-            const bytes = await page
-              .screenshot({ type: 'jpeg', quality: 55, scale: 'css', timeout: 15_000 })
-              .catch(() => undefined)
+            const bytes = await pictureOf(page, notes)
             // One that could not be taken is tried again on the next route.
             if (!bytes) return
-            pictured.push(scene)
+            played.pictured.push(scene)
             wanted.picture(scene, bytes)
           },
         },
       )
-      ;({ used } = played)
-      last = played
-      wanted.played(played)
-      if (played.end === 'left') await visit.go(address(route + 1), Math.min(timeoutMs, 60_000))
+      for (const { scene, line, words, taken } of last.decisions) {
+        const key = `${scene}:${line}:${words[taken] ?? ''}`
+        played.used[key] = (played.used[key] ?? 0) + 1
+      }
+      wanted.played(last)
+      if (last.end === 'broken') {
+        const at = last.stops.at(-1)
+        played.logs.add(
+          `the page ended or did not answer any more${at ? `, at line ${at.line} of ${oneLine(at.scene, 200)}` : ''}`,
+        )
+        played.route++
+        return end('broken')
+      }
+      if (last.end === 'left') await visit.go(address(played.route + 1), Math.min(timeoutMs, startMs))
     }
-    return { missing: notes.missing, logs: notes.logs }
+    return end('done')
   })
+}
+
+/** Sends the page to the beginning of the game; says which jump that is. */
+async function begin(
+  page: Page,
+  { variables }: Pick<RoutePlan, 'variables'>,
+  last: Route['end'] | undefined,
+  hash: string,
+): Promise<number> {
+  const isFresh = last !== 'title'
+  // What held one route is not to hold the next.
+  if (last !== undefined && last !== 'title' && last !== 'left') await page.reload({ waitUntil: 'load', timeout: startMs })
+  const ask = (expression: string): Promise<unknown> => inTime(page.evaluate(expression), startMs, () => new Error('no answer'))
+  const held = JSON.stringify(variables ?? null)
+  const before = await ask(`(window.${progressGlobal}.variables = ${held} ?? undefined, window.${progressGlobal}.jumps)`)
+  if (isFresh || typeof before !== 'number') return 1
+  await ask(`void (location.hash = ${JSON.stringify(hash)})`)
+  return before + 1
+}
+
+async function pictureOf(page: Page, { pending }: Notes): Promise<Uint8Array | undefined> {
+  for (let tries = 0; tries < 20 && [...pending].some((one) => one.resourceType() === 'image'); tries++) await pause(100)
+  return page.screenshot({ type: 'jpeg', quality: 55, scale: 'css', timeout: 15_000 }).catch(() => undefined)
 }

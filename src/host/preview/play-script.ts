@@ -21,10 +21,22 @@ export const playScript = `(() => {
   let wasThere = false
   let reports = -1
   let pictured = new Set()
+  // A scene begins under the words of the one before.
+  let entered = { scene: '', under: '' }
+  let words = ''
+  // Options stay a moment after one was taken: another click would take another.
+  let clicked
+  // What was decided is done once it is known outside: a page that breaks by it can tell nobody any more.
+  let then
+  // Where it was since the last decision: whoever comes by again and again goes round.
+  let visits = new Map()
   play.begin = (plan) => {
     Object.assign(play, { plan, stops: [], decisions: [], done: undefined, hold: undefined })
     ;[last, since, still, wasStarted, wasThere, reports] = ['', performance.now(), 0, false, false, -1]
     pictured = new Set(plan.pictured ?? [])
+    visits = new Map()
+    ;[entered, words] = [{ scene: '', under: '' }, '']
+    ;[clicked, then, play.told] = [undefined, undefined, 0]
   }
   const choices = () => {
     const box = document.getElementById('chooseContainer')
@@ -35,13 +47,21 @@ export const playScript = `(() => {
   // After a choice the engine calls a scene by the words that led to it.
   const called = new Map()
   const sceneOf = (at) => (play.plan.targets ? (called.get(at.scene) ?? at.scene) : at.scene)
+  // What is asked is there a moment before the engine says that it is: the next of its kind in the scene.
+  const lineOf = (known, at) => {
+    const scene = sceneOf(at)
+    if (!known || known[scene + ':' + at.line]) return at.line
+    const after = Object.keys(known).flatMap((key) => (key.startsWith(scene + ':') ? [Number(key.slice(scene.length + 1))] : []))
+    return after.filter((line) => line > at.line).sort((one, other) => one - other)[0] ?? at.line
+  }
   const decide = (at, shown) => {
     const open = shown.map((one) => !/disabled/i.test(String(one.className)))
     const words = shown.map((one) => one.textContent.trim().slice(0, 200))
     if (!open.includes(true)) return (play.done = 'stuck')
     const asked = play.plan.choices[play.decisions.length]
     const scene = sceneOf(at)
-    const key = (index) => scene + ':' + at.line + ':' + words[index]
+    const line = lineOf(play.plan.targets, at)
+    const key = (index) => scene + ':' + line + ':' + words[index]
     const used = play.plan.used
     let taken = typeof asked === 'number' ? asked - 1 : words.indexOf(asked)
     if (!open[taken]) {
@@ -49,48 +69,71 @@ export const playScript = `(() => {
       taken = rank.indexOf(Math.min(...rank))
     }
     used[key(taken)] = (used[key(taken)] ?? 0) + 1
-    const options = play.plan.targets?.[scene + ':' + at.line] ?? []
+    const options = play.plan.targets?.[scene + ':' + line] ?? []
     const named = (one) => one.words === words[taken]
     const option =
       options.find(named) ??
       (options.length === words.length ? options[taken] : Object.values(play.plan.targets ?? {}).flat().find(named))
     if (option?.scene) called.set(shown[taken].textContent, option.scene)
-    play.decisions.push({ is: 'choice', scene, line: at.line, words, open, taken })
-    shown[taken].click()
+    play.decisions.push({ is: 'choice', scene, line, words, open, taken })
+    then = () => {
+      clicked = { one: shown[taken], at: performance.now() }
+      clicked.one.click()
+    }
   }
   const fill = (at, field) => {
-    const name = sceneOf(at) + ':' + at.line
-    const values = play.plan.inputs[name] ?? ['A']
+    const line = lineOf(play.plan.inputs, at)
+    const values = play.plan.inputs[sceneOf(at) + ':' + line] ?? ['A']
     const asked = play.plan.choices[play.decisions.length]
     const taken = typeof asked === 'string' ? asked : values[0]
     field.value = taken
     field.dispatchEvent(new Event('input', { bubbles: true }))
-    play.decisions.push({ is: 'input', scene: sceneOf(at), line: at.line, words: values, open: values.map(() => true), taken: Math.max(0, values.indexOf(taken)) })
-    field.parentElement?.lastElementChild?.click()
+    play.decisions.push({ is: 'input', scene: sceneOf(at), line, words: values, open: values.map(() => true), taken: Math.max(0, values.indexOf(taken)) })
+    then = () => field.parentElement?.lastElementChild?.click()
   }
   const step = () => {
     later(step, 20)
     const at = window.${progressGlobal}
     const { plan } = play
-    if (!plan || play.done || play.hold || !at || at.jumps < plan.jump) return
-    if (at.scene === '' && !at.mute) return
+    if (!plan || play.done || !at) return
+    if (play.hold) return void (since = performance.now())
+    // On a busy machine a moment is long: both so many looks and so much time.
+    const isStill = ++still > 40 && performance.now() - since > (wasStarted ? plan.stuckMs : plan.startMs)
+    if (isStill) return void (play.done = 'stuck')
+    if (at.jumps < plan.jump) return
+    if (then) {
+      if (play.told < play.decisions.length) return
+      const act = then
+      ;[then, reports, still, since] = [undefined, at.reports, 0, performance.now()]
+      return void act()
+    }
+    // Back at the title an engine may stand in no scene.
+    if (at.scene === '' && !at.mute && !(wasStarted && isTitle())) return
     // One click for each time it says where it is; the newest engines say so only when they move.
     // A person lets it come to rest first: three times, or a moment.
-    still++
     if (at.reports - reports < 3 && still % 8 !== 0) return
     reports = at.reports
     if (!wasStarted) {
       if (isTitle()) return
       wasStarted = true
-      for (const { key, value } of plan.variables ?? []) at.execute('setVar:' + key + '=' + value + ';')
     }
+    if (at.scene === '' && !at.mute) return void (play.done = 'title')
     const text = String(at.stage?.showText ?? '')
     const scene = sceneOf(at)
     const now = scene + '\\n' + at.line + '\\n' + text
+    if (scene !== entered.scene) entered = { scene, under: words }
+    words = text
     if (now !== last) {
       ;[last, still, since] = [now, 0, performance.now()]
+      visits.set(now, (visits.get(now) ?? 0) + 1)
+      if (visits.get(now) > plan.mostVisits) play.done = 'limit'
       if (play.stops.length < plan.mostStops) play.stops.push([scene, at.line, text.slice(0, 300), String(at.stage?.showName ?? '').slice(0, 100)])
       else play.done = 'limit'
+      // Held all along: most games begin by setting what they read later. The game gets a look's time to take it in.
+      if (plan.variables && !isTitle()) {
+        for (const { key, value } of plan.variables) at.execute('setVar:' + key + '=' + value + ';')
+        return
+      }
     }
     if (plan.until && scene === plan.until.scene && at.line >= plan.until.line) return void (play.done = 'arrived')
     // Told to go there and not there yet: a click would play on where it stands.
@@ -98,13 +141,19 @@ export const playScript = `(() => {
     if (!wasThere) return
     if (isTitle()) return void (play.done = 'title')
     if (play.decisions.length >= plan.mostDecisions) return void (play.done = 'limit')
-    if (text !== '' && plan.pictures && !pictured.has(scene)) {
+    const shown = choices().slice(0, 200)
+    if (plan.pictures && !pictured.has(scene) && (text === '' || text === entered.under ? shown.length > 0 : true)) {
       pictured.add(scene)
       return void (play.hold = scene)
     }
-    const shown = choices()
     const field = document.getElementById('user-input')
     const film = document.getElementById('playVideoElement')
+    if (clicked?.one.isConnected && shown.includes(clicked.one)) {
+      if (performance.now() - clicked.at < 3000) return
+      clicked.at = performance.now()
+      return void clicked.one.click()
+    }
+    if (field || shown.length > 0) visits.clear()
     if (field) fill(at, field)
     else if (shown.length > 0) decide(at, shown)
     else {
@@ -114,8 +163,6 @@ export const playScript = `(() => {
       }
       document.getElementById('FullScreenClick')?.click()
     }
-    // On a busy machine a moment is long: both so many looks and so much time.
-    if (still > 40 && performance.now() - since > plan.stuckMs) play.done = 'stuck'
   }
   later(step, 20)
 })()`

@@ -17,6 +17,7 @@ const text = Type.String()
 const count = Type.Integer({ minimum: 0 })
 const places = Type.Array(Type.Object({ scene: text, line: count }, closed))
 const mostPictures = 400
+const mostPictured = 32 << 20
 
 export const playRoutes = defineTool({
   name: 'play_routes',
@@ -48,6 +49,11 @@ export const playRoutes = defineTool({
       deadEnds: places,
       stuck: places,
       neverReached: Type.Array(text),
+      onlyWith: Type.Optional(
+        Type.Array(Type.Object({ scene: text, variables: text }, closed), {
+          description: 'Scenes that were reached only where variables were held at these values, so perhaps by nobody.',
+        }),
+      ),
       neverShown: places,
       endings: Type.Array(Type.Object({ scene: text, line: count, routes: count }, closed)),
       changes: Type.Optional(
@@ -73,7 +79,7 @@ export const playRoutes = defineTool({
   touches: ({ against }) => (against === undefined ? [] : [{ path: against, access: 'read' }]),
   async execute(input, use, call) {
     const { files, preview, lang } = use
-    const before = input.against === undefined ? undefined : storyIn(files.readText(input.against, 256 << 20))
+    const before = input.against === undefined ? undefined : storyIn(files.readText(input.against, 64 << 20))
     if (input.against !== undefined && !before)
       throw new Fault('bad-input', `${input.against} is no filmstrip of a game`, {
         hint: 'Name one that was written by this tool.',
@@ -97,6 +103,7 @@ export const playRoutes = defineTool({
     const { maxRoutes = 30, maxSeconds = 300 } = input
     const explorer = explore(scenes, maxRoutes)
     const pictures = new Map<string, Uint8Array>()
+    let pictured = 0
     const { engine, logs, missing } = await preview.play({
       game: game.root,
       start,
@@ -108,11 +115,14 @@ export const playRoutes = defineTool({
         explorer.played(route)
         call.progress(explorer.routes.length, undefined, `${explorer.routes.length} routes played`)
       },
-      picture: (scene, bytes) => void (pictures.size < mostPictures && pictures.set(scene, bytes)),
+      picture(scene, bytes) {
+        if (pictures.size >= mostPictures || (pictured += bytes.length) > mostPictured) return
+        pictures.set(scene, bytes)
+      },
     })
     const { routes } = explorer
     const verdict = verdictOf(scenes, routes)
-    const story = storyOf(routes, verdict)
+    const story = storyOf(scenes, routes, verdict)
     const changes = before && changesBetween(before, story)
     const title = /^Game_name\s*:([^;\n]*)/m.exec(game.config())?.[1]?.trim() || game.root || 'WebGAL'
     const film =
@@ -129,11 +139,13 @@ export const playRoutes = defineTool({
     const untaken = explorer.untaken()
     if (untaken > 0)
       left.push(`${untaken} options were seen and not taken: ${maxRoutes} routes or ${maxSeconds} seconds came first.`)
+    const lost = explorer.lost()
+    if (lost > 0) left.push(`${lost} options were seen, and the same way did not lead to them again.`)
     const cut = routes.filter(({ end }) => end === 'limit').length
     if (cut > 0) left.push(`${cut} routes were cut off: they go round, or time was up.`)
     return {
       engine,
-      complete: untaken === 0 && cut === 0,
+      complete: untaken === 0 && lost === 0 && cut === 0,
       routes: routes.length,
       reached: verdict.reached.length,
       scenes: scenes.length,
@@ -143,6 +155,7 @@ export const playRoutes = defineTool({
       stuck: some('stuck', verdict.stuck),
       endings: some('endings', verdict.endings),
       neverReached: some('neverReached', verdict.neverReached),
+      ...(verdict.onlyWith.length > 0 && { onlyWith: some('onlyWith', verdict.onlyWith) }),
       neverShown: some('neverShown', verdict.neverShown),
       ...(changes && { changes: some('changes', changes) }),
       ...(film !== undefined && { film }),

@@ -21,6 +21,7 @@ interface Played {
   deadEnds: At[]
   stuck: At[]
   neverReached: string[]
+  onlyWith?: { scene: string; variables: string }[]
   neverShown: At[]
   endings: (At & { routes: number })[]
   changes?: { scene: string; is: string; added: string[]; removed: string[] }[]
@@ -69,6 +70,10 @@ function tell(found: Played, strip: Invocation['options'][string]): void {
   list('Dead ends', found.deadEnds.map(at), red)
   list('Missing files', found.missing, red)
   list('Scenes never reached', found.neverReached)
+  list(
+    'Scenes reached only with variables held',
+    (found.onlyWith ?? []).map(({ scene, variables }) => `${scene} (${variables})`),
+  )
   list('Lines never shown', found.neverShown.map(at))
   list(
     'Endings',

@@ -1,5 +1,5 @@
-import type { Route } from '../../../host/preview/preview.ts'
 import { short } from '../finding.ts'
+import type { PlayedRoute } from './explore.ts'
 import { storyElement, type Change, type Story } from './story.ts'
 import type { Verdict } from './verdict.ts'
 
@@ -8,7 +8,7 @@ export interface Filmed {
   engine: string
   lang: 'ZH' | 'EN'
   verdict: Verdict
-  routes: readonly Route[]
+  routes: readonly PlayedRoute[]
   story: Story
   missing: readonly string[]
   errors: readonly string[]
@@ -23,6 +23,8 @@ const words = {
     scenes: 'scenes',
     endings: 'Endings',
     never: 'Scenes never reached',
+    only: 'Scenes reached only with variables held',
+    ends: { title: 'ends', stuck: 'stuck', limit: 'cut off', arrived: '', left: 'left the game', broken: 'broken' },
     lines: 'Lines never shown',
     dead: 'Dead ends',
     stuck: 'Stuck',
@@ -40,6 +42,8 @@ const words = {
     scenes: '个场景',
     endings: '结局',
     never: '从未到达的场景',
+    only: '仅在固定变量后到达的场景',
+    ends: { title: '结束', stuck: '卡住', limit: '已截断', arrived: '', left: '离开了游戏', broken: '已崩溃' },
     lines: '从未显示的行',
     dead: '死路',
     stuck: '卡住',
@@ -83,17 +87,18 @@ export function filmstrip(film: Filmed): string {
       change ? ` · ${say[change.is]}` : ''
     }</p><details><summary>${escaped(short(said[0] ?? '', 60))}</summary>${said.map((one) => `<p>${escaped(short(one, 300))}</p>`).join('')}</details></article>`
   })
-  const routes = film.routes.slice(0, mostListed).map(({ decisions, stops, end }) => {
-    const last = stops.at(-1)
+  const routes = film.routes.slice(0, mostListed).map(({ decisions, stops, end, held }) => {
+    const last = stops.findLast(({ line }) => line > 0)
+    const fixed = held?.map(({ key, value }) => `${key}=${value}`).join(', ')
     const taken = decisions.map(({ words: options, taken: index }) => short(options[index] ?? '', 40))
-    return `${taken.length > 0 ? taken.join(' → ') : '—'} ⇒ ${last ? at(last) : ''} (${end})`
+    return `${fixed ? `[${fixed}] ` : ''}${taken.length > 0 ? taken.join(' → ') : '—'} ⇒ ${last ? at(last) : ''} (${say.ends[end]})`
   })
   const differences = (changes ?? []).flatMap(({ scene, is, added, removed }) => [
     `${scene} (${say[is]})`,
     ...removed.slice(0, 40).map((one) => `− ${one}`),
     ...added.slice(0, 40).map((one) => `+ ${one}`),
   ])
-  return `<!doctype html><html lang="${film.lang === 'ZH' ? 'zh' : 'en'}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escaped(film.title)}</title><style>${style}</style></head><body>
+  return `<!doctype html><html lang="${film.lang === 'ZH' ? 'zh' : 'en'}"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'"><meta name="viewport" content="width=device-width"><title>${escaped(film.title)}</title><style>${style}</style></head><body>
 <header><h1>${escaped(film.title)}</h1><p>${film.routes.length} ${say.routes} · ${verdict.reached.length} ${say.scenes} · ${escaped(film.engine)}</p></header>
 <section class="found">${[
     list(say.errors, film.errors, 'bad'),
@@ -101,6 +106,11 @@ export function filmstrip(film: Filmed): string {
     list(say.dead, verdict.deadEnds.map(at), 'bad'),
     list(say.missing, film.missing, 'bad'),
     list(say.never, verdict.neverReached, 'warn'),
+    list(
+      say.only,
+      verdict.onlyWith.map(({ scene, variables }) => `${scene} (${variables})`),
+      'warn',
+    ),
     list(say.lines, verdict.neverShown.map(at), 'warn'),
     changes ? list(say.changes, differences.length > 0 ? differences : [say.none], 'diff') : '',
     list(

@@ -1,4 +1,6 @@
 import type { Route } from '../../../host/preview/preview.ts'
+import type { Statement } from '../grammar/parse.ts'
+import type { ScenePlan } from './explore.ts'
 import type { Verdict } from './verdict.ts'
 
 /** What was played, as a filmstrip keeps it for the next one. */
@@ -9,12 +11,14 @@ export interface Story {
 }
 
 /** The words of each scene in the order of its lines, however many routes went through it. */
-export function storyOf(routes: readonly Route[], { endings, reached }: Verdict): Story {
+export function storyOf(plans: readonly ScenePlan[], routes: readonly Route[], { endings, reached }: Verdict): Story {
+  // Until a scene says something the words of the one before stand there.
+  const says = new Map(plans.map(({ name, statements }) => [name, new Set(statements.filter(isSaid).flatMap(linesOf))]))
   const scenes = new Map<string, Map<string, number>>(reached.map((name) => [name, new Map<string, number>()]))
   for (const { stops } of routes)
     for (const { scene, line, text: words, speaker } of stops) {
       const said = `${speaker === '' ? '' : `${speaker}: `}${words}`.slice(0, 400)
-      if (words !== '' && !scenes.get(scene)?.has(said)) scenes.get(scene)?.set(said, line)
+      if (words !== '' && says.get(scene)?.has(line) && !scenes.get(scene)?.has(said)) scenes.get(scene)?.set(said, line)
     }
   return {
     version: 1,
@@ -25,6 +29,9 @@ export function storyOf(routes: readonly Route[], { endings, reached }: Verdict)
     endings: endings.map(({ scene, line }) => `${scene}:${line}`),
   }
 }
+
+const isSaid = ({ command }: Statement): boolean => command === 'say'
+const linesOf = ({ line, endLine }: Statement): number[] => (line === endLine ? [line] : [line, endLine])
 
 export interface Change {
   scene: string
@@ -40,13 +47,16 @@ export function changesBetween(before: Story, now: Story): Change[] {
   const names = [...new Set([...current.keys(), ...old.keys()])]
   return names.flatMap((scene): Change[] => {
     const [was, is] = [old.get(scene), current.get(scene)]
-    const added = (is ?? []).filter((one) => !was?.includes(one))
-    const removed = (was ?? []).filter((one) => !is?.includes(one))
+    const [wasSaid, isNowSaid] = [new Set(was), new Set(is)]
+    const added = (is ?? []).filter((one) => !wasSaid.has(one))
+    const removed = (was ?? []).filter((one) => !isNowSaid.has(one))
     if (was && is && added.length === 0 && removed.length === 0) return []
     return [{ scene, is: was ? (is ? 'changed' : 'gone') : 'new', added, removed }]
   })
 }
 
+/** More than the words of the longest games. */
+const largestStory = 16 << 20
 const mark = 'id="handrail-play">'
 
 /** For a filmstrip; nothing in it ends the element it stands in. */
@@ -57,7 +67,7 @@ export const storyElement = (story: Story): string =>
 export function storyIn(html: string): Story | undefined {
   const start = html.indexOf(mark)
   const end = html.indexOf('</script>', start)
-  if (start < 0 || end < 0) return undefined
+  if (start < 0 || end < 0 || end - start > largestStory) return undefined
   try {
     return asStory(JSON.parse(html.slice(start + mark.length, end)))
   } catch {

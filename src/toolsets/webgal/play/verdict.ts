@@ -1,10 +1,11 @@
-import type { Route } from '../../../host/preview/preview.ts'
-import type { ScenePlan } from './explore.ts'
+import type { PlayedRoute, ScenePlan } from './explore.ts'
 
 export interface Verdict {
   /** Scenes that were seen, in the order they were. */
   reached: string[]
   neverReached: string[]
+  /** Scenes that were seen only where variables were held at values, and which. */
+  onlyWith: { scene: string; variables: string }[]
   neverShown: { scene: string; line: number }[]
   /** Where nothing follows and nothing ends: some engines stay there, others go back to the title. */
   deadEnds: { scene: string; line: number }[]
@@ -15,7 +16,7 @@ export interface Verdict {
 }
 
 /** What playing told about the story. */
-export function verdictOf(scenes: readonly ScenePlan[], routes: readonly Route[]): Verdict {
+export function verdictOf(scenes: readonly ScenePlan[], routes: readonly PlayedRoute[]): Verdict {
   const stops = new Map<string, Set<number>>()
   const known = new Map(scenes.map((one) => [one.name, one]))
   for (const route of routes)
@@ -26,6 +27,7 @@ export function verdictOf(scenes: readonly ScenePlan[], routes: readonly Route[]
     const at = seen(name)
     return { name, lines, missed: lines.filter(({ line, endLine }) => !at.has(line) && !at.has(endLine)) }
   })
+  const byName = new Map(shown.map((one) => [one.name, one]))
   const ends = new Map<string, { scene: string; line: number; routes: number; is: 'ending' | 'dead end' | 'stuck' }>()
   for (const { stops: on, end } of routes) {
     const last = on.findLast(({ line, scene }) => line > 0 && known.has(scene))
@@ -42,16 +44,29 @@ export function verdictOf(scenes: readonly ScenePlan[], routes: readonly Route[]
   const all = [...ends.values()]
   return {
     reached: [...stops.keys()].filter((scene) => known.has(scene)),
+    onlyWith: onlyWith(routes, known),
     // One that shows nothing goes by between two looks.
     neverReached: shown.filter(({ name, lines }) => !stops.has(name) && lines.length > 0).map(({ name }) => name),
     neverShown: shown.flatMap(({ name, missed }) => (stops.has(name) ? missed.map(({ line }) => ({ scene: name, line })) : [])),
     deadEnds: all.filter(({ is }) => is === 'dead end').map(place),
     stuck: all.filter(({ is }) => is === 'stuck').map(place),
     endings: all.filter(({ is }) => is === 'ending').map(({ scene, line, routes: count }) => ({ scene, line, routes: count })),
-    shown: shown
-      .filter(({ name }) => stops.has(name))
-      .map(({ name, lines, missed }) => ({ scene: name, shown: lines.length - missed.length, lines: lines.length })),
+    // As the story goes.
+    shown: [...stops.keys()].flatMap((scene) => {
+      const { lines, missed } = byName.get(scene) ?? {}
+      return lines && missed ? [{ scene, shown: lines.length - missed.length, lines: lines.length }] : []
+    }),
   }
+}
+
+function onlyWith(routes: readonly PlayedRoute[], known: ReadonlyMap<string, unknown>): Verdict['onlyWith'] {
+  const free = new Set(routes.filter(({ held }) => !held).flatMap(({ stops }) => stops.map(({ scene }) => scene)))
+  const found = new Map<string, string>()
+  for (const { stops, held } of routes)
+    for (const { scene } of held ? stops : [])
+      if (known.has(scene) && !free.has(scene) && !found.has(scene))
+        found.set(scene, (held ?? []).map(({ key, value }) => `${key}=${value}`).join(', '))
+  return [...found].map(([scene, variables]) => ({ scene, variables }))
 }
 
 /** Dialogue that waits for a click. What goes on by itself is gone before anybody looks. */
