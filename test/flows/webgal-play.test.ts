@@ -108,15 +108,10 @@ test('names and words of a game stay words on its filmstrip', () => {
   ]
   const verdict = verdictOf(scenes, routes)
   const changes = [{ scene: evil, is: 'new' as const, added: [evil], removed: [evil] }]
-  const html = filmstrip({
-    ...{ title: evil, engine: evil, lang: 'EN', verdict, routes, changes },
-    ...{
-      story: storyOf(scenes, routes, verdict),
-      missing: [evil],
-      errors: [evil],
-      pictures: new Map([[evil, new Uint8Array(3)]]),
-    },
-  })
+  const story = storyOf(scenes, routes, verdict)
+  const pictures = new Map([[evil, new Uint8Array(3)]])
+  const told = { verdict, routes, changes, story, missing: [evil], errors: [evil], pictures }
+  const html = filmstrip({ title: evil, engine: evil, lang: 'EN', ...told })
   const tags = new Set([...html.matchAll(/<[/!]?([a-z\d-]*)/g)].map(([, name]) => name))
   expect([...tags].toSorted()).toEqual(
     'article b body details doctype h1 h2 head header html img li main meta p script section style summary title ul'.split(' '),
