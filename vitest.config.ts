@@ -45,39 +45,51 @@ if (!hasPostgres)
 
 /** These take longest, most of all by waiting: begun first, none of them is left over at the end while other processes have nothing to do. */
 const longest = [
-  'http-floods',
+  'gateway-paths',
   'preview',
-  'stage-walls',
-  'dev-server',
-  'stage',
-  'commands',
   'commands-walls',
-  'browser',
+  'browser-floods',
+  'http-floods',
+  'stage-walls',
+  'conformance',
+  'hostile-game',
+  'dev-server',
+  'browser-frozen',
   'browser-pages',
+  'crash-writes',
+  'beach-date',
+  'browser-forms',
+  'workers',
+  'parity',
+  'browser-runs',
+  'elicitation',
+  'commands',
+  'dev-server-secrets',
+  'browser-contract',
+  'races',
+  'browser',
+  'crowd',
+  'elicitation-agents',
+  'page-origin',
+  'runs-contract',
+  'paths',
   'stage-secrets',
+  'regex',
+  'card-bits',
   'flooding',
+  'stage',
+  'state',
+  'browser-killed',
+  'preview-engines',
+  'runs-killed',
+  'elicitation-replay',
   'nothing-blocks',
   'client-answers',
-  'browser-runs',
-  'crash-writes',
-  'browser-contract',
-  'browser-sessions',
+  'roots',
+  'elicitation-cards',
+  'http-sessions',
   'stage-late-secrets',
-  'hostile-game',
-  'races',
-  'killed-yes',
-  'conformance',
-  'page-origin',
-  'crash',
-  'browser-floods',
-  'browser-killed',
-  'endless-files',
-  'link-names',
-  'serve',
-  'memory-usage',
-  'process',
-  'diffs',
-  'running',
+  'files-that-run',
 ]
 
 /** Twice what a small machine has cores: tests wait for browsers, limits and programs a good part of their time. */
@@ -90,9 +102,9 @@ class LongestFirst extends BaseSequencer {
       return at < 0 ? longest.length : at
     }
     const sorted = await super.sort(files)
-    // Those of one project together, since a process serves only one; the shortest at the end.
-    const isUnit = ({ project }: TestSpecification): number => Number(project.name === 'unit')
-    return sorted.toSorted((a, b) => isUnit(a) - isUnit(b) || rank(a) - rank(b))
+    // Those that test one part alone take no time: at the end.
+    const isShort = ({ moduleId }: TestSpecification): number => Number(!moduleId.startsWith(`${process.cwd()}/test/`))
+    return sorted.toSorted((a, b) => isShort(a) - isShort(b) || rank(a) - rank(b))
   }
 }
 
@@ -115,21 +127,14 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: {
-          name: 'unit',
-          include: ['src/**/*.test.ts', 'test/pins/**/*.test.ts'],
-          exclude,
-          pool: 'threads',
-          isolate: false,
-          maxWorkers,
-        },
-      },
-      {
-        extends: true,
-        // Real servers, real processes, real kills. A few processes take one file after the other; a file leaves nothing behind in them.
+        // Real servers, real processes, real kills, and beside them what tests one part alone. A few processes take one file after the other;
+        // a file leaves nothing behind in them. All in one project: each would read and translate every source once more.
         test: {
           name: 'whole',
-          include: ['contract', 'flows', 'attacks', 'conformance'].map((folder) => `test/${folder}/**/*.test.ts`),
+          include: [
+            'src/**/*.test.ts',
+            ...['pins', 'contract', 'flows', 'attacks', 'conformance'].map((folder) => `test/${folder}/**/*.test.ts`),
+          ],
           exclude,
           pool: 'forks',
           isolate: false,
