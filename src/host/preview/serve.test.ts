@@ -115,7 +115,7 @@ test.runIf(process.platform === 'linux')(
     try {
       await once(createInterface(child.stdout), 'line')
       const heard: number[] = []
-      for (let times = 0; times < 10; times++) {
+      for (let times = 0; times < sweep(10, 3); times++) {
         const asked = request({
           host: '127.0.0.1',
           port,
