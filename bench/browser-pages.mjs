@@ -30,7 +30,7 @@ export async function withPages(bench, act) {
   try {
     const port = await new Promise((ready) => site.stdout.once('data', (text) => ready(Number(String(text).trim()))))
     const url = (n) => `http://127.0.0.1:${port}/article${n}`
-    return await act({ url, openOurs: (name) => openOurs(bench, url, name), openBare: () => openBare(bench, url) })
+    return await act({ url, openOurs: (name) => openOurs(bench, url, name), openBare: (how) => openBare(bench, url, how) })
   } finally {
     site.kill()
   }
@@ -65,12 +65,15 @@ function openOurs(bench, url, name = 'browser') {
   }
 }
 
-/** A script of playwright-core and nothing else: it waits for `load`, reads a page with our own reader, and keeps nothing. Pictures are off. */
-async function openBare(bench, url) {
+/**
+ * A script of playwright-core and nothing else: it waits for `load`, reads a page with our own reader, and keeps nothing. Its pages have their pictures, unless
+ * it is told otherwise: then they hear neither that one came nor that it failed, which ours do hear (decision 107).
+ */
+async function openBare(bench, url, { pictures = true } = {}) {
   const { chromium } = require('playwright-core')
   const driver = await chromium.launch({
     executablePath: chromiumFile(),
-    args: ['--no-sandbox', '--blink-settings=imagesEnabled=false'],
+    args: ['--no-sandbox', ...(pictures ? [] : ['--blink-settings=imagesEnabled=false'])],
   })
   const { readPage } = library(bench)
   const visit = async (tab, n) => {
