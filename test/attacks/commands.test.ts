@@ -19,6 +19,7 @@ import {
 import { cleanEnv, openWorld, program } from '../support/world.ts'
 import { listen, quoted } from '../support/commands.ts'
 import { ceiling } from '../support/ceiling.ts'
+import { isSoak } from '../support/soak.ts'
 
 const developer = { mode: 'developer', 'ask-from': 'R1' }
 
@@ -95,7 +96,9 @@ describe('C09 arguments of execute_command reach the script as they are', () => 
     '--workspace=x',
     '-h',
   ]
-  test.each(words)('C09 %j', async (word) => {
+  // The first is what a script's runner would take for its own: each of them in a soak, else all together, and once more from the end.
+  const given = isSoak ? words.map((word) => [word, 'last']) : [words, words.toReversed(), ['-c', 'last']]
+  test.for(given)('C09 %j', async (args) => {
     await using world = await openWorld({
       files: {
         'package.json': JSON.stringify({ name: 'x', scripts: { build: 'node show.cjs' } }),
@@ -105,9 +108,9 @@ describe('C09 arguments of execute_command reach the script as they are', () => 
     })
     const { logs, changes } = await world.call<{ logs: string[]; changes: unknown[] }>('execute_command', {
       scriptName: 'build',
-      args: [word, 'last'],
+      args,
     })
-    expect(logs.find((line) => line.startsWith('GOT'))).toBe(`GOT${JSON.stringify([word, 'last'])}`)
+    expect(logs.find((line) => line.startsWith('GOT'))).toBe(`GOT${JSON.stringify(args)}`)
     expect(changes).toEqual([])
     expect(existsSync(world.path('pwned'))).toBe(false)
   })
