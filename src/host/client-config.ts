@@ -24,8 +24,7 @@ import type { Client, ClientConfigs, ConfigChange, Platform } from '../contracts
 import { Fault } from '../contracts/faults/fault.ts'
 import { putJson, showJson, takeJson } from './client-config-json.ts'
 import { putToml, showToml, takeToml } from './client-config-toml.ts'
-import { decodeText, encodeText } from '../text/utf8.ts'
-import { tooLarge } from './files.ts'
+import { decodeText, encodeText, tooLarge } from './files.ts'
 import { sha256 } from './files.ts'
 
 const largest = 8 << 20

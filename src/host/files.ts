@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Fault } from '../contracts/faults/fault.ts'
 import { longestJudged, secretIn } from '../text/secret-content.ts'
 import { isInRoot, rootOf } from '../text/root-path.ts'
-import { decodeText } from '../text/utf8.ts'
+import { decodeText } from './utf8.ts'
 import { isSecretGranted } from './secret-grants.ts'
 import { byText, runInSlices, openPace, sorted, type Pace } from '../text/steps.ts'
 import { deepest, letThroughHint, splitPath, type PathRules } from './paths.ts'
@@ -21,6 +21,8 @@ import {
   type Folder,
   type Root,
 } from './walk.ts'
+
+export { decodeText, encodeText } from './utf8.ts'
 
 export interface Entry {
   name: string

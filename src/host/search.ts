@@ -1,7 +1,6 @@
 import { Fault } from '../contracts/faults/fault.ts'
 import { compileGlobs } from '../text/glob.ts'
-import { decodeText } from '../text/utf8.ts'
-import type { Files } from './files.ts'
+import { decodeText, type Files } from './files.ts'
 import { byText, runInSlices, openPace, sorted } from '../text/steps.ts'
 import { splitPath } from './paths.ts'
 import { readPattern } from './regex-dialect.ts'

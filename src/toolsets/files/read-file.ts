@@ -1,8 +1,7 @@
 import Type from 'typebox'
 import { closed, named } from '../../contracts/shapes.ts'
 import { Fault } from '../../contracts/faults/fault.ts'
-import type { Files } from '../../host/files.ts'
-import { decodeText } from '../../text/utf8.ts'
+import { decodeText, type Files } from '../../host/files.ts'
 import { defineTool } from './use.ts'
 
 export const readFile = defineTool({

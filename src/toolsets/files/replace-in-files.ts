@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { Fault } from '../../contracts/faults/fault.ts'
 import { closed } from '../../contracts/shapes.ts'
-import { encodeText } from '../../text/utf8.ts'
+import { encodeText } from '../../host/files.ts'
 import { replaced } from './replace-in-file.ts'
 import { defineTool, textChange, type FileUse } from './use.ts'
 

@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { closed, named } from '../../contracts/shapes.ts'
 import { Fault } from '../../contracts/faults/fault.ts'
 import { formOf, snapshotIdPattern } from '../../contracts/snapshot.ts'
-import { decodeText } from '../../text/utf8.ts'
+import { decodeText } from '../../host/files.ts'
 import { defineTool, readingKept } from './use.ts'
 
 export const restoreSnapshot = defineTool({

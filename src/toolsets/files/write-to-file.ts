@@ -1,8 +1,7 @@
 import Type from 'typebox'
 import { Fault } from '../../contracts/faults/fault.ts'
 import { closed, DiffShape, named } from '../../contracts/shapes.ts'
-import { tooLarge, type Files } from '../../host/files.ts'
-import { decodeText, encodeText } from '../../text/utf8.ts'
+import { decodeText, encodeText, tooLarge, type Files } from '../../host/files.ts'
 import { inMannerOf } from './line-ends.ts'
 import { defineTool, textChange } from './use.ts'
 
