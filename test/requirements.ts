@@ -390,6 +390,10 @@ export const requirements = {
     source: '004 §5.3',
     says: 'where a side effect landed, the digest of its parameters and who agreed to it can be found again',
   },
+  'agent.editor': {
+    source: '004 §6 Q4',
+    says: 'the agent works inside an editor over ACP by the same gate: plan, question, diff, undo',
+  },
   'router.rules': {
     source: '004 §4',
     says: 'rules first: the same words hit the same rule, and a model is asked only where none is sure',

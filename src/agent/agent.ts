@@ -149,6 +149,7 @@ async function begin(
   delete record.plan
   delete record.skill
   delete record.minRisk
+  delete record.failedBefore
   delete record.selfUpdate
   // Where the person said what they want, the rules alone say what it is about: nobody is asked.
   const router = await ports.router(wanted ? undefined : model)

@@ -4,7 +4,7 @@ import type { Model, ModelReply } from '../contracts/model.ts'
 import type { Prompts } from '../contracts/prompt.ts'
 import { canonical } from '../text/canonical.ts'
 import { withinBudget } from './budget.ts'
-import { checkWritten } from './check-written.ts'
+import { checkWritten, lookBefore } from './check-written.ts'
 import { added, compact, tokensOf } from './conversation.ts'
 import { fenced } from './fence.ts'
 import { fateOf, makeCall, mayRepeat, newCallId, onlyLooks, type CallPorts } from './make-call.ts'
@@ -64,8 +64,8 @@ export async function runPhase(record: AgentRecord, ports: LoopPorts): Promise<P
     }
     const last = record.messages.at(-1)
     if (record.open.length === 0 && last?.role === 'assistant') {
-      const again = record.phase === 'act' ? await mended(record, step, ports) : undefined
-      if (again === undefined) return { kind: 'said', text: last.text }
+      const again = record.phase === 'act' ? await mended(record, step, ports) : 0
+      if (typeof again === 'number') return { kind: 'said', text: `${last.text}${leftAlone(again)}` }
       record.messages.push({ role: 'user', text: again })
       save(record)
       continue
@@ -147,6 +147,7 @@ async function answerTo(
     }
   const outside = record.selfUpdate && !isOwn(call.input) && !onlyLooks(tool, call.input)
   if (outside) return { text: `Not done: in this turn only your own files may be changed: ${ownFiles.says}.` }
+  let again = false
   if (resumed) {
     const fate = await fateOf(open, ports.gate, ports.caller.session)
     if (fate === 'ended' && !mayRepeat(tool, open))
@@ -157,21 +158,25 @@ async function answerTo(
       return {
         text: 'The program was interrupted while this was carried out: nobody knows how far it came. Look before you do anything about it.',
       }
+    again = fate === 'unknown'
   }
   const third = open.after === undefined ? tooAlike(record, call.name, call.input) : undefined
   if (third) return third
+  let stillFailing = 0
   if (call.name === 'attempt_completion') {
-    const again = await mended(record, step, ports)
-    if (again !== undefined) return { text: again }
+    const found = await mended(record, step, ports)
+    if (typeof found === 'string') return { text: found }
+    stillFailing = found
   }
+  if (!onlyLooks(tool, call.input)) await lookBefore(tool, call.input, record, step, ports)
   if (!resumed || open.after === undefined) {
     open.after = ports.gate.lastLine()
     ports.save(record)
   }
-  const made = await makeCall(tool, open, step, record, ports)
+  const made = await makeCall(tool, open, step, record, ports, again)
   record.unchecked = [...new Set([...record.unchecked, ...made.wrote])]
   if (made.ok && call.name === 'attempt_completion')
-    return { text: made.text, end: { kind: 'said', text: String(call.input['result'] ?? '') } }
+    return { text: made.text, end: { kind: 'said', text: `${String(call.input['result'] ?? '')}${leftAlone(stillFailing)}` } }
   if (made.ok && call.name === 'ask_followup_question' && (made.output as { answer?: string }).answer === undefined)
     return { text: 'The person answers next.', end: { kind: 'asks', question: String(call.input['question'] ?? '') } }
   return { text: made.text }
@@ -194,13 +199,17 @@ function tooAlike(record: AgentRecord, name: string, input: object): Answer | un
   }
 }
 
-/** What the model is told to mend in what it wrote; nothing where all is well, or it has tried often enough. */
-async function mended(record: AgentRecord, step: number, ports: LoopPorts): Promise<string | undefined> {
-  if (record.unchecked.length === 0) return undefined
+/** What failed before is not mended unasked, and not kept from the person either. */
+const leftAlone = (failures: number): string =>
+  failures === 0 ? '' : `\n\n(${failures} ${failures === 1 ? 'failure' : 'failures'} of the project’s checks were there before, and were left alone.)`
+
+/** What the model is told to mend in what it wrote; where all is well, how much failed before it began. Throws where it has tried often enough. */
+async function mended(record: AgentRecord, step: number, ports: LoopPorts): Promise<string | number> {
+  if (record.unchecked.length === 0) return 0
   const verdict = await checkWritten(record, step, ports)
-  if (!verdict) {
+  if (verdict.failing.length === 0) {
     ports.save(record)
-    return undefined
+    return verdict.old
   }
   // Also where nothing is done about it: it is looked at again.
   record.unchecked = [...verdict.failing]

@@ -37,7 +37,14 @@ const longestShown = 2_000
  * One call at the gate, waiting for a person as long as it takes. A change that needs a dry run first gets it; one that takes an idempotency
  * key has the id of the call as its key, so that it is not made twice by whoever goes on after a crash.
  */
-export async function makeCall(tool: Tool, open: OpenCall, step: number, record: AgentRecord, ports: CallPorts): Promise<Made> {
+export async function makeCall(
+  tool: Tool,
+  open: OpenCall,
+  step: number,
+  record: AgentRecord,
+  ports: CallPorts,
+  again = false,
+): Promise<Made> {
   const { gate, caller, tell, signal, waitMs } = ports
   const input = withKey(tool, open)
   const { id } = open
@@ -46,6 +53,7 @@ export async function makeCall(tool: Tool, open: OpenCall, step: number, record:
     gate.call(tool.name, given, caller, {
       id: callId,
       signal,
+      ...(again && callId === id && { again }),
       // What only looks stays what it is: a word in the request makes no reading risky.
       ...(record.minRisk && !onlyLooks(tool, given) && { raisedRisk: record.minRisk }),
       approvalWaitMs: waitMs,

@@ -38,6 +38,8 @@ export interface AgentRecord {
   /** Files that were written and not checked since, and how often each failed its check. */
   unchecked: string[]
   failed: Record<string, number>
+  /** What the project's checks found before this turn wrote code, each as often as it did; nothing where they were not asked. */
+  failedBefore?: Record<string, number>
   /** What was said while calls of an interrupted turn were still open: it comes after them. */
   waiting?: string
   /** How the phase ended, kept with the last answer of its calls: whoever goes on after a crash asks for nothing again. */

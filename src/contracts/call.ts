@@ -18,6 +18,8 @@ export interface Caller {
 export interface CallOptions {
   /** The id it goes by, for whoever must know it before the call is made; nobody else's. */
   id?: string
+  /** A process that is gone had begun it under this id, and nobody ended it there: the log says that it is made again. */
+  again?: true
   /** The run it is a step of: set by whoever carries that out. */
   run?: string
   signal?: AbortSignal

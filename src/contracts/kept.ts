@@ -308,7 +308,7 @@ export const kept: readonly KeptRow[] = [
   },
   {
     what: 'Your keys for models: which there are, and where no keyring holds them, the keys; a file of 0600',
-    shared: ['model-keys.json'],
+    shared: ['model-keys.json', 'model-keys.lock'],
     kind: 'other',
     bound: '20',
     after: 'No further one is taken. `handrail keys clear` removes them all.',

@@ -157,6 +157,7 @@ export class CallAudit {
     if (this.started || !this.facts?.changes) return undefined
     const entry = this.line('call.start', true)
     entry.inputDigest = this.inputDigest()
+    if (this.call.options.again) entry.message = 'made again: the process that had begun it was gone before it ended'
     return entry
   }
 

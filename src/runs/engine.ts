@@ -207,7 +207,9 @@ export function openEngine(ports: RunPorts): Engine {
       event: 'run.started',
       run: run.id,
       session: run.origin.session,
-      details: { template: run.template, status: 'running' },
+      // A call that was begun there has no end in the log: where it may be made twice, its step is another call now.
+      ...(run.deaths > 0 && { message: 'taken up again: the process that had it in hand was gone; what had no answer yet is made again' }),
+      details: { template: run.template, status: 'running', ...(run.deaths > 0 && { deaths: run.deaths }) },
     })
     const carried = run.deaths > mostDeaths ? runner.fail(one, died()) : runner.carry(one)
     one.done = carried

@@ -2,8 +2,10 @@ import { Fault } from '../contracts/faults/fault.ts'
 import type { KeyInfo, Keyring, KeySource, ModelKeys } from '../contracts/model-keys.ts'
 import type { StateFolder } from '../host/state-folder.ts'
 import { sha256 } from '../host/files.ts'
+import { openLock } from '../host/lock.ts'
 
 export const keysFile = 'model-keys.json'
+export const keysLock = 'model-keys.lock'
 const mostKeys = 20
 /** The keyring of Windows takes no more. */
 const longest = 2_000
@@ -35,6 +37,15 @@ export function openModelKeys(base: StateFolder, openKeyring: () => Promise<Keyr
   /** Another state folder is another set of keys, in the same keyring. */
   const account = (provider: string): string => `${sha256(base.path).slice(0, 16)}/${provider}`
   const shown = ({ provider, origin, place, setAt }: Row): KeyInfo => ({ provider, origin, place, setAt })
+  /** What is read, changed and written again is so by one at a time, whichever process it is. */
+  const alone = async <T>(act: () => Promise<T>): Promise<T> => {
+    const lock = openLock(base.file(keysLock))
+    try {
+      return await lock.hold(act)
+    } finally {
+      lock.close()
+    }
+  }
   const forget = async (row: Row): Promise<void> => {
     if (row.place === 'keyring') await (await openKeyring())?.remove(account(row.provider))
   }
@@ -45,24 +56,29 @@ export function openModelKeys(base: StateFolder, openKeyring: () => Promise<Keyr
         throw new Fault('bad-input', key === '' ? 'No key was given' : 'This is no key', {
           hint: `A key has 1 to ${longest} characters, without spaces. Pipe it in or type it at the prompt.`,
         })
-      const others = rows().filter((row) => row.provider !== provider)
-      if (others.length >= mostKeys) throw new Fault('over-limit', `${mostKeys} keys are the most`, { hint: 'Clear one first.' })
-      const keyring = await openKeyring()
-      const row: Row = { provider, origin, place: keyring ? 'keyring' : 'file', setAt: Date.now(), ...(!keyring && { key }) }
-      // A keyring holds one key for each provider: were it killed in between, the new one would go where the old one was for.
-      if (keyring && rows().some((one) => one.provider === provider && one.origin !== origin)) save(others)
-      await keyring?.set(account(provider), key)
-      save([...rows().filter((one) => one.provider !== provider), row])
-      return shown(row)
+      return alone(async () => {
+        const known = rows()
+        const others = known.filter((row) => row.provider !== provider)
+        if (others.length >= mostKeys) throw new Fault('over-limit', `${mostKeys} keys are the most`, { hint: 'Clear one first.' })
+        const keyring = await openKeyring()
+        const row: Row = { provider, origin, place: keyring ? 'keyring' : 'file', setAt: Date.now(), ...(!keyring && { key }) }
+        // A keyring holds one key for each provider: were it killed in between, the new one would go where the old one was for.
+        if (keyring && known.some((one) => one.provider === provider && one.origin !== origin)) save(others)
+        await keyring?.set(account(provider), key)
+        save([...others, row])
+        return shown(row)
+      })
     },
     list: () => rows().map(shown),
-    async clear(provider) {
-      const gone = rows().filter((row) => provider === undefined || row.provider === provider)
-      // Out of the list first: what is left in a keyring by a crash is never used again.
-      if (gone.length > 0) save(rows().filter((row) => !gone.includes(row) && !gone.some((one) => one.provider === row.provider)))
-      for (const row of gone) await forget(row)
-      return gone.map(shown)
-    },
+    clear: (provider) =>
+      alone(async () => {
+        const known = rows()
+        const gone = known.filter((row) => provider === undefined || row.provider === provider)
+        // Out of the list first: what is left in a keyring by a crash is never used again.
+        if (gone.length > 0) save(known.filter((row) => !gone.includes(row)))
+        for (const row of gone) await forget(row)
+        return gone.map(shown)
+      }),
     async get(provider, origin) {
       const row = rows().find((one) => one.provider === provider)
       if (!row) return undefined

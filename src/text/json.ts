@@ -25,6 +25,38 @@ function weigh(text: string): void {
   }
 }
 
+/**
+ * The same for JSON that comes in pieces and is parsed by others: `add` throws before the piece is handed on. Of a stream of events (`perEvent`) each is
+ * weighed by itself; an event ends at an empty line, and no string goes beyond its line.
+ */
+export function openJsonScale(perEvent: boolean): { add(piece: Uint8Array): void } {
+  let [depth, values, inString, escaped, emptyLine] = [0, 0, false, false, false]
+  const endLine = (): void => {
+    inString = escaped = false
+    if (emptyLine) depth = values = 0
+    emptyLine = true
+  }
+  return {
+    add(piece) {
+      for (const code of piece) {
+        if (perEvent && code === 0x0a) {
+          endLine()
+          continue
+        }
+        if (code !== 0x0d) emptyLine = false
+        if (inString) {
+          if (escaped) escaped = false
+          else if (code === 0x5c) escaped = true
+          else if (code === 0x22) inString = false
+        } else if (code === 0x22) inString = true
+        else if (code === 0x5d || code === 0x7d) depth--
+        else if (code === 0x2c && ++values > mostValues) throw new TooMuchJson(`JSON with more than ${mostValues} values`)
+        else if ((code === 0x5b || code === 0x7b) && ++depth > deepest) throw new TooMuchJson(`JSON nested deeper than ${deepest}`)
+      }
+    },
+  }
+}
+
 function endOfString(text: string, start: number): number {
   for (let quote = text.indexOf('"', start + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
     let slashes = 0

@@ -1,9 +1,12 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import type { MountTarget } from '../../src/host/mcp/connection.ts'
+import { boundedFetch } from '../../src/host/mcp/http-fetch.ts'
 import { LineTransport } from '../../src/host/mcp/line-transport.ts'
 import { targetOf } from '../../src/host/mcp/target.ts'
 import { openWorld } from '../support/world.ts'
@@ -98,4 +101,31 @@ test('what nobody asked for is bounded in bytes, and a message with too much in 
   await second.ask(1)
   second.say(`{"jsonrpc":"2.0","id":1,"result":{"content":[${'{},'.repeat(100_001)}{}]}}\n`)
   expect([second.heard.length, second.transport.why]).toEqual([0, expect.stringContaining('more in it than is read')])
+})
+
+test('over HTTP too, an answer with more in it than is read is refused before it is parsed; many small events are not', async () => {
+  const many = `{"a":[${'{},'.repeat(100_001)}{}]}`
+  const deep = `${'['.repeat(300)}${']'.repeat(300)}`
+  const text = `{"text":"${'[,\\"'.repeat(60_000)}"}`
+  const answers: Record<string, { type: string; body: string }> = {
+    '/many': { type: 'application/json', body: many },
+    '/deep': { type: 'application/json; charset=utf-8', body: deep },
+    '/event': { type: 'text/event-stream', body: `event: message\ndata: ${many}\n\n` },
+    '/text': { type: 'application/json', body: text },
+    '/events': { type: 'text/event-stream', body: 'id: "\ndata: {"a":[1,2,3,4]}\n\n'.repeat(40_000) },
+  }
+  const server = createServer(({ url }, response) => {
+    const { type, body } = answers[url ?? ''] ?? { type: 'text/plain', body: '' }
+    response.setHeader('content-type', type).end(body)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  try {
+    const ask = boundedFetch(origin)
+    const read = async (path: string): Promise<number> => (await (await ask(`${origin}${path}`, { method: 'POST' })).text()).length
+    for (const path of ['/many', '/deep', '/event']) await expect(read(path), path).rejects.toThrow('more in it than is read')
+    for (const path of ['/text', '/events']) expect(await read(path), path).toBe(answers[path]?.body.length)
+  } finally {
+    server.close()
+  }
 })

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { openAgentWorld } from '../support/agent.ts'
 import { beachDate, endOfBeachDate, told } from '../support/beach-date.ts'
+import { proves } from '../support/proof.ts'
 import { inEditor, inEditorHere, type Update } from '../support/editor.ts'
 import type { Line } from '../support/scripted-model.ts'
 
@@ -14,7 +15,7 @@ const words = (updates: readonly Update[], kind = 'agent_message_chunk'): string
 const plans = (updates: readonly Update[]): string[] =>
   of(updates, 'plan').map(({ entries }) => (entries as { status: string }[]).map(({ status }) => status[0]).join(''))
 
-test('`handrail acp` as an editor starts it: the whole story with its dialogs and its plan; another process takes it up again; undo takes it back', async () => {
+proves('agent.editor', '`handrail acp` as an editor starts it: the whole story with its dialogs and its plan; another process takes it up again; undo takes it back', async () => {
   const { script, files, route, policies, request, reply, calls, plan } = beachDate
   const config = { policies: { ...policies, acpClients: ['zed'] } }
   await using at = await openAgentWorld(script, { files, config, route, agent: { contextTokens: 20_000 } })

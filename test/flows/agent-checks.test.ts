@@ -32,8 +32,32 @@ test('code that was written is put to the project’s own checks; what they find
   expect(end).toMatchObject({ type: 'completed', reply: 'Mended.' })
   expect(at.world.read('app/sum.mjs')).toBe('export const a = 1\n')
   const checks = events.filter((one) => one.type === 'tool_call' && one.name === 'run_checks')
-  expect(checks.length).toBe(3)
+  // Once before anything was written, then each time it says that it is done.
+  expect(checks.length).toBe(4)
   const told = toolTexts(at.model)
   expect(told.filter((text) => text.includes('Not finished: a check of what you wrote failed')).length).toBe(2)
   expect(told.join()).toContain('WRONG is no number')
+})
+
+test('what failed before the turn wrote anything is not the agent’s: it is told apart, and left alone', async () => {
+  const failing = `console.log('app/old.mjs:1:1 error OLD was there')\nprocess.exitCode = 1\n`
+  await using at = await openAgentWorld([write('export const a = WRONG\n'), done, write('export const a = 1\n'), done], {
+    onDisk: true,
+    files: {
+      'package.json': JSON.stringify({ name: 'app', private: true, scripts: { lint: 'node lint.mjs' } }),
+      'lint.mjs': `${failing}${lint}`,
+      'app/sum.mjs': 'export const a = 0\n',
+    },
+    config: { policies: { maxAutoFix: 2 } },
+  })
+  const { end } = await at.ask('fix it', { mode: 'act' })
+  expect(end).toMatchObject({
+    type: 'completed',
+    reply: 'Mended.\n\n(1 failure of the project’s checks were there before, and were left alone.)',
+  })
+  const told = toolTexts(at.model).filter((text) => text.includes('Not finished'))
+  expect(told.length).toBe(1)
+  expect(told[0]).toContain('WRONG is no number')
+  expect(told[0]).toContain('1 more failed before you began')
+  expect(told[0]).not.toContain('OLD was there')
 })

@@ -66,6 +66,21 @@ proves(
   },
 )
 
+test('killed before a write came to its place: it is made again under its id, and the log says so', async () => {
+  await using at = await openAgentWorld(story, { files })
+  expect((await runCli(at.world.project, chat, { env: { ...env, ...dyingWhen(at.world.base, 'made') } })).code).toBe(null)
+  const open = (await state(at))?.open[0]?.id
+  await at.world.reopen()
+  expect((await at.ask('', { session: 'chat_k' })).end).toMatchObject({ type: 'completed', reply: '写好了。' })
+  once(at)
+  const starts = at.world.runtime.audit.last(10, (line) => line.call === open && line.event !== 'recovered')
+  expect(starts.map(({ event, message }) => [event, message?.split(':')[0]])).toEqual([
+    ['call.start', undefined],
+    ['call.start', 'made again'],
+    ['call.end', undefined],
+  ])
+})
+
 test('killed between two requests to the model: the next process asks for what comes next, and only that', async () => {
   let kill = (): void => undefined
   const silent: Line = { raw: () => kill() }

@@ -85,7 +85,13 @@ test('the agent changes only its own files in a turn about them, each with a yes
       { calls: [write(preferences)] },
       { text: '不行。' },
       {
-        calls: [write('a.txt'), write('skills_workspace/../a.txt'), write(preferences), write('skills_workspace/short/SKILL.md')],
+        calls: [
+          write('a.txt'),
+          write('skills_workspace/../a.txt'),
+          write(preferences),
+          write('skills_workspace/short/SKILL.md'),
+          write('handrail/prompts/chat/qa.md'),
+        ],
       },
       { text: '记住了。' },
       { text: '好。' },
@@ -103,8 +109,9 @@ test('the agent changes only its own files in a turn about them, each with a yes
       at.world.runtime.approvals.decide(id, { approve: true, by: 'me' })
     },
   })
-  expect([readFileSync(file, 'utf8'), asked.length, existsSync(at.world.path('a.txt'))]).toEqual(['短句。\n', 2, false])
+  expect([readFileSync(file, 'utf8'), asked.length, existsSync(at.world.path('a.txt'))]).toEqual(['短句。\n', 3, false])
   expect(at.world.read('skills_workspace/short/SKILL.md')).toBe('短句。\n')
+  expect(at.world.read('handrail/prompts/chat/qa.md')).toBe('短句。\n')
   // What it wrote for itself in the project counts once the person trusts it.
   const skill = (await at.world.runtime.projectTexts()).find(({ kind }) => kind === 'skill')
   expect([skill?.id, skill?.trusted]).toEqual(['short', false])
@@ -113,7 +120,8 @@ test('the agent changes only its own files in a turn about them, each with a yes
   const person = { role: 'person' as const }
   const { shown } = await at.world.call<{ shown: unknown }>('undo', { session: 'chat_test', dryRun: true }, person)
   await at.world.call('undo', { session: 'chat_test', shown, dryRun: false }, person)
-  expect([readFileSync(file, 'utf8'), existsSync(at.world.path('skills_workspace/short/SKILL.md'))]).toEqual(['长句。\n', false])
+  const written = ['skills_workspace/short/SKILL.md', 'handrail/prompts/chat/qa.md']
+  expect([readFileSync(file, 'utf8'), ...written.map((name) => existsSync(at.world.path(name)))]).toEqual(['长句。\n', false, false])
 })
 
 test('what a project says of the agent counts after the person’s own words, once they trusted exactly that', async () => {
