@@ -79,7 +79,9 @@ const callWith =
 /** A check that is not set up finds no error, and is nobody's fault. */
 async function runChecks(call: Call, gate: Pick<AgentGate, 'listed'>): Promise<Checked[]> {
   if (!gate.listed().some(({ name }) => name === 'run_checks')) return []
-  const { results = [] } = ((await call('run_checks', { checks: ['typecheck', 'lint'] }))?.output ?? {}) as { results?: Checked[] }
+  const { results = [] } = ((await call('run_checks', { checks: ['typecheck', 'lint'] }))?.output ?? {}) as {
+    results?: Checked[]
+  }
   return results.filter(({ ok }) => !ok)
 }
 

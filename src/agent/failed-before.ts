@@ -22,7 +22,10 @@ export function failuresIn(results: readonly Checked[]): Record<string, number> 
 }
 
 /** What fails now and did not before, and how much did so before already. */
-export function newFailures(results: readonly Checked[], before: Readonly<Record<string, number>>): { fresh: Checked[]; old: number } {
+export function newFailures(
+  results: readonly Checked[],
+  before: Readonly<Record<string, number>>,
+): { fresh: Checked[]; old: number } {
   const left = { ...before }
   let old = 0
   const fresh = results.flatMap((result) => {

@@ -201,7 +201,9 @@ function tooAlike(record: AgentRecord, name: string, input: object): Answer | un
 
 /** What failed before is not mended unasked, and not kept from the person either. */
 const leftAlone = (failures: number): string =>
-  failures === 0 ? '' : `\n\n(${failures} ${failures === 1 ? 'failure' : 'failures'} of the project’s checks were there before, and were left alone.)`
+  failures === 0
+    ? ''
+    : `\n\n(${failures} ${failures === 1 ? 'failure' : 'failures'} of the project’s checks were there before, and were left alone.)`
 
 /** What the model is told to mend in what it wrote; where all is well, how much failed before it began. Throws where it has tried often enough. */
 async function mended(record: AgentRecord, step: number, ports: LoopPorts): Promise<string | number> {

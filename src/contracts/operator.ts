@@ -70,6 +70,8 @@ export interface Operator {
     paths: string
     sqlite: string
     browser(): Promise<{ there: boolean; says: string }>
+    /** Where spans of what is done go, by the variables of OpenTelemetry; nothing where none names an endpoint. */
+    traces(): { endpoint: string; wrong?: string } | undefined
     confinement(): Promise<Confinement>
   }
   /** Everything an agent may call. */

@@ -208,7 +208,9 @@ export function openEngine(ports: RunPorts): Engine {
       run: run.id,
       session: run.origin.session,
       // A call that was begun there has no end in the log: where it may be made twice, its step is another call now.
-      ...(run.deaths > 0 && { message: 'taken up again: the process that had it in hand was gone; what had no answer yet is made again' }),
+      ...(run.deaths > 0 && {
+        message: 'taken up again: the process that had it in hand was gone; what had no answer yet is made again',
+      }),
       details: { template: run.template, status: 'running', ...(run.deaths > 0 && { deaths: run.deaths }) },
     })
     const carried = run.deaths > mostDeaths ? runner.fail(one, died()) : runner.carry(one)

@@ -20,11 +20,13 @@ import { identityFolder, identityRoot, makeIdentity } from '../host/identity-fil
 import type { Identity } from './identity.ts'
 import type { LoadedSettings } from './settings.ts'
 import type { Stores } from './stores.ts'
+import type { Traces } from './traces.ts'
 
 export interface AgentParts {
   stores: Stores
   settings: () => LoadedSettings
   environment: Record<string, string | undefined>
+  traces: Pick<Traces, 'model'>
   prompts: Prompts
   identity: Identity
   skills: SkillLibrary
@@ -36,7 +38,7 @@ export interface AgentParts {
 const selfProfile: Profile = { roots: [identityRoot], asksFrom: 'R1' }
 
 /** The model that the settings name, with the key that was given for where it is asked. The same settings give the same model. */
-function modelsOf({ stores, settings }: AgentParts): (named?: string) => Promise<Model | undefined> {
+function modelsOf({ stores, settings, traces }: AgentParts): (named?: string) => Promise<Model | undefined> {
   let last: { of: string; model: Model } | undefined
   return async (named) => {
     const { provider, model: chosen, baseUrl, modelTimeoutMs: silenceMs } = settings().config.agent
@@ -44,7 +46,7 @@ function modelsOf({ stores, settings }: AgentParts): (named?: string) => Promise
     const model = named ?? chosen
     const key = await stores.modelKeys.get(provider, new URL(endpointOf(provider, baseUrl, false)).origin)
     const of = JSON.stringify([provider, model, baseUrl, silenceMs, key])
-    if (last?.of !== of) last = { of, model: openModel({ provider, model, baseUrl, silenceMs, key }) }
+    if (last?.of !== of) last = { of, model: traces.model(openModel({ provider, model, baseUrl, silenceMs, key }), provider) }
     return last.model
   }
 }

@@ -13,6 +13,7 @@ import { openAsking } from './questions.ts'
 import { openPruning } from '../stores/prune.ts'
 import { trusting } from '../stores/trust.ts'
 import { scrub } from '../text/redact/scrub.ts'
+import type { Traces } from './traces.ts'
 import { version } from '../version.ts'
 import type { InForce } from './in-force.ts'
 import type { Live } from './live.ts'
@@ -42,6 +43,7 @@ export interface Behind {
   moveRuns: Operator['moveRuns']
   /** Runs to which something happened on another machine. */
   runsElsewhere: (listener: (runs: readonly string[]) => void) => () => void
+  traces: Pick<Traces, 'about'>
   templates: OwnTemplates
   mounts: Mounts
   skills: OwnSkills
@@ -179,6 +181,7 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
       paths: place.root.method,
       sqlite: process.getBuiltinModule?.('node:sqlite') ? 'node:sqlite' : '@photostructure/sqlite',
       browser: machine.web.about,
+      traces: behind.traces.about,
       confinement: () => now().reach.stages.confinement(),
     },
     get tools() {

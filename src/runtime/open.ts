@@ -42,6 +42,7 @@ import { settle } from './settled.ts'
 import { openSkills } from './skills.ts'
 import { openStores } from './stores.ts'
 import { openAsking } from './questions.ts'
+import { openTraces } from './traces.ts'
 import { packaged } from '../version.ts'
 
 const probeAfterMs = 500
@@ -81,7 +82,8 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
 
   const stages = (): Stages => inForce.now().reach.stages
   const roots = keep(openRoots(place, options, () => stores.rootNames))
-  const stores = openStores(place, config, roots, (approval) => stages().forget(approval), keep)
+  const traces = keep(openTraces(place.environment))
+  const stores = openStores(place, config, roots, (approval) => stages().forget(approval), traces, keep)
   const { audit, sessions } = stores
   const serverRuns = openServerRuns(stores)
   const machine = openMachine(
@@ -149,6 +151,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     stores,
     settings: () => inForce.now().settings,
     environment: place.environment,
+    traces,
     prompts,
     identity,
     skills,
@@ -286,6 +289,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       place,
       stores,
       machine,
+      traces,
       inForce,
       live,
       roots: roots.named,

@@ -40,6 +40,7 @@ import { rootMark } from '../text/root-path.ts'
 import type { Keep } from './closing.ts'
 import type { Place } from './place.ts'
 import type { Roots } from './roots.ts'
+import type { Traces } from './traces.ts'
 
 export type Stores = ReturnType<typeof openStores>
 
@@ -50,6 +51,7 @@ export function openStores(
   roots: Pick<Roots, 'opened' | 'folders'>,
   /** A question that nobody can answer any more takes its stage with it. */
   forgetStage: (approval: string) => void,
+  traces: Pick<Traces, 'audit'>,
   keep: Keep,
 ) {
   const state = kept.folder
@@ -72,7 +74,7 @@ export function openStores(
   const db = keep(openingLock.holdNow(() => openDatabase(state.file('handrail.db'), schema, schemaVersion)))
   openingLock.close()
   const apart = { folder: kept.base.sub(headsFolder), name: headName(root.path) }
-  const audit = keep(
+  const written = keep(
     openAudit(state, auditLock, apart, {
       get fileBytes() {
         return limits().auditFileBytes
@@ -82,6 +84,7 @@ export function openStores(
       },
     }),
   )
+  const audit = traces.audit(written)
   if (kept.remounted)
     audit.note({ event: 'state.remounted', message: 'the project lies on another device than before', details: kept.remounted })
   const contents = state.sub('snapshots')

@@ -59,7 +59,8 @@ export function openModelKeys(base: StateFolder, openKeyring: () => Promise<Keyr
       return alone(async () => {
         const known = rows()
         const others = known.filter((row) => row.provider !== provider)
-        if (others.length >= mostKeys) throw new Fault('over-limit', `${mostKeys} keys are the most`, { hint: 'Clear one first.' })
+        if (others.length >= mostKeys)
+          throw new Fault('over-limit', `${mostKeys} keys are the most`, { hint: 'Clear one first.' })
         const keyring = await openKeyring()
         const row: Row = { provider, origin, place: keyring ? 'keyring' : 'file', setAt: Date.now(), ...(!keyring && { key }) }
         // A keyring holds one key for each provider: were it killed in between, the new one would go where the old one was for.

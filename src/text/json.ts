@@ -51,7 +51,8 @@ export function openJsonScale(perEvent: boolean): { add(piece: Uint8Array): void
         } else if (code === 0x22) inString = true
         else if (code === 0x5d || code === 0x7d) depth--
         else if (code === 0x2c && ++values > mostValues) throw new TooMuchJson(`JSON with more than ${mostValues} values`)
-        else if ((code === 0x5b || code === 0x7b) && ++depth > deepest) throw new TooMuchJson(`JSON nested deeper than ${deepest}`)
+        else if ((code === 0x5b || code === 0x7b) && ++depth > deepest)
+          throw new TooMuchJson(`JSON nested deeper than ${deepest}`)
       }
     },
   }

@@ -122,7 +122,8 @@ test('over HTTP too, an answer with more in it than is read is refused before it
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   try {
     const ask = boundedFetch(origin)
-    const read = async (path: string): Promise<number> => (await (await ask(`${origin}${path}`, { method: 'POST' })).text()).length
+    const read = async (path: string): Promise<number> =>
+      (await (await ask(`${origin}${path}`, { method: 'POST' })).text()).length
     for (const path of ['/many', '/deep', '/event']) await expect(read(path), path).rejects.toThrow('more in it than is read')
     for (const path of ['/text', '/events']) expect(await read(path), path).toBe(answers[path]?.body.length)
   } finally {

@@ -15,53 +15,57 @@ const words = (updates: readonly Update[], kind = 'agent_message_chunk'): string
 const plans = (updates: readonly Update[]): string[] =>
   of(updates, 'plan').map(({ entries }) => (entries as { status: string }[]).map(({ status }) => status[0]).join(''))
 
-proves('agent.editor', '`handrail acp` as an editor starts it: the whole story with its dialogs and its plan; another process takes it up again; undo takes it back', async () => {
-  const { script, files, route, policies, request, reply, calls, plan } = beachDate
-  const config = { policies: { ...policies, acpClients: ['zed'] } }
-  await using at = await openAgentWorld(script, { files, config, route, agent: { contextTokens: 20_000 } })
-  const session = await inEditor(
-    at.world,
-    async ({ open, ask, updates, dialogs }) => {
-      const { sessionId, modes } = await open()
-      expect([modes?.currentModeId, modes?.availableModes.map(({ id }) => id)]).toEqual([
-        'auto',
-        ['auto', 'answer', 'plan', 'act'],
-      ])
-      expect(await ask(sessionId, request)).toEqual({ stopReason: 'end_turn' })
-      const made = of(updates, 'tool_call').map(({ title, rawInput }) =>
-        told(String(title).split(' ')[0] ?? '', rawInput as Record<string, unknown>),
-      )
-      expect(made).toEqual(calls)
-      expect(words(updates).endsWith(reply)).toBe(true)
-      // The plan as the editor's own, each step as it goes on.
-      const [first] = of(updates, 'plan')
-      expect((first?.['entries'] as { content: string }[] | undefined)?.map(({ content }) => content)).toEqual(plan)
-      expect(plans(updates)).toEqual(['ppp', 'ipp', 'cpp', 'cip', 'ccp', 'cci', 'ccc'])
-      // Asked twice, about the plan and about the write, the latter with the editor's own diff.
-      const asked = dialogs.map(({ toolCall }) => toolCall as { title: string; content: Update[] })
-      expect(asked.map(({ title }) => title)).toEqual(['present_plan', `write_to_file ${beachDate.path}`])
-      expect(asked[1]?.content).toContainEqual(
-        expect.objectContaining({ type: 'diff', path: at.world.path(beachDate.path), oldText: null }),
-      )
-      const [usage] = of(updates, 'usage_update')
-      expect(usage).toMatchObject({ used: 110 * at.model.asked.length, size: 20_000 })
-      return sessionId
-    },
-    { env },
-  )
-  await inEditor(
-    at.world,
-    async ({ load, updates }) => {
-      await load(session)
-      expect(words(updates, 'user_message_chunk').startsWith(request)).toBe(true)
-      expect(words(updates)).toContain('我先看看有什么素材。')
-      await expect(load(`sess_${'0'.repeat(32)}`)).rejects.toThrow()
-      await expect(load('../../etc')).rejects.toThrow()
-    },
-    { env },
-  )
-  await endOfBeachDate(at.world, at.model)
-})
+proves(
+  'agent.editor',
+  '`handrail acp` as an editor starts it: the whole story with its dialogs and its plan; another process takes it up again; undo takes it back',
+  async () => {
+    const { script, files, route, policies, request, reply, calls, plan } = beachDate
+    const config = { policies: { ...policies, acpClients: ['zed'] } }
+    await using at = await openAgentWorld(script, { files, config, route, agent: { contextTokens: 20_000 } })
+    const session = await inEditor(
+      at.world,
+      async ({ open, ask, updates, dialogs }) => {
+        const { sessionId, modes } = await open()
+        expect([modes?.currentModeId, modes?.availableModes.map(({ id }) => id)]).toEqual([
+          'auto',
+          ['auto', 'answer', 'plan', 'act'],
+        ])
+        expect(await ask(sessionId, request)).toEqual({ stopReason: 'end_turn' })
+        const made = of(updates, 'tool_call').map(({ title, rawInput }) =>
+          told(String(title).split(' ')[0] ?? '', rawInput as Record<string, unknown>),
+        )
+        expect(made).toEqual(calls)
+        expect(words(updates).endsWith(reply)).toBe(true)
+        // The plan as the editor's own, each step as it goes on.
+        const [first] = of(updates, 'plan')
+        expect((first?.['entries'] as { content: string }[] | undefined)?.map(({ content }) => content)).toEqual(plan)
+        expect(plans(updates)).toEqual(['ppp', 'ipp', 'cpp', 'cip', 'ccp', 'cci', 'ccc'])
+        // Asked twice, about the plan and about the write, the latter with the editor's own diff.
+        const asked = dialogs.map(({ toolCall }) => toolCall as { title: string; content: Update[] })
+        expect(asked.map(({ title }) => title)).toEqual(['present_plan', `write_to_file ${beachDate.path}`])
+        expect(asked[1]?.content).toContainEqual(
+          expect.objectContaining({ type: 'diff', path: at.world.path(beachDate.path), oldText: null }),
+        )
+        const [usage] = of(updates, 'usage_update')
+        expect(usage).toMatchObject({ used: 110 * at.model.asked.length, size: 20_000 })
+        return sessionId
+      },
+      { env },
+    )
+    await inEditor(
+      at.world,
+      async ({ load, updates }) => {
+        await load(session)
+        expect(words(updates, 'user_message_chunk').startsWith(request)).toBe(true)
+        expect(words(updates)).toContain('我先看看有什么素材。')
+        await expect(load(`sess_${'0'.repeat(32)}`)).rejects.toThrow()
+        await expect(load('../../etc')).rejects.toThrow()
+      },
+      { env },
+    )
+    await endOfBeachDate(at.world, at.model)
+  },
+)
 
 const write: Line = { calls: [{ name: 'write_to_file', input: { path: 'a.txt', content: 'x\n', dryRun: false } }] }
 const steps = [{ tool: 'write_to_file', description: 'write a.txt' }]

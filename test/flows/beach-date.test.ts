@@ -121,7 +121,11 @@ test('the agent changes only its own files in a turn about them, each with a yes
   const { shown } = await at.world.call<{ shown: unknown }>('undo', { session: 'chat_test', dryRun: true }, person)
   await at.world.call('undo', { session: 'chat_test', shown, dryRun: false }, person)
   const written = ['skills_workspace/short/SKILL.md', 'handrail/prompts/chat/qa.md']
-  expect([readFileSync(file, 'utf8'), ...written.map((name) => existsSync(at.world.path(name)))]).toEqual(['长句。\n', false, false])
+  expect([readFileSync(file, 'utf8'), ...written.map((name) => existsSync(at.world.path(name)))]).toEqual([
+    '长句。\n',
+    false,
+    false,
+  ])
 })
 
 test('what a project says of the agent counts after the person’s own words, once they trusted exactly that', async () => {

@@ -112,6 +112,15 @@ export const doctor: Command = {
       const isNote = sum > largeBytes || near.length > 0
       const why = full ? `${room}; nearly full: ${full}` : room
       add('room', isNote ? 'note' : 'good', isNote ? `${why}. \`handrail prune\` says what can go` : why)
+      const traces = runtime.capabilities.traces()
+      if (traces)
+        add(
+          'traces',
+          'note',
+          traces.wrong === undefined
+            ? `what is done, without contents, is told to ${traces.endpoint} (OTEL_EXPORTER_OTLP_…)`
+            : `not told to ${traces.endpoint}: ${traces.wrong}`,
+        )
       const waiting = runtime.approvals.count('pending')
       add('approvals', waiting ? 'note' : 'good', waiting ? `${waiting} wait for you: handrail approvals list` : 'none pending')
       await runtime.close()
