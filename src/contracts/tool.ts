@@ -47,8 +47,8 @@ export interface CardChange {
   hashes?: readonly [string | null, string | null]
   /** It makes other programs run something. */
   sensitive?: true
-  /** What the change is inside, where lines do not say it: packages, or files of an archive, each row with its sign. Words of others, as they are. */
-  inside?: { what: 'packages' | 'archive'; rows: string[]; more?: number }
+  /** What the change is inside, where lines do not say it: packages, files of an archive, or rows of a database, each row with its sign. Words of others, as they are. */
+  inside?: { what: 'packages' | 'archive' | 'database'; rows: string[]; more?: number }
   /** Which sides are pictures that the page can show. */
   pictures?: { before?: true; after?: true }
   /** The card does not show it: how many lines it is, where they were counted, or what is not there to see. `approvals show --file` has it. */

@@ -1,6 +1,7 @@
 import { changedLines, lineDiff, makeDiffer, wholeBudget } from '../text/diff.ts'
 import type { LineDiff } from '../contracts/line-diff.ts'
 import { Fault } from '../contracts/faults/fault.ts'
+import { openDatabases, type Databases } from './readings/databases.ts'
 import { openWorkerPool } from './worker-pool.ts'
 
 /** Most of a diff that somebody wants to see; of a larger one only the size is told. */
@@ -27,6 +28,8 @@ export interface Diffs {
   /** The first of it, as much as an answer holds: everybody on its way takes the whole of it in hand. */
   shown(before: string, after: string, call?: DiffCall): Promise<LineDiff>
   measure(before: string, after: string, most: DiffLimit, call?: DiffCall): Promise<Measured>
+  /** Of two states of a database, by rows. */
+  databases: Databases['compare']
   close(): void
 }
 
@@ -60,6 +63,7 @@ parentPort.on('message', ({ before, after, most, begin }) => {
 
 export function openDiffs(limitMs: () => number): Diffs {
   const pool = openWorkerPool<Job, Measured>(program, { memoryMb: 1_024 })
+  const databases = openDatabases()
   const late = (timeoutMs: number) => (): Fault =>
     new Fault('timeout', `Comparing the two texts took longer than ${timeoutMs} ms`, {
       hint: 'Change less at once, or raise limits.callTimeoutMs.',
@@ -83,7 +87,11 @@ export function openDiffs(limitMs: () => number): Diffs {
     measure,
     shown,
     lines: async (before, after, call) => (await measure(before, after, allOfIt, call)).diff as LineDiff,
-    close: pool.close,
+    databases: databases.compare,
+    close() {
+      databases.close()
+      pool.close()
+    },
   }
 }
 

@@ -12,8 +12,8 @@ const piledUp = /(?<=\p{M}{4})\p{M}/gu
 /** Looking back at every letter costs more than looking once whether there is anything of the kind. */
 const hasPiles = /\p{M}{5}/u
 
-/** Most text: nothing in it has to be looked at twice. */
-const plainest = /^[ -~]*$/
+/** Most text, and our own signs: nothing in it has to be looked at twice. */
+const plainest = /^[ -~→…×]*$/
 
 /** Text of others on one line, fit to be shown to a person: what cannot be seen is shown, not obeyed. */
 export function printable(text: string): string {
@@ -66,6 +66,9 @@ export function diffRows(diff: LineDiff): DiffRow[] {
 
 /** More blanks than anybody indents by: they would push what follows out of sight. */
 const manyBlanks = / {61,}/g
+const longBlanks = ' '.repeat(61)
+/** Nothing in it to be shown in another way, and it ends with something. */
+const asItIs = /^[ -~]*[!-~]$/
 
 /** Words of others among ours on one line: plain, and no long blanks in them. */
 export function printableInline(text: string): string {
@@ -76,6 +79,7 @@ const counted = (blanks: string): string => `⟨${blanks.length} blanks⟩`
 
 /** A line with its last blanks to be seen, and long ones counted. One that begins like a broken part of the line before is told from it. */
 function toItsEnd(line: string): string {
+  if (asItIs.test(line) && !line.includes(longBlanks)) return line
   const shown = printable(line).replace(/^…/, '\\u2026')
   const end = shown.trimEnd().length
   const last = shown.length - end
@@ -100,10 +104,16 @@ export function quotedName(name: string): string {
   return odd ? `“${printable(name).replace(/[“”]/g, (mark) => (mark === '“' ? '\\u201c' : '\\u201d'))}”` : printable(name)
 }
 
+const insideHeadings = {
+  packages: '@@ as packages @@',
+  archive: '@@ files in the archive @@',
+  database: '@@ rows of the database @@',
+} as const
+
 /** What a change is inside, as rows of their own: behind our own heading, each with its sign. */
 export function insideRows({ inside }: Pick<CardChange, 'inside'>): DiffRow[] {
   if (!inside) return []
-  const heading = inside.what === 'packages' ? '@@ as packages @@' : '@@ files in the archive @@'
+  const heading = insideHeadings[inside.what]
   return [
     { kind: 'place', text: heading },
     ...inside.rows.map(signedRow),

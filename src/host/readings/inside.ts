@@ -4,9 +4,13 @@ const mostRows = 200
 const longestRow = 400
 
 /** Rows for a card, as many as somebody reads. */
-export function insideOf(what: 'packages' | 'archive', rows: readonly string[] | undefined): Pick<CardChange, 'inside'> {
+export function insideOf(
+  what: NonNullable<CardChange['inside']>['what'],
+  rows: readonly string[] | undefined,
+  beyond = 0,
+): Pick<CardChange, 'inside'> {
   if (!rows?.length) return {}
-  const more = rows.length - mostRows
+  const more = Math.max(0, rows.length - mostRows) + beyond
   const shown = rows.slice(0, mostRows).map((row) => (row.length > longestRow ? `${row.slice(0, longestRow)}…` : row))
   return { inside: { what, rows: shown, ...(more > 0 && { more }) } }
 }

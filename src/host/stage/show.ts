@@ -6,6 +6,7 @@ import type { Card, CardChange } from '../../contracts/tool.ts'
 import type { Diffs } from '../diffs.ts'
 import type { Behind, BehindFile } from './behind.ts'
 import { archiveRows } from '../readings/archive-rows.ts'
+import { isDatabase } from '../readings/database-rows.ts'
 import { insideOf } from '../readings/inside.ts'
 import { pictureKind } from '../readings/picture-kind.ts'
 import { packageRows } from '../../text/package-rows.ts'
@@ -95,15 +96,25 @@ export async function showEffects(
     return { ...told, diff }
   }
 
-  function shownBinary(change: CardChange, was: Buffer, is: Buffer): CardChange {
+  async function shownBinary(change: CardChange, was: Buffer, is: Buffer): Promise<CardChange> {
     const sides = [pictureKind(was), pictureKind(is)] as const
     if (sides.some(Boolean)) {
       const sized = sides.flatMap((side) => (side ? [`${side.width} × ${side.height}`] : [])).join(' → ')
       const pictures = { ...(sides[0] && { before: true as const }), ...(sides[1] && { after: true as const }) }
       return { ...change, says: `${change.says}, picture ${sized}`, pictures, unshown: { why: 'a picture, shown on the page' } }
     }
+    if ([was, is].some(isDatabase)) return shownDatabase(change, was, is)
     const inside = insideOf('archive', archiveRows(was, is))
     return { ...change, ...inside, says: `${change.says}, binary`, unshown: { why: 'it is no text' } }
+  }
+
+  /** Its rows add to the card: a file may hold more than its tables do, and whoever agrees is told that its bytes are not shown. */
+  async function shownDatabase(change: CardChange, was: Buffer, is: Buffer): Promise<CardChange> {
+    const unshown = { why: 'a database, of which rows are told and not bytes' }
+    const found = await diffs.databases(was, is)
+    if (found === 'unreadable') return { ...change, says: `${change.says}, a database that cannot be read`, unshown }
+    const wal = found.wal ? ', without what its -wal file holds' : ''
+    return { ...change, ...insideOf('database', found.rows, found.more), says: `${change.says}, database${wal}`, unshown }
   }
 
   /** Where a link only names something, its target is all there is to see. */
