@@ -61,7 +61,24 @@ function load(path) {
 process.stdout.on('error', (fault) => process.exit(fault.code === 'EPIPE' ? 0 : 74))
 
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-load(file)
+
+/** What is the same for everybody was written down when it was built: whoever asks for it need not wait for the program. */
+function ready(words) {
+  if (words.length > 1) return undefined
+  const [word = '--help'] = words
+  if (['--version', '-v', 'version'].includes(word)) return `${version}\n`
+  if (!['--help', '-h', 'help'].includes(word)) return undefined
+  const { isTTY, columns } = process.stdout
+  const width = columns || Number(process.env.COLUMNS)
+  // A narrow screen, or one that does not say how wide it is, gets its own.
+  if (width >= 20 ? width < 80 : isTTY) return undefined
+  const text = join(dist, isTTY && process.env.NO_COLOR === undefined ? 'help-colour.txt' : 'help.txt')
+  return existsSync(text) ? readFileSync(text, 'utf8') : undefined
+}
+
+const answer = ready(process.argv.slice(2))
+const program = answer === undefined ? load(file) : { main: async () => (process.stdout.write(answer), 0) }
+program
   .main(process.argv.slice(2), version)
   .then(
     (code) => {

@@ -23,6 +23,7 @@ const names = [
   'stage',
   'commit',
   'page',
+  'terminal',
   'parallel',
   'parallel-programs',
   'parallel-log',

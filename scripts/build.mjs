@@ -152,4 +152,15 @@ if (!child.stdout.includes('"id":6')) {
   process.stderr.write(`handrail: the built program does not answer:\n${child.stdout}\n${child.stderr}\n`)
   process.exit(1)
 }
+// `--help` is the same for everybody: bin/handrail.js tells it without loading the program.
+for (const [name, isTTY] of [
+  ['help.txt', false],
+  ['help-colour.txt', true],
+]) {
+  const code = `if (${isTTY}) Object.assign(process.stdout, { isTTY: true, columns: 80 }); process.argv = [process.execPath, 'handrail', '--help']; require('./bin/handrail.js')`
+  const { COLUMNS: _, NO_COLOR: __, ...env } = process.env
+  const { stdout, status } = spawnSync(process.execPath, ['-e', code], { cwd: root, env, encoding: 'utf8' })
+  if (status !== 0 || !stdout.includes('--project')) throw new Error('the built program tells no help')
+  writeFileSync(join(root, 'dist', name), stdout)
+}
 process.stderr.write(`handrail: built in ${Math.round(performance.now() - started)} ms\n`)

@@ -14,7 +14,7 @@ export interface DiffRow {
  * to stand where our own words begin. Nothing is left out, unless `words` lets it break at a blank.
  */
 export function rowsOf(line: string, gutter: string, width: number, words = false): string[] {
-  if (line.length * 2 < width || width === Number.POSITIVE_INFINITY) return [line]
+  if (isShort(line, width)) return [line]
   const rows: string[] = []
   let row = ''
   let used = 0
@@ -34,6 +34,9 @@ export function rowsOf(line: string, gutter: string, width: number, words = fals
   return [...rows, row]
 }
 
+/** Whatever letters it has, nothing breaks it. */
+const isShort = (line: string, width: number): boolean => line.length * 2 < width || width === Number.POSITIVE_INFINITY
+
 /** A character that is written out, as `\u200b`, is not broken in the middle. */
 function wholeUpTo(row: string, least: number): number {
   const written = /\\(?:u(?:\{[\da-f]*|[\da-f]{0,3})?|x[\da-f]?)?$/.exec(row)
@@ -50,6 +53,8 @@ export function foldedAt(width: number, line: string, gutter = '    '): string {
 
 /** A row of a change with its sign on every part of it: what comes never looks like what goes. */
 export function signedRows({ kind, text }: DiffRow, width: number, bar = ''): DiffRow[] {
+  const line = `${bar}${text}`
+  if (isShort(line, width)) return [{ kind, text: line }]
   const gutter = kind === 'place' ? `${bar}    ` : `${bar}${text.slice(0, 2)}… `
-  return rowsOf(`${bar}${text}`, gutter, width).map((row) => ({ kind, text: row }))
+  return rowsOf(line, gutter, width).map((row) => ({ kind, text: row }))
 }

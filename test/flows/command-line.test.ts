@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { commands } from '../../src/bin.ts'
 import { table } from '../../src/surfaces/cli/print.ts'
@@ -7,7 +8,7 @@ import { cutTo, padTo, widthOf } from '../../src/text/width.ts'
 import { runInside } from '../support/inside.ts'
 import { withShell } from '../support/stage.ts'
 import { atTerminal } from '../support/terminal.ts'
-import { openWorld, type World } from '../support/world.ts'
+import { cleanEnv, openWorld, program, repository, runToExit, type World } from '../support/world.ts'
 
 const manifest = (name: string): string => `${JSON.stringify({ name, scripts: { postinstall: 'node a.js' } })}\n`
 
@@ -31,6 +32,19 @@ test('the help of a command is about that command, and no line of it is wider th
   const { out } = await runInside(world.project, ['--help'])
   expect(out.split('\n').filter((line) => widthOf(line) > 80)).toEqual([])
   for (const { name } of commands) expect(out).toMatch(new RegExp(`^  ${name} `, 'm'))
+})
+
+test('the help that was written down when it was built is what the program would say; a narrow screen gets its own', async () => {
+  const env = cleanEnv(repository)
+  const said = async (words: string[], more: Record<string, string> = {}): Promise<string> =>
+    (await runToExit(process.execPath, [program, ...words], { env: { ...env, ...more } })).out
+  const inside = await runInside(repository, ['--help'], { asIs: true })
+  expect([await said([]), await said(['--help'])]).toEqual([inside.out, inside.out])
+  const narrow = await said(['--help'], { COLUMNS: '40' })
+  expect(narrow.split('\n').filter((line) => widthOf(line) > 40)).toEqual(['  handrail COMMAND [--project DIR] [options]'])
+  expect(await said(['--version'])).toBe(
+    `${(JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8')) as { version: string }).version}\n`,
+  )
 })
 
 test('settings stand behind --help-settings, in groups, with defaults and units', async () => {
