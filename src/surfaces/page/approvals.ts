@@ -12,7 +12,7 @@ import { listMarkup, looksAgain, riskMarkup, timeMarkup, verdictMarkup } from '.
 import { afterOne, isTooSoon, justAnswered } from './next.ts'
 import { questionPages } from './questions.ts'
 import { wordsFor } from './language.ts'
-import type { Words } from './words.ts'
+import { inWords, type Words } from './words.ts'
 
 /** The page where a person answers: the same cards as in a terminal or an editor, whole. */
 export function approvalPages(desks: Desks, personAuth: PersonAuth): Record<string, Route> {
@@ -23,7 +23,7 @@ export function approvalPages(desks: Desks, personAuth: PersonAuth): Record<stri
       methods: ['GET'],
       handle({ request, response, query }) {
         const words = wordsFor(request)
-        const notices = desks().flatMap(({ gate }) => gate.notice ?? [])
+        const notices = desks().flatMap(({ gate: { notice } }) => (notice === undefined ? [] : inWords(words, 'notice', notice)))
         const options = about(desks, words)
         const body = html`${notices.map((notice) => html`<p class="notice">${notice}</p>`)} ${justAnswered(desks, query, words)}
         ${listMarkup(desks, query.get('before'), words)}`
@@ -102,11 +102,23 @@ async function decide(desks: Desks, desk: Desk, personAuth: PersonAuth, approval
   const decision = form.get('decision')
   if (decision !== 'approve' && decision !== 'decline') throw new Refusal(400, 'The decision must be approve or decline.')
   if (decision === 'approve' && approval.state === 'pending' && !isConfirmed(personAuth, incoming, approval, form))
-    return sendPage(response, 200, words.titles.confirm, confirmStep(personAuth, incoming, approval, form, words))
+    return sendPage(
+      response,
+      200,
+      words.titles.confirm,
+      confirmStep(personAuth, incoming, approval, form, words, desk.project),
+      undefined,
+      about(desks, words),
+    )
   if (decision === 'decline' && approval.state === 'pending' && isTooSoon(form)) {
     const notices = [words.answer.tooSoon]
     const body = show(approval, personAuth.formToken(request), words, desk, waitingIn(desks))
-    return sendPage(response, 200, words.titles.approval, body, undefined, { notices, answers: true, pictureFrom: 'self' })
+    return sendPage(response, 200, words.titles.approval, body, undefined, {
+      ...about(desks, words),
+      notices,
+      answers: true,
+      pictureFrom: 'self',
+    })
   }
   const note = (form.get('note') ?? '').trim().slice(0, 1_000).toWellFormed()
   try {
@@ -127,7 +139,7 @@ function show(approval: Approval, formToken: string, words: Words, { project }: 
       <a href="/approvals">${words.card.all}</a
       >${state === 'pending' && left > 1 ? html` · <span class="quiet">${words.answer.next(left)}</span>` : html``}
     </p>
-    <h1>${oneLine(card.title, 200)}</h1>
+    <h1>${oneLine(inWords(words, 'title', card.title), 200)}</h1>
     <p class="said">${riskMarkup(approval.risk, words)}</p>
     <p class="quiet said">
       ${words.card.asked(oneLine(approval.client, 80), approval.surface)}, ${timeMarkup(approval.createdAt, words)}.

@@ -7,7 +7,7 @@ import { rowsOf } from '../../text/rows.ts'
 import { changesMarkup, openFoldBudget, rowMarkup, width } from './change.ts'
 import type { Desk } from './desks.ts'
 import { html, type Markup } from './html.ts'
-import type { Words } from './words.ts'
+import { inWords, type Words } from './words.ts'
 
 /** What a card shows, whole: what matters most first, what is long folded, and where the rest of it can be read. */
 export function cardMarkup({ id, card }: Pick<Approval, 'id' | 'card'>, words: Words): Markup {
@@ -85,7 +85,7 @@ function notesMarkup(notes: readonly string[], words: Words): Markup[] {
 }
 
 const noteMarkup = (note: string, words: Words): Markup =>
-  html`<p class="said">${printableInline(words.note?.(note) ?? note)}</p>`
+  html`<p class="said">${printableInline(inWords(words, 'note', note))}</p>`
 
 /** The choice without which a card that leaves something out cannot be approved. */
 export function unreadChoice({ whole }: Pick<Approval, 'whole'>, words: Words): Markup {
@@ -110,9 +110,16 @@ export async function textMarkup(
   const next = `/approvals/${id}/text?path=${encodeURIComponent(path)}&from=${part.next ?? ''}`
   return html`<p><a href="/approvals/${id}">${words.text.back}</a></p>
     <h1><code>${path === '' ? words.text.every : path}</code></h1>
-    <pre class="diff">${linesOf(part)}</pre>
+    <pre class="diff">${linesOf(path === '' ? { ...part, text: entriesIn(part.text, words) } : part)}</pre>
     ${part.next === undefined ? html`<p>${words.text.end}</p>` : html`<p><a href="${next}">${words.text.more}</a></p>`}`
 }
+
+/** The list of every change is ours, but for the names in it. */
+const entriesIn = (text: string, words: Words): string =>
+  text
+    .split('\n')
+    .map((line) => inWords(words, 'entry', line))
+    .join('\n')
 
 /** Lines with signs as in the card; a text without them stands behind a bar, whatever its lines begin with. */
 function linesOf({ text, signed, within = '' }: TextPart): Markup[] {

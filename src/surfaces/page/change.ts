@@ -3,7 +3,7 @@ import { lineCounts } from '../../text/card-words.ts'
 import { diffRows, insideRows, quotedName } from '../../text/printable.ts'
 import { signedRows, type DiffRow } from '../../text/rows.ts'
 import { html, lines, type Markup } from './html.ts'
-import type { Words } from './words.ts'
+import { inWords, type Words } from './words.ts'
 
 /** What the page has room for in one row where the window is wide; in a narrower one the browser breaks it once more, behind a gutter. */
 export const width = 100
@@ -56,20 +56,20 @@ export function changesMarkup(id: string, changes: readonly CardChange[], words:
 
 /** No line is broken here: what begins a row is a name of its own or a sign of ours. */
 function plainMarkup(id: string, change: CardChange, words: Words): Markup {
-  const { path, from, diff } = change
+  const { path, from } = change
   const name = from === undefined ? quotedName(path) : `${quotedName(from)} → ${quotedName(path)}`
-  const rows = [...insideRows(change), ...diffRows(diff)].flatMap((row) => signedRows(row, width).map(({ text }) => text))
+  const rows = rowsIn(change, words).flatMap((row) => signedRows(row, width).map(({ text }) => text))
   const { mark, link } = unshownMarkup(id, change, words)
   return html`<b>${name} · ${factsOf(change, words)}</b>${mark}${link}${lines(['', ...rows])}`
 }
 
 /** One change: its name, how much of it, and its lines, folded where they are long. */
 function changeMarkup(id: string, change: CardChange, words: Words, budget: FoldBudget): Markup {
-  const { path, from, diff, sensitive } = change
+  const { path, from, sensitive } = change
   const name = from === undefined ? html`<code>${path}</code>` : html`<code>${from}</code> → <code>${path}</code>`
   const { mark, link } = unshownMarkup(id, change, words)
   const marks = html`${sensitive ? html` <span class="warn">${words.card.sensitive}</span>` : html``}${mark}`
-  const rows = [...insideRows(change), ...diffRows(diff)]
+  const rows = rowsIn(change, words)
   const facts = html`<span class="quiet facts">${factsOf(change, words)}</span>`
   if (rows.length === 0)
     return html`<div class="flat change">
@@ -86,11 +86,23 @@ function changeMarkup(id: string, change: CardChange, words: Words, budget: Fold
 /** That the card does not show all of it, and where it can be read. */
 function unshownMarkup(id: string, { path, unshown, pictures: sides }: CardChange, words: Words): { mark: Markup; link: Markup } {
   if (!unshown) return { mark: html``, link: html`` }
-  const why = unshown.why ?? (unshown.lines === undefined ? '' : words.card.lines(unshown.lines))
+  const why =
+    unshown.why === undefined
+      ? unshown.lines === undefined
+        ? ''
+        : words.card.lines(unshown.lines)
+      : inWords(words, 'why', unshown.why)
   return {
     mark: sides ? html`` : html` <span class="warn">${words.card.notShown}${why === '' ? '' : `: ${why}`}</span>`,
     link: html` <a href="/approvals/${id}/text?path=${encodeURIComponent(path)}">${words.card.wholeText}</a>`,
   }
+}
+
+/** What a change is inside, and its lines; the places between them are ours to name. */
+function rowsIn(change: CardChange, words: Words): DiffRow[] {
+  return [...insideRows(change), ...diffRows(change.diff)].map((row) =>
+    row.kind === 'place' ? { ...row, text: inWords(words, 'place', row.text) } : row,
+  )
 }
 
 function amount(change: CardChange): Markup {
@@ -105,7 +117,7 @@ function factsOf({ says, kind, from, sizes, hashes }: CardChange, words: Words):
   const plain = says === kind || (from !== undefined && kind === 'renamed' && says?.includes(', ') === false)
   const hash = (hashes ?? []).flatMap((one) => (one === null || one === undefined ? [] : [one.slice(0, 16)])).join(' → ')
   return [
-    ...(says === undefined ? [] : [plain && kind ? words.kinds[kind] : says]),
+    ...(says === undefined ? [] : [plain && kind ? words.kinds[kind] : inWords(words, 'effect', says)]),
     ...(sizes && hash !== '' ? [words.card.bytes(sizes[0], sizes[1]), `sha256 ${hash}`] : []),
   ].join(' · ')
 }

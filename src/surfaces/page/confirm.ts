@@ -5,7 +5,7 @@ import type { Incoming } from '../listen.ts'
 import type { PersonAuth } from '../person-auth.ts'
 import { html, type Markup } from './html.ts'
 import { riskMarkup } from './list.ts'
-import type { Words } from './words.ts'
+import { inWords, type Words } from './words.ts'
 import { countsOf } from '../../text/card-words.ts'
 
 const confirmMs = 10 * 60_000
@@ -22,14 +22,18 @@ export function confirmStep(
   approval: Approval,
   form: URLSearchParams,
   words: Words,
+  project: string,
 ): Markup {
   const number = String(randomInt(100, 1_000))
   const until = Date.now() + confirmMs
   return html`<p><a href="/approvals/${approval.id}">${words.confirm.back}</a></p>
     <h1>${words.confirm.question}</h1>
-    <p class="said">${oneLine(approval.card.title, 200)}</p>
+    <p class="said">${oneLine(inWords(words, 'title', approval.card.title), 200)}</p>
     <p>${riskMarkup(approval.risk, words)}</p>
-    <p class="quiet said">${amount(approval, words)} ${words.card.asked(oneLine(approval.client, 80), approval.surface)}.</p>
+    <p class="quiet said">
+      ${amount(approval, words)} ${words.card.asked(oneLine(approval.client, 80), approval.surface)}. ${words.nav.project}:
+      <code>${project}</code>
+    </p>
     ${form.has('confirm') ? html`<p class="notice">${words.confirm.wrong}</p>` : html``}
     <form method="post" autocomplete="off">
       <input type="hidden" name="form" value="${personAuth.formToken(incoming.request)}" />

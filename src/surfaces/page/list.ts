@@ -4,7 +4,7 @@ import type { Risk } from '../../contracts/tool.ts'
 import { oneLine } from '../../text/printable.ts'
 import { deskWith, nameOf, waitingAt, waitingIn, type Desk, type Desks } from './desks.ts'
 import { html, type Markup } from './html.ts'
-import type { Words } from './words.ts'
+import { inWords, type Words } from './words.ts'
 
 const pageLength = 50
 const latest = 10
@@ -47,7 +47,7 @@ function waitingMarkup(desk: Desk, before: string | null | undefined, words: Wor
 function row(one: ApprovalHead, desk: Desk, words: Words, named: boolean): Markup {
   return html`<div class="one">
     <p>
-      <a href="/approvals/${one.id}"><strong>${oneLine(one.card.title, 160)}</strong></a>
+      <a href="/approvals/${one.id}"><strong>${oneLine(inWords(words, 'title', one.card.title), 160)}</strong></a>
     </p>
     <p>${riskMarkup(one.risk, words)}</p>
     <p class="quiet said">
@@ -91,7 +91,8 @@ function lately(desks: Desks, words: Words): Markup {
         .map((one) => ({
           at: one.decidedAt ?? one.createdAt,
           desk,
-          shown: html`${verdictMarkup(one, words)} <a href="/approvals/${one.id}">${oneLine(one.card.title, 120)}</a>`,
+          shown: html`${verdictMarkup(one, words)}
+            <a href="/approvals/${one.id}">${oneLine(inWords(words, 'title', one.card.title), 120)}</a>`,
         })),
       ...desk.questions
         .list(true)

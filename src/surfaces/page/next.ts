@@ -2,7 +2,7 @@ import { oneLine } from '../../text/printable.ts'
 import { deskWith, type Desks } from './desks.ts'
 import { html, type Markup } from './html.ts'
 import { answeredMarkup, verdictMarkup } from './list.ts'
-import type { Words } from './words.ts'
+import { inWords, type Words } from './words.ts'
 
 /** An answer of one press: one that comes as soon as the question is there was meant for the question before it. */
 const soonestMs = 700
@@ -36,6 +36,7 @@ export function justAnswered(desks: Desks, query: URLSearchParams, words: Words)
   const approval = question ? undefined : desk?.approvals.get(id)
   if (!approval || approval.state === 'pending') return html``
   return html`<div class="notice" role="status">
-    ${verdictMarkup(approval, words)}: <a href="/approvals/${id}">${oneLine(approval.card.title, 120)}</a>
+    ${verdictMarkup(approval, words)}:
+    <a href="/approvals/${id}">${oneLine(inWords(words, 'title', approval.card.title), 120)}</a>
   </div>`
 }

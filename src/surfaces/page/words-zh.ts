@@ -1,4 +1,5 @@
 import type { Words } from './words.ts'
+import { effectIn, entryIn, noteIn, noticeIn, placeIn, titleIn, whyIn } from './zh/cards.ts'
 
 const ago = (ms: number): string => {
   const seconds = Math.max(0, Math.round(ms / 1_000))
@@ -6,57 +7,6 @@ const ago = (ms: number): string => {
   if (seconds < 3_600) return `${Math.round(seconds / 60)} 分钟前`
   return seconds < 172_800 ? `${Math.round(seconds / 3_600)} 小时前` : `${Math.round(seconds / 86_400)} 天前`
 }
-
-/** Reasons that end "You are asked because it …". */
-const reasons: [RegExp, (...found: string[]) => string][] = [
-  [
-    /^removes, empties, moves or replaces (\S+) files? of the project$/,
-    (count) => `删除、清空、移动或替换了项目里的 ${count} 个文件`,
-  ],
-  [/^changes (\S+) files and folders$/, (count) => `改动了 ${count} 个文件和文件夹`],
-  [/^changes files of (\S+) bytes together$/, (count) => `改动的文件合计 ${count} 字节`],
-  [/^makes or changes (\S+) links?$/, (count) => `新建或修改了 ${count} 个链接`],
-  [/^changes the permissions of (\S+) files? or folders?$/, (count) => `更改了 ${count} 个文件或文件夹的权限`],
-  [/^changes more than (\S+) lines$/, (count) => `改动超过 ${count} 行`],
-  [/^is started by (\S+), which asks about everything it changes$/, (tool) => `由 ${tool} 启动，它的所有改动都要先问你`],
-]
-
-function because(text: string): string {
-  return text
-    .split(', and ')
-    .map((one) => translated(reasons, one) ?? one)
-    .join('；')
-}
-
-function translated(table: typeof reasons, text: string): string | undefined {
-  for (const [pattern, says] of table) {
-    const found = pattern.exec(text)
-    if (found) return says(...found.slice(1))
-  }
-  return undefined
-}
-
-/** Sentences of cards, each whole: a line of others never begins and ends like one of these and means something else. */
-const sentences: [RegExp, (...found: string[]) => string][] = [
-  [/^Exited (\S+) in (\d+) ms\.$/, (code, ms) => `程序以退出码 ${code} 结束，用时 ${ms} 毫秒。`],
-  [/^You are asked because it (.*)\.$/s, (why) => `问你的原因：${because(why ?? '')}。`],
-  [/^It had the network\.$/, () => '运行时可以访问网络。'],
-  [/^It printed:$/, () => '标准输出：'],
-  [/^Its errors:$/, () => '错误输出：'],
-  [/^Command: (.*)$/s, (command) => `命令：${command}`],
-  [/^Runs: (.*)$/s, (command) => `实际运行：${command}`],
-  [/^In: (.*)$/s, (folder) => `工作目录：${folder}`],
-  [/^What it changes in the project is shown to you before it counts\.$/, () => '它对项目的改动会先给你看，你同意后才生效。'],
-  [
-    /^Plain changes it makes in the project are applied and can be undone; anything more is shown to you before it counts\.$/,
-    () => '普通改动会直接写入项目，可以撤销；超出普通范围的改动会先给你看，你同意后才生效。',
-  ],
-  [
-    /^With the network: it can reach the internet and every service on this machine, and listen on its ports, where it can pose as another server\.$/,
-    () => '可以访问网络：能连到互联网和本机的所有服务，也能监听本机端口，冒充别的服务器。',
-  ],
-  [/^What was shown of it is no longer kept\.$/, () => '当时展示的内容已不再保留。'],
-]
 
 /** The page in Chinese. */
 export const chinese: Words = {
@@ -157,5 +107,5 @@ export const chinese: Words = {
     lines: ['等你答复的请求', '做过什么', '撤销最近一次改动', '这台机器上能用什么'],
   },
   titles: { approvals: '待审批', approval: '审批', question: '问题', confirm: '确认', notFound: '未找到', text: '全文' },
-  note: (note) => translated(sentences, note),
+  own: { note: noteIn, title: titleIn, effect: effectIn, entry: entryIn, why: whyIn, place: placeIn, notice: noticeIn },
 }

@@ -91,6 +91,11 @@ export interface Words {
   }
   welcome: { heading: string; agents: string; person: string; lines: readonly [string, string, string, string] }
   titles: { approvals: string; approval: string; question: string; confirm: string; notFound: string; text: string }
-  /** A sentence of a card that Handrail itself wrote; undefined where it is not known. */
-  note?: (note: string) => string | undefined
+  /** What Handrail itself wrote and kept in English, by where it stands; undefined where a sentence is not known. */
+  own?: Record<OwnWords, (text: string) => string | undefined>
 }
+
+type OwnWords = 'note' | 'title' | 'effect' | 'entry' | 'why' | 'place' | 'notice'
+
+/** As the person reads it: what is not known stays as it is, and nothing that an agent wrote is changed. */
+export const inWords = (words: Words, kind: OwnWords, text: string): string => words.own?.[kind](text) ?? text
