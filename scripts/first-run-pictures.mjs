@@ -1,7 +1,7 @@
 // Makes the pictures of docs/guide/first-run.md: `npm start` in a fresh clone, at a real terminal and in a real browser, in five actions of a person.
 // `node scripts/first-run-pictures.mjs [FOLDER]`; without a folder they go to docs/pictures. Needs git, python3 and a Chromium.
 import { spawn, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -11,8 +11,8 @@ import { smallPng } from './small-png.mjs'
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const into = resolve(process.argv[2] ?? join(root, 'docs', 'pictures'))
 /** The same in every picture, whoever makes it. */
-const base = join(tmpdir(), 'first-run')
-const clone = join(base, 'handrail')
+const clone = join(tmpdir(), 'handrail')
+const base = join(tmpdir(), 'handrail-first-run')
 const columns = 96
 const mostBytes = 100_000
 
@@ -39,6 +39,7 @@ os.kill(pid, 15)
 `
 
 function openClone() {
+  if (existsSync(clone)) throw new Error(`${clone} is there already: it is what the pictures show, so remove it first`)
   rmSync(base, { recursive: true, force: true })
   mkdirSync(base, { recursive: true })
   const cloned = spawnSync('git', ['clone', '-q', root, clone], { stdio: 'inherit' })
@@ -137,9 +138,19 @@ async function main() {
   const executablePath = ['chromium-headless-shell', 'chromium', 'google-chrome']
     .map((name) => `/usr/bin/${name}`)
     .find((file) => existsSync(file))
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--font-render-hinting=none'] })
+  // Chinese is there also where the system has no letters for it: the engine of the sample game brings some.
+  const fonts = join(base, 'data', 'fonts')
+  const letters = join(root, 'node_modules', 'webgal-engine', 'dist', 'assets')
+  mkdirSync(fonts, { recursive: true })
+  for (const name of readdirSync(letters).filter((one) => one.startsWith('OPPOSans')))
+    cpSync(join(letters, name), join(fonts, name))
+  const browser = await chromium.launch({
+    env: { ...process.env, XDG_DATA_HOME: join(base, 'data') },
+    executablePath,
+    args: ['--no-sandbox', '--font-render-hinting=none'],
+  })
   const open = async (options) =>
-    (await browser.newContext({ locale: 'en-GB', viewport: { width: 820, height: 640 }, ...options })).newPage()
+    (await browser.newContext({ locale: 'en-GB', viewport: { width: 820, height: 760 }, ...options })).newPage()
   const keep = async (tab, name, options = {}) => {
     const file = join(into, name)
     writeFileSync(file, smallPng(await tab.screenshot(options)))
@@ -176,7 +187,7 @@ async function main() {
   const narrow = await tab
     .context()
     .browser()
-    .newContext({ viewport: { width: 360, height: 640 }, colorScheme: 'dark', locale: 'zh-CN' })
+    .newContext({ viewport: { width: 360, height: 720 }, colorScheme: 'dark', locale: 'zh-CN' })
   await narrow.addCookies(await tab.context().cookies())
   const small = await narrow.newPage()
   await small.goto(tab.url())
@@ -198,7 +209,10 @@ async function main() {
   await tab.goto(tab.url().replace(/\/approvals.*/, '/approvals'))
   await browser.close()
   await npm.end()
-  rmSync(base, { recursive: true, force: true })
 }
 
-await main()
+try {
+  await main()
+} finally {
+  for (const folder of [base, clone]) rmSync(folder, { recursive: true, force: true })
+}

@@ -8,7 +8,7 @@ import { cardMarkup, textMarkup, unreadChoice } from './card.ts'
 import { confirmStep, isConfirmed, readForm } from './confirm.ts'
 import { about, deskWith, waitingIn, type Desk, type Desks } from './desks.ts'
 import { goTo, html, sendPage, type Markup } from './html.ts'
-import { listMarkup, looksAgain, riskMarkup, timeMarkup, verdictMarkup } from './list.ts'
+import { askedMarkup, listMarkup, looksAgain, projectMarkup, riskMarkup, verdictMarkup } from './list.ts'
 import { afterOne, isTooSoon, justAnswered } from './next.ts'
 import { questionPages } from './questions.ts'
 import { wordsFor } from './language.ts'
@@ -141,10 +141,7 @@ function show(approval: Approval, formToken: string, words: Words, { project }: 
     </p>
     <h1>${oneLine(inWords(words, 'title', card.title), 200)}</h1>
     <p class="said">${riskMarkup(approval.risk, words)}</p>
-    <p class="quiet said">
-      ${words.card.asked(oneLine(approval.client, 80), approval.surface)}, ${timeMarkup(approval.createdAt, words)}.
-      ${words.nav.project}: <code>${project}</code>
-    </p>
+    <p class="quiet said">${askedMarkup(approval, words)}${projectMarkup(project, words)}</p>
     ${cardMarkup(approval, words)} ${state === 'pending' ? form(formToken, approval, words) : outcome(approval, words)}`
 }
 

@@ -32,7 +32,7 @@ function countsMarkup(card: Card, words: Words): Markup {
   const counts = countsOf(card)
   const all = counts.reduce((sum, [, count]) => sum + count, 0)
   if (all === 0) return html``
-  const told = counts.map(([kind, count]) => `${count} ${words.kinds[kind]}`)
+  const told = counts.map(([kind, count]) => words.card.counted(count, words.kinds[kind]))
   return html`<p class="counts">${words.card.counts(all, told)}</p>`
 }
 

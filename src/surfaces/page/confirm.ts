@@ -4,7 +4,7 @@ import { oneLine } from '../../text/printable.ts'
 import type { Incoming } from '../listen.ts'
 import type { PersonAuth } from '../person-auth.ts'
 import { html, type Markup } from './html.ts'
-import { riskMarkup } from './list.ts'
+import { askedMarkup, projectMarkup, riskMarkup } from './list.ts'
 import { inWords, type Words } from './words.ts'
 import { countsOf } from '../../text/card-words.ts'
 
@@ -30,10 +30,7 @@ export function confirmStep(
     <h1>${words.confirm.question}</h1>
     <p class="said">${oneLine(inWords(words, 'title', approval.card.title), 200)}</p>
     <p>${riskMarkup(approval.risk, words)}</p>
-    <p class="quiet said">
-      ${amount(approval, words)} ${words.card.asked(oneLine(approval.client, 80), approval.surface)}. ${words.nav.project}:
-      <code>${project}</code>
-    </p>
+    <p class="quiet said">${amount(approval, words)}${askedMarkup(approval, words)}${projectMarkup(project, words)}</p>
     ${form.has('confirm') ? html`<p class="notice">${words.confirm.wrong}</p>` : html``}
     <form method="post" autocomplete="off">
       <input type="hidden" name="form" value="${personAuth.formToken(incoming.request)}" />
@@ -85,6 +82,6 @@ function amount({ card }: Approval, words: Words): string {
     ? ''
     : `${words.card.counts(
         all,
-        counts.map(([kind, count]) => `${count} ${words.kinds[kind]}`),
-      )}.`
+        counts.map(([kind, count]) => words.card.counted(count, words.kinds[kind])),
+      )}${words.punctuation.stop}`
 }

@@ -50,10 +50,7 @@ function row(one: ApprovalHead, desk: Desk, words: Words, named: boolean): Marku
       <a href="/approvals/${one.id}"><strong>${oneLine(inWords(words, 'title', one.card.title), 160)}</strong></a>
     </p>
     <p>${riskMarkup(one.risk, words)}</p>
-    <p class="quiet said">
-      ${words.card.asked(oneLine(one.client, 60), one.surface)},
-      ${timeMarkup(one.createdAt, words)}${projectOf(desk, words, named)}
-    </p>
+    <p class="quiet said">${askedMarkup(one, words)}${projectOf(desk, words, named)}</p>
   </div>`
 }
 
@@ -67,12 +64,21 @@ function questionRow(one: Question, desk: Desk, words: Words, named: boolean): M
   </div>`
 }
 
-const projectOf = (desk: Desk, words: Words, named: boolean): Markup =>
-  named ? html`. ${words.nav.project}: <code>${nameOf(desk)}</code>` : html``
+const projectOf = (desk: Desk, words: Words, named: boolean): Markup => (named ? projectMarkup(nameOf(desk), words) : html``)
 
 /** A risk with what it means: the letter alone says nothing to whoever sees it the first time. */
 export function riskMarkup(risk: Risk, words: Words): Markup {
   return html`<span class="risk ${risk}"><strong>${risk}</strong> · ${words.risks[risk]}</span>`
+}
+
+/** Who asks, how they came in, and when. */
+export function askedMarkup({ client, surface, createdAt }: Omit<ApprovalHead, 'card'>, words: Words): Markup {
+  return html`${words.card.asked(oneLine(client, 80), surface)}${words.punctuation.comma}${timeMarkup(createdAt, words)}`
+}
+
+/** Ends a sentence, and names the project. */
+export function projectMarkup(project: string, { punctuation, nav }: Words): Markup {
+  return html`${punctuation.stop}${nav.project}${punctuation.colon}<code>${project}</code>`
 }
 
 export function timeMarkup(at: number, words: Words): Markup {

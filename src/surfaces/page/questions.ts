@@ -10,7 +10,7 @@ import { width } from './change.ts'
 import { about, deskWith, type Desk, type Desks } from './desks.ts'
 import { goTo, html, sendPage, type Markup } from './html.ts'
 import { wordsFor } from './language.ts'
-import { answeredMarkup, timeMarkup } from './list.ts'
+import { answeredMarkup, projectMarkup, timeMarkup } from './list.ts'
 import { afterOne, isTooSoon, justAnswered } from './next.ts'
 import type { Words } from './words.ts'
 
@@ -79,7 +79,7 @@ function questionMarkup({ client, text, askedAt }: Question, words: Words, proje
   return html`<p><a href="/approvals">${words.card.all}</a></p>
     <h1>${words.questions.asks(oneLine(client, 80))}</h1>
     <pre class="diff printed">${rows.map((row) => html`<b>${row}</b>`)}</pre>
-    <p class="quiet said">${timeMarkup(askedAt, words)}. ${words.nav.project}: <code>${project}</code></p>`
+    <p class="quiet said">${timeMarkup(askedAt, words)}${projectMarkup(project, words)}</p>`
 }
 
 function form(formToken: string, { id, options }: Question, words: Words): Markup {

@@ -12,6 +12,7 @@ const ago = (ms: number): string => {
 export const english: Words = {
   lang: 'en',
   other: { name: '中文', lang: 'zh' },
+  punctuation: { comma: ', ', stop: '. ', colon: ': ' },
   nav: { approvals: 'Approvals', signOut: 'Sign out', skip: 'Skip to the answer', project: 'Project' },
   risks: riskWords,
   kinds: { deleted: 'deleted', renamed: 'renamed', modified: 'modified', created: 'created', mode: 'new permissions' },
@@ -38,6 +39,7 @@ export const english: Words = {
     asked: (who, over) => `Asked by ${who} over ${over}`,
     ago,
     counts: (all, kinds) => `${all} ${all === 1 ? 'change' : 'changes'}: ${kinds.join(', ')}`,
+    counted: (count, kind) => `${count} ${kind}`,
     sensitive: 'makes other programs run something',
     network: [
       'With the network',

@@ -12,6 +12,7 @@ const ago = (ms: number): string => {
 export const chinese: Words = {
   lang: 'zh-CN',
   other: { name: 'English', lang: 'en' },
+  punctuation: { comma: '，', stop: '。', colon: '：' },
   nav: { approvals: '待审批', signOut: '退出登录', skip: '跳到答复', project: '项目' },
   risks: {
     R0: '只读',
@@ -36,6 +37,7 @@ export const chinese: Words = {
     asked: (who, over) => `由 ${who} 通过 ${over} 提出`,
     ago,
     counts: (all, kinds) => `${all} 处改动：${kinds.join('，')}`,
+    counted: (count, kind) => `${kind} ${count}`,
     sensitive: '会让别的程序运行起来',
     network: ['需要访问网络', '它能把读到的任何内容发给任何人，能连到本机的所有服务，也能监听本机端口。发出去的东西无法撤销。'],
     unconfined: ['没有隔离', '你能读取、修改、发送的一切，它都能。'],

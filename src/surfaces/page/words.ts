@@ -7,6 +7,8 @@ export interface Words {
   lang: 'en' | 'zh-CN'
   /** The other language, in its own words. */
   other: { name: string; lang: 'en' | 'zh' }
+  /** Between parts of a sentence, at its end, and before what is named: each with the blank that belongs to it. */
+  punctuation: { comma: string; stop: string; colon: string }
   nav: { approvals: string; signOut: string; skip: string; project: string }
   risks: Record<Risk, string>
   kinds: Record<EffectKind, string>
@@ -26,6 +28,7 @@ export interface Words {
     asked: (who: string, over: string) => string
     ago: (ms: number) => string
     counts: (all: number, kinds: readonly string[]) => string
+    counted: (count: number, kind: string) => string
     sensitive: string
     network: [string, string]
     unconfined: [string, string]
