@@ -163,7 +163,7 @@ export class PathDenied extends Fault {
   constructor(path: string, why: string, hint?: string) {
     super('path-denied', `Path not allowed: ${why}`, {
       details: { path: path.length > 300 ? `${path.slice(0, 300)}…` : path },
-      hint: hint ?? 'Use a path relative to the project root with forward slashes, e.g. "game/scene/start.txt".',
+      hint: hint ?? 'Use a path relative to the project root with forward slashes, e.g. "docs/notes.md".',
     })
     this.why = why
   }
@@ -183,7 +183,10 @@ function checkPath(given: string, rules: PathRules): readonly string[] {
   const below = path.split('/').filter((name) => name !== '' && name !== '.')
   const names = root === undefined ? below : [root, ...below]
   if (root === undefined && rules.within.some((name, index) => names[index] !== name))
-    throw deny(`tools may only enter ${rules.within.join('/')}/ (policies.sandboxRoot)`)
+    throw deny(
+      `tools may only enter ${rules.within.join('/')}/ (policies.sandboxRoot)`,
+      `Use a path below ${rules.within.join('/')}/.`,
+    )
   const system = rules.roots.system?.(names)
   if (system !== undefined) throw deny(`it lies in ${system}, a folder of the system`)
   if (below.length > deepest) throw deny(`it is more than ${deepest} folders deep`)
@@ -196,7 +199,7 @@ function checkPath(given: string, rules: PathRules): readonly string[] {
     if (!why) return
     const secret = rules.secretAt(here) !== undefined
     if (secret && isSecretGranted(names.join('/'))) return
-    throw deny(why, secret ? letThroughHint(names) : undefined)
+    throw deny(why, secret ? letThroughHint(names) : 'No spelling of it is let in: do without it, or ask the person.')
   })
   return names
 }

@@ -54,7 +54,7 @@ export function openRoot(path: string, options: { means?: Root['method'] } = {})
   } catch (cause) {
     throw new Fault('not-found', `No such folder: ${path}`, {
       details: { path },
-      hint: 'Give an existing folder with --project.',
+      hint: 'Check the path: a project is a folder that is there.',
       cause,
     })
   }
@@ -63,7 +63,10 @@ export function openRoot(path: string, options: { means?: Root['method'] } = {})
   const stat = fstatSync(fd)
   if (!stat.isDirectory()) {
     closeSync(fd)
-    throw new Fault('bad-input', `Not a folder: ${path}`, { details: { path }, hint: 'Give a folder with --project.' })
+    throw new Fault('bad-input', `Not a folder: ${path}`, {
+      details: { path },
+      hint: 'A project is a folder: give the one that this lies in.',
+    })
   }
   const method = options.means ?? (existsSync(`/proc/self/fd/${fd}`) ? 'descriptors' : 'compare')
   return { path: real, fd, dev: stat.dev, method, mounts: watchMounts(real) }
@@ -256,7 +259,7 @@ function deny(names: readonly string[], why: string, hint?: string, cause?: unkn
 function notFound(names: readonly string[], cause: unknown): Fault {
   return new Fault('not-found', `File not found: ${names.join('/') || '.'}`, {
     details: { path: names.join('/') },
-    hint: (name) => `Check the name, or run ${name('list_files')} on ${names.slice(0, -1).join('/') || '.'}.`,
+    hint: (name) => `Check the name; ${name('list_files')} shows what is in ${names.slice(0, -1).join('/') || 'the project'}.`,
     cause,
   })
 }

@@ -13,6 +13,7 @@ import { openPolicy } from './policy.ts'
 import type { Ports } from './ports.ts'
 import type { KernelContext } from './call-context.ts'
 import { isMountedId } from '../text/mount-names.ts'
+import { nearest } from '../text/nearest.ts'
 import { scrub } from './redacted-input.ts'
 import { newSites } from './sites.ts'
 import { openSameCalls, type SameCalls } from './same-calls.ts'
@@ -149,8 +150,9 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
 }
 
 function unknownTool(name: string, tools: readonly string[]): Fault {
+  const near = nearest(name.slice(0, 100), tools, 3)
   return new Fault('unknown-tool', `No such tool: ${name.slice(0, 100)}`, {
     details: { tools },
-    hint: 'Choose one of the listed tools.',
+    hint: `${near === undefined ? '' : `Did you mean ${near}? `}Choose one of the listed tools.`,
   })
 }

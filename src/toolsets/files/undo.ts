@@ -133,8 +133,9 @@ function* plan(input: Target, { kept }: FileUse): Steps<Plan> {
 /** One step per path: from the newest state among those taken back to the one before the oldest. */
 function* stepsBack(input: Target, kept: FileUse['kept']): Steps<Step[]> {
   const upTo = input.shown?.upTo ?? Number.POSITIVE_INFINITY
-  const chosen = (yield* choose(input, kept)).filter(({ undoneBy, timestamp }) => undoneBy === null && timestamp <= upTo)
-  if (chosen.length === 0) throw nothingToUndo()
+  const found = yield* choose(input, kept)
+  const chosen = found.filter(({ undoneBy, timestamp }) => undoneBy === null && timestamp <= upTo)
+  if (chosen.length === 0) throw nothingToUndo(input, found.length > 0)
   const byPath = groupByPath(chosen)
   return yield* each(byPath.values(), (states) => {
     states.forEach((state, index) => {
@@ -317,8 +318,12 @@ function changedSince(refused: readonly Moved[], asked: Target['changed']): Faul
   )
 }
 
-function nothingToUndo(): Fault {
-  return new Fault('not-found', 'Nothing to undo', { hint: '`handrail snapshots` shows what is kept.' })
+/** Of whatever was named: an id that nobody knows is no empty undo. */
+function nothingToUndo({ snapshot, call, session }: Partial<Target> = {}, known = true): Fault {
+  const named = snapshot ?? call ?? session
+  const says =
+    named === undefined ? '' : known ? `: all that ${named} changed is undone already` : `: no change of ${named} is kept`
+  return new Fault('not-found', `Nothing to undo${says}`, { hint: '`handrail snapshots` shows what is kept.' })
 }
 
 function notAsShown(steps: readonly { path: string }[]): Fault {

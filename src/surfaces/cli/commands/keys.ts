@@ -49,8 +49,8 @@ into settings, logs, prompts, or the environment of programs. \`keys clear\` wit
         return 0
       }
       if (what !== 'set' || name === undefined || !(providers as readonly string[]).includes(name) || name === 'none')
-        throw new Fault('bad-input', what === 'set' ? 'A key for which provider?' : `Unknown: keys ${printable(what)}`, {
-          hint: `keys list, keys clear, or keys set ${providers.filter((one) => one !== 'none').join('|')}.`,
+        throw new Fault('bad-input', name === undefined ? 'A key for which provider?' : `No such provider: ${printable(name)}`, {
+          hint: `There are: ${providers.filter((one) => one !== 'none').join(', ')}; e.g. \`handrail keys set anthropic\`.`,
         })
       const { provider, baseUrl } = runtime.config.agent
       const agent = await runtime.agent()

@@ -39,7 +39,7 @@ another client, or a later process, wants to use it. One that nobody used for 90
       const removed = runtime.logins.remove(id, `${userInfo().username}@cli`)
       if (!removed)
         throw new Fault('session-not-found', `No such login is saved: ${printable(id)}`, {
-          hint: 'handrail logins list shows them.',
+          hint: '`handrail logins list` shows them.',
         })
       say(json ? terminalJson(removed) : `Removed: the login for ${oneLine(removed.site, 200)}`)
       return 0

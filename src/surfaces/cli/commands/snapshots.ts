@@ -1,6 +1,6 @@
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Command } from '../command.ts'
-import { ago, say, table } from '../print.ts'
+import { ago, printable, say, table } from '../print.ts'
 import { sayRoots } from '../root-lines.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 
@@ -21,7 +21,8 @@ wrote. To go back: handrail undo ID takes back the write that made this state.`,
     try {
       const found = runtime.snapshots(limit, words[0] ?? '')
       if (json) for (const snapshot of found) say(terminalJson(snapshot))
-      else if (found.length === 0) say('Nothing kept yet.')
+      else if (found.length === 0)
+        say(words[0] === undefined ? 'Nothing kept yet.' : `Nothing is kept of ${printable(words[0])}, or of anything below it.`)
       else {
         say(
           table(

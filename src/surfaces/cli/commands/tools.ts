@@ -1,6 +1,7 @@
 import { errorCodesOf } from '../../../contracts/faults/contract-000.ts'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Command } from '../command.ts'
+import { like } from '../parse.ts'
 import { bold, oneLine, say, table } from '../print.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 
@@ -44,7 +45,7 @@ export const tools: Command = {
         throw (
           runtime.whyOff(name) ??
           new Fault('not-found', `No such tool: ${name}`, {
-            hint: `There are: ${runtime.tools.map((one) => one.name).join(', ')}.`,
+            hint: `${didYouMean(name, runtime.tools)}\`handrail tools\` lists them.`,
           })
         )
       const { title, description, input, output, faults, examples } = tool
@@ -63,4 +64,12 @@ export const tools: Command = {
       await runtime.close()
     }
   },
+}
+
+function didYouMean(name: string, tools: readonly { name: string }[]): string {
+  const near = like(
+    name,
+    tools.map((one) => one.name),
+  )
+  return near === undefined ? '' : `Did you mean \`handrail tools ${near}\`? `
 }

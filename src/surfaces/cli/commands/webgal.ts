@@ -83,7 +83,7 @@ Messages are Chinese unless --lang EN or HANDRAIL_LANG=EN.`,
     const act = what !== undefined && Object.hasOwn(acts, what) ? acts[what] : undefined
     if (!act)
       throw new Fault('bad-input', what === undefined ? 'What about the game?' : `Unknown: webgal ${words.join(' ')}`, {
-        hint: 'handrail webgal validate, convert, graph or report, and a folder.',
+        hint: `There are: ${Object.keys(webgal.acts ?? {}).join(', ')}; e.g. \`handrail webgal validate ./my-game\`.`,
       })
     return act()
   },
