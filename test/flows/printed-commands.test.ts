@@ -1,11 +1,11 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { commands, settings } from '../../src/bin.ts'
 import { parse } from '../../src/surfaces/cli/parse.ts'
 import { runInside } from '../support/inside.ts'
 import { printedCommands, shellWords, type Printed } from '../support/printed-commands.ts'
-import { openWorld, type World } from '../support/world.ts'
+import { openWorld, repository, type World } from '../support/world.ts'
 
 /** What is not run here, and why; it is held to the words and options there are all the same. */
 const notRun: readonly (readonly [RegExp, string])[] = [
@@ -68,6 +68,17 @@ test('there are many, from every place', () => {
       found.some(({ where }) => where === place),
       place,
     ).toBe(true)
+})
+
+test('of every guide, also of one in a folder of its own', () => {
+  const folder = join(repository, 'docs/guide')
+  const guides = readdirSync(folder, { recursive: true }).map(String)
+  const missed = guides
+    .filter((name) => name.endsWith('.md'))
+    .flatMap((name) => readFileSync(join(folder, name), 'utf8').split('\n'))
+    .filter((line) => /^ *(?:\$ )?handrail [a-z]/.test(line))
+    .filter((line) => !found.some(({ text }) => line.replaceAll(/\s+/g, ' ').includes(text)))
+  expect(missed).toEqual([])
 })
 
 test('each is of a command there is, with words and options that it takes', () => {
