@@ -155,8 +155,8 @@ export const slowDrawing = `(() => {
 })()`
 
 /** Makes a page draw, or leave it. */
-export const drawNow = (on: boolean): string =>
-  `void Object.assign(window.${drawingGlobal} ?? {}, { on: ${on}, everyMs: ${on ? 50 : 250} })`
+export const drawNow = (on: boolean, everyMs = on ? 50 : 250): string =>
+  `void Object.assign(window.${drawingGlobal} ?? {}, { on: ${on}, everyMs: ${everyMs} })`
 
 /** The page with the script before everything else in it. */
 export function withJumpScript(html: string): string {

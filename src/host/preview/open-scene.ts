@@ -117,19 +117,27 @@ async function playTo(
   const limits = { mostStops: 20_000, mostDecisions: 1_000, mostVisits: 8, stuckMs: stallMs, startMs: 60_000 }
   const plan = { choices, inputs: {}, used: {}, pictures: false, until: { scene, line }, ...limits }
   const address = page.url()
-  const { end, stops } = await playRoute(
+  const { end, stops, decisions } = await playRoute(
     page,
     { ...plan, jump: 1 },
     { until, signal, picture: async () => undefined, isHere: () => hasLeft(page, address) === undefined },
   )
-  if (end === 'arrived') return []
+  const refused = decisions.flatMap(({ is, scene: where, line: at, words, taken }, index) => {
+    const asked = choices[index]
+    // A question takes any answer.
+    if (is === 'input' || asked === undefined || asked === taken + 1 || asked === words[taken]) return []
+    return [
+      `at line ${at} of ${oneLine(where, longestLog)} there was no ${typeof asked === 'number' ? `option ${asked}` : oneLine(asked, 60)} to take: it was ${oneLine(words[taken] ?? '', 60)}`,
+    ]
+  })
+  if (end === 'arrived') return refused
   const at = stops.at(-1)
-  return [`played to line ${at?.line ?? 0} of ${oneLine(at?.scene ?? scene, longestLog)} and not further (${end})`]
+  return [...refused, `played to line ${at?.line ?? 0} of ${oneLine(at?.scene ?? scene, longestLog)} and not further (${end})`]
 }
 
 /** What it shows, once it was drawn. A page that does not draw is no reason to fail. */
 async function pictureOf(page: Page, until: number): Promise<Uint8Array | undefined> {
-  const timeout = Math.min(5_000, Math.max(1_000, until - performance.now()))
+  const timeout = Math.min(10_000, Math.max(5_000, until - performance.now()))
   try {
     await page.evaluate(drawNow(true))
     await Promise.race([
@@ -138,6 +146,8 @@ async function pictureOf(page: Page, until: number): Promise<Uint8Array | undefi
       ),
       pause(timeout / 2),
     ])
+    // Software drawing leaves no time for a picture while it draws on.
+    await page.evaluate(drawNow(true, 1_500))
     return await page.screenshot({ type: 'png', scale: 'css', timeout })
   } catch {
     return undefined

@@ -19,6 +19,7 @@ export const playScript = `(() => {
   let still = 0
   let wasStarted = false
   let wasThere = false
+  let hasPlayed = false
   let reports = -1
   let pictured = new Set()
   // A scene begins under the words of the one before.
@@ -32,7 +33,7 @@ export const playScript = `(() => {
   let visits = new Map()
   play.begin = (plan) => {
     Object.assign(play, { plan, stops: [], decisions: [], done: undefined, hold: undefined })
-    ;[last, since, still, wasStarted, wasThere, reports] = ['', performance.now(), 0, false, false, -1]
+    ;[last, since, still, wasStarted, wasThere, hasPlayed, reports] = ['', performance.now(), 0, false, false, false, -1]
     pictured = new Set(plan.pictured ?? [])
     visits = new Map()
     ;[entered, words] = [{ scene: '', under: '' }, '']
@@ -107,8 +108,9 @@ export const playScript = `(() => {
       ;[then, reports, still, since] = [undefined, at.reports, 0, performance.now()]
       return void act()
     }
-    // Back at the title an engine may stand in no scene.
-    if (at.scene === '' && !at.mute && !(wasStarted && isTitle())) return
+    // Back at the title an engine may stand in no scene; where it begins, too, there is a title and before it nothing.
+    const isOver = wasStarted && wasThere && isTitle() && (hasPlayed || performance.now() - since > 3000)
+    if (at.scene === '' && !at.mute && !isOver) return
     // One click for each time it says where it is; the newest engines say so only when they move.
     // A person lets it come to rest first: three times, or a moment.
     if (at.reports - reports < 3 && still % 8 !== 0) return
@@ -117,7 +119,7 @@ export const playScript = `(() => {
       if (isTitle()) return
       wasStarted = true
     }
-    if (at.scene === '' && !at.mute) return void (play.done = 'title')
+    if (at.scene === '' && isOver) return void (play.done = 'title')
     const text = String(at.stage?.showText ?? '')
     const scene = sceneOf(at)
     const now = scene + '\\n' + at.line + '\\n' + text
@@ -139,7 +141,9 @@ export const playScript = `(() => {
     // Told to go there and not there yet: a click would play on where it stands.
     wasThere ||= !plan.until || scene === plan.until.scene
     if (!wasThere) return
-    if (isTitle()) return void (play.done = 'title')
+    if (isOver) return void (play.done = 'title')
+    if (isTitle()) return
+    hasPlayed ||= text !== '' && at.line > 0
     if (play.decisions.length >= plan.mostDecisions) return void (play.done = 'limit')
     const shown = choices().slice(0, 200)
     if (plan.pictures && !pictured.has(scene) && (text === '' || text === entered.under ? shown.length > 0 : true)) {

@@ -61,6 +61,43 @@ test('what is no archive, is torn, or unpacks to more than anybody reads is not 
   })
 })
 
+test('what some program would unpack stands on the card, or nothing of it does', () => {
+  const plain = { 'a.txt': 5 }
+  // Content of the same length.
+  const other = tar(plain)
+  other[512] = 2
+  expect(archiveRows(tar(plain), other)).toHaveLength(2)
+  // A name in an entry of its own.
+  const header = (kind: string, content: string): Buffer => {
+    const one = tar({ x: Buffer.byteLength(content) }).subarray(0, -1_024)
+    one.write(kind, 156)
+    one.fill(0, 512).write(content, 512)
+    return one
+  }
+  const evil = '../../.bashrc'
+  for (const named of [header('L', `${evil}\0`), header('x', `${evil.length + 9} path=${evil}\n`)])
+    expect(archiveRows(none, Buffer.concat([named, tar({ README: 3 })]))).toEqual([
+      expect.stringMatching(/^\+ \.\.\/\.\.\/\.bashrc 3 bytes/),
+    ])
+  for (const odd of [header('x', '11 size=99\n'), header('g', '12 path=evil\n'), header('x', '99 path=')])
+    expect(archiveRows(none, Buffer.concat([odd, tar({ README: 3 })]))).toBeUndefined()
+  // More behind the end.
+  expect(archiveRows(none, Buffer.concat([tar(plain), tar({ evil: 5 })]))).toBeUndefined()
+  expect(archiveRows(none, tar(plain).subarray(0, 514))).toBeUndefined()
+  // Twice the same name, an end within the end, one that is not counted, more than are listed.
+  const twice = zip({ 'a.txt': 5, 'b.txt': 6 })
+  twice.write('a.txt', twice.lastIndexOf('b.txt'))
+  expect(archiveRows(zip(plain), twice)).toEqual([expect.stringMatching(/^\+ a\.txt \(2\) 6 bytes/)])
+  const ended = zip(plain)
+  ended.writeUInt16LE(22, ended.length - 2)
+  expect(archiveRows(none, Buffer.concat([ended, zip({ evil: 1 }).subarray(-22)]))).toBeUndefined()
+  const uncounted = zip({ 'a.txt': 5, evil: 6 })
+  uncounted.writeUInt16LE(1, uncounted.length - 12)
+  expect(archiveRows(none, uncounted)).toBeUndefined()
+  const many = (count: number): Buffer => zip(Object.fromEntries(Array.from({ length: count }, (_, at) => [`f${at}`, 0])))
+  expect(archiveRows(many(5_000), many(5_001))).toBeUndefined()
+})
+
 test('a picture is known by its bytes; what is larger than a browser should decode is none', () => {
   expect(pictureKind(picture(40, 30, [1, 2, 3]))).toEqual({ type: 'image/png', width: 40, height: 30 })
   const huge = picture(1, 1, [0, 0, 0])

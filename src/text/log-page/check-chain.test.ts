@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { jsonInPage } from '../json-in-page.ts'
 import { checkChain } from './check-chain.ts'
 
 function logOf(entries: readonly object[]): string[] {
@@ -8,7 +9,7 @@ function logOf(entries: readonly object[]): string[] {
   return entries.map((entry, at) => {
     const body = `{"seq":${at + 1},${JSON.stringify(entry).slice(1, -1)},"prev":"${prev}"`
     prev = createHash('sha256').update(`${body}}`).digest('hex')
-    return `${body},"hash":"${prev}"}`
+    return jsonInPage(JSON.parse(`${body},"hash":"${prev}"}`))
   })
 }
 
@@ -22,7 +23,7 @@ test('a log is intact whatever stands in it, and of any length of line: the hash
       message: 'é😀"\\\n'.repeat(length) + 'y'.repeat(length),
     })),
   )
-  expect(checkChain(lines, claimOf(lines))).toEqual({ whole: true, entries: 13, head: headOf(lines) })
+  expect(checkChain(lines, claimOf(lines))).toEqual({ whole: true, from: 1, entries: 13, head: headOf(lines) })
   fc.assert(
     fc.property(
       fc.array(fc.record({ event: fc.string({ unit: 'binary' }), input: fc.jsonValue() }), { minLength: 1, maxLength: 5 }),
@@ -60,4 +61,27 @@ test('one changed character, an entry that is missing, added or moved, and an en
   expect(checkChain(forged, { entries: 1, head: claim.head })).toMatchObject({ whole: false })
   expect(checkChain(['[]'], claim)).toMatchObject({ whole: false, entry: 1 })
   expect(checkChain(['null'], claim)).toMatchObject({ whole: false, entry: 1 })
+})
+
+test('every byte counts: blanks, a name twice and other spellings of the same are changes, and so is another beginning', () => {
+  const lines = logOf(Array.from({ length: 4 }, (_, at) => ({ event: 'call.end', message: `a<b ${at}`, ms: 10 })))
+  const claim = claimOf(lines)
+  const changed = (change: (text: string) => string) =>
+    checkChain(
+      lines.map((line, at) => (at === 1 ? change(line) : line)),
+      claim,
+    )
+  for (const change of [
+    (text: string) => text.replace('{', '{ '),
+    (text: string) => `${text} `,
+    (text: string) => text.replace('"event"', '"event":"approved","event"'),
+    (text: string) => text.replace('"ms":10', '"ms":1e1'),
+    (text: string) => text.replace('a\\u003cb', 'a<b'),
+    (text: string) => text.replace('call.end', 'call\\u002eend'),
+  ])
+    expect([change.toString(), changed(change)]).toEqual([change.toString(), { whole: false, entry: 2, why: 'was changed' }])
+  // Whoever takes entries from the beginning and counts anew is told apart from a log that begins there.
+  expect(checkChain(lines.slice(1), { ...claim, entries: 3 })).toMatchObject({ whole: true, from: 2 })
+  const begun = (lines[0] ?? '').replace(/"prev":"0{64}"/, `"prev":"${'1'.repeat(64)}"`)
+  expect(checkChain([begun, ...lines.slice(1)], claim)).toMatchObject({ whole: false, entry: 1 })
 })

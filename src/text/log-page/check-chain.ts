@@ -1,5 +1,7 @@
 /** What a page found out about the log it carries. */
-export type ChainVerdict = { whole: true; entries: number; head: string } | { whole: false; entry: number; why: string }
+export type ChainVerdict =
+  | { whole: true; from: number; entries: number; head: string }
+  | { whole: false; entry: number; why: string }
 
 export interface ChainClaim {
   /** How many entries there are, and the hash of the last: what the page says of itself. */
@@ -56,8 +58,13 @@ export function checkChain(lines: readonly string[], claim: ChainClaim): ChainVe
     return state.map((word) => (word >>> 0).toString(16).padStart(8, '0')).join('')
   }
 
+  // A parser forgives much (blanks, a name twice, other spellings of the same); the page was written in one way.
+  const inPage = (json: string): string =>
+    json.replaceAll('<', '\\u003c').replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')
+  const genesis = '0'.repeat(64)
   let prev: string | undefined
   let seq: number | undefined
+  let from = 1
   for (const [at, text] of lines.entries()) {
     const entry = (seq ?? at) + 1
     let line: { seq?: unknown; prev?: unknown; hash?: unknown }
@@ -72,10 +79,11 @@ export function checkChain(lines: readonly string[], claim: ChainClaim): ChainVe
       return { whole: false, entry, why: 'is not an entry' }
     if (seq !== undefined && line.seq !== seq + 1)
       return { whole: false, entry, why: 'has another number: entries are missing or added' }
-    if (prev !== undefined && line.prev !== prev)
+    if (seq === undefined) from = line.seq
+    if (line.prev !== (prev ?? (line.seq === 1 ? genesis : line.prev)))
       return { whole: false, entry: line.seq, why: 'does not follow the entry before it' }
     const end = `,"hash":"${line.hash}"}`
-    if (!exact.endsWith(end) || sha256(`${exact.slice(0, -end.length)}}`) !== line.hash)
+    if (text !== inPage(exact) || !exact.endsWith(end) || sha256(`${exact.slice(0, -end.length)}}`) !== line.hash)
       return { whole: false, entry: line.seq, why: 'was changed' }
     prev = line.hash
     seq = line.seq
@@ -83,5 +91,5 @@ export function checkChain(lines: readonly string[], claim: ChainClaim): ChainVe
   if (lines.length !== claim.entries) return { whole: false, entry: (seq ?? 0) + 1, why: 'is missing or was added at the end' }
   if (prev !== undefined && prev !== claim.head)
     return { whole: false, entry: seq ?? 0, why: 'is not the one that the log ended with' }
-  return { whole: true, entries: lines.length, head: prev ?? claim.head }
+  return { whole: true, from, entries: lines.length, head: prev ?? claim.head }
 }

@@ -68,10 +68,11 @@ export function showLog(
   const texts = (at('log').textContent ?? '').split('\n').filter((line) => line.trim() !== '')
   const verdict = check(texts, facts)
   at('verdict').className = verdict.whole ? 'good' : 'bad'
+  const later = verdict.whole && verdict.from !== 1
   at('verdict').textContent = verdict.whole
     ? pick(
-        `Log intact: ${verdict.entries} entries, head ${verdict.head}`,
-        `日志完整：${verdict.entries} 条，末条哈希 ${verdict.head}`,
+        `Log intact${later ? ` from entry ${verdict.from} on (the earlier ones are not on this page)` : ''}: ${verdict.entries} entries, head ${verdict.head}`,
+        `日志完整${later ? `（从第 ${verdict.from} 条起，更早的不在本页）` : ''}：${verdict.entries} 条，末条哈希 ${verdict.head}`,
       )
     : pick(
         `CHANGED: entry ${verdict.entry} ${verdict.why}. Do not believe what stands below from there on.`,
@@ -82,8 +83,8 @@ export function showLog(
     pick(`Project ${facts.project}, exported ${facts.exportedAt}.`, `项目 ${facts.project}，导出于 ${facts.exportedAt}。`),
   )
   at('trust').textContent = pick(
-    'This page checked itself, without the network, with the code it carries. Whoever doubts the page itself compares the head with one that was kept elsewhere (handrail audit anchor).',
-    '本页没有联网，用自带的代码检查了自己。若怀疑页面本身，请把末条哈希与另存的一份（handrail audit anchor）对照。',
+    'This page checked itself, without the network, with the code it carries; the name of the project and the time of the export are not part of the log. Whoever doubts the page itself compares the head with one that was kept elsewhere (handrail audit anchor).',
+    '本页没有联网，用自带的代码检查了自己；项目名称和导出时间不属于日志。若怀疑页面本身，请把末条哈希与另存的一份（handrail audit anchor）对照。',
   )
 
   const stories = new Map<string, Line[]>()
