@@ -71,7 +71,7 @@ function ofTar(bytes: Buffer): Map<string, string> | undefined {
     else if (kind === 'x' || kind === 'g') {
       const said = paxRecords(content)
       if (!said || 'size' in said || (kind === 'g' && ('path' in said || 'linkpath' in said))) return undefined
-      if (kind === 'x') named = { ...named, ...said }
+      if (kind === 'x') Object.assign(named, said)
     } else {
       const prefix = text(345, 155)
       const name = named.path ?? `${prefix === '' ? '' : `${prefix}/`}${text(0, 100)}`

@@ -2,6 +2,8 @@ import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { picture } from '../../../test/support/picture.ts'
+import { insideRows } from '../../text/printable.ts'
+import { signedRows } from '../../text/rows.ts'
 import { archiveRows } from './archive-rows.ts'
 import { insideOf } from './inside.ts'
 import { pictureKind } from './picture-kind.ts'
@@ -96,6 +98,14 @@ test('what some program would unpack stands on the card, or nothing of it does',
   expect(archiveRows(none, uncounted)).toBeUndefined()
   const many = (count: number): Buffer => zip(Object.fromEntries(Array.from({ length: count }, (_, at) => [`f${at}`, 0])))
   expect(archiveRows(many(5_000), many(5_001))).toBeUndefined()
+})
+
+test('a name in an archive is one row, and nothing in it moves a cursor or turns a line around', () => {
+  const names = ['a\n+ forged 5', 'b\r@@ 3 more @@', '\u001b[2Jc', 'd\u202egnp.exe', 'e\u2028f\u0085g']
+  const { inside } = insideOf('archive', archiveRows(none, zip(Object.fromEntries(names.map((name) => [name, 1])))))
+  const rows = insideRows(inside ? { inside } : {}).flatMap((row) => signedRows(row, 100))
+  expect(rows).toHaveLength(1 + names.length)
+  for (const { text } of rows) expect(text).toMatch(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+$/u)
 })
 
 test('a picture is known by its bytes; what is larger than a browser should decode is none', () => {
