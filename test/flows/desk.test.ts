@@ -98,7 +98,7 @@ test('an answer goes to the project that asked, into its own log and no other', 
   expect(readFileSync(join(other, 'package.json'), 'utf8')).toBe('{ "name": "changed" }\n')
   expect((await runInside(other, ['audit', 'show', '--json'])).out).toMatch(/approval\.decided.*person@page/)
   expect((await runInside(world.project, ['audit', 'show', '--json'])).out).not.toContain(id)
-  const [question = ''] = idsIn(text, 'project').filter((one) => one.startsWith('ask_'))
+  const question = idsIn(text, 'project').find((one) => one.startsWith('ask_')) ?? ''
   await send(`/questions/${question}`, new URLSearchParams({ form, choice: '1', shown: '1' }))
   expect(await mcp.call('ask_followup_question', { question: 'Which of both?', options: ['this', 'that'] })).toMatchObject({
     answer: 'that',
