@@ -1,3 +1,6 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { versionOfProgram } from '../../src/toolsets/webgal/engine-version.ts'
 import { openWorld, type World } from '../support/world.ts'
@@ -22,45 +25,127 @@ const scene = {
   'game/animation/animationTable.json': '["fade"]',
 }
 
+/** The engine as the registry has it: what its page loads is three megabytes. */
+const npmEngine = dirname(createRequire(import.meta.url).resolve('webgal-engine/package.json'))
+const builtProgram = readdirSync(join(npmEngine, 'dist/assets')).find((name) => /^index-\w+\.js$/.test(name)) ?? ''
+const npmFile = (name: string): Buffer => readFileSync(join(npmEngine, name))
+const manifest = (version: string): string => JSON.stringify({ type: 'official', version, webgalVersion: version })
+const under = (folder: string, files: Record<string, string | Buffer>): Record<string, string | Buffer> =>
+  Object.fromEntries(Object.entries(files).map(([name, content]) => [`${folder}/${name}`, content]))
+
 test('which engine a game has is found from the files beside it, the surest first', async () => {
-  const games: [string, Record<string, string>, string | undefined][] = [
-    ['a manifest', { 'webgal-engine.json': '{"type":"official","version":"4.6.4","webgalVersion":"4.6.4"}' }, '4.6.4'],
+  const official = ['6863a3b8', 'MdzLVmuf', 'C-qIUAWt', 'D_U02h3J', 'eHBihDHv', 'R1tKotR6', 'CC7KTie-', 'Dcp3ZA1M']
+  const named = ['4.5.18', '4.5.19', '4.5.20', '4.6.0', '4.6.1', '4.6.4', '4.6.5', '4.6.6']
+  /** The shape, its files, and the version with what says so; `≥` where only the game's own content does. */
+  const games: [string, Record<string, string | Buffer>, string | undefined][] = [
+    ['a manifest', { ...scene, 'webgal-engine.json': manifest('4.6.4') }, '4.6.4 webgal-engine.json'],
     [
       'a derivative',
-      { 'webgal-engine.json': '{"type":"other","name":"Mine","version":"1.2.3","webgalVersion":"4.5.20"}' },
-      '4.5.20',
+      { ...scene, 'webgal-engine.json': '{"type":"other","name":"Mine","version":"1.2.3","webgalVersion":"4.5.20"}' },
+      '4.5.20 webgal-engine.json Mine',
     ],
-    ['a program', { 'index.html': page('index-abc.js'), 'assets/index-abc.js': program('4.6.1') }, '4.6.1'],
-    ['a program before 4.5.13', { 'index.html': page('index-1.js'), 'assets/index-1.js': older('4.5.12') }, '4.5.12'],
-    ['the first ones', { 'index.html': page('index.5e.js'), 'assets/index.5e.js': older('4.2.11') }, '4.2.11'],
-    ['without a page', { 'assets/index.es-1.js': program('9.9.9'), 'assets/index-2.js': program('4.5.13') }, '4.5.13'],
     [
-      'an official name',
-      { 'index.html': page('index-CC7KTie-.js'), 'assets/index-CC7KTie-.js': 'minified beyond knowing' },
-      '4.6.5',
+      'a program from 4.5.13 on',
+      { ...scene, 'index.html': page('index-abc.js'), 'assets/index-abc.js': program('4.6.1') },
+      '4.6.1 assets/index-abc.js',
     ],
-    ['a package', { 'package.json': '{"dependencies":{"webgal-engine":"^4.5.18"}}' }, '4.5.18'],
-    ['a project of Terre', {}, undefined],
+    [
+      'a program before 4.5.13',
+      { ...scene, 'index.html': page('index-1.js'), 'assets/index-1.js': older('4.5.12') },
+      '4.5.12 assets/index-1.js',
+    ],
+    [
+      'the first ones',
+      { ...scene, 'index.html': page('index.5e.js'), 'assets/index.5e.js': older('4.2.11') },
+      '4.2.11 assets/index.5e.js',
+    ],
+    [
+      'without a page',
+      { ...scene, 'assets/index.es-1.js': program('9.9.9'), 'assets/index-2.js': program('4.5.13') },
+      '4.5.13 assets/index-2.js',
+    ],
+    ...official.map((name, index): [string, Record<string, string>, string] => [
+      `the official name of ${named[index]}`,
+      { ...scene, 'index.html': page(`index-${name}.js`), [`assets/index-${name}.js`]: 'minified beyond knowing' },
+      `${named[index]} assets/index-${name}.js`,
+    ]),
+    [
+      'the engine of the registry, exported with a game',
+      { ...scene, 'index.html': npmFile('dist/index.html'), [`assets/${builtProgram}`]: npmFile(`dist/assets/${builtProgram}`) },
+      `4.5.18 assets/${builtProgram}`,
+    ],
+    [
+      'the same program under another name',
+      { ...scene, 'index.html': page('index-mine.js'), 'assets/index-mine.js': npmFile(`dist/assets/${builtProgram}`) },
+      '4.5.18 assets/index-mine.js',
+    ],
+    [
+      'the package of the registry itself',
+      { 'package.json': npmFile('package.json'), ...under('public', scene) },
+      '4.5.18 package.json',
+    ],
+    ['a package', { ...scene, 'package.json': '{"dependencies":{"webgal-engine":"^4.5.18"}}' }, '4.5.18 package.json'],
+    [
+      'the source of the engine',
+      { 'packages/webgal/package.json': '{"name":"webgal","version":"4.6.1"}', ...under('packages/webgal/public', scene) },
+      '4.6.1 packages/webgal/package.json',
+    ],
+    [
+      'an export for the desktop',
+      under('resources/app/public', { ...scene, 'index.html': page('index-x.js'), 'assets/index-x.js': program('4.5.17') }),
+      '4.5.17 resources/app/public/assets/index-x.js',
+    ],
+    [
+      'the same with a manifest',
+      under('resources/app/public', { ...scene, 'webgal-engine.json': manifest('4.6.6') }),
+      '4.6.6 resources/app/public/webgal-engine.json',
+    ],
+    ['a project of Terre', scene, undefined],
+    ['the same with a flowchart', { ...scene, 'game/flowchart.json': '{"flowcharts":[]}' }, '≥ 4.6.2 flowchart.json'],
+    ['with newer settings', { ...scene, 'game/config.txt': 'Enable_Continue:true;\n' }, '≥ 4.6.1 config.txt: Enable_Continue'],
+    [
+      'with an animation of the second form',
+      { ...scene, 'game/animation/fade.json': '{"version":2,"keyframes":[]}' },
+      '≥ 4.6.6 animation/fade.json',
+    ],
+    ['with return', { ...scene, 'game/scene/b.txt': ':x;\nreturn:1;\n' }, '≥ 4.6.3 b.txt:2: return'],
+    [
+      'with both, of which the higher counts',
+      { ...scene, 'game/flowchart.json': '{}', 'game/scene/b.txt': 'changeFigureDiff:none;\nreturn:1;\n' },
+      '≥ 4.6.5 b.txt:1: changeFigureDiff',
+    ],
+    [
+      'a known engine before content',
+      { ...scene, 'webgal-engine.json': manifest('4.5.19'), 'game/flowchart.json': '{}' },
+      '4.5.19 webgal-engine.json',
+    ],
     [
       'nonsense',
-      { 'webgal-engine.json': '{"webgalVersion":7}', 'package.json': '[', 'index.html': 'x'.repeat(70_000) },
+      { ...scene, 'webgal-engine.json': '{"webgalVersion":7}', 'package.json': '[', 'index.html': 'x'.repeat(70_000) },
       undefined,
     ],
   ]
   const found: [string, string | undefined][] = []
-  for (const [name, more] of games) {
-    await using world = await openWorld({ files: { ...scene, ...more } })
-    found.push([name, (await check(world, ':text;')).engine])
+  for (const [name, files] of games) {
+    await using world = await openWorld({ files })
+    const report = await world.call<{
+      engine?: { version: string; from: string; derivative?: string }
+      atLeast?: { version: string; from: string }
+    }>('project_report', {})
+    const { engine, atLeast } = report
+    const told = engine
+      ? [engine.version, engine.from, engine.derivative].filter(Boolean).join(' ')
+      : atLeast && `≥ ${atLeast.version} ${atLeast.from}`
+    found.push([name, told])
+    expect((await check(world, ':text;')).engine).toBe(engine?.version)
   }
-  expect(found).toEqual(games.map(([name, , version]) => [name, version]))
-  await using exported = await openWorld({
-    files: {
-      'resources/app/public/game/scene/start.txt': ':text;\n',
-      'resources/app/public/index.html': page('index-x.js'),
-      'resources/app/public/assets/index-x.js': program('4.5.17'),
-    },
-  })
-  expect((await check(exported, ':text;')).engine).toBe('4.5.17')
+  expect(found).toEqual(games.map(([name, , told]) => [name, told]))
+})
+
+test('what the game needs anyway is not told as new', async () => {
+  await using world = await openWorld({ files: { ...scene, 'game/flowchart.json': '{"flowcharts":[]}' } })
+  expect(codes(await check(world, 'wait:1 -nobreak;'))).toEqual([])
+  expect(codes(await check(world, 'setVar:a=1 -local;'))).toEqual(['newer-feature'])
 })
 
 test('a program of a megabyte that only nearly says it is read once through', () => {

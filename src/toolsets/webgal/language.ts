@@ -1,3 +1,4 @@
+import type { LowerBound } from './engine-bound.ts'
 import type { EngineVersion } from './engine-version.ts'
 import { commands, featureSince, type Span } from './grammar/commands.ts'
 import { namesIn, newestReading, type CommandNames, type Reading } from './grammar/parse.ts'
@@ -9,6 +10,8 @@ export interface Language extends Reading {
   lowered: ReadonlyMap<string, string>
   /** The engine in use; undefined where nothing says it, and then the newest is taken. */
   version: string | undefined
+  /** Where nothing says the version: the least one that plays the game, by what its files need. */
+  atLeast: string | undefined
   /** An engine with commands or arguments of its own: what is unknown may be one of them. */
   isFork: boolean
   /** Arguments the project declares, as `command.argument`; `*.argument` for all commands. */
@@ -20,7 +23,7 @@ export interface Declared {
   arguments: readonly string[]
 }
 
-export function languageOf(declared: Declared, engine: EngineVersion | undefined): Language {
+export function languageOf(declared: Declared, engine: EngineVersion | undefined, bound?: LowerBound): Language {
   const version = engine?.version
   const has = (span: Span): boolean => isIn(span, version)
   const known = version === undefined ? newestReading.names : namesIn(version)
@@ -31,6 +34,7 @@ export function languageOf(declared: Declared, engine: EngineVersion | undefined
     continues: has({ since: featureSince.continuedLines }),
     opus: has({ since: featureSince.opus }),
     version,
+    atLeast: version === undefined ? bound?.version : undefined,
     isFork: declared.commands.length > 0 || engine?.derivative !== undefined,
     declared: new Set(declared.arguments),
   }

@@ -2,6 +2,7 @@ import Type from 'typebox'
 import { answerBudget, firstThatFit } from '../../text/answer-size.ts'
 import { closed } from '../../contracts/shapes.ts'
 import { openPace } from '../../text/steps.ts'
+import { higher } from './engine-bound.ts'
 import { inWords, short } from './finding.ts'
 import { chooseGame } from './choose-game.ts'
 import { reportOn } from './report/report.ts'
@@ -94,6 +95,12 @@ export const projectReport = defineTool({
           { ...closed, description: 'The engine everything was judged by. Absent where it is unknown: then the newest.' },
         ),
       ),
+      atLeast: Type.Optional(
+        Type.Object(
+          { version: text, from: text },
+          { ...closed, description: 'Where the engine is unknown: the least one that plays the game, and what in the game says so.' },
+        ),
+      ),
       leftOut,
     },
     closed,
@@ -111,12 +118,13 @@ export const projectReport = defineTool({
     const { files, lang } = use
     const pace = openPace(call.signal)
     const { game, games, leftOut: notFound } = await chooseGame(files, pace, chosen)
-    const { engine, language } = judgedBy(game, use)
+    const { engine, language, bound } = judgedBy(game, use)
     const report = await reportOn(game, language, {
       limit,
       pace,
       step: (done, total) => call.progress(done, total),
     })
+    const atLeast = higher(bound, report.bound)
     const { error, warning, info } = report.counts
     const room = answerBudget()
     const words = report.findings.map(({ scene, path, finding }) => ({ scene, path, ...inWords(finding, lang) }))
@@ -162,7 +170,7 @@ export const projectReport = defineTool({
       game: game.root,
       ...games,
       ...(report.encodings.length && { encodings: firstThatFit(report.encodings, room) }),
-      ...(engine && { engine }),
+      ...(engine ? { engine } : atLeast && { atLeast }),
       ...(left.length && { leftOut: left }),
     }
   },

@@ -21,6 +21,7 @@ export interface Report {
   valid: boolean
   game: string
   games?: string[]
+  atLeast?: { version: string; from: string }
   engine?: { version: string; from: string; derivative?: string }
   scenes: number
   lines: number

@@ -15,8 +15,12 @@ export function stylish(told: readonly Told[], lang: Lang, all: boolean): void {
   const words = wordsIn[lang]
   for (const one of told) {
     const { report, project, shown } = one
-    const { engine } = report
-    const version = engine ? words.engine(engine.version, engine.from, engine.derivative) : words.unknownEngine
+    const { engine, atLeast } = report
+    const version = engine
+      ? words.engine(engine.version, engine.from, engine.derivative)
+      : atLeast
+        ? words.atLeast(atLeast.version, oneLine(atLeast.from, 80))
+        : words.unknownEngine
     say(`${bold(fromHere(project, report.game) || '.')}  ${dim(version)}`)
     const groups = grouped(shown)
     const isTogether = (found: Diagnostic): boolean => !all && (groups.get(keyOf(found))?.length ?? 0) >= together

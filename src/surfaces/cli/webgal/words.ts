@@ -20,6 +20,8 @@ export const wordsIn = {
     notFine: 'Not fine',
     notAll: ' (not all shown)',
     unknownEngine: 'engine unknown, judged by the newest; the setting webgalVersion names it',
+    atLeast: (version: string, from: string): string =>
+      `engine unknown, at least WebGAL ${version} (${from}), judged by the newest; the setting webgalVersion names it`,
     engine: (version: string, from: string, derivative?: string): string =>
       `${derivative === undefined ? '' : `${derivative}, made from `}WebGAL ${version} (${from})`,
     places: (count: number): string => `${count} times the same`,
@@ -36,6 +38,8 @@ export const wordsIn = {
     notFine: '有问题',
     notAll: '（未全部列出）',
     unknownEngine: '不知道是哪个引擎，按最新的检查；可以用 webgalVersion 设置写明',
+    atLeast: (version: string, from: string): string =>
+      `不知道是哪个引擎，至少是 WebGAL ${version}（${from}），按最新的检查；可以用 webgalVersion 设置写明`,
     engine: (version: string, from: string, derivative?: string): string =>
       `${derivative === undefined ? '' : `${derivative}，基于 `}WebGAL ${version}（${from}）`,
     places: (count: number): string => `相同的有 ${count} 处`,

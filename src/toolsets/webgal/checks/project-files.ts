@@ -74,7 +74,7 @@ function checkFlowchart(game: Game, { version }: Language): FileFinding[] {
   if (text === undefined) return []
   const parsed = parseJson(text.replace(/^\uFEFF/, ''))
   if (!parsed) return [{ file, finding: { line: 1, code: 'broken-json', about: { what: file } } }]
-  const since = '4.6.2'
+  const since = featureSince.flowchart
   if (version !== undefined && !isIn({ since }, version))
     return [{ file, finding: { line: 1, code: 'argument-needs-engine', about: { what: file, since, version } } }]
   return scenesIn(parsed.value).flatMap((name) =>

@@ -40,9 +40,11 @@ export function openContext(
     questions,
     ask: (question) => void questions.push(question),
     needs(line, what, since) {
-      const { version } = language
+      const { version, atLeast } = language
       if (since === undefined || (version !== undefined && isIn({ since }, version))) return
       if (version !== undefined) return add({ line, code: 'argument-needs-engine', about: { what, since, version } })
+      // An engine that plays the rest of the game has this too.
+      if (atLeast !== undefined && isIn({ since }, atLeast)) return
       if (noted.has(what)) return void again++
       noted.add(what)
       add({ line, code: 'newer-feature', about: { what, since } })

@@ -33,6 +33,8 @@ const longestPass = 6
 const mostLanes = 20
 /** Most places where lines pass between boxes. */
 const mostPasses = 10_000
+/** Columns a band has at least, where there are several. */
+const shortest = 5
 /** As wide as a screen is, compared with its height. */
 const aspect = 1.6
 
@@ -138,6 +140,8 @@ function columnsPerBand(columns: readonly Spot[][]): number {
   let best = { columns: Math.max(1, columns.length), off: Number.POSITIVE_INFINITY }
   for (let bands = 1; bands <= Math.min(60, columns.length); bands++) {
     const per = Math.ceil(columns.length / bands)
+    // A short story is easier to read in one line, however wide.
+    if (per < shortest && bands > 1) break
     let height = 0
     for (let from = 0; from < heights.length; from += per) {
       let tallest = 0

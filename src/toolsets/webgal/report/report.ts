@@ -1,4 +1,5 @@
 import type { Pace } from '../../../text/steps.ts'
+import { boundOf, higher, type LowerBound } from '../engine-bound.ts'
 import { messages } from '../messages.ts'
 import { openFindings, type Counts, type Finding } from '../finding.ts'
 import { mostText, type Game } from '../game.ts'
@@ -31,6 +32,8 @@ export interface Report {
   /** Everything a player reads, and how much of it is in each scene. */
   texts: Amount & { scenes: (Amount & { scene: string })[] }
   variables: Variable[]
+  /** The least engine that plays the scenes, by commands that older ones take for dialogue. */
+  bound: LowerBound | undefined
   /** What was too much to look at, in words. */
   leftOut: string[]
 }
@@ -73,6 +76,7 @@ export async function reportOn(
     characters: [],
     texts: { ...nothing(), scenes: [] },
     variables: [],
+    bound: undefined,
     leftOut: [...game.leftOut],
   }
   const found = openFindings<SceneFinding>(({ finding }) => finding.code, limit)
@@ -177,6 +181,7 @@ function count(
       if (isRead(command)) countOther(statement, texts)
       outside += texts.words - words + texts.cjk - cjk
       variables.tell(scene, statement)
+      report.bound = higher(report.bound, boundOf(statement, scene))
       continue
     }
     const given = args.length === 0 ? undefined : args.find(({ key }) => key === 'speaker')?.value
