@@ -41,7 +41,7 @@ export const faults: Readonly<Record<string, Injector>> = {
   'file misspelt': (line, pick) => {
     const file = fileIn(line)
     const made = file === undefined ? undefined : inWord(file.replace(/\..*/, ''), pick)
-    return made === undefined ? undefined : line.replace((file as string).replace(/\..*/, ''), made)
+    return made === undefined ? undefined : line.replace(file as string, (file as string).replace(/^[^.]*/, made))
   },
   'file in other letters': (line) => {
     const file = fileIn(line)
@@ -93,7 +93,8 @@ export const faults: Readonly<Record<string, Injector>> = {
   'full-width sign in a condition': (line) => replaced(line, /(-when=[^ ;]*?)(==|>=|<)/, '$1＝'),
   'one equals sign in a condition': (line) => replaced(line, /(-when=[^ ;]*?)==/, '$1='),
   'bracket not closed in a condition': (line) => replaced(line, /-when=/, '-when=('),
-  'variable misspelt in a condition': (line) => replaced(line, /-when=(\w+)/, '-when=$1x'),
+  // A name nobody sets is told once a scene: each gets one of its own.
+  'variable misspelt in a condition': (line, pick) => replaced(line, /-when=(\w+)/, `-when=$1x${pick(1_000_000)}`),
   'two equals signs in setVar': (line) => replaced(line, /^(setVar:\w+)=/, '$1=='),
   'no value in setVar': (line) => replaced(line, /^(setVar:\w+)=.*;/, '$1;'),
   'full-width semicolon': (line) => (line.endsWith(';') ? at(line, line.length - 1, 1, '；') : undefined),
@@ -112,4 +113,24 @@ export const faults: Readonly<Record<string, Injector>> = {
   'a command of nobody’s': (line) => replaced(line, /^(changeFigure|changeBg|bgm):/, 'showPicture:'),
   'a condition in braces': (line) => (isTalk(line) ? 'if (trust > 1) {' : undefined),
   'more behind a bare command': (line) => (/^(?:end|pixiInit);$/.test(line) ? line.replace(';', ' -next;') : undefined),
+  'comma at the end of JSON': (line) => replaced(line, /(\d)\}(?=[ ;])/, '$1,}'),
+  'single quotes in JSON': (line) => (json(line) ? line.replaceAll('"', "'") : undefined),
+  'full-width hyphen before an argument': (line) => (command(line) ? replaced(line, / -([a-z])/, ' －$1') : undefined),
+  'tab before an argument': (line) => (command(line) && fileIn(line) ? replaced(line, / -([a-z])/, '\t-$1') : undefined),
+  'two commands on one line': (line) => (command(line) && line.endsWith(';') ? `${line} changeBg:study.webp -next;` : undefined),
+  'scene without its ending': (line) => replaced(line, /^((?:changeScene|callScene):\w+)\.txt/, '$1'),
+  'scene with its folders': (line) => replaced(line, /^((?:changeScene|callScene):)/, '$1game/scene/'),
+  'file with its folder': (line) => replaced(line, /^changeBg:(?=\w+\.)/, 'changeBg:background/'),
+  'file of another folder': (line) => replaced(line, /^changeFigure:\w+\.webp/, 'changeFigure:study.webp'),
+  'comma between options': (line) => (line.startsWith('choose:') ? replaced(line, /\|/g, ',') : undefined),
+  'full-width bar between options': (line) => (line.startsWith('choose:') ? replaced(line, /\|/g, '｜') : undefined),
+  'full-width colon in a choice': (line) => (line.startsWith('choose:') ? at(line, line.lastIndexOf(':'), 1, '：') : undefined),
+  'plus equals in setVar': (line) => replaced(line, /^(setVar:\w+)=/, '$1+='),
+  'colon equals in setVar': (line) => replaced(line, /^(setVar:\w+)=/, '$1:='),
+  'words for signs in a condition': (line) => replaced(line, /(-when=[^ ;]+)/, '$1 and lit==1'),
+  'scene as a label': (line) => replaced(line, /^jumpLabel:\w+/, 'jumpLabel:lamp.txt'),
+  'label as a scene': (line) => replaced(line, /^changeScene:\w+\.txt/, 'changeScene:search'),
+  'quotes around a file': (line) => (command(line) ? replaced(line, /^(\w+:)([\w-]+\.\w+)/, '$1"$2"') : undefined),
+  'blank inside a command': (line) => replaced(line, /^([a-z]+)([A-Z]\w*:)/, '$1 $2'),
+  'full-width equals in an argument': (line) => (command(line) ? replaced(line, /( -[a-z]\w+)=/, '$1＝') : undefined),
 }

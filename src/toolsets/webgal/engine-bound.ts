@@ -32,7 +32,8 @@ export function boundOfFiles(game: Game): LowerBound | undefined {
     const version = Object.hasOwn(configSince, key) ? configSince[key] : undefined
     if (version !== undefined) bound = higher(bound, { version, from: `config.txt: ${key}` })
   }
-  if (game.text('flowchart.json') !== undefined) bound = higher(bound, { version: featureSince.flowchart, from: 'flowchart.json' })
+  if (game.text('flowchart.json') !== undefined)
+    bound = higher(bound, { version: featureSince.flowchart, from: 'flowchart.json' })
   for (const name of game.animations().slice(0, mostAnimations)) {
     const file = `animation/${name}.json`
     if (/^\s*\{/.test(game.text(file) ?? '')) return higher(bound, { version: featureSince.animationObjects, from: file })

@@ -98,7 +98,10 @@ export const projectReport = defineTool({
       atLeast: Type.Optional(
         Type.Object(
           { version: text, from: text },
-          { ...closed, description: 'Where the engine is unknown: the least one that plays the game, and what in the game says so.' },
+          {
+            ...closed,
+            description: 'Where the engine is unknown: the least one that plays the game, and what in the game says so.',
+          },
         ),
       ),
       leftOut,

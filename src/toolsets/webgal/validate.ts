@@ -3,7 +3,7 @@ import { badTarget, checkArguments } from './checks/arguments.ts'
 import { checkContent } from './checks/contents.ts'
 import { checkFlow, labelsOf } from './checks/flow.ts'
 import { checkHead, misread } from './checks/heads.ts'
-import { checkProse } from './checks/prose.ts'
+import { checkAfter, checkProse } from './checks/prose.ts'
 import { checkResources, cutFileName } from './checks/resources.ts'
 import { openContext, type Question, type SceneContext } from './checks/scene-context.ts'
 import { anyTarget, noWords, tellWords, variablesRead, wordsOfGame, type Words } from './checks/words.ts'
@@ -209,6 +209,7 @@ function checkStatement(statement: Statement, scene: SceneContext): void {
       checkResources(statement, scene)
     }
   }
+  if (statement.comment !== '' && command !== 'say') checkAfter(statement, scene)
   if (statement.hasSemicolon) return
   const wide = text.trimEnd().endsWith('；')
   add({ line: endLine > line ? endLine : line, code: wide ? 'fullwidth-semicolon' : 'missing-semicolon' })

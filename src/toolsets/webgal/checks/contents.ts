@@ -17,6 +17,8 @@ export function checkContent(statement: Statement, scene: SceneContext): void {
     scene.add({ line, code, about: { command, ...about } })
   if (content === '' && row.needsContent) return one('empty-content')
   if (placeholders.has(content)) return one('placeholder', { target: content })
+  const wide = looseArgument(content, row)
+  if (wide !== undefined) return one('no-argument-hyphen', { key: wide })
   switch (row.content.is) {
     case 'file': {
       if (content === '' && row.content.folder === 'scene') return one('missing-target')
@@ -79,7 +81,15 @@ export function startsWithArgument(content: string, row: CommandRow): boolean {
 
 /** `changeFigure:a.png-left`: the same at the end of the name. */
 export function gluedArgument(content: string, row: CommandRow): string | undefined {
+  const loose = looseArgument(content, row)
+  if (loose !== undefined) return loose
   const key = /\.\w{2,5}-([A-Za-z]\w*)(?=$|[=-])/.exec(content)?.[1]
+  return key !== undefined && isArgument(key, row) ? key : undefined
+}
+
+/** `changeBg:a.png －next`, `changeBg:a.png\t-next`: nearly an argument, with a sign or a blank that is none. */
+function looseArgument(content: string, row: CommandRow): string | undefined {
+  const key = /(?:\s[－—–]|[\t\u3000]-)([A-Za-z]\w*)/.exec(content)?.[1]
   return key !== undefined && isArgument(key, row) ? key : undefined
 }
 
@@ -92,7 +102,13 @@ function checkAssignment(content: string, line: number, scene: SceneContext): vo
   const name = content.slice(0, equals).trim()
   if (equals < 0 || name === '') return scene.add({ line, code: 'no-assignment' })
   const value = content.slice(equals + 1)
-  if (value.startsWith('=')) scene.add({ line, code: 'double-equals', about: { name, value: value.replace(/^=+/, '').trim() } })
+  const sign = /[+\-*/%:]$/.exec(name)?.[0]
+  if (sign !== undefined) {
+    const plain = name.slice(0, -1).trim()
+    const instead = sign === ':' ? `${plain}=${value}` : `${plain}=${plain}${sign}${value}`
+    scene.add({ line, code: 'no-such-assignment', about: { name, instead } })
+  } else if (value.startsWith('='))
+    scene.add({ line, code: 'double-equals', about: { name, value: value.replace(/^=+/, '').trim() } })
 }
 
 const unquoted = (text: string): string => text.trim().replace(/^"(.*)"$/, '$1')

@@ -15,6 +15,11 @@ export function checkExpression(expression: string, line: number): Finding | und
   const signs = [...new Set(bare.match(fullwidth))].join(' ')
   if (signs !== '') return { line, code: 'fullwidth-expression', about: { expression, signs } }
   if (/(?<![=!<>])=(?!=)/.test(bare)) return { line, code: 'single-equals', about: { expression } }
+  const [, word] = / (and|or) [^&|]*?(?:==|!=|[<>])/i.exec(bare.slice(0, 1_000)) ?? []
+  if (word !== undefined) {
+    const instead = word.toLowerCase() === 'and' ? '&&' : '||'
+    return { line, code: 'word-in-expression', about: { expression, word, instead } }
+  }
   const depth = [...bare].reduce((open, sign) => (open < 0 ? open : open + (sign === '(' ? 1 : sign === ')' ? -1 : 0)), 0)
   return depth !== 0 || /["'`]/.test(bare) ? { line, code: 'broken-expression', about: { expression } } : undefined
 }

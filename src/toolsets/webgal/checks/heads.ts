@@ -64,6 +64,8 @@ function checkNamed(statement: Statement, scene: SceneContext): Finding | undefi
     return found('invented-command', { instead: mistaken[wrong]?.instead ?? '' })
   }
   if (/^(?:\/\/|#\s)/.test(trimmed)) return { line, code: 'not-a-comment', about: { sign: trimmed.slice(0, 2).trim() } }
+  const split = /^[A-Za-z]+ [A-Za-z ]+$/.test(trimmed) ? lowered.get(trimmed.replaceAll(' ', '').toLowerCase()) : undefined
+  if (split !== undefined && camel.test(split)) return found('spaced-command', { head, command: split })
   if (!word.test(trimmed)) return forgottenColon(statement, scene)
   const command = lowered.get(trimmed.toLowerCase())
   if (command !== undefined)

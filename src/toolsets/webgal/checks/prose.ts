@@ -14,6 +14,14 @@ export function checkProse(statement: Statement, scene: SceneContext): void {
   if (text.length > 0) checkContinued(statement, scene)
 }
 
+/** `changeBg:a.png; bgm:b.mp3;`: a second command on the line is a comment. What is only a word of somebody's note is not told. */
+export function checkAfter({ line, comment }: Statement, { language, add }: SceneContext): void {
+  const [, command = '', rest = ''] = /^([A-Za-z]+):(.*)$/.exec(comment) ?? []
+  if (!language.names.has(command)) return
+  const isMeant = /[A-Z]/.test(command) || /^\S+\.\w{2,5}(?: -|$)/.test(rest) || (command === 'choose' && rest.includes(':'))
+  if (isMeant) add({ line, code: 'command-after-semicolon', about: { command } })
+}
+
 const signs = /^[^\p{L}\p{N}]*$/u
 
 /** Words that go on after a semicolon, told from a note to oneself: they end like a sentence, or in a semicolon of their own. */

@@ -100,7 +100,13 @@ export const targets: readonly (Span & { name: string })[] = [
 ]
 
 /** Features of the language itself. */
-export const featureSince = { continuedLines: '4.6.3', opus: '4.6.3', vocalArgument: '4.6.1', animationObjects: '4.6.6', flowchart: '4.6.2' } as const
+export const featureSince = {
+  continuedLines: '4.6.3',
+  opus: '4.6.3',
+  vocalArgument: '4.6.1',
+  animationObjects: '4.6.6',
+  flowchart: '4.6.2',
+} as const
 
 /** Keys of a transform and of the frames of an animation. `position` and `scale` hold x and y, the others a number, `ease` a word. */
 export const transformKeys: readonly string[] = [

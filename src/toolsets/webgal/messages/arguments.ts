@@ -23,6 +23,13 @@ export const aboutArguments = {
     EN: '{content} right after the colon is taken for a file name, not for an argument',
     fix: { ZH: '先写文件名（或 none），再写参数', EN: 'Write the file (or none) first, then the arguments' },
   },
+  'no-argument-hyphen': {
+    kind: 'syntax',
+    severity: 'error',
+    ZH: '参数前要用半角空格和半角连字符；这里的 {key} 成了内容的一部分',
+    EN: 'An argument needs a plain space and a plain hyphen before it; {key} became part of the content here',
+    fix: { ZH: '写成 -{key}', EN: 'Write -{key}' },
+  },
   'glued-content': {
     kind: 'syntax',
     severity: 'error',
@@ -138,6 +145,13 @@ export const aboutArguments = {
     severity: 'error',
     ZH: '条件“{expression}”的括号或引号不成对，永远不成立',
     EN: 'Brackets or quotes in “{expression}” do not match, so it is never true',
+  },
+  'word-in-expression': {
+    kind: 'syntax',
+    severity: 'warning',
+    ZH: '条件“{expression}”里的“{word}”不是运算符，引擎不认识',
+    EN: '“{word}” in “{expression}” is no operator, and the engine does not know it as one',
+    fix: { ZH: '写成 {instead}', EN: 'Write {instead}' },
   },
   'fullwidth-expression': {
     kind: 'syntax',

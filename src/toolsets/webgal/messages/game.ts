@@ -110,6 +110,13 @@ export const aboutGame = {
     EN: 'setVar takes one equals sign; with == the value is empty',
     fix: { ZH: '写成 {name}={value}', EN: 'Write {name}={value}' },
   },
+  'no-such-assignment': {
+    kind: 'syntax',
+    severity: 'error',
+    ZH: 'setVar 只有“名称=值”；这样写会设置名为“{name}”的变量',
+    EN: 'setVar only knows name=value; written so it sets a variable called “{name}”',
+    fix: { ZH: '写成 {instead}', EN: 'Write {instead}' },
+  },
   'variable-never-set': {
     kind: 'style',
     severity: 'warning',

@@ -147,6 +147,13 @@ export const aboutStatements = {
     EN: 'What follows the semicolon is a comment: “{text}” is not shown',
     fix: { ZH: '写成 \\; 或全角 ；', EN: 'Write \\; or use another sign' },
   },
+  'command-after-semicolon': {
+    kind: 'style',
+    severity: 'warning',
+    ZH: '分号之后是注释：{command} 不会执行',
+    EN: 'What follows the semicolon is a comment: {command} is not carried out',
+    fix: { ZH: '另起一行写', EN: 'Put it on a line of its own' },
+  },
   'not-a-comment': {
     kind: 'syntax',
     severity: 'error',
