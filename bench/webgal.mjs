@@ -89,6 +89,8 @@ export async function webgal(bench) {
         note,
       }),
     )
+    // Last: an editor's eye stays on the game.
+    rows.push(await keystrokes(runtime, game))
     return rows
   } finally {
     await runtime.close()

@@ -109,7 +109,7 @@ test('B04 a map of thousands of scenes with long ways across: drawn in bounds, t
       `changeScene:s${String(Math.min(i + 1, count - 1)).padStart(4, '0')}.txt;\nchoose:a:s0000.txt|b:s${count - 1}.txt|c:start.txt;\n`,
     ]),
   )
-  await using world = await openWorld({ files: { ...files, [start]: 'changeScene:s0000.txt;\n' } })
+  await using world = await openWorld({ files: { ...files, [start]: 'changeScene:s0000.txt;\n' }, config: { lang: 'EN' } })
   const { turns, result } = await turnsDuring(() =>
     world.call<Answer & { scenes: unknown[]; drawing: string }>('scene_graph', { format: 'svg' }),
   )

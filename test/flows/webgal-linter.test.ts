@@ -84,6 +84,7 @@ test('a folder that is too deep to be looked at is told, and labels that are not
       'game/figure/other/spare.png': '',
       'game/scene/two.txt': 'changeFigure:model/hero.json;\n',
     },
+    config: { lang: 'EN' },
   })
   const report = await world.call<{ valid: boolean; leftOut: string[]; unused: string[] }>('project_report', {})
   expect(report.leftOut.join()).toContain('folders deep')

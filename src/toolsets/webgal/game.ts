@@ -4,6 +4,7 @@ import { byText, runInSlices, sorted, type Pace } from '../../text/steps.ts'
 import { decodeScript } from './encoding.ts'
 import { findEngineVersion, type EngineVersion } from './engine-version.ts'
 import { folders, type Folder } from './grammar/commands.ts'
+import { leftOutSentence } from './left-out.ts'
 import { nearest, patience, type Patience } from '../../text/nearest.ts'
 
 /** Where a name in a script leads. */
@@ -94,12 +95,17 @@ export async function gamesIn(files: Files, pace: Pace): Promise<{ games: string
   let level = ['']
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > deepestGame)
-      leftOut.push(`Games were looked for ${deepestGame} folders deep, not in ${level.length} that are deeper.`)
+      leftOut.push(
+        leftOutSentence('Games were looked for {deepest} folders deep, not in {n} that are deeper.', {
+          deepest: deepestGame,
+          n: level.length,
+        }),
+      )
     if (depth > deepestGame) break
     const next: string[] = []
     for (const path of level) {
       if (folderCount++ >= mostFolders) {
-        leftOut.push(`Games were looked for in the first ${mostFolders} folders only.`)
+        leftOut.push(leftOutSentence('Games were looked for in the first {n} folders only.', { n: mostFolders }))
         return { games: games.toSorted(byText), leftOut }
       }
       if (pace.due()) await pace.turn()
@@ -262,7 +268,9 @@ async function indexResources(files: Files, below: (name: string) => string, pac
       const listed = await listing(files, path, left)
       if (!listed) return
       if (listed.more && left >= 0)
-        index.leftOut.push(`Of ${path} only the first ${listed.entries.length} entries were looked at.`)
+        index.leftOut.push(
+          leftOutSentence('Of {path} only the first {n} entries were looked at.', { path, n: listed.entries.length }),
+        )
       left -= listed.entries.length
       for (const { name, kind } of listed.entries) {
         if (pace.due()) await pace.turn()
@@ -270,7 +278,12 @@ async function indexResources(files: Files, below: (name: string) => string, pac
           found.push(prefix + name)
           index.paths.add(`${path}/${name}`)
         } else if (depth >= deepest)
-          index.leftOut.push(`${path}/${name} is more than ${deepest} folders deep and was not looked at.`)
+          index.leftOut.push(
+            leftOutSentence('{path} is more than {deepest} folders deep and was not looked at.', {
+              path: `${path}/${name}`,
+              deepest,
+            }),
+          )
         else if (left > 0) await walk(`${prefix}${name}/`, depth + 1)
       }
     }
@@ -282,7 +295,12 @@ async function indexResources(files: Files, below: (name: string) => string, pac
     }
     index.files.set(folder, await runInSlices(sorted(found, byText)))
   }
-  if (left <= 0) index.leftOut.splice(0, index.leftOut.length, `Of the game's files only the first ${mostFiles} were looked at.`)
+  if (left <= 0)
+    index.leftOut.splice(
+      0,
+      index.leftOut.length,
+      leftOutSentence('Of the game’s files only the first {n} were looked at.', { n: mostFiles }),
+    )
   return index
 }
 

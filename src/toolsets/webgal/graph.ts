@@ -4,6 +4,7 @@ import { short } from './finding.ts'
 import { mostText, type Game } from './game.ts'
 import { firstLines } from './grammar/fold.ts'
 import { parseChoices, statementsOf, type Reading, type Statement } from './grammar/parse.ts'
+import { leftOutSentence } from './left-out.ts'
 
 export interface Way {
   from: string
@@ -94,7 +95,7 @@ export async function graphOf(game: Game, reading: Reading, pace: Pace): Promise
   const cut: string[] = []
   for (const [index, name] of names.entries()) {
     if (read > mostText) {
-      graph.leftOut.push(`Only the first ${index} of ${names.length} scenes were read.`)
+      graph.leftOut.push(leftOutSentence('Only the first {n} of {all} scenes were read.', { n: index, all: names.length }))
       break
     }
     const text = (game.sceneText(name) ?? '').replace(/^\uFEFF/, '')
@@ -133,9 +134,13 @@ export async function graphOf(game: Game, reading: Reading, pace: Pace): Promise
   }
   if (cut.length)
     graph.leftOut.push(
-      `${cut.length} scenes have too many lines or endless statements and were read in part: ${cut.slice(0, 5).join(', ')}`,
+      leftOutSentence('{n} scenes have too many lines or endless statements and were read in part: {names}', {
+        n: cut.length,
+        names: cut.slice(0, 5).join(', '),
+      }),
     )
-  for (const [kind, count] of Object.entries(dropped)) if (count > 0) graph.leftOut.push(`${kind}: ${count} more are not listed.`)
+  for (const [kind, count] of Object.entries(dropped))
+    if (count > 0) graph.leftOut.push(leftOutSentence('{kind}: {n} more are not listed.', { kind, n: count }))
   return graph
 }
 

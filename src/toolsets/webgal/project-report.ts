@@ -5,6 +5,7 @@ import { openPace } from '../../text/steps.ts'
 import { higher } from './engine-bound.ts'
 import { inWords, short } from './finding.ts'
 import { chooseGame } from './choose-game.ts'
+import { leftOutIn } from './left-out.ts'
 import { reportOn } from './report/report.ts'
 import { countedHow } from './report/word-counts.ts'
 import { Diagnostic, gameInput, gameOutput, leftOut, notListed } from './shapes.ts'
@@ -174,7 +175,7 @@ export const projectReport = defineTool({
       ...games,
       ...(report.encodings.length && { encodings: firstThatFit(report.encodings, room) }),
       ...(engine ? { engine } : atLeast && { atLeast }),
-      ...(left.length && { leftOut: left }),
+      ...(left.length && { leftOut: leftOutIn(lang, left) }),
     }
   },
 })

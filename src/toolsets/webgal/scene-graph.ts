@@ -4,6 +4,7 @@ import { closed } from '../../contracts/shapes.ts'
 import { openPace } from '../../text/steps.ts'
 import { chooseGame } from './choose-game.ts'
 import { graphOf } from './graph.ts'
+import { leftOutIn } from './left-out.ts'
 import { drawable, toMermaid } from './map/drawable.ts'
 import { toPage } from './map/page.ts'
 import { toSvg } from './map/picture.ts'
@@ -109,7 +110,7 @@ export const sceneGraph = defineTool({
       game: game.root,
       ...games,
       ...(drawing !== undefined && { drawing }),
-      ...(left.length && { leftOut: left }),
+      ...(left.length && { leftOut: leftOutIn(use.lang, left) }),
     }
   },
 })

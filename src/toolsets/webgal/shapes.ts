@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { closed } from '../../contracts/shapes.ts'
+import { leftOutSentence } from './left-out.ts'
 
 /** One finding as the contract has it, with optional additions for editors. */
 export const Diagnostic = Type.Object(
@@ -34,5 +35,7 @@ export const leftOut = Type.Optional(
 
 /** Says how much of a list did not fit into the answer. */
 export function notListed(name: string, all: readonly unknown[], listed: readonly unknown[]): string[] {
-  return all.length === listed.length ? [] : [`${name}: only the first ${listed.length} of ${all.length} are listed.`]
+  return all.length === listed.length
+    ? []
+    : [leftOutSentence('{name}: only the first {n} of {all} are listed.', { name, n: listed.length, all: all.length })]
 }

@@ -1,5 +1,6 @@
 import { printable } from '../../../text/printable.ts'
 import type { SceneGraph, Way } from '../graph.ts'
+import { leftOutSentence } from '../left-out.ts'
 
 /** More than can be told apart in a picture. */
 const mostScenes = 2_000
@@ -15,9 +16,11 @@ export function drawable(graph: SceneGraph): { graph: SceneGraph; leftOut: strin
   const ways = between.slice(0, mostWays)
   const leftOut = [
     ...(scenes.length < graph.scenes.length
-      ? [`drawing: only ${scenes.length} of ${graph.scenes.length} scenes are drawn.`]
+      ? [leftOutSentence('drawing: only {n} of {all} scenes are drawn.', { n: scenes.length, all: graph.scenes.length })]
       : []),
-    ...(ways.length < between.length ? [`drawing: only ${ways.length} of ${between.length} ways are drawn.`] : []),
+    ...(ways.length < between.length
+      ? [leftOutSentence('drawing: only {n} of {all} ways are drawn.', { n: ways.length, all: between.length })]
+      : []),
   ]
   return { graph: { ...graph, scenes, ways, unreachable: graph.unreachable.filter((name) => names.has(name)) }, leftOut }
 }

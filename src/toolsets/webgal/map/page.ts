@@ -4,6 +4,7 @@ import type { Pace } from '../../../text/steps.ts'
 import { short } from '../finding.ts'
 import type { Game } from '../game.ts'
 import type { SceneGraph } from '../graph.ts'
+import { leftOutIn } from '../left-out.ts'
 import { captionOf, drawable } from './drawable.ts'
 import { colours, escaped, marker, style, worldOf } from './picture.ts'
 import { showMap, type MapFacts } from './show-map.ts'
@@ -19,7 +20,12 @@ const script = `(${showMap.toString()})(document, JSON.parse(document.getElement
 export async function toPage(whole: SceneGraph, game: Game, lang: Lang, pace: Pace): Promise<string> {
   const { graph, leftOut } = drawable(whole)
   const { width, height, body } = await worldOf(graph, lang, pace)
-  const facts = await factsOf({ ...graph, ways: whole.ways, leftOut: [...whole.leftOut, ...leftOut] }, game, lang, pace)
+  const facts = await factsOf(
+    { ...graph, ways: whole.ways, leftOut: leftOutIn(lang, [...whole.leftOut, ...leftOut]) },
+    game,
+    lang,
+    pace,
+  )
   const digest = createHash('sha256').update(script).digest('base64')
   const policy = `default-src 'none'; script-src 'sha256-${digest}'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'`
   const words = mapWords[lang]

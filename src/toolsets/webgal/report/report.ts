@@ -7,6 +7,7 @@ import type { Statement } from '../grammar/parse.ts'
 import { checkProjectFiles } from '../checks/project-files.ts'
 import { noWords, tellWordsOfConfig, type Words } from '../checks/words.ts'
 import type { Language } from '../language.ts'
+import { leftOutSentence } from '../left-out.ts'
 import { checkScene, type Checked, type QuietLines } from '../validate.ts'
 import { unusedFiles, type UnusedFile } from './unused.ts'
 import { openVariables, type At, type Variable, type Variables } from './variables.ts'
@@ -92,7 +93,7 @@ export async function reportOn(
   let index = 0
   for (const { name, text } of game.eachScene()) {
     if (read > mostText) {
-      report.leftOut.push(`Only the first ${index} of ${total} scenes were read.`)
+      report.leftOut.push(leftOutSentence('Only the first {n} of {all} scenes were read.', { n: index, all: total }))
       break
     }
     read += text?.length ?? 0
@@ -133,8 +134,10 @@ export async function reportOn(
   report.unusedBytes = unused.bytes
   report.leftOut.push(...unused.leftOut)
   report.variables = variables.all()
-  if (variables.more) report.leftOut.push('Not all variables are listed: there are too many, or their names are too long.')
-  if (spoken.size >= mostSpeakers) report.leftOut.push(`Only the first ${mostSpeakers} speakers were counted.`)
+  if (variables.more)
+    report.leftOut.push(leftOutSentence('Not all variables are listed: there are too many, or their names are too long.'))
+  if (spoken.size >= mostSpeakers)
+    report.leftOut.push(leftOutSentence('Only the first {n} speakers were counted.', { n: mostSpeakers }))
   report.characters = [...spoken]
     .map(([name, { lines, words, cjk, scenes, first }]) => ({ name, lines, words: words + cjk, cjk, scenes, first }))
     .toSorted((one, other) => other.lines - one.lines || (one.name < other.name ? -1 : 1))

@@ -1,6 +1,7 @@
 import type { Pace } from '../../../text/steps.ts'
 import type { Game } from '../game.ts'
 import { folders, type Folder } from '../grammar/commands.ts'
+import { leftOutSentence } from '../left-out.ts'
 
 export interface UnusedFile {
   path: string
@@ -32,7 +33,12 @@ export async function unusedFiles(game: Game, pace: Pace): Promise<{ files: Unus
       files.push({ path: `${folder}/${file}`, bytes: size })
     }
   }
-  return { files, bytes, leftOut: files.length > mostSizes ? [`Of unused files only the first ${mostSizes} were measured.`] : [] }
+  return {
+    files,
+    bytes,
+    leftOut:
+      files.length > mostSizes ? [leftOutSentence('Of unused files only the first {n} were measured.', { n: mostSizes })] : [],
+  }
 }
 
 /** For people and for git, not for the game. */
