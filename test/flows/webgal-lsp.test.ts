@@ -217,7 +217,8 @@ test('the program itself serves an editor over stdio, and renames from the termi
   })
   expect(await gone).toBe(0)
 
-  const rename = (...words: string[]): ReturnType<typeof runInside> => runInside(world.project, ['webgal', 'rename', ...words])
+  const rename = (...words: string[]): ReturnType<typeof runInside> =>
+    runInside(world.project, ['webgal', 'rename', ...words], { env: { HANDRAIL_LANG: 'EN' } })
   expect((await rename('score', 'points', '--dry-run')).out).toContain('6 places in 2 scenes would change')
   expect((await rename('score', 'points')).out).toContain('6 places in 2 scenes')
   const beach = join(world.project, 'game/scene/beach.txt')
