@@ -392,6 +392,13 @@ export const plays: Record<string, Play> = {
         input: write('handrail.config.json', '{}', true),
         gives: 'E_DENY_PATH',
       },
+      {
+        name: 'what was never done',
+        tool: 'search_memory',
+        input: { query: 'zeppelin', path: 'n.txt', since: '2026-01-01' },
+        gives: { untrusted: true, hits: [], more: false, behind: 0 },
+      },
+      { name: 'a time that is none', tool: 'search_memory', input: { since: 'soon' }, gives: 'E_BAD_ARGS' },
       { name: 'the snapshots', tool: 'list_snapshots', input: { limit: 10 }, gives: { snapshots: any } },
       {
         name: 'the snapshots of one file, by a limit that is forgiven',
