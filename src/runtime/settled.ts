@@ -186,7 +186,8 @@ function recordsWithin(
       },
     },
     // What the person said to Handrail's own agent is for that one, and for no other client.
-    memory: (session) => memory.for({ sees: visible(), conversations: !profiled && agentSessions.has(session) }),
+    memory: (session) =>
+      memory.for({ sees: visible(), reaches: files.reaches, conversations: !profiled && agentSessions.has(session) }),
   }
 }
 

@@ -151,3 +151,10 @@ test('twenty ordinary commands of a coding agent: three ask, all are answered wi
   await world.call('undo', { call: rm?.call, dryRun: false }, { role: 'person' })
   expect(world.read('notes/old.md')).toBe(files['notes/old.md'])
 })
+
+test('a program is found again by the files it changed, though it did not name them', async () => {
+  await using world = await openWorld({ files: { 'notes/a.txt': 'one\n' }, flags: withShell })
+  await world.call('shell', { command: 'for f in notes/*; do echo two >> $f; done' })
+  const { hits } = await world.call<{ hits: { tool?: string; paths?: string[] }[] }>('search_memory', { path: 'notes/a.txt' })
+  expect(hits).toMatchObject([{ tool: 'shell', paths: expect.arrayContaining(['notes/a.txt']) }])
+})

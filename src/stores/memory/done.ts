@@ -7,7 +7,7 @@ import { redact } from '../../text/redact/redact.ts'
 import type { Pace } from '../../text/steps.ts'
 import type { AuditStore } from '../audit.ts'
 import { openArtifactRows } from '../artifact-rows.ts'
-import { entryOf, facetsOf, kindOf, mostText, refOf, textOf, type Entry } from './entry.ts'
+import { entryOf, facetsOf, kindOf, mostPaths, mostText, refOf, type Entry } from './entry.ts'
 import type { Found, IndexFile } from './index-file.ts'
 
 export interface Records {
@@ -63,7 +63,7 @@ export async function indexLog(
     const isOurs = index.transaction(() => {
       // Somebody else went on from there meanwhile.
       if (cursorOf(index).seq !== at) return false
-      for (const line of some) take(index, line)
+      for (const line of some) take(index, line, records.db)
       index.setFact('log', `${last.seq} ${last.hash}`)
       return true
     })
@@ -75,11 +75,19 @@ export async function indexLog(
   }
 }
 
-function take(index: IndexFile, line: AuditLine): void {
+function take(index: IndexFile, line: AuditLine, db: Database): void {
   const ref = refOf(line)
   if (ref === undefined) return
-  const entry = entryOf(ref, [line]) as Entry
-  index.add('log', ref, entry.at, line.seq, [...wordsIn(textOf(line), mostWords), ...facetsOf(entry)])
+  const entry = entryOf(ref, [line], changedBy(line, db)) as Entry
+  index.add('log', ref, entry.at, line.seq, [...wordsIn(entry.text, mostWords), ...facetsOf(entry)])
+}
+
+/** A program does not say before which files it will change: the states of them that were kept do. */
+function changedBy({ call, snapshots }: AuditLine, db: Database): string[] {
+  if (call === undefined || !snapshots?.length) return []
+  return db
+    .all<{ path: string }>(`SELECT DISTINCT path FROM snapshots WHERE call = ? LIMIT ${mostPaths}`, call)
+    .map(({ path }) => path)
 }
 
 /** What a run left is known from when it has ended. */
@@ -116,12 +124,15 @@ async function artifactOf(ref: string, { db, artifacts }: Pick<Records, 'db' | '
 /** Half a secret is not known as one: what was cut off ends at a blank. */
 const wholeWords = (text: string, isCut: boolean): string => (isCut ? text.slice(0, text.search(/\s\S*$/) + 1) : text)
 
+/** What somebody may see of it. */
+export interface Sight {
+  sees(line: AuditLine): boolean
+  /** Whether a path is in a root of theirs. */
+  reaches(path: string): boolean
+}
+
 /** A thing of the log, as the log and the artifacts have it now. */
-export async function doneOf(
-  { ref, lines }: Found,
-  records: Records,
-  sees: (line: AuditLine) => boolean,
-): Promise<Entry | undefined> {
+export async function doneOf({ ref, lines }: Found, records: Records, { sees, reaches }: Sight): Promise<Entry | undefined> {
   if (kindOf(ref) === 'artifact') return artifactOf(ref, records)
   const found: AuditLine[] = []
   for (const seq of lines.split(' ')) {
@@ -130,5 +141,6 @@ export async function doneOf(
     if (!sees(line)) return undefined
     found.push(line)
   }
-  return entryOf(ref, found)
+  const changed = found.flatMap((line) => changedBy(line, records.db)).filter(reaches)
+  return entryOf(ref, found, changed)
 }

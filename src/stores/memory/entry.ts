@@ -11,7 +11,7 @@ export interface Entry extends Omit<MemoryHit, 'excerpt' | 'at'> {
 
 /** So many characters of one thing are looked at. */
 export const mostText = 16_384
-const mostPaths = 64
+export const mostPaths = 64
 
 /** Looking for something is no part of what was done. */
 const looks = new Set(['search_memory', 'read_audit'])
@@ -29,13 +29,13 @@ export const kindOf = (ref: string): MemoryKind => {
   return word === 'chat' || word === 'talk' ? 'conversation' : (word as MemoryKind)
 }
 
-/** What a call, a run or an event was, by its lines, in their order. */
-export function entryOf(ref: string, lines: readonly AuditLine[]): Entry | undefined {
+/** What a call, a run or an event was, by its lines, in their order, and the files it changed. */
+export function entryOf(ref: string, lines: readonly AuditLine[], changed: readonly string[] = []): Entry | undefined {
   const [first] = lines
   if (!first) return undefined
   const last = <T>(of: (line: AuditLine) => T | undefined): T | undefined =>
     lines.reduce<T | undefined>((found, line) => of(line) ?? found, undefined)
-  const paths = [...new Set(lines.flatMap(pathsOf))].slice(0, mostPaths)
+  const paths = [...new Set([...lines.flatMap(pathsOf), ...changed])].slice(0, mostPaths)
   const tool = last((line) => line.tool)
   const outcome = last(outcomeOf)
   const session = last((line) => line.session)
@@ -54,7 +54,7 @@ export function entryOf(ref: string, lines: readonly AuditLine[]): Entry | undef
     ...(session !== undefined && { session }),
     ...(run !== undefined && { run }),
     lines: lines.map(({ seq }) => seq),
-    text: lines.map(textOf).join('\n').slice(0, mostText),
+    text: [...lines.map(textOf), changed.slice(0, mostPaths).join(' ')].join('\n').slice(0, mostText),
   }
 }
 

@@ -1,16 +1,14 @@
-import type { AuditLine } from '../../contracts/audit.ts'
 import { asFault } from '../../contracts/faults/fault.ts'
 import type { Memory, MemoryHit, MemoryQuery, MemoryStatus } from '../../contracts/memory.ts'
 import type { StateFolder } from '../../host/state-folder.ts'
 import { openPace, type Pace } from '../../text/steps.ts'
-import { doneOf, indexLog, knownLines, OtherLog, type Records } from './done.ts'
+import { doneOf, indexLog, knownLines, OtherLog, type Records, type Sight } from './done.ts'
 import { hitOf, wanted, type Entry } from './entry.ts'
 import { indexBytes, openIndexFile, removeIndexFile, type Found } from './index-file.ts'
 import { indexTalks, talkOf, type Talks } from './talk.ts'
 
 /** For whom it is searched. */
-export interface Reader {
-  sees(line: AuditLine): boolean
+export interface Reader extends Sight {
   conversations: boolean
 }
 
@@ -108,7 +106,7 @@ export function openMemory(state: StateFolder, records: Records & Talks): Memory
     }
     for await (const found of pages('log')) {
       if (hits.length > limit) break
-      take(await doneOf(found, records, reader.sees))
+      take(await doneOf(found, records, reader))
       if (pace.due()) await pace.turn()
     }
     if (reader.conversations && (query.kind ?? 'conversation') === 'conversation') {
