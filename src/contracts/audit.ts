@@ -32,6 +32,8 @@ export interface AuditEntry {
     | 'login.removed'
     | 'session.opened'
     | 'session.note'
+    /** An agent asks the person something in words, and it stands where they answer. */
+    | 'question.asked'
     /** The person answered what an agent had asked in words. */
     | 'question.answered'
     /** A surface turned a request away before it was a call. */

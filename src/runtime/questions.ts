@@ -16,6 +16,12 @@ export function openAsking(questions: QuestionStore, audit: Pick<AuditStore, 'no
     text: redact(text),
     options: options.map((option) => redact(option)),
   })
+  /** In the log for whoever calls the person; what is asked is not. */
+  const told = ({ isNew, ...question }: Question & { isNew?: true }): Question => {
+    const { id, session, client } = question
+    if (isNew) audit.note({ event: 'question.asked', session, client, details: { question: id } })
+    return question
+  }
   const note = ({ id, session, client }: Question, answer: string, by: string): void =>
     audit.note({ event: 'question.answered', session, client, by, message: scrub(answer), details: { question: id } })
 
@@ -38,14 +44,14 @@ export function openAsking(questions: QuestionStore, audit: Pick<AuditStore, 'no
   }
 
   const words: ClientForms['words'] = {
-    put: (asked, { session, client }) => questions.put(keepable({ ...asked, session, client })),
+    put: (asked, { session, client }) => told(questions.put(keepable({ ...asked, session, client }))),
     answered: (id, signal) =>
       awaitDecision(audit, () => (questions.get(id)?.answer === undefined ? 'pending' : 'used'), { id }, signal),
   }
 
   /** The tool's: what a form brought counts where nobody was quicker. */
   const ask = (question: NewQuestion, answer: string | undefined): Question => {
-    const asked = questions.ask(keepable(question))
+    const asked = told(questions.ask(keepable(question)))
     if (asked.answer !== undefined || answer === undefined) return asked
     const by = `form@${question.client}`
     if (!questions.answer(asked.id, redact(answer), by, true)) return questions.ask(keepable(question))

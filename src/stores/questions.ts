@@ -7,9 +7,9 @@ export type NewQuestion = Pick<Question, 'session' | 'client' | 'text'> & { opti
 
 export interface QuestionStore {
   /** Keeps a question of a session; one that stands already is the one that is there. */
-  put(question: NewQuestion): Question
+  put(question: NewQuestion): Question & { isNew?: true }
   /** The same for whoever is told the answer: it is told once, and the same words ask anew after it. */
-  ask(question: NewQuestion): Question
+  ask(question: NewQuestion): Question & { isNew?: true }
   get(id: string): Question | undefined
   /** The oldest first of those that wait; with `all`, the newest first of all. */
   list(all: boolean): Question[]
@@ -36,7 +36,7 @@ export function openQuestions(db: Database): QuestionStore {
     const row = db.get<Row>(`SELECT ${fields} FROM questions WHERE ${where} LIMIT 1`, ...values)
     return row && fromRow(row)
   }
-  const put = ({ session, client, text, options }: NewQuestion): Question => {
+  const put = ({ session, client, text, options }: NewQuestion): Question & { isNew?: true } => {
     const known = one('session = ? AND text = ? AND told = 0 ORDER BY rowid DESC', session, text)
     if (known) return known
     const id = `ask_${randomBytes(8).toString('hex')}`
@@ -53,7 +53,7 @@ export function openQuestions(db: Database): QuestionStore {
       `DELETE FROM questions WHERE rowid IN (SELECT rowid FROM questions ${where} ORDER BY rowid DESC LIMIT -1 OFFSET ${most})`
     db.run(beyond('WHERE session = ?', bounds.notes.session), session)
     db.run(beyond('', bounds.notes.all))
-    return one('id = ?', id) as Question
+    return { ...(one('id = ?', id) as Question), isNew: true }
   }
   return {
     put: (question) => db.transaction(() => put(question)),

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { openNotify } from '../../src/host/notify.ts'
+import { callPersonAlways } from '../../src/surfaces/cli/call-person.ts'
 import { lastLine } from '../../src/surfaces/cli/print.ts'
 import { until } from '../support/everywhere.ts'
 import { runInside } from '../support/inside.ts'
@@ -27,6 +28,30 @@ test('a question in words waits for the person, who answers by its number; the a
   const twice = await runInside(world.project, ['questions', 'answer', id.slice(0, 10), 'happy'])
   expect(twice).toMatchObject({ code: 1, err: expect.stringContaining('answered already: sad') as string })
   expect((await runInside(world.project, ['audit', 'show'])).out).toMatch(/question\.answered .*sad/)
+})
+
+test('whoever serves calls the person to it, once', async () => {
+  await using world = await openWorld()
+  const told: string[] = []
+  const notify = (title: string, body: string): void => void told.push(title, body)
+  const stop = callPersonAlways(world.runtime, notify, {
+    approval: () => undefined,
+    question: ({ text }) => void told.push(text),
+  })
+  for (const _ of ['once', 'twice']) await world.call('ask_followup_question', question)
+  await world.call('ask_followup_question', { question: 'Another?' })
+  await until(() => told.includes('Another?'), 'the second question')
+  stop()
+  expect(told).toEqual([
+    'Handrail: project asks',
+    'test/1: Which ending? The sad one needs a new scene.',
+    question.question,
+    'Handrail: project asks',
+    'test/1: Another?',
+    'Another?',
+  ])
+  // The log says that something was asked, and not what.
+  expect((await runInside(world.project, ['audit', 'show', '--json'])).out).not.toContain('Which ending')
 })
 
 test('an answer is any words; a secret in them does not reach the log, and nobody at the terminal is said', async () => {

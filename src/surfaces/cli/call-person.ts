@@ -1,5 +1,6 @@
 import type { ApprovalHead } from '../../contracts/approval.ts'
 import type { Operator } from '../../contracts/operator.ts'
+import type { Question } from '../../contracts/question.ts'
 import { basename } from 'node:path'
 import { bell, oneLine } from './print.ts'
 
@@ -7,21 +8,33 @@ type Notify = ((title: string, body: string) => void) | undefined
 
 /** Tells the person that something waits for them: the terminal rings, and their desktop shows it where it can. */
 export function callPerson(runtime: Pick<Operator, 'project'>, { card, risk, client }: ApprovalHead, notify: Notify): void {
-  bell()
-  notify?.(
-    `Handrail: ${oneLine(basename(runtime.project), 40)} asks (${risk})`,
-    `${oneLine(client, 40)}: ${oneLine(card.title, 160)}`,
-  )
+  ring(runtime, ` (${risk})`, client, card.title, notify)
 }
 
-/** The same for every question that comes, until it is stopped. */
-export function callPersonAlways(runtime: Operator, notify: Notify, tell: (asked: ApprovalHead) => void): () => void {
-  return runtime.audit.subscribe({ events: (event) => event === 'approval.requested' }, (lines) => {
-    const ids = new Set(lines.map(({ approval }) => approval))
-    const asked = runtime.approvals.list('pending', { limit: 20 }).filter(({ id }) => ids.has(id))
-    for (const one of asked.toReversed()) {
+function ring({ project }: Pick<Operator, 'project'>, how: string, client: string, what: string, notify: Notify): void {
+  bell()
+  notify?.(`Handrail: ${oneLine(basename(project), 40)} asks${how}`, `${oneLine(client, 40)}: ${oneLine(what, 160)}`)
+}
+
+/** The same for everything that is asked, until it is stopped. */
+export function callPersonAlways(
+  runtime: Operator,
+  notify: Notify,
+  tell: { approval(asked: ApprovalHead): void; question(asked: Question): void },
+): () => void {
+  const events = ['approval.requested', 'question.asked']
+  return runtime.audit.subscribe({ events: (event) => events.includes(event) }, (lines) => {
+    const ids = new Set<unknown>(
+      lines.map(({ approval, details }) => approval ?? (details as { question?: unknown } | undefined)?.question),
+    )
+    for (const one of runtime.approvals.list('pending', { limit: 20 }).toReversed()) {
+      if (!ids.has(one.id)) continue
       callPerson(runtime, one, notify)
-      tell(one)
+      tell.approval(one)
+    }
+    for (const one of runtime.questions.list().filter(({ id }) => ids.has(id))) {
+      ring(runtime, '', one.client, one.text, notify)
+      tell.question(one)
     }
   })
 }

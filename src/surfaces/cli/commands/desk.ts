@@ -27,9 +27,12 @@ project that starts while it runs appears by itself. Enter prints a new sign-in 
       openAt,
       onProject(operator) {
         if (ready && !json) say(`${dim('+')} ${printable(operator.project)}`)
-        return callPersonAlways(operator, notify, ({ client, risk, card }) => {
-          if (!json)
-            say(folded(`${oneLine(operator.project, 60)}: ${oneLine(client, 40)} asks (${risk}): ${oneLine(card.title, 120)}`))
+        const told = (words: string): void => {
+          if (!json) say(folded(`${oneLine(operator.project, 60)}: ${words}`))
+        }
+        return callPersonAlways(operator, notify, {
+          approval: ({ client, risk, card }) => told(`${oneLine(client, 40)} asks (${risk}): ${oneLine(card.title, 120)}`),
+          question: ({ client, text }) => told(`${oneLine(client, 40)} asks in words: | ${oneLine(text, 120)}`),
         })
       },
       onTrouble: (project, { message }) =>

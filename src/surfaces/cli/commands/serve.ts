@@ -137,9 +137,16 @@ async function sayQuestions(
   options: Invocation['options'],
   dependencies: CliDependencies,
 ): Promise<() => void> {
-  return callPersonAlways(runtime, await dependencies.openNotify(), ({ id, risk, client, card }) => {
-    say(folded(`${oneLine(client, 40)} asks (${risk}): ${oneLine(card.title, 120)}`))
-    say(`  ${commandHere(`approvals show ${id}`, runtime.project, options)}`)
+  const here = (words: string): void => say(`  ${commandHere(words, runtime.project, options)}`)
+  return callPersonAlways(runtime, await dependencies.openNotify(), {
+    approval({ id, risk, client, card }) {
+      say(folded(`${oneLine(client, 40)} asks (${risk}): ${oneLine(card.title, 120)}`))
+      here(`approvals show ${id}`)
+    },
+    question({ id, client, text }) {
+      say(folded(`${oneLine(client, 40)} asks in words: | ${oneLine(text, 120)}`))
+      here(`questions answer ${id}`)
+    },
   })
 }
 
