@@ -49,6 +49,7 @@ export function openPreview(parts: {
   /** Games whose own engine could not be told where to go. */
   const unreached = new Set<string>()
   let closed = false
+  let isPlaying = false
   /** Who has one open sees what may be seen now. */
   const readPart: Files['readPart'] = (path, choose) => now().files.readPart(path, choose)
 
@@ -124,19 +125,29 @@ export function openPreview(parts: {
     async play(wanted) {
       const why = browser.missing()
       if (why !== undefined) throw new Fault('preview', 'There is no browser to play the game in', { hint: why })
-      const { served, engine } = await server(wanted.game)
-      const seen = await playGame(browser, `http://${served.name}:${served.port}/preview`, wanted)
-      if (!seen.unreachable) return { engine: engine.about, logs: seen.logs, missing: seen.missing }
-      if (!engine.own || now().preview.engine !== '' || !packagedEngine(now().files))
-        throw new Fault('preview', `The game cannot be played with ${engine.about}: it cannot be told where to go`, {
-          hint: 'Name another engine with preview.engine, or run `npm install webgal-engine` in the project.',
+      // It takes a whole processor, for up to an hour.
+      if (isPlaying)
+        throw new Fault('preview', 'A game is being played already', {
+          hint: 'One at a time: wait until it has ended, or cancel it.',
         })
-      unreached.add(wanted.game)
-      return this.play(wanted)
+      isPlaying = true
+      return play(wanted).finally(() => (isPlaying = false))
     },
     async close() {
       closed = true
       await Promise.allSettled([...serving.values()].map(async (one) => (await one.running).close()))
     },
+  }
+
+  async function play(wanted: PlayWanted): ReturnType<Preview['play']> {
+    const { served, engine } = await server(wanted.game)
+    const seen = await playGame(browser, `http://${served.name}:${served.port}/preview`, wanted)
+    if (!seen.unreachable) return { engine: engine.about, logs: seen.logs, missing: seen.missing }
+    if (!engine.own || now().preview.engine !== '' || !packagedEngine(now().files))
+      throw new Fault('preview', `The game cannot be played with ${engine.about}: it cannot be told where to go`, {
+        hint: 'Name another engine with preview.engine, or run `npm install webgal-engine` in the project.',
+      })
+    unreached.add(wanted.game)
+    return play(wanted)
   }
 }
