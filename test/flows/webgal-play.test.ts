@@ -3,10 +3,11 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { answersFor, opening } from '../../src/toolsets/webgal/play/conditions.ts'
 import { filmstrip } from '../../src/toolsets/webgal/play/filmstrip.ts'
-import { explore } from '../../src/toolsets/webgal/play/explore.ts'
+import { decisionsIn, explore } from '../../src/toolsets/webgal/play/explore.ts'
 import { changesBetween, storyElement, storyIn, storyOf } from '../../src/toolsets/webgal/play/story.ts'
 import { verdictOf } from '../../src/toolsets/webgal/play/verdict.ts'
 import { parseScene } from '../../src/toolsets/webgal/grammar/parse.ts'
+import { openPace } from '../../src/text/steps.ts'
 import { noBrowser } from '../support/chromium.ts'
 import { isSoak } from '../support/soak.ts'
 import { fakeEngine, tinyGame } from '../support/tiny-game.ts'
@@ -33,14 +34,14 @@ test('conditions are opened by values, as far as they are plain comparisons', ()
   expect(answersFor('name', ['name==Mara', "age>3 && name=='Ilse'", 'other==1'])).toEqual(['Mara', 'Ilse', 'A'])
 })
 
-test('every option is taken once, each from where it was seen, and then what a variable keeps shut', () => {
+test('every option is taken once, each from where it was seen, and then what a variable keeps shut', async () => {
   const scenes = [
     {
       name: 'start.txt',
       statements: parseScene('choose:A:a|B:b;\nlabel:a;\nchoose:C:c|D:c;\nlabel:b;\nlabel:c;\n:Shut. -when=flag==1;\nend;'),
     },
   ]
-  const explorer = explore(scenes, 10)
+  const explorer = explore(await decisionsIn(scenes, openPace()), 10)
   const choice = (line: number, words: string[], taken: number) => ({
     is: 'choice' as const,
     scene: 'start.txt',
@@ -62,14 +63,14 @@ test('every option is taken once, each from where it was seen, and then what a v
   expect(explorer.next()).toBeUndefined()
 })
 
-test('an option that a variable keeps shut is taken with that variable held, on the way to its choice; one that was not come to is told', () => {
+test('an option that a variable keeps shut is taken with that variable held, on the way to its choice; one that was not come to is told', async () => {
   const scenes = [
     {
       name: 'start.txt',
       statements: parseScene('choose:A:a|B:b;\nlabel:a;\nchoose:C:c|(keys>9)->D:c;\nlabel:b;\nlabel:c;\nend;'),
     },
   ]
-  const explorer = explore(scenes, 10)
+  const explorer = explore(await decisionsIn(scenes, openPace()), 10)
   const choice = (line: number, words: string[], taken: number) => ({
     is: 'choice' as const,
     scene: 'start.txt',
@@ -90,6 +91,20 @@ test('an option that a variable keeps shut is taken with that variable held, on 
   expect(verdictOf([...scenes, { name: 'd.txt', statements: [] }], explorer.routes).onlyWith).toEqual([
     { scene: 'd.txt', variables: 'keys=10' },
   ])
+})
+
+test('a game of a hundred thousand options, conditions and questions is planned in one pass', async () => {
+  const lines = Array.from({ length: 20_000 }, (_, at) => [
+    `getUserInput:v${at};`,
+    `choose:(v${at}==${at})->A${at}:s${at}.txt|B:b;`,
+    `:x -when=v${at}>1;`,
+  ]).flat()
+  const explorer = explore(await decisionsIn([{ name: 'start.txt', statements: parseScene(lines.join('\n')) }], openPace()), 3)
+  const plan = explorer.next()
+  expect(plan?.inputs['start.txt:4']).toEqual(['1', '2', 'A'])
+  expect(Object.keys(plan?.targets ?? {})).toHaveLength(10_000)
+  explorer.played({ stops: [], decisions: [], end: 'title' })
+  expect(explorer.next()?.variables).toEqual([{ key: 'v0', value: '0' }])
 })
 
 test('names and words of a game stay words on its filmstrip', () => {

@@ -5,7 +5,7 @@ import { answerBudget, firstThatFit } from '../../text/answer-size.ts'
 import { openPace } from '../../text/steps.ts'
 import { mostText, openGame } from './game.ts'
 import { parseScene } from './grammar/parse.ts'
-import { explore, type ScenePlan } from './play/explore.ts'
+import { decisionsIn, explore, type ScenePlan } from './play/explore.ts'
 import { filmstrip } from './play/filmstrip.ts'
 import { keepFilm } from './play/films.ts'
 import { changesBetween, storyIn, storyOf } from './play/story.ts'
@@ -101,7 +101,7 @@ export const playRoutes = defineTool({
         hint: 'A game has its scenes in game/scene/*.txt.',
       })
     const { maxRoutes = 30, maxSeconds = 300 } = input
-    const explorer = explore(scenes, maxRoutes)
+    const explorer = explore(await decisionsIn(scenes, pace), maxRoutes)
     const pictures = new Map<string, Uint8Array>()
     let pictured = 0
     const { engine, logs, missing } = await preview.play({

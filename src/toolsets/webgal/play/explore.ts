@@ -1,6 +1,8 @@
 import type { Decision, Route, RoutePlan } from '../../../host/preview/preview.ts'
+import type { Pace } from '../../../text/steps.ts'
 import type { Statement } from '../grammar/parse.ts'
 import { parseChoices } from '../grammar/parse.ts'
+import { variablesIn } from '../checks/expressions.ts'
 import { answersFor, opening } from './conditions.ts'
 
 export interface ScenePlan {
@@ -23,6 +25,8 @@ export interface Explorer {
   lost(): number
 }
 
+/** Places of all routes together that are kept; then it is enough. */
+const mostTold = 200_000
 /** Most routes with variables that no route sets so. */
 const mostForced = 40
 
@@ -30,10 +34,7 @@ const mostForced = 40
  * Which route comes next: every option and every answer that conditions ask for once, each from the nearest point it was seen at; then what
  * only a variable keeps shut, with that variable held at a value that opens it.
  */
-export function explore(scenes: readonly ScenePlan[], mostRoutes: number): Explorer {
-  const inputs = inputsOf(scenes)
-  const targets = targetsOf(scenes)
-  const gates = gatesOf(scenes)
+export function explore({ inputs, targets, gates }: Decisions, mostRoutes: number): Explorer {
   const routes: PlayedRoute[] = []
   const taken = new Set<string>()
   const queued = new Set<string>()
@@ -44,6 +45,7 @@ export function explore(scenes: readonly ScenePlan[], mostRoutes: number): Explo
   const wayTo = new Map<string, string[]>()
   const forced = new Set<string>()
   let begun = 0
+  let told = 0
   let wanted: string | undefined
   let held: Plan['variables']
   /** Options that a route was to take and did not come to. */
@@ -57,22 +59,19 @@ export function explore(scenes: readonly ScenePlan[], mostRoutes: number): Explo
       return before && [...before, option]
     }
     // First those that are known to be come to.
-    for (const gate of shut.toSorted((a, b) => Number(way(b) !== undefined) - Number(way(a) !== undefined))) {
-      if (forced.size >= mostForced) return undefined
-      const variables = forced.has(gate.condition) ? undefined : opening(gate.condition)
-      if (!variables) continue
-      forced.add(gate.condition)
-      held = variables
-      return { choices: way(gate) ?? [], inputs, targets, variables }
-    }
-    return undefined
+    const gate = shut.find((one) => way(one) !== undefined) ?? shut[0]
+    if (!gate || forced.size >= mostForced) return undefined
+    const { condition, variables } = gate
+    forced.add(condition)
+    held = variables
+    return { choices: way(gate) ?? [], inputs, targets, variables }
   }
   return {
     routes,
     untaken: () => queue.filter(({ key }) => !taken.has(key)).length,
     lost: () => [...missed].filter((key) => !taken.has(key)).length,
     next() {
-      if (begun++ >= mostRoutes) return undefined
+      if (begun++ >= mostRoutes || told > mostTold) return undefined
       if (begun === 1) return { choices: [], inputs, targets }
       for (let one = queue.shift(); one; one = queue.shift())
         if (!taken.has(one.key)) {
@@ -82,6 +81,7 @@ export function explore(scenes: readonly ScenePlan[], mostRoutes: number): Explo
       return forcedNext()
     },
     played(route) {
+      told += route.stops.length
       routes.push(held ? { ...route, held } : route)
       held = undefined
       const words = route.decisions.map((one) => one.words[one.taken] ?? '')
@@ -112,66 +112,89 @@ export function explore(scenes: readonly ScenePlan[], mostRoutes: number): Explo
 
 const keyOf = ({ scene, line, words }: Decision, index: number): string => `${scene}:${line}:${words[index] ?? ''}`
 
-function inputsOf(scenes: readonly ScenePlan[]): Record<string, readonly string[]> {
-  const conditions = scenes.flatMap(({ statements }) => statements.flatMap(conditionsOf))
-  return Object.fromEntries(
-    scenes.flatMap(({ name, statements }) =>
-      statements
-        .filter(({ command }) => command === 'getUserInput')
-        .map(({ line, content }) => [`${name}:${line}`, answersFor(content, conditions)] as const),
-    ),
-  )
-}
-
-function targetsOf(scenes: readonly ScenePlan[]): Record<string, { words: string; scene?: string }[]> {
-  const options = (content: string): { words: string; scene?: string }[] =>
-    parseChoices(content).map(({ words, target }) => ({
-      words,
-      ...(target.includes('.') && { scene: target.replace(/^\.?\//, '') }),
-    }))
-  return Object.fromEntries(
-    scenes.flatMap(({ name, statements }) =>
-      statements
-        .filter(({ command }) => command === 'choose')
-        .map(({ line, content }) => [`${name}:${line}`, options(content)] as const),
-    ),
-  )
-}
-
-function conditionsOf({ command, content, args }: Statement): string[] {
-  const when = args.find(({ key }) => key === 'when')?.value
-  const options = command === 'choose' ? parseChoices(content).flatMap(({ show, enable }) => [show, enable]) : []
-  return [when, ...options].filter((one): one is string => typeof one === 'string' && one !== '')
+/** What is decided in a game, and what a decision hangs on. */
+export interface Decisions {
+  inputs: Record<string, readonly string[]>
+  targets: Record<string, { words: string; scene?: string }[]>
+  gates: readonly Gate[]
 }
 
 interface Gate {
   scene: string
   line: number
   condition: string
-  /** Seen once it was open. */
+  /** What opens it. */
+  variables: { key: string; value: string }[]
+  /** Seen once it was open: the line itself, the first words behind a label, a scene, or an option. */
   behind: string
   option?: string
 }
 
-/** What stands behind a condition: the line itself, the first words behind a label, a scene, or an option. */
-function gatesOf(scenes: readonly ScenePlan[]): Gate[] {
-  return scenes.flatMap(({ name: scene, statements }) => {
+/** Of each variable so many conditions are looked at: what a player may write is told by the first of them. */
+const mostConditions = 50
+/** More than can be taken in the longest time there is. */
+const mostOptions = 20_000
+
+export async function decisionsIn(scenes: readonly ScenePlan[], pace: Pace): Promise<Decisions> {
+  const asking = new Map<string, string[]>()
+  const asked: { place: string; variable: string }[] = []
+  const targets: Decisions['targets'] = {}
+  const gates: Gate[] = []
+  let left = mostOptions
+  for (const { name: scene, statements } of scenes) {
     const behindLabel = firstWordsBehind(statements)
-    return statements.flatMap((statement) => {
-      const { command, content, line, args } = statement
-      if (command === 'choose')
-        return parseChoices(content).flatMap(({ words, show, enable }) => {
-          const condition = [show, enable].filter(Boolean).join('&&')
-          return condition === '' ? [] : [{ scene, line, behind: `${scene}:${line}:${words}`, condition, option: words }]
-        })
-      const condition = args.find(({ key }) => key === 'when')?.value
-      if (typeof condition !== 'string') return []
-      if (command === 'say') return [{ scene, line, behind: `${scene}:${line}`, condition }]
-      if (command === 'changeScene' || command === 'callScene') return [{ scene, line, behind: content, condition }]
-      const first = command === 'jumpLabel' ? behindLabel(content) : undefined
-      return first === undefined ? [] : [{ scene, line, behind: `${scene}:${first}`, condition }]
-    })
+    for (const statement of statements) {
+      const { command, content, line } = statement
+      const place = `${scene}:${line}`
+      if (command === 'getUserInput' && asked.length < mostOptions) asked.push({ place, variable: content })
+      const options = command === 'choose' ? parseChoices(content).slice(0, left) : []
+      if (options.length > 0) targets[place] = options.map(targetOf)
+      left -= options.length
+      for (const { condition, behind, option } of gatesOf(statement, scene, options, behindLabel)) {
+        for (const name of new Set(variablesIn(condition))) {
+          const known = asking.get(name) ?? []
+          if (known.length === 0) asking.set(name, known)
+          if (known.length < mostConditions) known.push(condition)
+        }
+        const variables = behind === undefined || gates.length >= mostOptions ? undefined : opening(condition)
+        if (behind !== undefined && variables)
+          gates.push({ scene, line, condition, variables, behind, ...(option !== undefined && { option }) })
+      }
+      if (pace.due()) await pace.turn()
+    }
+  }
+  const inputs: Decisions['inputs'] = {}
+  for (const { place, variable } of asked) {
+    inputs[place] = answersFor(variable, asking.get(variable) ?? [])
+    if (pace.due()) await pace.turn()
+  }
+  return { inputs, targets, gates }
+}
+
+type Option = ReturnType<typeof parseChoices>[number]
+
+const targetOf = ({ words, target }: Option): { words: string; scene?: string } => ({
+  words: words.slice(0, 200),
+  ...(target.includes('.') && { scene: target.replace(/^\.?\//, '') }),
+})
+
+/** The conditions of a statement, and what shows that one was open, where something does. */
+function gatesOf(
+  { command, content, line, args }: Statement,
+  scene: string,
+  options: readonly Option[],
+  behindLabel: (label: string) => number | undefined,
+): { condition: string; behind?: string | undefined; option?: string }[] {
+  const when = args.find(({ key }) => key === 'when')?.value
+  const ofOptions = options.flatMap(({ words, show, enable }) => {
+    const condition = [show, enable].filter(Boolean).join('&&')
+    return condition === '' ? [] : [{ condition, behind: `${scene}:${line}:${words}`, option: words }]
   })
+  if (typeof when !== 'string' || when === '') return ofOptions
+  const first = command === 'jumpLabel' ? behindLabel(content) : command === 'say' ? line : undefined
+  const behind =
+    command === 'changeScene' || command === 'callScene' ? content : first === undefined ? undefined : `${scene}:${first}`
+  return [{ condition: when, behind }, ...ofOptions]
 }
 
 /** The line of the first words after a label; of two of the same name the last counts. */
