@@ -1,4 +1,5 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { commands } from '../../src/bin.ts'
@@ -205,6 +206,27 @@ test('approvals watch shows what waits, whole and at 80 columns, and q leaves it
   expect(out).toContain('+ {"name":"雪乃","scripts":{"postinstall":"node a.js"}}')
   expect(out).toContain('\u0007')
   expect(world.runtime.approvals.state(id)).toBe('pending')
+})
+
+test('a demo that is ended from outside leaves no folder behind', async () => {
+  await using world = await openWorld()
+  const temp = join(world.project, '..', 'demo-temp')
+  mkdirSync(temp)
+  const child = spawn(process.execPath, [program, 'demo'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    env: { ...cleanEnv(join(world.project, '..')), TMPDIR: temp },
+  })
+  const gone = new Promise<number | null>((resolve) => child.once('exit', resolve))
+  let out = ''
+  await new Promise<void>((asked) => {
+    child.once('exit', () => asked())
+    child.stdout.on('data', (text: Buffer) => void ((out += text.toString()).includes('approvals approve') && asked()))
+  })
+  expect(out).toContain('approvals approve')
+  expect(readdirSync(temp).filter((name) => name.startsWith('handrail-demo-'))).toHaveLength(1)
+  child.kill('SIGTERM')
+  expect(await gone).toBe(130)
+  expect(readdirSync(temp).filter((name) => name.startsWith('handrail-demo-'))).toEqual([])
 })
 
 test('the demo asks, takes a no with words, changes nothing and shows the log', async () => {

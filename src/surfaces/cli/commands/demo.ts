@@ -1,7 +1,11 @@
 import type { Command } from '../command.ts'
 import { tellDemo } from '../demo-story.ts'
+import { Interrupted } from '../interrupted.ts'
 import { bold, dim, say } from '../print.ts'
 import { programName } from '../program-name.ts'
+
+/** However it ends, the folder goes: a terminal that is closed says so too. */
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 export const demo: Command = {
   name: 'demo',
@@ -14,6 +18,9 @@ something worth a question; you answer here or on the page, take it back, and re
   async run({ options, dependencies }) {
     const { project, state, remove } = await dependencies.makeDemoProject()
     const keep = options['keep'] === true
+    const left = new AbortController()
+    const leave = (): void => left.abort(new Interrupted())
+    for (const one of signals) process.once(one, leave)
     try {
       const runtime = dependencies.openRuntime({ project, state, live: true, flags: { 'enable-shell': true } })
       try {
@@ -25,14 +32,26 @@ something worth a question; you answer here or on the page, take it back, and re
         })
         try {
           say(`${bold('Handrail')} ${runtime.version}, a demo in ${project}\n`)
-          await tellDemo({ runtime, link: listening.signInLink, options: { ...options, state }, isBrief: !keep })
+          await tellDemo({
+            runtime,
+            link: listening.signInLink,
+            options: { ...options, state },
+            isBrief: !keep,
+            signal: left.signal,
+          })
         } finally {
           await listening.close()
         }
       } finally {
         await runtime.close()
       }
+      left.signal.throwIfAborted()
+    } catch (thrown) {
+      // Whatever broke off by it says so in words of its own.
+      left.signal.throwIfAborted()
+      throw thrown
     } finally {
+      for (const one of signals) process.off(one, leave)
       if (!keep) remove()
     }
     say()
