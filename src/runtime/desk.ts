@@ -44,27 +44,29 @@ export interface ServedDesk {
 export async function serveDesk({ port, asked, openAt, onProject, onTrouble }: DeskOptions): Promise<ServedDesk> {
   const secret = randomBytes(32).toString('base64url')
   const open = new Map<string, { operator: Operator; leave: () => void }>()
-  const troubled = new Set<string>()
+  /** Those that could not be opened, as they were: tried again once something has happened there. */
+  const troubled = new Map<string, number>()
   const isWaiting = ({ approvals, questions }: Operator): boolean => approvals.count('pending') + questions.count() > 0
 
   const look = async (): Promise<void> => {
     const used = await projectsUsedSince(asked, Date.now() - atWorkMs, mostOpen)
     const wanted = new Set(used.map(({ path }) => path))
+    for (const path of troubled.keys()) if (!wanted.has(path)) troubled.delete(path)
     for (const [path, { operator, leave }] of open) {
       if (wanted.has(path) || isWaiting(operator)) continue
       open.delete(path)
       leave()
       await operator.close()
     }
-    for (const { path } of used) {
-      if (open.has(path) || open.size >= mostOpen || closed) continue
+    for (const { path, usedAt } of used) {
+      if (open.has(path) || open.size >= mostOpen || closed || troubled.get(path) === usedAt) continue
       try {
         const operator = openAt(path)
         open.set(path, { operator, leave: onProject(operator) })
         troubled.delete(path)
       } catch (thrown) {
         if (!troubled.has(path)) onTrouble(path, asFault(thrown))
-        troubled.add(path)
+        troubled.set(path, usedAt)
       }
       // Opening takes a moment each: whoever asks meanwhile is answered in between.
       await new Promise((resolve) => setImmediate(resolve))

@@ -18,6 +18,7 @@ import { referencePage } from '../surfaces/page/reference.ts'
 import { detour, signInPages } from '../surfaces/page/sign-in.ts'
 import { welcome } from '../surfaces/page/welcome.ts'
 import { approvalOperations } from '../surfaces/person/approvals.ts'
+import { questionOperations } from '../surfaces/person/questions.ts'
 import { openPersonAuth } from '../surfaces/person-auth.ts'
 import { linkTo } from '../surfaces/page/link.ts'
 import { bridgeOf, noteShutOuts } from './bridge.ts'
@@ -143,6 +144,7 @@ function httpOperations(
       hasModel: () => operator.config.agent.provider !== 'none',
     }),
     ...approvalOperations(operator),
+    ...questionOperations(operator),
     eventOperation(
       {
         all: operator.audit.subscribe,
@@ -203,7 +205,7 @@ function openApi(operations: readonly Operation[]): object {
     title: 'Handrail over HTTP',
     version: '1.0.0',
     description:
-      'Agents act through POST /agent/process, the person answers at /api/approvals. Errors are {"error":{"code","message","details"}}; every answer has an X-Request-Id.',
+      'Agents act through POST /agent/process, the person answers at /api/approvals and /api/questions. Errors are {"error":{"code","message","details"}}; every answer has an X-Request-Id.',
   })
 }
 

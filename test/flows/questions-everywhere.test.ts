@@ -121,6 +121,31 @@ describe('an answer in one place ends it in all others', () => {
   })
 })
 
+test('a program of the person answers with their key, and nobody with an agent’s token; the form is taken back', async () => {
+  const wire = await house.wire('stdio 2025')
+  const asked = await ask(wire)
+  const id = waiting()
+  const { out } = await runInside(house.world.project, ['approvals', 'key', '--port', String(house.served.port), '--json'])
+  const { key } = JSON.parse(out) as { key: string }
+  const at = (path: string, bearer: string, body?: object): Promise<Answer> =>
+    visitAt(house.served.port, path, {
+      method: body ? 'POST' : 'GET',
+      headers: { Authorization: `Bearer ${bearer}`, 'Content-Type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+  expect((await at('/api/questions', house.served.token)).status).toBe(401)
+  expect((await at(`/api/questions/${id}`, house.served.token, { answer: 'x' })).status).toBe(401)
+  expect(JSON.parse((await at('/api/questions', key)).text)).toMatchObject({ pending: 1, questions: [{ id, options }] })
+  for (const answer of ['', ' ', 5, 'x'.repeat(10_001)])
+    expect((await at(`/api/questions/${id}`, key, { answer })).status).toBe(400)
+  expect((await at('/api/questions/ask_none', key, { answer: 'x' })).status).toBe(404)
+  expect((await at(`/api/questions/${id}`, key, { answer: 'the sad one' })).status).toBe(200)
+  expect(await saidOf(asked)).toEqual({ ack: true, answer: 'the sad one' })
+  await withdrawn(wire, asked.form)
+  expect((await at(`/api/questions/${id}`, key, { answer: 'late' })).text).toContain('already_answered')
+  expect(house.world.runtime.questions.get(id)).toMatchObject({ answeredBy: 'person@http' })
+})
+
 describe('on the page', () => {
   const asks = async (question: string, more: object = {}): Promise<string> => {
     await house.world.call('ask_followup_question', { question, ...more })

@@ -14,7 +14,7 @@ const pageLength = 50
 const longestNote = 1_000
 
 const ErrorShape = Type.Object({ error: Type.Object({ code: Type.String(), message: Type.String() }) })
-const refused = (says: string): Answered => ({ says, schema: ErrorShape })
+export const refused = (says: string): Answered => ({ says, schema: ErrorShape })
 
 const HeadShape = Type.Object(
   {
