@@ -143,7 +143,7 @@ function shortNameOf(name: string): string {
     .slice(0, 6)
 }
 
-const mostKnown = 1_024
+const mostKnown = 4_096
 
 /** Splits a relative path into its names, or says why it may not be used. Nothing here looks at the disk. */
 export function splitPath(path: string, rules: PathRules): readonly string[] {

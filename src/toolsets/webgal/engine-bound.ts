@@ -41,6 +41,9 @@ export function boundOfFiles(game: Game): LowerBound | undefined {
   return bound
 }
 
+const newer = new Set(Object.entries(commands).flatMap(([name, { since }]) => (since === undefined ? [] : [name])))
+export const isNewer = (command: string): boolean => newer.has(command)
+
 /** What a command needs that older engines take for dialogue. */
 export function boundOf({ command, line }: Statement, scene: string): LowerBound | undefined {
   const version = commands[command]?.since

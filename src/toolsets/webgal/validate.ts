@@ -85,15 +85,15 @@ export async function checkScene(
   const labels = labelsOf(statements)
   const found = openFindings<Finding>(({ code }) => code, mostFindings)
   const misreadLines = new Set<number>()
+  let told = 0
   const add = (finding: Finding): void => {
+    told++
     found.add(finding)
     if (misread.has(finding.code)) misreadLines.add(finding.line)
   }
   const scene = openContext(game, language, labels, add)
   if (marked) add({ line: 1, code: 'byte-order-mark' })
   const asked = new Set<string>()
-  const { counts } = found
-  const said = (): number => counts.error + counts.warning + counts.info + scene.questions.length + scene.toldBefore()
   for (let index = 0; index < statements.length; index++) {
     const statement = statements[index] as Statement
     let quiet = true
@@ -103,9 +103,9 @@ export async function checkScene(
       let looked = mayRepeat ? quietLines.get(body) : undefined
       if (looked === undefined) {
         if (recalled?.isQuiet(index) !== true) {
-          const before = said()
+          const before = told + scene.questions.length + scene.toldBefore()
           checkStatement(statement, scene)
-          quiet = before === said()
+          quiet = before === told + scene.questions.length + scene.toldBefore()
         }
         looked = statement.cut ? none : variablesRead(statement)
         if (mayRepeat && quiet && !dependsOnLabels(statement) && quietLines.size < mostQuietLines) quietLines.set(body, looked)

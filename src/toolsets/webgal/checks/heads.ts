@@ -53,6 +53,9 @@ function checkNamed(statement: Statement, scene: SceneContext): Finding | undefi
   const { names, lowered, version } = scene.language
   // Most speakers have names that no command could have.
   if (head === '' || head === 'say' || head.charCodeAt(0) > 0x2e7f) return undefined
+  const plain = plainNames(scene)
+  const used = looksUsed(statement)
+  if (!used && plain.has(head)) return undefined
   const trimmed = head.trim()
   const found = finder(line, trimmed)
   if (names.has(trimmed)) return found('spaced-command', { head, command: trimmed })
@@ -70,7 +73,6 @@ function checkNamed(statement: Statement, scene: SceneContext): Finding | undefi
   const command = lowered.get(trimmed.toLowerCase())
   if (command !== undefined)
     return found(words.has(command) && !fitsCommand(command, statement) ? 'like-a-command' : 'miscased-command', { command })
-  const used = looksUsed(statement)
   const near =
     trimmed.length >= 4 && (used || camel.test(trimmed) || trimmed.length >= 5) ? nearestCommand(trimmed, scene) : undefined
   if (
@@ -81,8 +83,20 @@ function checkNamed(statement: Statement, scene: SceneContext): Finding | undefi
       (near === 'choose' && content.includes('|')))
   )
     return found('misspelt-command', { command: near })
-  if (!used && !camel.test(trimmed)) return undefined
+  if (!used && !camel.test(trimmed)) {
+    if (near === undefined && plain.size < mostKnown) plain.add(head)
+    return undefined
+  }
   return found(used ? 'unknown-command' : 'perhaps-a-command', {})
+}
+
+/** Names that are nothing but names as long as words follow them. */
+const plainKnown = new WeakMap<SceneContext['language'], Set<string>>()
+
+function plainNames({ language }: SceneContext): Set<string> {
+  const known = plainKnown.get(language) ?? new Set<string>()
+  plainKnown.set(language, known)
+  return known
 }
 
 /** One speaker has many lines: what a name is nearly is looked for once. */

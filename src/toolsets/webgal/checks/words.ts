@@ -48,7 +48,8 @@ export function tellWords(statement: Statement, words: Words): void {
     if (speaker !== undefined && speaker !== '') words.speaker.add(speaker.trim())
     return
   }
-  for (const name of variablesSet(statement)) words.variable.add(name)
+  if (command === 'setVar' || command === 'getUserInput' || command === 'callScene')
+    for (const name of variablesSet(statement)) words.variable.add(name)
   if (command !== 'changeFigure' && command !== 'changeFigureDiff') return
   for (const { key, value } of args) if (key === 'id') words.target.add(isOpen(value) ? anyTarget : String(value))
 }

@@ -170,12 +170,17 @@ export interface Choice {
 
 /** The options of `choose`, read as the engine does: conditions end at the first `->`, and only the first two parts after it count. */
 export function parseChoices(content: string): readonly Choice[] {
-  // Several checks look at one statement after each other.
-  if (lastChoices.content !== content) lastChoices = { content, choices: readChoices(content) }
-  return lastChoices.choices
+  // Several checks look at one statement after each other, and whoever counts words once more after the scene.
+  const known = lastChoices.get(content)
+  if (known) return known
+  const choices = readChoices(content)
+  if (lastChoices.size >= mostChoices) lastChoices.clear()
+  lastChoices.set(content, choices)
+  return choices
 }
 
-let lastChoices: { content: string | undefined; choices: readonly Choice[] } = { content: undefined, choices: [] }
+const lastChoices = new Map<string, readonly Choice[]>()
+const mostChoices = 64
 
 function readChoices(content: string): Choice[] {
   return splitUnescaped(content, '|').map((option) => {

@@ -1,5 +1,5 @@
 import type { Pace } from '../../../text/steps.ts'
-import { boundOf, higher, type LowerBound } from '../engine-bound.ts'
+import { boundOf, higher, isNewer, type LowerBound } from '../engine-bound.ts'
 import { messages } from '../messages.ts'
 import { openFindings, type Counts, type Finding } from '../finding.ts'
 import { mostText, type Game } from '../game.ts'
@@ -184,7 +184,7 @@ function count(
       if (isRead(command)) countOther(statement, texts)
       outside += texts.words - words + texts.cjk - cjk
       variables.tell(scene, statement)
-      report.bound = higher(report.bound, boundOf(statement, scene))
+      if (isNewer(command)) report.bound = higher(report.bound, boundOf(statement, scene))
       continue
     }
     const given = args.length === 0 ? undefined : args.find(({ key }) => key === 'speaker')?.value

@@ -22,17 +22,20 @@ export function countText(text: string, into: Amount): void {
   if (text.includes('[')) plain = plain.replace(markup, '$1')
   if (text.includes('{')) plain = plain.replace(interpolated, ' ')
   const kinds = (table ??= kindsOfUnits())
+  let [words, cjk] = [0, 0]
   let inside = false
   for (let index = 0; index < plain.length; index++) {
     const kind = kinds[plain.charCodeAt(index)]
     if (kind === sign || (kind === high && isRareSign(plain, index))) {
-      into.cjk++
+      cjk++
       inside = false
     } else if (kind === letter) {
-      if (!inside) into.words++
+      if (!inside) words++
       inside = true
     } else if (kind !== joint) inside = false
   }
+  into.words += words
+  into.cjk += cjk
 }
 
 const [letter, sign, joint, high] = [1, 2, 3, 4]
