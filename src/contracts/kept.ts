@@ -244,7 +244,7 @@ export const kept: readonly KeptRow[] = [
   },
   {
     what: 'Index over what was done (`handrail memory`): which words stand in which entry, as numbers, and no text',
-    files: ['memory.db', 'memory.db-wal', 'memory.db-shm', 'memory.db-journal'],
+    files: ['memory.*.db', 'memory.*.db-wal', 'memory.*.db-shm', 'memory.*.db-journal'],
     kind: 'other',
     bound: `${whole(bounds.memory.entries)} entries of the log, ${whole(bounds.memory.words)} words of them (about 80 MB); conversations as they are kept`,
     after: 'The oldest go from the index, and are still in the log. Removed or damaged, it is made anew from what it is about.',

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { MemoryAnswer, MemoryStatus } from '../../src/contracts/memory.ts'
@@ -22,6 +22,14 @@ beforeAll(async () => {
   await world.fault('read_file', { path: 'game/scene/海滩约会.txt' })
 })
 afterAll(() => world[Symbol.asyncDispose]())
+
+/** The index that counts. */
+const indexOf = (): string =>
+  world.state(
+    readdirSync(world.state('.'))
+      .filter((name) => /^memory\.\d+\.db$/.test(name))
+      .at(-1) ?? 'none',
+  )
 
 type Answer = MemoryAnswer & { untrusted: true }
 const find = (input: object, at = world): Promise<Answer> => at.call<Answer>('search_memory', input)
@@ -51,19 +59,19 @@ test('what the log redacted is not in it, and cannot be found', async () => {
   const answered = JSON.stringify(await find({ tool: 'search_files' }))
   expect(answered).toContain('search_files')
   expect(answered).not.toContain(secret)
-  for (const name of ['memory.db', 'memory.db-wal'])
-    if (existsSync(world.state(name))) expect(readFileSync(world.state(name)).includes('lantern')).toBe(false)
+  for (const name of readdirSync(world.state('.')).filter((one) => one.startsWith('memory.')))
+    expect(readFileSync(world.state(name)).includes('lantern')).toBe(false)
 })
 
 proves('memory.index', 'removed, cut short, overwritten, of another form: made anew, and nothing is lost', async () => {
   const before = await find({ tool: 'write_to_file' })
   const cases: Record<string, () => void> = {
-    removed: () => rmSync(world.state('memory.db')),
-    'cut short': () => truncateSync(world.state('memory.db'), 5_000),
-    overwritten: () => writeFileSync(world.state('memory.db'), 'x'.repeat(20_000)),
+    removed: () => rmSync(indexOf()),
+    'cut short': () => truncateSync(indexOf(), 5_000),
+    overwritten: () => writeFileSync(indexOf(), 'x'.repeat(20_000)),
     'damaged inside': () => {
-      const bytes = readFileSync(world.state('memory.db'))
-      writeFileSync(world.state('memory.db'), Buffer.concat([bytes.subarray(0, 100), bytes.subarray(100).fill(0x41)]))
+      const bytes = readFileSync(indexOf())
+      writeFileSync(indexOf(), Buffer.concat([bytes.subarray(0, 100), bytes.subarray(100).fill(0x41)]))
     },
     'another form': () => edit(`UPDATE facts SET value = '99' WHERE name = 'form'`),
     'ahead of the log': () => edit(`UPDATE facts SET value = '999999 x' WHERE name = 'log'`),
@@ -79,7 +87,7 @@ proves('memory.index', 'removed, cut short, overwritten, of another form: made a
 
 /** As somebody would who can write to the state folder. */
 function edit(sql: string): void {
-  const connection = openConnection(world.state('memory.db'))
+  const connection = openConnection(indexOf())
   connection.exec(sql)
   connection.close()
 }

@@ -4,9 +4,11 @@ import { openDatabase, type Database } from '../../host/database.ts'
 import type { StateFolder } from '../../host/state-folder.ts'
 import { wordNumber } from '../../text/memory-words.ts'
 
-const name = 'memory.db'
-/** In the order in which they are removed: what is not yet in the file must not get into the next one. */
-const files = [`${name}-wal`, `${name}-shm`, `${name}-journal`, name]
+/**
+ * Each index has a name of its own, and the one with the highest number counts: one that is made anew never meets the log, or the readers, of
+ * the one before, however many processes make it at once.
+ */
+const nameForm = /^memory\.(\d{1,15})\.db(?:-wal|-shm|-journal)?$/
 /** Another form is made anew: nothing in it is worth bringing over. */
 const form = '1'
 /** Entries that stand together: they are looked through, and dropped, as one. */
@@ -76,8 +78,21 @@ export interface IndexFile {
 const mostLines = 16
 const pageSize = 64
 
-/** Opens the index, which others may have removed or damaged; whatever is wrong with it is thrown as it is. */
-export function openIndexFile(state: StateFolder): IndexFile & { isGone(): boolean } {
+const nameOf = (number: number): string => `memory.${number}.db`
+
+function namesIn(state: StateFolder): { name: string; number: number }[] {
+  return state.names().flatMap((name) => {
+    const number = Number(nameForm.exec(name)?.[1])
+    return Number.isSafeInteger(number) ? [{ name, number }] : []
+  })
+}
+
+export const newestIn = (state: StateFolder): number => namesIn(state).reduce((most, { number }) => Math.max(most, number), 0)
+
+/** Opens the index, which others may have removed or damaged; whatever is wrong with it is thrown as it is. `after`: only one that is newer. */
+export function openIndexFile(state: StateFolder, after = 0): IndexFile & { readonly number: number; isGone(): boolean } {
+  const number = Math.max(1, newestIn(state), after + 1)
+  const name = nameOf(number)
   const db = openDatabase(state.file(name, true), schema, 1)
   try {
     // Nothing is lost with it, so the disk need not be waited for; and who cannot have it at once does without.
@@ -89,15 +104,14 @@ export function openIndexFile(state: StateFolder): IndexFile & { isGone(): boole
     db.close()
     throw fault
   }
+  // Whoever has an older one open goes over to this one at their next step.
+  for (const older of namesIn(state)) if (older.number < number) state.remove(older.name)
   const id = state.stat(name)?.id
-  return { ...indexOn(db), isGone: () => state.stat(name)?.id !== id }
+  return { ...indexOn(db), number, isGone: () => state.stat(name)?.id !== id || newestIn(state) !== number }
 }
 
-export function removeIndexFile(state: StateFolder): void {
-  for (const file of files) state.remove(file)
-}
-
-export const indexBytes = (state: StateFolder): number => files.reduce((sum, file) => sum + (state.stat(file)?.bytes ?? 0), 0)
+export const indexBytes = (state: StateFolder): number =>
+  namesIn(state).reduce((sum, { name }) => sum + (state.stat(name)?.bytes ?? 0), 0)
 
 function indexOn(db: Database): IndexFile {
   const find = (ref: string): Found | undefined => db.get<Found>('SELECT number, ref, at, lines FROM entries WHERE ref = ?', ref)

@@ -4,7 +4,7 @@ import type { StateFolder } from '../../host/state-folder.ts'
 import { openPace, type Pace } from '../../text/steps.ts'
 import { doneOf, indexLog, knownLines, OtherLog, type Records, type Sight } from './done.ts'
 import { hitOf, wanted, type Entry } from './entry.ts'
-import { indexBytes, openIndexFile, removeIndexFile, type Found } from './index-file.ts'
+import { indexBytes, newestIn, openIndexFile, type Found } from './index-file.ts'
 import { indexTalks, talkOf, type Talks } from './talk.ts'
 
 /** For whom it is searched. */
@@ -43,13 +43,15 @@ export function openMemory(state: StateFolder, records: Records & Talks): Memory
     }
     opened = undefined
   }
+  /** The one that failed; another one is opened, be it made by somebody else. */
+  let bad = 0
   const index = (): Open => {
     if (opened?.isGone()) close()
-    return (opened ??= openIndexFile(state))
+    return (opened ??= openIndexFile(state, bad))
   }
   const makeAnew = (why: string): void => {
+    bad = opened?.number ?? newestIn(state)
     close()
-    removeIndexFile(state)
     madeAnew = why
   }
   /** Whatever the index is like: where it fails it is made anew, once, and then what was wanted is done again. */
@@ -147,6 +149,7 @@ export function openMemory(state: StateFolder, records: Records & Talks): Memory
     }),
     async rebuild(onProgress) {
       await syncing?.catch(() => undefined)
+      close()
       makeAnew('a person asked for it')
       await sync(onProgress)
       return status()
