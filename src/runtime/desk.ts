@@ -48,12 +48,21 @@ export async function serveDesk({ port, asked, openAt, onProject, onTrouble }: D
   const troubled = new Map<string, number>()
   const isWaiting = ({ approvals, questions }: Operator): boolean => approvals.count('pending') + questions.count() > 0
 
+  /** One whose store no longer answers goes: it would keep all the others off the page. */
+  const stays = (path: string, operator: Operator, wanted: ReadonlySet<string>): boolean => {
+    try {
+      return isWaiting(operator) || wanted.has(path)
+    } catch (thrown) {
+      onTrouble(path, asFault(thrown))
+      return false
+    }
+  }
   const look = async (): Promise<void> => {
     const used = await projectsUsedSince(asked, Date.now() - atWorkMs, mostOpen)
     const wanted = new Set(used.map(({ path }) => path))
     for (const path of troubled.keys()) if (!wanted.has(path)) troubled.delete(path)
     for (const [path, { operator, leave }] of open) {
-      if (wanted.has(path) || isWaiting(operator)) continue
+      if (stays(path, operator, wanted)) continue
       open.delete(path)
       leave()
       await operator.close()
