@@ -25,11 +25,7 @@ afterAll(() => world[Symbol.asyncDispose]())
 
 /** The index that counts. */
 const indexOf = (): string =>
-  world.state(
-    readdirSync(world.state('.'))
-      .filter((name) => /^memory\.\d+\.db$/.test(name))
-      .at(-1) ?? 'none',
-  )
+  world.state(readdirSync(world.state('.')).findLast((name) => /^memory\.\d+\.db$/.test(name)) ?? 'none')
 
 type Answer = MemoryAnswer & { untrusted: true }
 const find = (input: object, at = world): Promise<Answer> => at.call<Answer>('search_memory', input)
