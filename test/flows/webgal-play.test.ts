@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { answersFor, opening } from '../../src/toolsets/webgal/play/conditions.ts'
 import { filmstrip } from '../../src/toolsets/webgal/play/filmstrip.ts'
 import { decisionsIn, explore } from '../../src/toolsets/webgal/play/explore.ts'
-import { changesBetween, storyElement, storyIn, storyOf } from '../../src/toolsets/webgal/play/story.ts'
+import { changesBetween, picturesIn, storyElement, storyIn, storyOf } from '../../src/toolsets/webgal/play/story.ts'
 import { verdictOf } from '../../src/toolsets/webgal/play/verdict.ts'
 import { parseScene } from '../../src/toolsets/webgal/grammar/parse.ts'
 import { openPace } from '../../src/text/steps.ts'
@@ -126,10 +126,16 @@ test('names and words of a game stay words on its filmstrip', () => {
   const story = storyOf(scenes, routes, verdict)
   const pictures = new Map([[evil, new Uint8Array(3)]])
   const told = { verdict, routes, changes, story, missing: [evil], errors: [evil], pictures }
-  const html = filmstrip({ title: evil, engine: evil, lang: 'EN', ...told })
+  const earlier = filmstrip({ title: evil, engine: evil, lang: 'EN', ...told })
+  const forged = earlier.replaceAll('base64,AAAA"', 'base64,AAAA" onload="alert(1)"')
+  expect([picturesIn(forged).size, [...picturesIn(earlier).values()]]).toEqual([0, ['AAAA']])
+  const html = filmstrip({ title: evil, engine: evil, lang: 'EN', ...told, picturesBefore: picturesIn(earlier) })
+  expect(html.match(/base64,AAAA/g)).toHaveLength(3)
   const tags = new Set([...html.matchAll(/<[/!]?([a-z\d-]*)/g)].map(([, name]) => name))
   expect([...tags].toSorted()).toEqual(
-    'article b body details doctype h1 h2 head header html img li main meta p script section style summary title ul'.split(' '),
+    'article b body details div doctype h1 h2 head header html img li main meta p script section style summary title ul'.split(
+      ' ',
+    ),
   )
   expect(html.match(/<script/g)).toHaveLength(1)
   expect(html).not.toMatch(/<img[^>]*onerror/)

@@ -47,6 +47,7 @@ export const jumpScript = `(() => {
       this.protocol = [protocols ?? []].flat().includes(newer) ? newer : ''
       if (new URL(this.url, location.href).pathname.endsWith('/api/webgalsync')) this.spoken = 'envelope'
       now.sockets++
+      now.newer = this.protocol === newer
       setTimeout(() => {
         if (this.readyState !== 0) return
         this.readyState = 1

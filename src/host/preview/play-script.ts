@@ -27,6 +27,7 @@ export const playScript = `(() => {
   let words = ''
   // Options stay a moment after one was taken: another click would take another.
   let clicked
+  let waiting = {}
   // What was decided is done once it is known outside: a page that breaks by it can tell nobody any more.
   let then
   // Where it was since the last decision: whoever comes by again and again goes round.
@@ -37,7 +38,7 @@ export const playScript = `(() => {
     pictured = new Set(plan.pictured ?? [])
     visits = new Map()
     ;[entered, words] = [{ scene: '', under: '' }, '']
-    ;[clicked, then, play.told] = [undefined, undefined, 0]
+    ;[clicked, then, waiting, play.told] = [undefined, undefined, {}, 0]
   }
   const choices = () => {
     const box = document.getElementById('chooseContainer')
@@ -111,9 +112,11 @@ export const playScript = `(() => {
     // Back at the title an engine may stand in no scene; where it begins, too, there is a title and before it nothing.
     const isOver = wasStarted && wasThere && isTitle() && (hasPlayed || performance.now() - since > 3000)
     if (at.scene === '' && !at.mute && !isOver) return
-    // One click for each time it says where it is; the newest engines say so only when they move.
-    // A person lets it come to rest first: three times, or a moment.
-    if (at.reports - reports < 3 && still % 8 !== 0) return
+    // One click for each time it says where it is; the newest engines say so only when they move, the first never.
+    // A person lets it come to rest first: three times, or a moment. On a busy machine what it says is late, and a click would go by unseen.
+    const heard = at.reports - reports
+    const isMoment = still % 8 === 0 && (heard > 0 || at.newer || at.mute || still % 96 === 0)
+    if (heard < 3 && !isMoment) return
     reports = at.reports
     if (!wasStarted) {
       if (isTitle()) return
@@ -157,7 +160,12 @@ export const playScript = `(() => {
       clicked.at = performance.now()
       return void clicked.one.click()
     }
-    if (field || shown.length > 0) visits.clear()
+    const asked = field ?? shown[0]
+    if (asked !== waiting.one) waiting = { one: asked, since: performance.now() }
+    // What is asked is there before the engine says that it has come to it.
+    const isKnown = (field ? plan.inputs : plan.targets)?.[scene + ':' + at.line] !== undefined
+    if (asked && plan.targets && !isKnown && performance.now() - waiting.since < 3000) return
+    if (asked) visits.clear()
     if (field) fill(at, field)
     else if (shown.length > 0) decide(at, shown)
     else {

@@ -8,7 +8,7 @@ import { parseScene } from './grammar/parse.ts'
 import { decisionsIn, explore, type ScenePlan } from './play/explore.ts'
 import { filmstrip } from './play/filmstrip.ts'
 import { keepFilm } from './play/films.ts'
-import { changesBetween, storyIn, storyOf } from './play/story.ts'
+import { changesBetween, picturesIn, storyIn, storyOf } from './play/story.ts'
 import { verdictOf } from './play/verdict.ts'
 import { leftOut, notListed } from './shapes.ts'
 import { defineTool, judgedBy } from './use.ts'
@@ -79,7 +79,9 @@ export const playRoutes = defineTool({
   touches: ({ against }) => (against === undefined ? [] : [{ path: against, access: 'read' }]),
   async execute(input, use, call) {
     const { files, preview, lang } = use
-    const before = input.against === undefined ? undefined : storyIn(files.readText(input.against, 64 << 20))
+    const earlier = input.against === undefined ? undefined : files.readText(input.against, 64 << 20)
+    const before = earlier === undefined ? undefined : storyIn(earlier)
+    const picturesBefore = earlier === undefined || input.pictures !== true ? undefined : picturesIn(earlier)
     if (input.against !== undefined && !before)
       throw new Fault('bad-input', `${input.against} is no filmstrip of a game`, {
         hint: 'Name one that was written by this tool.',
@@ -127,7 +129,9 @@ export const playRoutes = defineTool({
     const title = /^Game_name\s*:([^;\n]*)/m.exec(game.config())?.[1]?.trim() || game.root || 'WebGAL'
     const film =
       input.pictures === true
-        ? keepFilm(filmstrip({ title, engine, lang, verdict, routes, story, missing, errors: logs, pictures, changes }))
+        ? keepFilm(
+            filmstrip({ title, engine, lang, verdict, routes, story, missing, errors: logs, pictures, changes, picturesBefore }),
+          )
         : undefined
     const left: string[] = []
     const room = answerBudget()

@@ -86,3 +86,14 @@ function asStory(found: unknown): Story | undefined {
   })
   return { version: 1, scenes: read, endings }
 }
+
+/** The pictures in a filmstrip of before, as they stand in it, by the name of their scene as that is written there. */
+export function picturesIn(html: string): Map<string, string> {
+  const found = new Map<string, string>()
+  // A file says what it likes: nothing but letters of a picture comes out of it.
+  for (const [, source, name] of html.matchAll(
+    /<img loading="lazy" alt="" src="data:image\/jpeg;base64,([A-Za-z\d+/=]+)"><h2 title="([^"]*)">/g,
+  ))
+    if (source !== undefined && name !== undefined && !found.has(name)) found.set(name, source)
+  return found
+}
