@@ -107,6 +107,13 @@ test('a game of a hundred thousand options, conditions and questions is planned 
   expect(explorer.next()?.variables).toEqual([{ key: 'v0', value: '0' }])
 })
 
+test('a line that went by under the words of another was not shown; the same words twice were', () => {
+  const scenes = [{ name: 'a.txt', statements: parseScene(':One.;\n:…;\n:…;\n:Four.;\nend;') }]
+  const stop = (line: number, text: string) => ({ scene: 'a.txt', line, text, speaker: '' })
+  const stops = [stop(1, 'One.'), stop(2, '…'), stop(3, '…'), stop(4, '…')]
+  expect(verdictOf(scenes, [{ stops, decisions: [], end: 'title' }]).neverShown).toEqual([{ scene: 'a.txt', line: 4 }])
+})
+
 test('names and words of a game stay words on its filmstrip', () => {
   const evil = `"><img src=x onerror=alert(1)></title></style></script><script>alert(2)</script><!--'&lt;`
   const routes = [

@@ -19,8 +19,17 @@ export interface Verdict {
 export function verdictOf(scenes: readonly ScenePlan[], routes: readonly PlayedRoute[]): Verdict {
   const stops = new Map<string, Set<number>>()
   const known = new Map(scenes.map((one) => [one.name, one]))
-  for (const route of routes)
-    for (const { scene, line } of route.stops) stops.set(scene, (stops.get(scene) ?? new Set<number>()).add(line))
+  const said = new Map(scenes.map(({ name, statements }) => [name, new Map(statements.map((one) => [one.line, one.content]))]))
+  for (const route of routes) {
+    let before = ''
+    for (const { scene, line, text } of route.stops) {
+      const at = stops.get(scene) ?? new Set<number>()
+      stops.set(scene, at)
+      // On its way elsewhere an engine passes by lines under words that stood there before: those were not shown.
+      if (text !== before || text === said.get(scene)?.get(line)) at.add(line)
+      before = text
+    }
+  }
   const seen = (scene: string): ReadonlySet<number> => stops.get(scene) ?? new Set()
   const shown = scenes.map(({ name, statements }) => {
     const lines = statements.filter(isShown)
