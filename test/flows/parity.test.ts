@@ -166,7 +166,7 @@ function filled(input: Record<string, unknown>, kept: Map<string, string>): Reco
   )
 }
 
-const ids = /(?:snap_\d{8}T\d{6}_[0-9a-f]{8}|appr_[0-9a-f]{32}|call_[0-9a-f]{24}|sess_[0-9a-f]{16})/g
+const ids = /(?:snap_\d{8}T\d{6}_[0-9a-f]{8}|appr_[0-9a-f]{32}|call_[0-9a-f]{24}|sess_[0-9a-f]{16}|ask_[0-9a-f]{16})/g
 const times = /\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{3})?Z| at \d\d:\d\d UTC)/g
 /** Fields that tell where and when, and the chain that holds on to them. */
 const passing = ['surface', 'client', 'hash', 'prev', 'timestamp', 'ms', 'ranMs', 'duration_ms', 'durationMs']
