@@ -92,8 +92,8 @@ const longest = [
   'files-that-run',
 ]
 
-/** Twice what a small machine has cores: tests wait for browsers, limits and programs a good part of their time. */
-const maxWorkers = 4
+/** Three times what a small machine has cores: tests wait for browsers, limits and programs a good part of their time. */
+const maxWorkers = 6
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
