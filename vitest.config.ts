@@ -92,8 +92,8 @@ const longest = [
   'files-that-run',
 ]
 
-/** Three times what a small machine has cores: tests wait for browsers, limits and programs a good part of their time. */
-const maxWorkers = 6
+/** Twice what a small machine has cores: tests wait for browsers, limits and programs a good part of their time. With more of them it takes as long. */
+const maxWorkers = 4
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

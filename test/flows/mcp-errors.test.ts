@@ -137,6 +137,7 @@ proves(
       'get_runtime_info',
       'ask_followup_question',
       'attempt_completion',
+      'search_memory',
       'list_project_resources',
       'validate_script',
       'preview_scene',

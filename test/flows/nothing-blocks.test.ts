@@ -62,7 +62,7 @@ test('reads are answered while many files are committed', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'a\n' }, flags: shownFirst })
   let over = false
   let answered = 0
-  const committing = world.call('shell', { command: makingSome(sweep(2_000, 150)) }, person).finally(() => (over = true))
+  const committing = world.call('shell', { command: makingSome(sweep(2_000, 300)) }, person).finally(() => (over = true))
   // Only from the first file that stands in its place.
   while (!over) {
     const begun = filesIn(world, 'many') > 0

@@ -140,6 +140,9 @@ describe.skipIf(noBrowser !== undefined)('the page', () => {
       const rows = await packages.locator('.diff').innerText()
       expect(rows).toMatch(/as packages[^]*- react 18\n\+ script postinstall, which runs by itself: node x\.js/)
       const page = await open(`/approvals/${asked['picture']?.id}`)
+      // Those further down wait until somebody comes near them.
+      await page.evaluate(`for (const one of document.images) one.loading = 'eager'`)
+      await page.waitForFunction(`[...document.images].every((one) => one.naturalWidth > 0)`)
       const widths = (await page.evaluate(
         `[...document.querySelectorAll('figure')].map((one) => one.innerText.trim() + ' ' + one.querySelector('img').naturalWidth)`,
       )) as string[]

@@ -102,7 +102,7 @@ describe.skipIf(noBrowser !== undefined)('a login that a person let be saved', (
 
     const listed = await runInside(world.project, ['logins', 'list'])
     expect(listed.out).toContain(sessionId)
-    expect((await runInside(world.project, ['logins', 'remove', 'sess_none'])).err).toContain('handrail logins list')
+    expect((await runInside(world.project, ['logins', 'remove', 'sess_none'])).err).toContain('logins list')
     expect((await runInside(world.project, ['logins', 'remove', sessionId])).out).toContain(site.url)
     await expect(
       world.call('visit_page', { url: `${site.url}/home`, session: sessionId }, other),

@@ -88,7 +88,7 @@ export async function openTab(context: BrowserContext): Promise<Tab> {
       soiled = true
       if (cause instanceof Fault) throw cause
       const gone = await watch.hasGone()
-      watch.check(address)
+      watch.check(address, cause)
       throw loadFault(cause, address, gone)
     } finally {
       mine.acting = false
@@ -163,8 +163,8 @@ async function settle(page: Page, settling: Settling, timeoutMs: number): Promis
 
 interface Watch {
   begin(leave: Leave): void
-  /** Throws what the page did that it may not. */
-  check(address: string): void
+  /** Throws what the page did that it may not; `cause` is how going there failed. */
+  check(address: string, cause?: unknown): void
   isGone(): boolean
   /** The same a moment later: the driver may say that an act failed before it says that its page ended. */
   hasGone(): Promise<boolean>
@@ -247,14 +247,14 @@ async function watchPage(page: Page, cdp: CDPSession, own: Promise<string>): Pro
       download = false
       status = 0
     },
-    check(address) {
+    check(address, cause) {
       if (strayed !== undefined) throw siteRefused(strayed, address)
       if (posted !== undefined)
         throw new Fault('policy', `This sends a form, and only pages are asked for here: ${posted.slice(0, 200)}`, {
           details: { url: posted.slice(0, 2_000) },
           hint: 'Nothing was sent. Use the template submit_and_verify, which asks a person.',
         })
-      if (download)
+      if (download || isDownload(cause))
         throw new Fault('page-failed', `It is a download, not a page: ${address.slice(0, 200)}`, {
           details: { url: address.slice(0, 2_000), download: true },
           hint: 'Nothing was downloaded. Leave this address out.',
@@ -277,6 +277,9 @@ async function watchPage(page: Page, cdp: CDPSession, own: Promise<string>): Pro
     },
   }
 }
+
+/** The driver says it in words with its error; the event may come after that. */
+const isDownload = (cause: unknown): boolean => /Download is starting/.exec(cause instanceof Error ? cause.message : '') !== null
 
 const mostNotSent = 20
 const withoutQuery = (address: string): string => (address.split(/[?#]/, 1)[0] ?? '').slice(0, 200)

@@ -132,10 +132,12 @@ export const playScript = `(() => {
       ;[last, still, since] = [now, 0, performance.now()]
       visits.set(now, (visits.get(now) ?? 0) + 1)
       if (visits.get(now) > plan.mostVisits) play.done = 'limit'
+      // Behind the title the engine already stands at the beginning again, where nobody has come to.
+      if (isTitle()) return
       if (play.stops.length < plan.mostStops) play.stops.push([scene, at.line, text.slice(0, 300), String(at.stage?.showName ?? '').slice(0, 100)])
       else play.done = 'limit'
       // Held all along: most games begin by setting what they read later. The game gets a look's time to take it in.
-      if (plan.variables && !isTitle()) {
+      if (plan.variables) {
         for (const { key, value } of plan.variables) at.execute('setVar:' + key + '=' + value + ';')
         return
       }

@@ -1,6 +1,7 @@
 import type { Files } from '../../host/files.ts'
 import type { Pace } from '../../text/steps.ts'
-import { gamesIn, openGame, type Game } from './game.ts'
+import { openGame, type Game } from './game.ts'
+import { gamesIn } from './game-folders.ts'
 
 /** The game that was named, else the first of the project, with the names of all where there are several. */
 export async function chooseGame(

@@ -5,7 +5,8 @@ import { closed, named } from '../../contracts/shapes.ts'
 import { openPace } from '../../text/steps.ts'
 import type { Files } from '../../host/files.ts'
 import { short } from './finding.ts'
-import { openGame, rootOf } from './game.ts'
+import { openGame } from './game.ts'
+import { rootOf } from './game-folders.ts'
 import { defineTool, textChange } from './use.ts'
 
 interface Character {
