@@ -73,8 +73,12 @@ test('secrets that lie in a skill are not read as files of it, by name or by wha
   await trustAll(world)
   const read = (id: string, path: string): Promise<string> => world.runtime.skills.file(id, path)
   expect(await read('one', 'notes.md')).toBe('notes\n')
-  for (const secret of [read('one', '.env'), read('mine', '.env'), read('mine', 'some.txt')])
-    await expect(secret).rejects.toMatchObject({ reason: 'path-denied' })
+  for (const [id, path] of [
+    ['one', '.env'],
+    ['mine', '.env'],
+    ['mine', 'some.txt'],
+  ] as const)
+    await expect(read(id, path)).rejects.toMatchObject({ reason: 'path-denied' })
 })
 
 test('a folder with very many entries keeps nobody waiting, and nobody is shown a text without measure', async () => {

@@ -178,7 +178,7 @@ test('killed at any write while a file is closed, the log is whole and goes on',
   const putBack = keptState(world)
   let closed = 0
   let killed = 0
-  const step = sweep(1, 4)
+  const step = sweep(1, 2)
   for (let moment = 1; ; moment += step) {
     const end = await killedAt(world.base, world.project, ['call', 'read_file', '{"path":"a.txt"}'], moment, '')
     if (end.code === 0) break

@@ -164,7 +164,8 @@ proves('runs.queue', 'in the order they came', async () => {
   for (const { runId } of [a, b]) expect(await ended(narrow.world, runId)).toMatchObject({ status: 'succeeded' })
   const line = (event: string, id: string): number =>
     narrow.world.runtime.audit.last(1, (one: AuditLine) => one.event === event && one.run === id)[0]?.seq ?? 0
-  expect(line('run.started', b.runId)).toBeGreaterThan(line('run.ended', a.runId))
+  // Not after the line of the other's end: on two machines that may be written later.
+  expect(line('run.started', b.runId)).toBeGreaterThan(line('run.started', a.runId))
 })
 
 proves('runs.keys', 'over whichever connection', async () => {

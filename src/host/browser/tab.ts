@@ -141,9 +141,12 @@ export async function openTab(context: BrowserContext): Promise<Tab> {
 
 /** Whether the document that is there came to its end. Where the page was on its way elsewhere, that comes in between. */
 async function endsDocument(page: Page, { timeoutMs }: Leave): Promise<boolean> {
-  for (let tries = 0; tries < 3; tries++) {
+  const until = performance.now() + timeoutMs
+  for (let tries = 0; tries < 3 || (tries < 20 && performance.now() < until); tries++) {
     const blank = page.goto('about:blank', { waitUntil: 'commit', timeout: timeoutMs })
     if (await blank.then(() => true).catch(() => false)) return true
+    if (page.isClosed()) return false
+    await new Promise((done) => setTimeout(done, 10 * tries))
   }
   return false
 }

@@ -236,7 +236,8 @@ async function arrive(page: Page, { scene, line }: SceneRequest, until: number):
     wasThere ||= now.scene === scene
     const patience = wasThere ? 1 : beforeArrival
     const stalled =
-      now.reports - at.reports >= stallReports * patience || (now.reports === at.reports && performance.now() - since > stallMs)
+      now.reports - at.reports >= stallReports * patience ||
+      (now.reports === at.reports && performance.now() - since > stallMs * patience)
     if (at.scene !== '' && stalled) break
     await pause(everyMs)
   }
