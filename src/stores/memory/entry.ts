@@ -43,11 +43,15 @@ export function entryOf(ref: string, lines: readonly AuditLine[], changed: reado
   const details = (first.details ?? {}) as { template?: unknown }
   const name = tool ?? (typeof details.template === 'string' ? `${first.event} ${details.template}` : first.event)
   const said = last((line) => line.message)
+  const command = last(({ input }) => (input as { command?: unknown } | null | undefined)?.command)
   return {
     kind: kindOf(ref),
     id: ref.slice(ref.indexOf(' ') + 1),
     at: Date.parse(first.at),
-    what: [name, paths.slice(0, 3).join(', '), said].filter(Boolean).join(': ').slice(0, 300),
+    what: [name, typeof command === 'string' ? command.replace(/\s*\n\s*/g, ' ') : paths.slice(0, 3).join(', '), said]
+      .filter(Boolean)
+      .join(': ')
+      .slice(0, 300),
     ...(tool !== undefined && { tool }),
     ...(paths.length > 0 && { paths }),
     ...(outcome !== undefined && { outcome }),

@@ -86,7 +86,10 @@ async function search({ options, json }: Invocation, runtime: Operator, words: r
 function shown({ kind, id, at, what, outcome, excerpt }: MemoryHit): string {
   const name = kind === 'event' ? `line ${id}` : `${kind} ${oneLine(shortId(id), 40)}`
   const head = `${at.slice(0, 19).replace('T', ' ')}  ${name}${outcome === undefined ? '' : `  ${oneLine(outcome, 40)}`}`
-  const lines = [oneLine(what, 200), ...(excerpt === undefined ? [] : [oneLine(printableInline(excerpt), 240)])]
+  const lines = [
+    oneLine(what, 200),
+    ...(excerpt === undefined ? [] : [oneLine(printableInline(excerpt.trim().replace(/\s*\n\s*/g, ' · ')), 240)]),
+  ]
   return `${bold(folded(head))}\n${quotedBlock(lines, '| ', columns())}`
 }
 
