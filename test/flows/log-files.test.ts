@@ -141,7 +141,7 @@ test('who follows the log hears every entry once and in order, from any entry on
 test('three processes that write at once close files one after the other, and the chain is whole', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'x'.repeat(300) }, config: small })
   const peers = await Promise.all([1, 2, 3].map(() => openStdio(world.project)))
-  const calls = sweep(3_000, 150)
+  const calls = sweep(3_000, 210)
   const files = peers.map(async (peer) => {
     for (let n = 0; n < calls; n += 10)
       for (const answer of await Promise.all(Array.from({ length: 10 }, () => peer.call('read_file', { path: 'a.txt' }))))
@@ -149,7 +149,8 @@ test('three processes that write at once close files one after the other, and th
   })
   await Promise.all(files)
   await Promise.all(peers.map((peer) => peer.client.close()))
-  expect(closedOf(world).length).toBeGreaterThan(2)
+  // A file may grow to twice its size while it reaches the disk.
+  expect(closedOf(world).length).toBeGreaterThan(1)
   const all = entriesIn(world)
   expect(all.filter(({ event }) => event === 'call.read')).toHaveLength(3 * calls)
   expect(all.filter(({ event }) => event === 'recovered')).toEqual([])
