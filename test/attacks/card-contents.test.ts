@@ -262,7 +262,10 @@ test('names in the notes cannot pass for our words either', async () => {
 })
 
 test('a database is told by its rows, in the terminal as on the page, and is still not shown whole; one that is torn says so', async () => {
-  const asked = await ask(world, { command: 'cp docs/next.db data.db; cp docs/torn.db new.db' })
+  const asked = await ask(world, {
+    command:
+      'cp docs/next.db data.db; cp docs/torn.db new.db; cp data.db same.db; printf x > same.db-journal; printf x >> docs/next.db',
+  })
   const changed = find(asked, 'data.db')
   expect(changed.inside).toEqual({
     what: 'database',
@@ -270,6 +273,9 @@ test('a database is told by its rows, in the terminal as on the page, and is sti
   })
   expect(headline(changed)).toContain('database')
   expect(headline(find(asked, 'new.db'))).toContain('a database that cannot be read')
+  // What SQLite takes over from beside it, and what is no row.
+  expect(headline(find(asked, 'same.db'))).toContain('database, without what its -journal file holds')
+  expect(headline(find(asked, 'docs/next.db'))).toContain('database in which no row of a table differs')
   const { out } = await runInside(world.project, ['approvals', 'show', asked.id])
   expect(out).toContain('@@ rows of the database @@')
   expect(out).toContain('- people row 1: name = "Mara"')

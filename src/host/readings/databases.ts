@@ -1,4 +1,5 @@
 import { openWorkerPool } from '../worker-pool.ts'
+import { longestRow } from './inside.ts'
 import { makeDatabaseReader, type DatabaseLimits, type DatabaseRows } from './database-rows.ts'
 
 /** Two states of a database as rows, read in a thread of its own: a hostile file costs that thread its time and memory, and nobody else. */
@@ -8,7 +9,7 @@ export interface Databases {
   close(): void
 }
 
-const limits: DatabaseLimits = { rows: 100_000, told: 2_000 }
+const limits: DatabaseLimits = { rows: 100_000, told: 2_000, longest: longestRow + 1 }
 const timeoutMs = 3_000
 
 const program = `

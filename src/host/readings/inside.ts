@@ -1,7 +1,8 @@
 import type { CardChange } from '../../contracts/tool.ts'
 
 const mostRows = 200
-const longestRow = 400
+/** Longer ones are cut, and that is seen. */
+export const longestRow = 400
 
 /** Rows for a card, as many as somebody reads. */
 export function insideOf(

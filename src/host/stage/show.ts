@@ -21,6 +21,8 @@ const mostCharacters = 400_000
 /** What is compared to find out, in one file and in all of them. */
 const largestText = 8_388_608
 const mostCompared = 67_108_864
+/** So long databases are read for one card: whoever waits for it does not wait for each of a thousand hostile ones. */
+const mostDatabaseMs = 10_000
 /** Files and folders behind new links. */
 const mostBehind = 200
 const none: LineDiff = { type: 'line', hunks: [] }
@@ -57,7 +59,7 @@ export async function showEffects(
   const ends = [...links.ends.values()]
   const isBehind = (path: string): boolean => ends.some((end) => isAtOrBelow(path, end))
   const ordered = await runInSlices(sorted([...effects.map((effect): Item => ({ effect })), ...items], before))
-  const left = { lines: mostLines, characters: mostCharacters, compared: mostCompared }
+  const left = { lines: mostLines, characters: mostCharacters, compared: mostCompared, databaseMs: mostDatabaseMs }
   const changes: CardChange[] = []
   const pace = openPace()
   for (const item of ordered.slice(0, mostListed)) {
@@ -111,10 +113,20 @@ export async function showEffects(
   /** Its rows add to the card: a file may hold more than its tables do, and whoever agrees is told that its bytes are not shown. */
   async function shownDatabase(change: CardChange, was: Buffer, is: Buffer): Promise<CardChange> {
     const unshown = { why: 'a database, of which rows are told and not bytes' }
+    if (left.databaseMs <= 0) return { ...change, says: `${change.says}, a database that was not looked into`, unshown }
+    const begun = performance.now()
     const found = await diffs.databases(was, is)
+    left.databaseMs -= performance.now() - begun
     if (found === 'unreadable') return { ...change, says: `${change.says}, a database that cannot be read`, unshown }
-    const wal = found.wal ? ', without what its -wal file holds' : ''
-    return { ...change, ...insideOf('database', found.rows, found.more), says: `${change.says}, database${wal}`, unshown }
+    const none = found.rows.length === 0 ? ' in which no row of a table differs' : ''
+    // SQLite takes over what stands beside a file when it opens it, whatever the file itself says of that.
+    const beside = ['-wal', '-journal'].filter(
+      (end) =>
+        (end === '-wal' && found.wal) || effects.some(({ path, kind }) => path === `${change.path}${end}` && kind !== 'deleted'),
+    )
+    const without = beside.length > 0 ? `, without what its ${beside.join(' and ')} file holds` : ''
+    const says = `${change.says}, database${none}${without}`
+    return { ...change, ...insideOf('database', found.rows, found.more), says, unshown }
   }
 
   /** Where a link only names something, its target is all there is to see. */
