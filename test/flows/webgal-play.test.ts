@@ -93,6 +93,34 @@ test('an option that a variable keeps shut is taken with that variable held, on 
   ])
 })
 
+test('an option that was seen only with a variable held is taken with it held', async () => {
+  const scenes = [
+    {
+      name: 'start.txt',
+      statements: parseScene('choose:A:a|(keys>9)->B:a;\nlabel:a;\nchoose:C:c|(keys>9)->D:c;\nlabel:c;\nend;'),
+    },
+  ]
+  const explorer = explore(await decisionsIn(scenes, openPace()), 10)
+  const choice = (line: number, words: string[], taken: number) => ({
+    is: 'choice' as const,
+    scene: 'start.txt',
+    line,
+    words,
+    open: words.map(() => true),
+    taken,
+  })
+  const stops = [{ scene: 'start.txt', line: 1, text: '', speaker: '' }]
+  const variables = [{ key: 'keys', value: '10' }]
+  explorer.next()
+  explorer.played({ stops, decisions: [choice(1, ['A'], 0), choice(3, ['C'], 0)], end: 'title' })
+  expect(explorer.next()).toMatchObject({ choices: ['B'], variables })
+  explorer.played({ stops, decisions: [choice(1, ['A', 'B'], 1), choice(3, ['C', 'D'], 0)], end: 'title' })
+  expect(explorer.next()).toMatchObject({ choices: ['B', 'D'], variables })
+  explorer.played({ stops, decisions: [choice(1, ['A', 'B'], 1), choice(3, ['C', 'D'], 1)], end: 'title' })
+  expect([explorer.next(), explorer.lost(), explorer.untaken()]).toEqual([undefined, 0, 0])
+  expect(explorer.routes.map(({ held }) => held)).toEqual([undefined, variables, variables])
+})
+
 test('a game of a hundred thousand options, conditions and questions is planned in one pass', async () => {
   const lines = Array.from({ length: 20_000 }, (_, at) => [
     `getUserInput:v${at};`,

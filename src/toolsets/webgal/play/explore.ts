@@ -38,7 +38,8 @@ export function explore({ inputs, targets, gates }: Decisions, mostRoutes: numbe
   const routes: PlayedRoute[] = []
   const taken = new Set<string>()
   const queued = new Set<string>()
-  const queue: { prefix: string[]; key: string }[] = []
+  /** With the variables that were held where it was seen: without them it may not be there. */
+  const queue: { prefix: string[]; key: string; variables: Plan['variables'] }[] = []
   /** Places that were stopped at, scenes, and options that were open. */
   const seen = new Set<string>()
   /** What was taken on the first way to a scene, and to a choice. */
@@ -76,13 +77,15 @@ export function explore({ inputs, targets, gates }: Decisions, mostRoutes: numbe
       for (let one = queue.shift(); one; one = queue.shift())
         if (!taken.has(one.key)) {
           wanted = one.key
-          return { choices: one.prefix, inputs, targets }
+          held = one.variables
+          return { choices: one.prefix, inputs, targets, ...(held && { variables: held }) }
         }
       return forcedNext()
     },
     played(route) {
       told += route.stops.length
-      routes.push(held ? { ...route, held } : route)
+      const variables = held
+      routes.push(variables ? { ...route, held: variables } : route)
       held = undefined
       const words = route.decisions.map((one) => one.words[one.taken] ?? '')
       const first = new Map<string, number>()
@@ -104,7 +107,7 @@ export function explore({ inputs, targets, gates }: Decisions, mostRoutes: numbe
           if (isOpen) seen.add(key)
           if (!isOpen || taken.has(key) || queued.has(key)) continue
           queued.add(key)
-          queue.push({ prefix: [...words.slice(0, index), one.words[other] ?? ''], key })
+          queue.push({ prefix: [...words.slice(0, index), one.words[other] ?? ''], key, variables })
         }
     },
   }
