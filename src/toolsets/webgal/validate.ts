@@ -50,8 +50,8 @@ export async function validateScene(text: string, game: Game, language: Language
   return { ...answered, statements, misread: lines }
 }
 
-/** Lines of commands about which nothing was said in one scene, and so nothing is in another, with the variables they look at. */
-export type QuietLines = Map<string, readonly string[]>
+/** Lines of commands about which nothing was said in one scene, and so nothing is in another, taken apart, with the variables they look at. */
+export type QuietLines = Map<string, { statement: Statement; looked: readonly string[] }>
 const mostQuietLines = 50_000
 const longestQuietLine = 200
 
@@ -77,7 +77,8 @@ export async function checkScene(
   const statements: Statement[] = []
   const words = noWords()
   const recalled = memory && recall(memory, seen, language)
-  for (const statement of recalled?.statements ?? statementsOf(seen, language)) {
+  const quietOne = (line: string): Statement | undefined => (mayBeQuiet(line) ? quietLines?.get(line)?.statement : undefined)
+  for (const statement of recalled?.statements ?? statementsOf(seen, language, quietLines && quietOne)) {
     statements.push(statement)
     tellWords(statement, words)
     if (statements.length % stretch === 0 && pace.due()) await pace.turn()
@@ -99,8 +100,8 @@ export async function checkScene(
     let quiet = true
     if (statement.command !== 'comment' || statement.cut) {
       const { command, line, endLine, text: body } = statement
-      const mayRepeat = quietLines !== undefined && command !== 'say' && line === endLine && body.length <= longestQuietLine
-      let looked = mayRepeat ? quietLines.get(body) : undefined
+      const mayRepeat = quietLines !== undefined && command !== 'say' && line === endLine && mayBeQuiet(body)
+      let looked = mayRepeat ? quietLines.get(body)?.looked : undefined
       if (looked === undefined) {
         if (recalled?.isQuiet(index) !== true) {
           const before = told + scene.questions.length + scene.toldBefore()
@@ -108,7 +109,8 @@ export async function checkScene(
           quiet = before === told + scene.questions.length + scene.toldBefore()
         }
         looked = statement.cut ? none : variablesRead(statement)
-        if (mayRepeat && quiet && !dependsOnLabels(statement) && quietLines.size < mostQuietLines) quietLines.set(body, looked)
+        if (mayRepeat && quiet && !dependsOnLabels(statement) && quietLines.size < mostQuietLines)
+          quietLines.set(body, { statement, looked })
       }
       for (const name of looked) {
         reads?.(name, line)
@@ -150,6 +152,12 @@ export async function checkScene(
 }
 
 const none: readonly string[] = []
+
+/** Commands begin with a small letter, and most dialogue does not: its lines are hardly ever the same, and are not looked for. */
+const mayBeQuiet = (line: string): boolean => {
+  const first = line.charCodeAt(0)
+  return first >= 0x61 && first <= 0x7a && line.length <= longestQuietLine
+}
 
 const dependsOnLabels = ({ command }: Statement): boolean => {
   const kind = commands[command]?.content.is

@@ -45,6 +45,11 @@ export function* foldLines(text: string, continues = true): Generator<Folded> {
     let whole = first
     let last = index
     let open = continues && goesOn(first, lines[last + 1])
+    // Nearly all lines stand alone.
+    if (open === false && first.length <= longestStatement) {
+      yield { text: first, line: index + 1, endLine: index + 1, cut: false }
+      continue
+    }
     if (open === 'escaped') whole = whole.slice(0, -1)
     const pieces: Piece[] | undefined = open === false ? undefined : [{ at: 0, line: index + 1, column: 0 }]
     while (open !== false && last + 1 < lines.length) {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import * as oracle from 'webgal-parser'
 import { commands } from './commands.ts'
 import { foldLines } from './fold.ts'
-import { parseChoices, parseScene, type Statement } from './parse.ts'
+import { parseChoices, parseScene, statementsOf, type Statement } from './parse.ts'
 
 const { SCRIPT_CONFIG, ADD_NEXT_ARG_LIST } = oracle
 type Parser = new (...args: unknown[]) => { parse(text: string, name: string, url: string): { sentenceList: Sentence[] } }
@@ -203,4 +203,13 @@ test('options of choose', () => {
     { words: '只有文字', target: '', show: undefined, enable: undefined },
     { words: 'a\\:b', target: 'c', show: undefined, enable: undefined },
   ])
+})
+
+test('a line that was taken apart elsewhere is the same statement on its own line; one that goes on is taken apart anew', () => {
+  const known = new Map(parseScene('bgm:a.mp3 -volume=5;\nA:hi').map((one) => [one.text, one]))
+  const text = ':x;\nbgm:a.mp3 -volume=5;\nbgm:a.mp3 -volume=5;\n -next;\nA:hi'
+  const asked: string[] = []
+  const found = [...statementsOf(text, undefined, (line) => (asked.push(line), known.get(line)))]
+  expect(found).toEqual(parseScene(text))
+  expect(asked).toEqual([':x;', 'bgm:a.mp3 -volume=5;', 'A:hi'])
 })

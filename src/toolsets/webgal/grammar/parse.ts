@@ -57,10 +57,18 @@ function namesWhere(test: (row: (typeof commands)[string]) => boolean): CommandN
 /** As the newest engine reads. */
 export const newestReading: Reading = { names: namesWhere(({ until }) => until === undefined), continues: true, opus: true }
 
-/** Statements of a scene, one a line unless folded, as the engine reads them. Linear in the length of the text, and none of them endless. */
-export function* statementsOf(text: string, reading: Reading = newestReading): Generator<Statement> {
+/**
+ * Statements of a scene, one a line unless folded, as the engine reads them. Linear in the length of the text, and none of them endless.
+ * `known` gives a statement of one line that the same reading made of the same text elsewhere.
+ */
+export function* statementsOf(
+  text: string,
+  reading: Reading = newestReading,
+  known?: (text: string) => Statement | undefined,
+): Generator<Statement> {
   for (const { text: body, line, endLine, cut } of foldLines(firstLines(text).text, reading.continues)) {
-    const statement = parseStatement(body, line, endLine, reading)
+    const same = known && line === endLine ? known(body) : undefined
+    const statement = same ? { ...same, line, endLine } : parseStatement(body, line, endLine, reading)
     yield cut ? { ...statement, cut } : statement
   }
 }
