@@ -63,7 +63,7 @@ export async function terminal(bench) {
       unit: 'ms',
       ...shown,
       against: 'one file',
-      note: `target 200 ms more than one file; least ${least(shown.ours)} and ${least(shown.other)} ms`,
+      note: `target 200 ms in all; least ${least(shown.ours)} and ${least(shown.other)} ms`,
     }),
   ]
 }

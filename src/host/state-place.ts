@@ -55,10 +55,10 @@ export function whereItLies(real: string, folder: Pick<Root, 'path' | 'fd'>): 'i
 
 /** The name of a project's folder: readable, and one for each real path. */
 export function projectFolderName(project: string): string {
-  const slug = basename(project)
-    .normalize('NFC')
-    .replace(/[^\p{L}\p{N}_-]+/gu, '-')
-    .replace(/^-+|-+$/g, '')
+  const name = basename(project).normalize('NFC')
+  // Most names are plain, and need no tables of Unicode to be found so.
+  const others = /^[ -~]*$/.test(name) ? /[^\w-]+/g : /[^\p{L}\p{N}_-]+/gu
+  const slug = name.replace(others, '-').replace(/^-+|-+$/g, '')
   const digest = sha256(project).slice(0, 16)
   return `${[...slug].slice(0, 32).join('') || 'project'}-${digest}`
 }

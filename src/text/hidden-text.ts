@@ -1,13 +1,14 @@
 import { foldPath } from './fold-name.ts'
 import { whatRuns } from './files-that-run/index.ts'
+import { madeOnce } from './made-once.ts'
 import { quotedName } from './printable.ts'
 import type { CardChange } from '../contracts/tool.ts'
 
 /** What a reader does not see and a model does: zero widths, marks in the middle, directions, tags, selectors. One is part of many emoji. */
-const unseen = /(?!\ufe0f)[\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/gu
+const unseen = madeOnce(() => /(?!\ufe0f)[\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/gu)
 
 /** Whether a text holds characters that a reader does not see. */
-export const hidesText = (text: string): boolean => text.replace(/^\ufeff/, '').search(unseen) !== -1
+export const hidesText = (text: string): boolean => text.replace(/^\ufeff/, '').search(unseen()) !== -1
 
 /** Says what a change brings that nobody would see: hidden characters anywhere, comments where they instruct agents. */
 export function hiddenTextNotes(changes: readonly Pick<CardChange, 'path' | 'diff'>[]): string[] {
@@ -17,7 +18,7 @@ export function hiddenTextNotes(changes: readonly Pick<CardChange, 'path' | 'dif
     )
     const counts = new Map<string, number>()
     for (const line of lines)
-      for (const [character] of line.matchAll(unseen)) {
+      for (const [character] of line.matchAll(unseen())) {
         const name = `U+${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`
         counts.set(name, (counts.get(name) ?? 0) + 1)
       }

@@ -1,12 +1,14 @@
+import { madeOnce } from './made-once.ts'
+
 /** Longer ones are no words. */
 const longest = 64
 const mostAsked = 32
 const mostPairs = 512
 
-const wordForm = /[\p{L}\p{N}\p{M}_]+/gu
+const wordForm = madeOnce(() => /[\p{L}\p{N}\p{M}_]+/gu)
 /** Written without spaces: every two neighbours are a word. */
-const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]+/gu
-const parts = /\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lo}\p{M}]+|\p{N}+/gu
+const unspaced = madeOnce(() => /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]+/gu)
+const parts = madeOnce(() => /\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lo}\p{M}]+|\p{N}+/gu)
 
 /** The words that a text can be found by: whole names, their parts, and what is written without spaces by its letters and pairs. */
 export function wordsIn(text: string, most = Number.POSITIVE_INFINITY): Set<string> {
@@ -20,13 +22,13 @@ export function wordsAsked(text: string): string[] {
 
 function collect(text: string, withParts: boolean, most: number): Set<string> {
   const found = new Set<string>()
-  for (const [run] of text.normalize('NFKC').matchAll(wordForm)) {
+  for (const [run] of text.normalize('NFKC').matchAll(wordForm())) {
     if (found.size >= most) break
-    for (const [letters] of run.matchAll(unspaced)) addPairs(letters, withParts, found)
-    for (const name of run.replace(unspaced, ' ').split(' ')) {
+    for (const [letters] of run.matchAll(unspaced())) addPairs(letters, withParts, found)
+    for (const name of run.replace(unspaced(), ' ').split(' ')) {
       if (name === '' || name.length > longest) continue
       found.add(name.toLowerCase())
-      if (withParts) for (const [part] of name.matchAll(parts)) found.add(part.toLowerCase())
+      if (withParts) for (const [part] of name.matchAll(parts())) found.add(part.toLowerCase())
     }
   }
   return found

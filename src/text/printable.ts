@@ -2,15 +2,18 @@ import type { LineDiff } from '../contracts/line-diff.ts'
 import { foldedAt, signedRows, type DiffRow } from './rows.ts'
 import type { Card, CardChange } from '../contracts/tool.ts'
 import { countsLine } from './card-words.ts'
+import { madeOnce } from './made-once.ts'
 
 /** Everything that moves the cursor, changes the direction, cannot be seen, or looks like a space and is none. */
-const unseen =
-  /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3164\uffa0]/gu
+const unseen = madeOnce(
+  () =>
+    /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3164\uffa0]/gu,
+)
 
 /** More marks on one letter than any language has: piled up they are painted over the lines around it. */
-const piledUp = /(?<=\p{M}{4})\p{M}/gu
+const piledUp = madeOnce(() => /(?<=\p{M}{4})\p{M}/gu)
 /** Looking back at every letter costs more than looking once whether there is anything of the kind. */
-const hasPiles = /\p{M}{5}/u
+const hasPiles = madeOnce(() => /\p{M}{5}/u)
 
 /** Most text, and our own signs: nothing in it has to be looked at twice. */
 const plainest = /^[ -~→…×]*$/
@@ -18,8 +21,8 @@ const plainest = /^[ -~→…×]*$/
 /** Text of others on one line, fit to be shown to a person: what cannot be seen is shown, not obeyed. */
 export function printable(text: string): string {
   if (plainest.test(text)) return text
-  const seen = text.replace(unseen, shown)
-  return hasPiles.test(seen) ? seen.replace(piledUp, writtenOut) : seen
+  const seen = text.replace(unseen(), shown)
+  return hasPiles().test(seen) ? seen.replace(piledUp(), writtenOut) : seen
 }
 
 function shown(character: string): string {
@@ -47,21 +50,19 @@ export function oneLine(text: string, width: number): string {
   return line.length > width ? `${line.slice(0, width - 1)}…` : line
 }
 
-/** A change as a person reads it: what goes away, what comes. */
-export function diffRows(diff: LineDiff): DiffRow[] {
-  const coarse = { kind: 'place', text: '@@ too different to compare line by line: shown as whole blocks @@' } as const
-  const rows = diff.hunks.flatMap((hunk): DiffRow[] => {
+/** A change as a person reads it: what goes away, what comes. Cards have thousands of these: nothing is made that is not shown. */
+export function diffRows({ hunks, coarse, notShown }: LineDiff): DiffRow[] {
+  const rows: DiffRow[] = []
+  if (coarse) rows.push({ kind: 'place', text: '@@ too different to compare line by line: shown as whole blocks @@' })
+  for (const { startOld, lenOld, lenNew, linesOld, linesNew } of hunks) {
+    rows.push({ kind: 'place', text: `@@ line ${startOld}: ${lenOld} out, ${lenNew} in @@` })
     // An empty file is one empty line to the diff; a person sees nothing there.
-    const gone = diff.hunks.length === 1 && hunk.linesOld.length === 1 && hunk.linesOld[0] === '' ? [] : hunk.linesOld
-    return [
-      { kind: 'place', text: `@@ line ${hunk.startOld}: ${hunk.lenOld} out, ${hunk.lenNew} in @@` } as const,
-      ...gone.map((line) => ({ kind: 'out', text: `- ${toItsEnd(line)}` }) as const),
-      ...hunk.linesNew.map((line) => ({ kind: 'in', text: `+ ${toItsEnd(line)}` }) as const),
-    ]
-  })
-  const more =
-    diff.notShown === undefined ? [] : [{ kind: 'place', text: `@@ ${diff.notShown} more lines, NOT SHOWN HERE @@` } as const]
-  return [...(diff.coarse ? [coarse] : []), ...rows, ...more]
+    const isEmpty = hunks.length === 1 && linesOld.length === 1 && linesOld[0] === ''
+    if (!isEmpty) for (const line of linesOld) rows.push({ kind: 'out', text: `- ${toItsEnd(line)}` })
+    for (const line of linesNew) rows.push({ kind: 'in', text: `+ ${toItsEnd(line)}` })
+  }
+  if (notShown !== undefined) rows.push({ kind: 'place', text: `@@ ${notShown} more lines, NOT SHOWN HERE @@` })
+  return rows
 }
 
 /** More blanks than anybody indents by: they would push what follows out of sight. */
@@ -93,9 +94,9 @@ export function signedRow(line: string): DiffRow {
 }
 
 /** The line above a change: where, what happens there, how large it is and which bytes exactly. */
-export function headline({ path, ...change }: Omit<CardChange, 'diff'>): string {
+export function headline(change: Omit<CardChange, 'diff'>): string {
   const words = wordsOf(change)
-  return words === '' ? quotedName(path) : `${quotedName(path)}: ${printable(words)}`
+  return words === '' ? quotedName(change.path) : `${quotedName(change.path)}: ${printable(words)}`
 }
 
 /** A name of others among our words: one that could pass for what stands around it is set in quotation marks. */
@@ -123,22 +124,20 @@ export function insideRows({ inside }: Pick<CardChange, 'inside'>): DiffRow[] {
 
 /** What is said of a change beside its path. */
 export function wordsOf({ says, sizes, hashes, sensitive, unshown }: Omit<CardChange, 'diff' | 'path'>): string {
-  return [
-    ...(says === undefined ? [] : [says]),
-    ...(sensitive ? ['makes other programs run something'] : []),
-    ...weightOf(sizes, hashes),
-    ...(unshown
-      ? [`NOT SHOWN HERE: ${unshown.why ?? (unshown.lines === undefined ? 'too large' : `${unshown.lines} lines`)}`]
-      : []),
-  ].join('; ')
+  const words: string[] = []
+  if (says !== undefined) words.push(says)
+  if (sensitive) words.push('makes other programs run something')
+  const before = weightOf(sizes?.[0], hashes?.[0])
+  const after = weightOf(sizes?.[1], hashes?.[1])
+  if (before !== '' || after !== '') words.push(before !== '' && after !== '' ? `${before} → ${after}` : before + after)
+  if (unshown)
+    words.push(`NOT SHOWN HERE: ${unshown.why ?? (unshown.lines === undefined ? 'too large' : `${unshown.lines} lines`)}`)
+  return words.join('; ')
 }
 
-function weightOf(sizes: CardChange['sizes'], hashes: CardChange['hashes']): string[] {
-  const sides = ([0, 1] as const).flatMap((side) =>
-    hashes?.[side] && typeof sizes?.[side] === 'number' ? [`${sizes[side]} bytes, sha256 ${hashes[side].slice(0, 16)}`] : [],
-  )
-  return sides.length ? [sides.join(' → ')] : []
-}
+/** One side of a change, before or after it. */
+const weightOf = (size: number | null | undefined, hash: string | null | undefined): string =>
+  hash && typeof size === 'number' ? `${size} bytes, sha256 ${hash.slice(0, 16)}` : ''
 
 /** Whether a card shows everything it asks for. */
 export function showsEverything(card: Card): boolean {

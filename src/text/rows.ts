@@ -53,7 +53,7 @@ export function foldedAt(width: number, line: string, gutter = '    '): string {
 
 /** A row of a change with its sign on every part of it: what comes never looks like what goes. */
 export function signedRows({ kind, text }: DiffRow, width: number, bar = ''): DiffRow[] {
-  const line = `${bar}${text}`
+  const line = bar + text
   if (isShort(line, width)) return [{ kind, text: line }]
   const gutter = kind === 'place' ? `${bar}    ` : `${bar}${text.slice(0, 2)}… `
   return rowsOf(line, gutter, width).map((row) => ({ kind, text: row }))

@@ -1,4 +1,5 @@
 import { outsideFences } from './markdown-lines.ts'
+import { madeOnce } from './made-once.ts'
 
 /** One step that a skill asks for. */
 export interface SkillStep {
@@ -27,11 +28,16 @@ interface Line {
 const numerals = '[0-9０-９一二三四五六七八九十]{1,4}'
 const count = `(?:${numerals}|[A-Za-z]|[IVX]{1,5}|one|two|three|four|five|six|seven|eight|nine|ten)`
 /** `Step 1`, `Phase II`, `步骤一`, `第一步`, `阶段 2`, with whatever decoration before it. */
-const stepTitle = new RegExp(
-  `^[^\\p{L}\\p{N}]{0,8}(?:(?:sub-?)?(?:step|phase|stage|part|pass|task|round|milestone)s?\\s*#?\\s*${count}(?![\\p{L}\\p{N}])|(?:步骤|步驟|阶段|階段|环节|任务)\\s*${numerals}|第\\s*${numerals}\\s*(?:步|阶段|階段|部分|环节))`,
-  'iu',
+const stepTitle = madeOnce(
+  () =>
+    new RegExp(
+      `^[^\\p{L}\\p{N}]{0,8}(?:(?:sub-?)?(?:step|phase|stage|part|pass|task|round|milestone)s?\\s*#?\\s*${count}(?![\\p{L}\\p{N}])|(?:步骤|步驟|阶段|階段|环节|任务)\\s*${numerals}|第\\s*${numerals}\\s*(?:步|阶段|階段|部分|环节))`,
+      'iu',
+    ),
 )
-const numberedTitle = new RegExp(`^[^\\p{L}\\p{N}]{0,8}(?:${numerals}(?:\\.\\d+)?\\s*[.)、．:：）]|[①-⑳])\\s*\\S`, 'u')
+const numberedTitle = madeOnce(
+  () => new RegExp(`^[^\\p{L}\\p{N}]{0,8}(?:${numerals}(?:\\.\\d+)?\\s*[.)、．:：）]|[①-⑳])\\s*\\S`, 'u'),
+)
 /** A heading below which one says what to do. */
 const stepsLike =
   /\b(?:steps?|work-?flows?|process(?:es|ing)?|procedures?|instructions?|how\s+to|how\s+it\s+works|usage|using|getting\s+started|quick\s*-?start|phases?|stages?|pipelines?|execution|executing|implementation|implementing|method(?:s|ology)?|approach|protocols?|playbook|runbook|check-?lists?|plan|planning|guide|guidelines|tasks?|algorithm|flow|sequence|walk-?through|recipe|to-?do|operations?|routine|loop|what\s+(?:to|you|i)\s+do|your\s+(?:job|task)|setup|installation|commands?|best\s+practices|rules)\b|步骤|步驟|流程|工作流|阶段|階段|使用方法|用法|操作|执行|指南|任务|快速开始|实施/i
@@ -52,9 +58,9 @@ export function stepsIn(body: string): SkillStep[] {
   const heads = lines.filter(({ level }) => level > 0)
   const below = lines.filter(belowStepsHeading())
   const ways: (() => Line[])[] = [
-    () => atOneLevel(heads.filter(({ title }) => stepTitle.test(title))),
+    () => atOneLevel(heads.filter(({ title }) => stepTitle().test(title))),
     () => listed(below),
-    () => atOneLevel(heads.filter(({ title }) => numberedTitle.test(title))),
+    () => atOneLevel(heads.filter(({ title }) => numberedTitle().test(title))),
     () => lines.filter(({ line, fenced }) => !fenced && stepLine.test(line)),
     () => listed(lines),
     () => outermost(below, ({ bullet }) => bullet),
@@ -69,7 +75,7 @@ export function stepsIn(body: string): SkillStep[] {
 
 /** Whether a skill has a heading below which steps are to be expected. */
 export const hasStepsHeading = (body: string): boolean =>
-  [...outsideFences(body)].map(marked).some(({ level, title }) => level > 0 && (stepsLike.test(title) || stepTitle.test(title)))
+  [...outsideFences(body)].map(marked).some(({ level, title }) => level > 0 && (stepsLike.test(title) || stepTitle().test(title)))
 
 function marked({ line, fenced, at }: { line: string; fenced: boolean; at: number }): Line {
   const plain: Line = { at, line, fenced, level: 0, title: '' }
@@ -89,7 +95,7 @@ function belowStepsHeading(): (line: Line) => boolean {
   let open = 0
   return ({ level, title }) => {
     if (level > 0) {
-      const speaks = stepsLike.test(title) || stepTitle.test(title)
+      const speaks = stepsLike.test(title) || stepTitle().test(title)
       if (open === 0 || level <= open) open = speaks ? level : 0
     }
     return open > 0

@@ -1,11 +1,15 @@
-const wide =
-  /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18cff}\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}\p{Emoji_Presentation}]/u
-const unseen = /[\p{Mn}\p{Me}\p{Cf}]/u
+import { madeOnce } from './made-once.ts'
+
+const wide = madeOnce(
+  () =>
+    /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18cff}\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}\p{Emoji_Presentation}]/u,
+)
+const unseen = madeOnce(() => /[\p{Mn}\p{Me}\p{Cf}]/u)
 
 /** Places a letter takes on a screen: none for a mark on the letter before, two for Chinese, Japanese, Korean and emoji. */
 function placesOf(letter: string): number {
   if (letter <= '~') return 1
-  return wide.test(letter) ? 2 : unseen.test(letter) ? 0 : 1
+  return wide().test(letter) ? 2 : unseen().test(letter) ? 0 : 1
 }
 
 /** Places a text takes on one line of a screen. */

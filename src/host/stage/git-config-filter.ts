@@ -1,13 +1,14 @@
 import { redact } from '../../text/redact/redact.ts'
 import { readGitConfig, writeGitConfig, type GitSetting } from './git-config.ts'
+import { madeOnce } from '../../text/made-once.ts'
 
 /** Says how a value is shown; nothing where it is not. */
 type Shape = (value: string) => string | undefined
 
-const fits =
-  (pattern: RegExp): Shape =>
-  (value) =>
-    pattern.test(value) ? value : undefined
+function fits(make: () => RegExp): Shape {
+  const pattern = madeOnce(make)
+  return (value) => (pattern().test(value) ? value : undefined)
+}
 
 /** What git knows as a choice. No word of anybody's own is among them. */
 const words = new Set(
@@ -25,13 +26,13 @@ const choice: Shape = (value) =>
   value === '' || words.has(value.toLowerCase()) || /^-?\d{1,6}[kmg]?$/i.test(value) ? value : undefined
 
 /** Names of branches and remotes: what git lets be one, and no address. */
-const name = fits(/^(?!.*\.\.)[^\s:?*[\\^~"'$`;&|<>=\p{C}]{1,200}$/u)
-const refspec = fits(/^(?!.*(?:\/\/|@))[+^]?[^\s:?[\\^~"'$`;&|<>=\p{C}]{0,200}(?::[^\s:?[\\^~"'$`;&|<>=\p{C}]{1,200})?$/u)
-const path = fits(/^(?:[A-Za-z]:)?[\p{L}\p{N}._~+/ @-]{1,300}$/u)
-const person = fits(/^[\p{L}\p{M}\p{N} .,'’()_+&[\]-]{1,100}$/u)
-const mail = fits(/^[^\s@:/"'$`;&|<>=\p{C}]{1,64}@[A-Za-z\d.-]{1,200}$/u)
+const name = fits(() => /^(?!.*\.\.)[^\s:?*[\\^~"'$`;&|<>=\p{C}]{1,200}$/u)
+const refspec = fits(() => /^(?!.*(?:\/\/|@))[+^]?[^\s:?[\\^~"'$`;&|<>=\p{C}]{0,200}(?::[^\s:?[\\^~"'$`;&|<>=\p{C}]{1,200})?$/u)
+const path = fits(() => /^(?:[A-Za-z]:)?[\p{L}\p{N}._~+/ @-]{1,300}$/u)
+const person = fits(() => /^[\p{L}\p{M}\p{N} .,'’()_+&[\]-]{1,100}$/u)
+const mail = fits(() => /^[^\s@:/"'$`;&|<>=\p{C}]{1,64}@[A-Za-z\d.-]{1,200}$/u)
 const exactly = (...values: string[]): Shape =>
-  fits(new RegExp(`^(?:${values.map((one) => one.replace(/[%.]/g, '\\$&')).join('|')})$`))
+  fits(() => new RegExp(`^(?:${values.map((one) => one.replace(/[%.]/g, '\\$&')).join('|')})$`))
 
 /** What stands for an address that holds more than where something is. */
 const noAddress = 'https://hidden.invalid/'
@@ -80,9 +81,10 @@ const shapes: Record<string, Record<string, Shape>> = {
     hookspath: path,
     excludesfile: path,
     attributesfile: path,
-    commentchar: fits(/^[^\w\s]$/),
+    commentchar: fits(() => /^[^\w\s]$/),
     whitespace: fits(
-      /^(?:-?(?:blank-at-eol|blank-at-eof|space-before-tab|indent-with-non-tab|tab-in-indent|trailing-space|cr-at-eol)|tabwidth=\d{1,2}|,)*$/,
+      () =>
+        /^(?:-?(?:blank-at-eol|blank-at-eof|space-before-tab|indent-with-non-tab|tab-in-indent|trailing-space|cr-at-eol)|tabwidth=\d{1,2}|,)*$/,
     ),
   },
   extensions: { partialclone: name },
@@ -97,7 +99,7 @@ const shapes: Record<string, Record<string, Shape>> = {
     fetch: refspec,
     push: refspec,
     tagopt: exactly('--tags', '--no-tags'),
-    partialclonefilter: fits(/^(?:blob:none|blob:limit=\d{1,9}[kmg]?|tree:\d{1,3})$/i),
+    partialclonefilter: fits(() => /^(?:blob:none|blob:limit=\d{1,9}[kmg]?|tree:\d{1,3})$/i),
     ...choicesOf('mirror prune prunetags skipdefaultupdate skipfetchall promisor followremotehead'),
   },
   'branch.*': { remote: nameOrAddress, pushremote: nameOrAddress, merge: name, ...choicesOf('rebase') },

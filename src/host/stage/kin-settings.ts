@@ -1,5 +1,6 @@
 import { redact } from '../../text/redact/redact.ts'
 import { addressWithoutLogin } from './git-config-filter.ts'
+import { madeOnce } from '../../text/made-once.ts'
 
 /** What other version controls keep beside their history: settings with addresses, which are shown without logins, and what is not shown at all. */
 const kept: Record<string, { shown?: RegExp; hidden?: RegExp }> = {
@@ -22,7 +23,7 @@ export function kinSettings(names: readonly string[]): 'hidden' | 'read' | undef
   return shown?.test(path) ? 'read' : undefined
 }
 
-const person = /^[\p{L}\p{M}\p{N} .,'’()_+&-]{1,100}(?:<[^\s@:/<>]{1,64}@[A-Za-z\d.-]{1,200}>)?$/u
+const person = madeOnce(() => /^[\p{L}\p{M}\p{N} .,'’()_+&-]{1,100}(?:<[^\s@:/<>]{1,64}@[A-Za-z\d.-]{1,200}>)?$/u)
 
 /** Such settings as programs may read them: who somebody is and where from, without logins, and nothing else. */
 export function shownKinSettings(text: string): string {
@@ -52,7 +53,7 @@ function valueIn(section: string, line: string): string | undefined {
   const isAddress = section === 'paths' || (section === '' && key.endsWith('_location'))
   const seen = isAddress
     ? addressWithoutLogin(value)
-    : section === 'ui' && key === 'username' && person.test(value)
+    : section === 'ui' && key === 'username' && person().test(value)
       ? value
       : undefined
   return seen === undefined || key === '' ? undefined : `${key} = ${seen}`

@@ -70,14 +70,14 @@ const shownLines = 200
 
 /** A change as a person reads it: what goes away, what comes. A card shows all it has; nothing is agreed to that was cut off. */
 export function renderChange(change: CardChange, most = shownLines, width = columns()): string {
-  const rows = [...insideRows(change), ...diffRows(change.diff)]
-  const more = rows.length - most
-  return [
-    bold(folded(headline(change), '    ', width)),
-    ...rows.slice(0, most).flatMap((row) => paintedRows(row, width)),
-    ...(more > 0 ? [yellow(`… ${more} more lines; --json shows them all`)] : []),
-    ...(rows.length === 0 && change.says === undefined ? [dim('(no change)')] : []),
-  ].join('\n')
+  const lines = [bold(folded(headline(change), '    ', width))]
+  const inside = insideRows(change)
+  const rows = inside.length === 0 ? diffRows(change.diff) : [...inside, ...diffRows(change.diff)]
+  for (const row of rows.length > most ? rows.slice(0, most) : rows)
+    for (const { kind, text } of signedRows(row, width)) lines.push(paints[kind](text))
+  if (rows.length > most) lines.push(yellow(`… ${rows.length - most} more lines; --json shows them all`))
+  if (rows.length === 0 && change.says === undefined) lines.push(dim('(no change)'))
+  return lines.join('\n')
 }
 
 /** A bar on stderr for long work, with the last words about it where there are any; silent where nobody watches. */

@@ -1,24 +1,28 @@
+import { madeOnce } from '../made-once.ts'
+
 /** What nobody sees and a model reads: zero widths, directions, tags, fillers, letters of private fonts. The marks of a walk are none. */
-const unseen = /(?![\u0001-\u0005])[\p{Cf}\p{Cc}\p{Cs}\p{Co}\p{Default_Ignorable_Code_Point}\u2800]/u
-const unseenRun = new RegExp(`(?:${unseen.source})+`, 'gu')
+const unseen = madeOnce(() => /(?![\u0001-\u0005])[\p{Cf}\p{Cc}\p{Cs}\p{Co}\p{Default_Ignorable_Code_Point}\u2800]/u)
+const unseenRun = madeOnce(() => new RegExp(`(?:${unseen().source})+`, 'gu'))
 
 /** Joiners that words of some languages, and many emoji, are made with; a selector that makes a picture of a sign. */
 const joiner = /^(?:\u200c|\u200d|\ufe0e|\ufe0f)$/
-const joins =
-  /[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f#*0-9]/u
+const joins = madeOnce(
+  () =>
+    /[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f#*0-9]/u,
+)
 
 /** Words as a person sees them, and how many characters nobody sees were among them. Lines stay; tabs become blanks. */
 export function visibleWords(text: string): { text: string; unseen: number } {
-  if (!unseen.test(text.replaceAll('\n', ''))) return { text, unseen: 0 }
+  if (!unseen().test(text.replaceAll('\n', ''))) return { text, unseen: 0 }
   let count = 0
-  const kept = text.replace(unseenRun, (run, at: number) => {
+  const kept = text.replace(unseenRun(), (run, at: number) => {
     let rest = ''
     for (const character of run) {
       if (character === '\n') rest += '\n'
       else if (character === '\t' || character === '\r') rest += character === '\t' ? ' ' : ''
-      else if (run.length === 1 && joiner.test(character) && joins.test(before(text, at)) && text.length > at + 1)
+      else if (run.length === 1 && joiner.test(character) && joins().test(before(text, at)) && text.length > at + 1)
         return character
-      else if (character === '\ufe0f' && joins.test(before(text, at))) rest += character
+      else if (character === '\ufe0f' && joins().test(before(text, at))) rest += character
       else if (character === '\u200d' && rest === '\ufe0f') rest += character
       else count += 1
     }

@@ -2,6 +2,7 @@ import type { Statement } from '../grammar/parse.ts'
 import { isContinuation } from '../grammar/fold.ts'
 import { featureSince } from '../grammar/commands.ts'
 import type { SceneContext } from './scene-context.ts'
+import { madeOnce } from '../../../text/made-once.ts'
 
 /** Dialogue of which a part is lost, or shown where it should not be. */
 export function checkProse(statement: Statement, scene: SceneContext): void {
@@ -22,11 +23,11 @@ export function checkAfter({ line, comment }: Statement, { language, add }: Scen
   if (isMeant) add({ line, code: 'command-after-semicolon', about: { command } })
 }
 
-const signs = /^[^\p{L}\p{N}]*$/u
+const signs = madeOnce(() => /^[^\p{L}\p{N}]*$/u)
 
 /** Words that go on after a semicolon, told from a note to oneself: they end like a sentence, or in a semicolon of their own. */
 function isProse({ text, comment }: Statement): boolean {
-  if (signs.test(comment) || /^\s*(?:\/\/|#|;|--|\*|（|\()/.test(comment)) return false
+  if (signs().test(comment) || /^\s*(?:\/\/|#|;|--|\*|（|\()/.test(comment)) return false
   const whole = text.trimEnd()
   const at = whole.search(/(?<!\\);/)
   const [before, after] = [whole[at - 1] ?? '', whole.slice(at + 1)]

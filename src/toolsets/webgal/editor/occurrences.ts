@@ -135,7 +135,7 @@ function between(text: string, { start, end }: Span, open: string, close: string
 /** Every name in an expression, also right of a comparison: the engine looks there for a variable before it takes a word for itself. */
 function namesIn(text: string, { start, end }: Span): Span[] {
   const bare = text.slice(start, end).replace(stringsIn, (quoted) => ' '.repeat(quoted.length))
-  return [...bare.matchAll(variableName)]
+  return [...bare.matchAll(variableName())]
     .filter(([name]) => !notVariables.has(name) && !name.startsWith('$'))
     .map((match) => ({ start: start + match.index, end: start + match.index + match[0].length }))
 }

@@ -1,4 +1,5 @@
 import { eachNode, propertiesOf, type Comment, type Node, type Parse, type Syntax } from './syntax.ts'
+import { madeOnce } from '../../../text/made-once.ts'
 
 /** One insertion into a text. */
 export interface Edit {
@@ -72,14 +73,14 @@ async function isExpression(file: string, code: string, parse: Parse): Promise<b
   )
 }
 
-const identifier = /^[\p{ID_Start}$_][\p{ID_Continue}$\u200C\u200D]*$/u
+const identifier = madeOnce(() => /^[\p{ID_Start}$_][\p{ID_Continue}$\u200C\u200D]*$/u)
 
 function insertion({ text, comments, eol, unit }: Manuscript, object: Node, { name, valueCode }: Wanted): Edit[] | undefined {
   const close = object.end - 1
   const properties = object['properties'] as Node[]
   const last = properties.at(-1)
   const isLong = /[\n\r]/.test(text.slice(object.start, object.end))
-  const key = identifier.test(name) ? name : `'${name.replace(/['\\]/g, String.raw`\$&`).replace(/[\n\r\u2028\u2029]/g, ' ')}'`
+  const key = identifier().test(name) ? name : `'${name.replace(/['\\]/g, String.raw`\$&`).replace(/[\n\r\u2028\u2029]/g, ' ')}'`
   const value = valueCode.trim()
   if (!isLong && /[\n\r]/.test(value)) return undefined
   const from = last?.end ?? object.start + 1
