@@ -65,9 +65,7 @@ export function openDatabase(path: string, schema: string, version: number): Dat
       throw new Fault('unsupported', `The store was made by a newer Handrail (version ${found}, this one knows ${version})`, {
         hint: 'Use that newer Handrail, or start afresh with `handrail state reset`.',
       })
-    if (found > 0 && found < version) addColumns(connection, schema)
-    connection.exec(schema)
-    if (found < version) connection.exec(`PRAGMA user_version = ${version}`)
+    if (found < version) bringUp(connection, schema, version, found > 0)
   } catch (cause) {
     if (cause instanceof Fault) throw cause
     throw new Fault('io', `Handrail's store cannot be opened: ${(cause as Error).message}`, {
@@ -154,6 +152,19 @@ function readRow(row: unknown): unknown {
       values[name] = value.replace(keptForm, (_, number: string) => String.fromCharCode(parseInt(number, 16)))
   }
   return row
+}
+
+/** All of it or nothing, in one write: whoever is killed in between, or opens the store meanwhile, finds the old tables or the new ones. */
+function bringUp(store: Connection, schema: string, version: number, hasTables: boolean): void {
+  store.exec('BEGIN IMMEDIATE')
+  try {
+    if (hasTables) addColumns(store, schema)
+    store.exec(schema)
+    store.exec(`PRAGMA user_version = ${version}; COMMIT`)
+  } catch (cause) {
+    undo(store)
+    throw cause
+  }
 }
 
 /** Brings the tables of an older store up: what a new one would have and they have not is added, empty. */

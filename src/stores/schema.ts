@@ -1,7 +1,7 @@
 import { runsSchema } from './schema-runs.ts'
 
 /** Counts the changes of the schema below; each one is additive: new tables, new indexes, new columns that may be null. */
-export const schemaVersion = 16
+export const schemaVersion = 17
 
 /** The whole store; what belongs to runs is in a file of its own. */
 export const schema = `
