@@ -109,6 +109,17 @@ describe.skipIf(noBrowser !== undefined)('an engine in the project itself, of ei
     expect(new URL(first.url).port).not.toBe(new URL(second.url).port)
   })
 
+  test('one that forgets where it was told to go while it loads is told again', async () => {
+    // Says that it is at its first scene, and listens to nobody before it has said so five times.
+    const { 'assets/engine.js': engine = '', ...page } = fakeEngine('older')
+    const script = `let times = 0
+      const loading = setInterval(() => ++times && show('start.txt', 1), 100)
+      ${engine.replace('if (said.data?.command === 0)', 'if (said.data?.command === 0 && isLoaded())')}
+      const isLoaded = () => times > 5 && (clearInterval(loading), true)`
+    await using world = await openWorld({ files: { ...tinyGame, ...page, 'assets/engine.js': script } })
+    expect(await show(world, { scenePath: 'scene/deep/two.txt', line: 2 })).toMatchObject({ logs: [] })
+  })
+
   test.each(['older', 'newer'])('it is used, over the %s protocol, and follows the address', async (protocol) => {
     const { url, logs } = await show(protocol === 'older' ? older : newer, { scenePath: 'scene/deep/two.txt', line: 2 })
     expect(url).toMatch(/#scene=deep\/two&line=2$/)

@@ -131,9 +131,10 @@ export const jumpScript = `(() => {
   now.execute = (script) => {
     for (const editor of open) editor.execute(script)
   }
-  addEventListener('hashchange', () => {
+  now.again = () => {
     for (const editor of open) editor.jump()
-  })
+  }
+  addEventListener('hashchange', now.again)
 })()`
 
 /** Under this name a page is told whether it draws. */

@@ -218,6 +218,7 @@ async function arrive(page: Page, { scene, line }: SceneRequest, until: number):
   let at: Place = { scene: '', line: 0, reports: 0, sockets: 0, mute: false }
   let since = performance.now()
   let wasThere = false
+  let retold = 0
   const address = page.url()
   let told = performance.now()
   while (performance.now() < until) {
@@ -232,19 +233,25 @@ async function arrive(page: Page, { scene, line }: SceneRequest, until: number):
       at = now
       since = performance.now()
     }
-    // The engine begins elsewhere and goes to the scene from there: on a busy machine it says so often before it does.
+    // The engine begins elsewhere and goes to the scene from there: on a busy machine it says so often before it does. What it was told while
+    // it was still loading its first scene it may have forgotten by the time that is there: then it is told again.
     wasThere ||= now.scene === scene
-    const patience = wasThere ? 1 : beforeArrival
-    const stalled =
-      now.reports - at.reports >= stallReports * patience ||
-      (now.reports === at.reports && performance.now() - since > stallMs * patience)
-    if (at.scene !== '' && stalled) break
+    const stalls = Math.floor(
+      now.reports > at.reports ? (now.reports - at.reports) / stallReports : (performance.now() - since) / stallMs,
+    )
+    if (at.scene !== '' && stalls >= (wasThere ? 1 : beforeArrival)) break
+    if (at.scene !== '' && !wasThere && stalls > retold) {
+      retold = stalls
+      await page.evaluate(`window.${progressGlobal}?.again?.()`)
+    }
     await pause(everyMs)
   }
   if (at.scene === '') return ['the engine did not say where it is: it may not have started']
   return at.scene === scene
     ? [`stopped at line ${at.line} of ${oneLine(scene, longestLog)}: a choice, an input or an error holds it there`]
-    : [`went on to line ${at.line} of ${oneLine(at.scene, longestLog)}`]
+    : [
+        `it stands at line ${at.line} of ${oneLine(at.scene, longestLog)}${wasThere ? '' : ` and was not seen in ${oneLine(scene, longestLog)}`}`,
+      ]
 }
 
 interface Place {
