@@ -11,7 +11,7 @@ export interface KnownProject {
 }
 
 /** More than anybody has projects; what is beyond is not looked at. */
-const mostLookedAt = 5_000
+const mostLookedAt = 50_000
 
 /**
  * The projects of this user that were used since a time, the latest first. Only what lies in folders of this user alone is believed, and a

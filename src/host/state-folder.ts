@@ -198,7 +198,7 @@ function folderAt(own: string, path: string, label: string, fd: number): StateFo
     names: () => guarded('.', () => readdirSync(own)),
     read(name) {
       try {
-        const file = openSync(at(name), O_RDONLY | O_NOFOLLOW)
+        const file = openPlain(at(name))
         try {
           return readFileSync(file)
         } finally {
@@ -211,7 +211,7 @@ function folderAt(own: string, path: string, label: string, fd: number): StateFo
     },
     open(name) {
       try {
-        return openSync(at(name), O_RDONLY | O_NOFOLLOW)
+        return openPlain(at(name))
       } catch (cause) {
         if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined
         throw stateFault(shown(name), cause)
@@ -267,7 +267,7 @@ function folderAt(own: string, path: string, label: string, fd: number): StateFo
     openLog: (name) => guarded(name, () => logAt(at(name), shown(name))),
     openToRead(name) {
       try {
-        const file = openSync(at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+        const file = openPlain(at(name))
         return { ...readingOf(file, shown(name)), close: () => closeSync(file) }
       } catch (cause) {
         if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return undefined
@@ -348,6 +348,14 @@ function logAt(path: string, shown: string): LogFile {
       closeSync(place)
     },
   }
+}
+
+/** Only a file: a pipe in its place must not make anybody wait. */
+function openPlain(path: string): number {
+  const file = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+  if (fstatSync(file).isFile()) return file
+  closeSync(file)
+  throw Object.assign(new Error('not a regular file'), { code: 'ELOOP' })
 }
 
 function refuseLink(path: string, shown: string): void {

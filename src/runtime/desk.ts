@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
+import { realpath } from 'node:fs/promises'
 import { loadConfig } from '../config/load.ts'
 import type { Operator } from '../contracts/operator.ts'
-import { asFault, type Fault } from '../contracts/faults/fault.ts'
+import { asFault, Fault } from '../contracts/faults/fault.ts'
 import { projectsUsedSince } from '../host/known-projects.ts'
 import { claimPort } from '../host/own-ports.ts'
 import { openPeers } from '../host/peer.ts'
@@ -13,9 +14,14 @@ import { openPersonAuth, signInKey } from '../surfaces/person-auth.ts'
 
 /** A project is at work where its log was written to in this time; one in which something waits stays. */
 const atWorkMs = 24 * 3_600_000
+/** Of those that were used in this time it is looked once whether anything waits. */
+const mayWaitMs = 30 * 24 * 3_600_000
+const mostLooked = 200
 /** So many are open at once, the latest used. */
 const mostOpen = 24
 const lookEveryMs = 3_000
+/** Looking takes at most this part of the time, however many projects there are. */
+const lookShare = 0.05
 /** Links that were used, so that none is used twice; the oldest have lapsed long before so many are made. */
 const mostUsed = 1_000
 
@@ -44,8 +50,8 @@ export interface ServedDesk {
 export async function serveDesk({ port, asked, openAt, onProject, onTrouble }: DeskOptions): Promise<ServedDesk> {
   const secret = randomBytes(32).toString('base64url')
   const open = new Map<string, { operator: Operator; leave: () => void }>()
-  /** Those that could not be opened, as they were: tried again once something has happened there. */
-  const troubled = new Map<string, number>()
+  /** Those that could not be opened, or in which nothing waited, as they were: tried again once something has happened there. */
+  const left = new Map<string, number>()
   const isWaiting = ({ approvals, questions }: Operator): boolean => approvals.count('pending') + questions.count() > 0
 
   /** One whose store no longer answers goes: it would keep all the others off the page. */
@@ -57,10 +63,27 @@ export async function serveDesk({ port, asked, openAt, onProject, onTrouble }: D
       return false
     }
   }
+  /** Only the very folder that was a project: a link that stands there now leads to one that never was, or to another that is. */
+  const openOnly = async (path: string): Promise<Operator> => {
+    const isLed = (real: string): Fault =>
+      new Fault('conflict', `It leads elsewhere now (${real})`, {
+        details: { path, real },
+        hint: 'Remove the link that stands there.',
+      })
+    // One that is not there is told by whoever opens it.
+    const real = await realpath(path).catch(() => path)
+    if (real !== path) throw isLed(real)
+    const operator = openAt(path)
+    if (operator.project === path) return operator
+    await operator.close()
+    throw isLed(operator.project)
+  }
   const look = async (): Promise<void> => {
-    const used = await projectsUsedSince(asked, Date.now() - atWorkMs, mostOpen)
-    const wanted = new Set(used.map(({ path }) => path))
-    for (const path of troubled.keys()) if (!wanted.has(path)) troubled.delete(path)
+    const now = Date.now()
+    const used = await projectsUsedSince(asked, now - mayWaitMs, mostLooked)
+    const wanted = new Set(used.flatMap(({ path, usedAt }) => (now - usedAt < atWorkMs ? [path] : [])))
+    const known = new Set(used.map(({ path }) => path))
+    for (const path of left.keys()) if (!known.has(path)) left.delete(path)
     for (const [path, { operator, leave }] of open) {
       if (stays(path, operator, wanted)) continue
       open.delete(path)
@@ -68,14 +91,19 @@ export async function serveDesk({ port, asked, openAt, onProject, onTrouble }: D
       await operator.close()
     }
     for (const { path, usedAt } of used) {
-      if (open.has(path) || open.size >= mostOpen || closed || troubled.get(path) === usedAt) continue
+      if (open.has(path) || open.size >= mostOpen || closed || left.get(path) === usedAt) continue
       try {
-        const operator = openAt(path)
-        open.set(path, { operator, leave: onProject(operator) })
-        troubled.delete(path)
+        const operator = await openOnly(path)
+        if (stays(path, operator, wanted)) {
+          open.set(path, { operator, leave: onProject(operator) })
+          left.delete(path)
+        } else {
+          left.set(path, usedAt)
+          await operator.close()
+        }
       } catch (thrown) {
-        if (!troubled.has(path)) onTrouble(path, asFault(thrown))
-        troubled.set(path, usedAt)
+        if (!left.has(path)) onTrouble(path, asFault(thrown))
+        left.set(path, usedAt)
       }
       // Opening takes a moment each: whoever asks meanwhile is answered in between.
       await new Promise((resolve) => setImmediate(resolve))
@@ -110,16 +138,25 @@ export async function serveDesk({ port, asked, openAt, onProject, onTrouble }: D
   page = listening.page
   const release = claimPort(listening.port)
   let looking = Promise.resolve()
-  const timer = setInterval(() => {
-    looking = looking.then(look).catch((thrown: unknown) => onTrouble('', asFault(thrown)))
-  }, lookEveryMs)
+  let timer: NodeJS.Timeout
+  const lookAgain = (afterMs: number): void => {
+    timer = setTimeout(() => {
+      const begun = performance.now()
+      looking = look()
+        .catch((thrown: unknown) => onTrouble('', asFault(thrown)))
+        .then(() => {
+          if (!closed) lookAgain(Math.max(lookEveryMs, (performance.now() - begun) / lookShare))
+        })
+    }, afterMs)
+  }
+  lookAgain(lookEveryMs)
   return {
     url: listening.url,
     link: () => `${page ?? listening.url}/sign-in?key=${signInKey(secret, personAuth.instance)}`,
     projects: () => [...open.keys()],
     async close() {
       closed = true
-      clearInterval(timer)
+      clearTimeout(timer)
       release()
       await listening.close()
       await looking

@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -9,7 +9,7 @@ import { enter, signInByLink, typed, visitAt, type Answer, type Person } from '.
 import { openMcp, openServe, type McpConnection, type Served } from '../support/serve.ts'
 import { openInside, runInside } from '../support/inside.ts'
 import { patienceMs } from '../support/patience.ts'
-import { cleanEnv, openStdio, openWorld, program, type McpPeer, type World } from '../support/world.ts'
+import { cleanEnv, openStdio, openWorld, program, stateOf, type McpPeer, type World } from '../support/world.ts'
 
 // One page for two projects at work, each with a real process of its own: `handrail mcp` on one, `handrail serve` on the other.
 
@@ -141,14 +141,40 @@ test('a project that starts while it runs appears, and its first question with i
   await expect.poll(async () => (await see('/approvals')).text, { timeout: patienceMs }).toContain('From a third?')
 })
 
-test('what cannot be opened is said and keeps nobody else off the page', async () => {
-  const gone = join(world.base, 'gone')
-  mkdirSync(gone)
-  await (await openInside(gone))[Symbol.asyncDispose]()
+test('what cannot be opened, leads elsewhere or is damaged is said and keeps nobody else off the page; what waits for days is on it', async () => {
+  const make = async (name: string, question?: string): Promise<string> => {
+    const project = join(world.base, name)
+    mkdirSync(project)
+    await using peer = await openInside(project)
+    if (question !== undefined) await peer.call('ask_followup_question', { question })
+    return project
+  }
+  const gone = await make('gone')
+  const led = await make('led', 'Where am I led?')
+  const never = join(world.base, 'never')
+  const piped = await make('piped', 'Behind a pipe?')
+  const late = await make('late', 'Since the day before yesterday?')
+  const quiet = await make('quiet')
+  await make('<img src=x onerror=alert(1)>', '<script>alert(1)</script>')
   rmSync(gone, { recursive: true })
+  renameSync(led, `${led}-moved`)
+  mkdirSync(never)
+  symlinkSync(never, led)
+  rmSync(join(stateOf(piped), 'manifest.json'))
+  execFileSync('mkfifo', [join(stateOf(piped), 'manifest.json')])
+  const twoDaysAgo = Date.now() / 1_000 - 2 * 86_400
+  for (const project of [late, quiet]) utimesSync(join(stateOf(project), 'audit.jsonl'), twoDaysAgo, twoDaysAgo)
   const second = await openDesk()
   const { room, cookie } = await enter(second, new URL(second.link).searchParams.get('key') ?? '')
-  expect((await see('/approvals', second, { room, cookie, set: '' })).text).toContain('other')
+  const { text } = await see('/approvals', second, { room, cookie, set: '' })
+  expect(text).toContain('other')
+  expect(text).toContain('Since the day before yesterday?')
+  expect(text).not.toMatch(/Where am I led|Behind a pipe|<code>quiet<|<img|<script/)
+  expect(text).toContain('&lt;script&gt;')
+  expect(text).toContain('&lt;img')
   expect(second.stderr()).toContain('gone is not on the page')
+  expect(second.stderr()).toMatch(/led is not on the page: It leads elsewhere/)
+  // Nothing is made for a folder that never was a project.
+  expect(existsSync(stateOf(never))).toBe(false)
   await second.end()
 })

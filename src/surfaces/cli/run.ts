@@ -213,7 +213,12 @@ function openFor({ name }: Command, dependencies: CliDependencies, wanted: Runti
   const { fault } = runtime.projectSettings ?? {}
   // These two say it themselves.
   if (fault !== undefined && name !== 'doctor' && name !== 'trust')
-    warnFolded(printable(`The project’s own settings cannot be used and are left aside: ${fault}`), yellow)
+    warnFolded(
+      printable(
+        `${name === 'desk' ? `${wanted.project}: ` : ''}The project’s own settings cannot be used and are left aside: ${fault}`,
+      ),
+      yellow,
+    )
   return runtime
 }
 
