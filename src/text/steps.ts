@@ -91,6 +91,16 @@ export function openPace(signal?: AbortSignal): Pace {
   }
 }
 
+/** The same for work that is part of such a loop. */
+export async function paced<T>(steps: Steps<T>, pace: Pace): Promise<T> {
+  let next = steps.next()
+  while (!next.done) {
+    if (pace.due()) await pace.turn()
+    next = stepOn(steps, next)
+  }
+  return next.value
+}
+
 /** Carries work out in small steps: other calls are answered meanwhile. */
 export function runInSlices<T>(steps: Steps<T>, signal?: AbortSignal): Promise<T> {
   return goOn(steps, undefined, signal)

@@ -122,20 +122,20 @@ process.getBuiltinModule = (id) => {
 `
 
 proves('memory.index', 'killed midway it goes on where it was, beside others', async () => {
-  for (let n = 0; n < 200; n++) world.runtime.audit.note({ event: 'session.note', message: `kept ${n}` })
+  for (let n = 0; n < 500; n++) world.runtime.audit.note({ event: 'session.note', message: `kept ${n}` })
   const preload = join(world.base, 'dying-index.cjs')
   writeFileSync(preload, dying)
-  const env = { NODE_OPTIONS: `--require=${preload}`, NODE_NO_WARNINGS: '1', DIE_BEFORE: '4' }
+  const env = { NODE_OPTIONS: `--require=${preload}`, NODE_NO_WARNINGS: '1', DIE_BEFORE: '22' }
   expect((await runCli(world.project, ['memory', 'rebuild'], { env })).code).toBe(null)
   // Some of it is there, and not all.
   const { upTo, head } = world.runtime.memory.status()
   expect(upTo).toBeGreaterThan(0)
   expect(upTo).toBeLessThan(head)
   const [one, other] = await Promise.all([
-    find({ query: 'kept 199' }),
-    runInside(world.project, ['memory', 'search', 'kept', '199', '--json']),
+    find({ query: 'kept 499' }),
+    runInside(world.project, ['memory', 'search', 'kept', '499', '--json']),
   ])
-  expect(one.hits.map(({ what }) => what)).toEqual(['session.note: kept 199'])
+  expect(one.hits.map(({ what }) => what)).toEqual(['session.note: kept 499'])
   expect((JSON.parse(other.out) as MemoryAnswer).hits).toEqual(one.hits)
   expect((await find({ query: 'kept 0' })).hits.length).toBe(1)
 })
@@ -173,6 +173,16 @@ test('conversations are found by the person and by the agent they were with, wit
   expect(JSON.stringify(byAgent)).not.toContain(secret)
   const person = await runInside(own.project, ['memory', 'search', 'barometer', '--kind', 'conversation'])
   expect(person.out).toContain('conversation chat_one')
+  // Half a key is one as well: what is cut off ends before it.
+  await agent.ask(`${'A hygrometer? '.padEnd(185, '. ')} ${secret} ${'and so on '.repeat(2_000)}`, {
+    session: 'chat_two',
+    mode: 'answer',
+  })
+  await agent.ask(`hygrometer ${'x '.repeat(8_180)}${secret}`, { session: 'chat_three', mode: 'answer' })
+  const cut = await own.call<Answer>('search_memory', { query: 'hygrometer' }, { session: 'chat_one' })
+  expect(cut.hits.length).toBe(2)
+  expect(JSON.stringify(cut)).not.toContain(secret.slice(0, 8))
+  expect((await own.call<Answer>('search_memory', { query: secret.slice(0, 8) }, { session: 'chat_one' })).hits).toEqual([])
   ;(await own.runtime.agent()).sessions.remove('chat_one')
   expect((await runInside(own.project, ['memory', 'search', 'barometer', '--kind', 'conversation'])).out).toBe('Nothing found.\n')
 })

@@ -4,11 +4,11 @@ import type { AuditLine } from '../../contracts/audit.ts'
 import type { Database } from '../../host/database.ts'
 import { wordsIn } from '../../text/memory-words.ts'
 import { redact } from '../../text/redact/redact.ts'
-import type { Pace } from '../../text/steps.ts'
+import { paced, type Pace } from '../../text/steps.ts'
 import type { AuditStore } from '../audit.ts'
 import { openArtifactRows } from '../artifact-rows.ts'
-import { entryOf, facetsOf, kindOf, mostPaths, mostText, refOf, type Entry } from './entry.ts'
-import type { Found, IndexFile } from './index-file.ts'
+import { entryOf, facetsOf, kindOf, mostPaths, mostText, refOf, wholeWords, type Entry } from './entry.ts'
+import { mostLines, type Found, type IndexFile, type Thing } from './index-file.ts'
 
 export interface Records {
   audit: Pick<AuditStore, 'line' | 'lines' | 'head'>
@@ -19,8 +19,8 @@ export interface Records {
 /** The log is not the one it was made from. */
 export class OtherLog extends Error {}
 
-/** Lines that are taken up in one transaction: a few milliseconds. */
-const batch = 32
+/** Lines that are taken up together. What was begun and not finished is taken up again. */
+const batch = 256
 /** So many words of one line are kept. */
 const mostWords = 128
 /** Of one run. */
@@ -52,34 +52,40 @@ export async function indexLog(
   const lines = audit.lines(first)[Symbol.iterator]()
   let at = known.seq
   for (;;) {
-    const some: AuditLine[] = []
-    for (let next = lines.next(); ; next = lines.next()) {
-      if (next.done) break
-      some.push(next.value)
-      if (some.length >= batch || pace.due()) break
+    const some: Thing[] = []
+    const ended: string[] = []
+    let last: AuditLine | undefined
+    for (let next = lines.next(); !next.done; next = lines.next()) {
+      last = next.value
+      const { event, run } = last
+      some.push(...thingOf(last, records.db))
+      if (event === 'run.ended' && run !== undefined) ended.push(run)
+      if (last.seq - at >= batch) break
+      if (pace.due()) await pace.turn()
     }
-    const last = some.at(-1)
     if (!last) return
-    const isOurs = index.transaction(() => {
+    const upTo = `${last.seq} ${last.hash}`
+    const isOurs = (): boolean => cursorOf(index).seq === at
+    if (isOurs()) await paced(index.put('log', some), pace)
+    const isDone = index.transaction(() => {
       // Somebody else went on from there meanwhile.
-      if (cursorOf(index).seq !== at) return false
-      for (const line of some) take(index, line, records.db)
-      index.setFact('log', `${last.seq} ${last.hash}`)
+      if (!isOurs()) return false
+      index.setFact('log', upTo)
       return true
     })
-    if (!isOurs) return indexLog(index, records, pace, onProgress)
-    for (const { event, run } of some) if (event === 'run.ended' && run !== undefined) await takeArtifacts(index, run, records)
+    if (!isDone) return indexLog(index, records, pace, onProgress)
+    for (const run of ended) await takeArtifacts(index, run, records, pace)
     at = last.seq
     onProgress(at - first + 1, Math.max(head, at) - first + 1)
     await pace.turn()
   }
 }
 
-function take(index: IndexFile, line: AuditLine, db: Database): void {
+function thingOf(line: AuditLine, db: Database): Thing[] {
   const ref = refOf(line)
-  if (ref === undefined) return
+  if (ref === undefined) return []
   const entry = entryOf(ref, [line], changedBy(line, db)) as Entry
-  index.add('log', ref, entry.at, line.seq, [...wordsIn(entry.text, mostWords), ...facetsOf(entry)])
+  return [{ ref, at: entry.at, line: line.seq, words: [...wordsIn(entry.text, mostWords), ...facetsOf(entry)] }]
 }
 
 /** A program does not say before which files it will change: the states of them that were kept do. */
@@ -91,14 +97,13 @@ function changedBy({ call, snapshots }: AuditLine, db: Database): string[] {
 }
 
 /** What a run left is known from when it has ended. */
-async function takeArtifacts(index: IndexFile, run: string, { db, artifacts }: Records): Promise<void> {
+async function takeArtifacts(index: IndexFile, run: string, { db, artifacts }: Records, pace: Pace): Promise<void> {
   for (const { artifactId } of openArtifactRows(db).list(run).slice(0, mostArtifacts)) {
     const ref = `artifact ${artifactId}`
     const entry = index.find(ref) ? undefined : await artifactOf(ref, { db, artifacts })
-    if (entry)
-      index.transaction(() =>
-        index.add('log', ref, entry.at, undefined, [...wordsIn(entry.text, 4 * mostWords), ...facetsOf(entry)]),
-      )
+    if (!entry) continue
+    const words = [...wordsIn(entry.text, 4 * mostWords), ...facetsOf(entry)]
+    await paced(index.put('log', [{ ref, at: entry.at, words }]), pace)
   }
 }
 
@@ -117,12 +122,9 @@ async function artifactOf(ref: string, { db, artifacts }: Pick<Records, 'db' | '
     at: info.createdAt,
     run: info.runId,
     what,
-    text: `${what}\n${redact(wholeWords(content.toString('utf8'), content.length >= mostText))}`,
+    text: `${what}\n${redact(content.length < mostText ? content.toString('utf8') : wholeWords(content.toString('utf8')))}`,
   }
 }
-
-/** Half a secret is not known as one: what was cut off ends at a blank. */
-const wholeWords = (text: string, isCut: boolean): string => (isCut ? text.slice(0, text.search(/\s\S*$/) + 1) : text)
 
 /** What somebody may see of it. */
 export interface Sight {
@@ -135,7 +137,7 @@ export interface Sight {
 export async function doneOf({ ref, lines }: Found, records: Records, { sees, reaches }: Sight): Promise<Entry | undefined> {
   if (kindOf(ref) === 'artifact') return artifactOf(ref, records)
   const found: AuditLine[] = []
-  for (const seq of lines.split(' ')) {
+  for (const seq of lines.split(' ', mostLines)) {
     const line = records.audit.line(Number(seq))
     if (!line || refOf(line) !== ref) continue
     if (!sees(line)) return undefined

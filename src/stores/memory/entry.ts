@@ -13,6 +13,9 @@ export interface Entry extends Omit<MemoryHit, 'excerpt' | 'at'> {
 export const mostText = 16_384
 export const mostPaths = 64
 
+/** What is cut off ends at a blank: half a secret is not known as one. */
+export const wholeWords = (cut: string): string => cut.slice(0, cut.search(/\s\S*$/) + 1)
+
 /** Looking for something is no part of what was done. */
 const looks = new Set(['search_memory', 'read_audit'])
 

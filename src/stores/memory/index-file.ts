@@ -3,6 +3,7 @@ import { bounds } from '../../contracts/kept.ts'
 import { openDatabase, type Database } from '../../host/database.ts'
 import type { StateFolder } from '../../host/state-folder.ts'
 import { wordNumber } from '../../text/memory-words.ts'
+import { sorted, type Steps } from '../../text/steps.ts'
 
 /**
  * Each index has a name of its own, and the one with the highest number counts: one that is made anew never meets the log, or the readers, of
@@ -50,12 +51,23 @@ export interface Found {
 
 const segmentOf = (number: number): number => Math.floor(number / segment)
 
+/** Something to be found again: what it refers to, one of its lines in the log, and what it is found by. */
+export interface Thing {
+  ref: string
+  at: number
+  line?: number
+  words: Iterable<string>
+}
+
 export interface IndexFile {
   fact(name: string): string | undefined
   setFact(name: string, value: string): void
   transaction<T>(act: () => T): T
-  /** Adds a thing, or more words to one that is known, and notes the line. */
-  add(area: Area, ref: string, at: number, line: number | undefined, words: Iterable<string>): void
+  /**
+   * Adds things, or more words to such as are known, and notes their lines. In transactions of a millisecond or so, with a yield between them: words are
+   * sorted first, since those of one line lie all over the index. What was added before, by whomever, is added once.
+   */
+  put(area: Area, things: readonly Thing[]): Steps<void>
   find(ref: string): Found | undefined
   /** Forgets what it refers to; its words mean nothing from then on. */
   forget(ref: string): void
@@ -75,8 +87,13 @@ export interface IndexFile {
 }
 
 /** Lines of one thing that are remembered: its beginning, and its newest. */
-const mostLines = 16
+export const mostLines = 16
 const pageSize = 64
+/** Written or dropped in one transaction. */
+const someEntries = 32
+const someWords = 256
+/** Entries that one step of a search looks at: for each of them every word of a question may be looked up. */
+const window = 128
 
 const nameOf = (number: number): string => `memory.${number}.db`
 
@@ -125,36 +142,61 @@ function indexOn(db: Database): IndexFile {
     )
   /** A part of it. What it refers to goes first: then nothing of it is found any more. */
   const dropSome = (one: number): void => {
-    db.run('DELETE FROM entries WHERE number >= ? AND number < ?', one * segment, (one + 1) * segment)
-    const some = 'SELECT segment, word, entry FROM words WHERE segment = ? LIMIT 500'
-    const isLeft = db.run(`DELETE FROM words WHERE (segment, word, entry) IN (${some})`, one) === 500
+    const first = `SELECT number FROM entries WHERE number >= ? AND number < ? LIMIT ${someEntries}`
+    const gone = db.run(`DELETE FROM entries WHERE number IN (${first})`, one * segment, (one + 1) * segment)
+    if (gone > 0) return
+    const some = `SELECT segment, word, entry FROM words WHERE segment = ? LIMIT ${someWords}`
+    const isLeft = db.run(`DELETE FROM words WHERE (segment, word, entry) IN (${some})`, one) === someWords
     if (!isLeft) db.run('DELETE FROM sizes WHERE segment = ?', one)
+  }
+  /** The number of a thing, which is given once. */
+  const enter = (area: Area, { ref, at, line }: Thing): number => {
+    const known = find(ref)
+    const number = known?.number ?? Math.max(firstOf[area], lastOf(area) + 1)
+    const before = known === undefined || known.lines === '' ? [] : known.lines.split(' ')
+    const isNew = line !== undefined && !before.includes(String(line))
+    const lines = (isNew ? [...before.slice(0, mostLines - 1), String(line)] : before).join(' ')
+    if (!known) db.run('INSERT INTO entries (number, ref, at, lines) VALUES (?, ?, ?, ?)', number, ref, at, lines)
+    else if (isNew) db.run('UPDATE entries SET lines = ? WHERE number = ?', lines, number)
+    db.run(
+      `INSERT INTO sizes (segment, words, newest) VALUES (?, 0, ?)
+       ON CONFLICT (segment) DO UPDATE SET newest = max(newest, excluded.newest)`,
+      segmentOf(number),
+      at,
+    )
+    return number
   }
   return {
     fact: (fact) => db.get<{ value: string }>('SELECT value FROM facts WHERE name = ?', fact)?.value,
     setFact,
     transaction: (act) => db.transaction(act),
-    add(area, ref, at, line, words) {
-      const known = find(ref)
-      const number = known?.number ?? Math.max(firstOf[area], lastOf(area) + 1)
-      const before = known === undefined || known.lines === '' ? [] : known.lines.split(' ')
-      const lines = line === undefined ? before : [...before.slice(0, mostLines - 1), String(line)]
-      if (known) db.run('UPDATE entries SET lines = ? WHERE number = ?', lines.join(' '), number)
-      else db.run('INSERT INTO entries (number, ref, at, lines) VALUES (?, ?, ?, ?)', number, ref, at, lines.join(' '))
-      const own = segmentOf(number)
-      const added = db.run(
-        'INSERT OR IGNORE INTO words (segment, word, entry) SELECT ?, value, ? FROM json_each(?)',
-        own,
-        number,
-        JSON.stringify(Array.from(words, wordNumber)),
+    *put(area, things) {
+      const all: { word: number; entry: number }[] = []
+      for (let from = 0; from < things.length; from += someEntries) {
+        db.transaction(() => {
+          for (const thing of things.slice(from, from + someEntries)) {
+            const entry = enter(area, thing)
+            for (const word of thing.words) all.push({ word: wordNumber(word), entry })
+          }
+        })
+        yield
+      }
+      const inOrder = yield* sorted(
+        all,
+        (a, b) => segmentOf(a.entry) - segmentOf(b.entry) || a.word - b.word || a.entry - b.entry,
       )
-      db.run(
-        `INSERT INTO sizes (segment, words, newest) VALUES (?, ?, ?)
-         ON CONFLICT (segment) DO UPDATE SET words = words + excluded.words, newest = max(newest, excluded.newest)`,
-        own,
-        added,
-        at,
-      )
+      for (let from = 0; from < inOrder.length;) {
+        const own = segmentOf(inOrder[from]?.entry ?? 0)
+        const some: number[][] = []
+        for (let next = inOrder[from]; next && some.length < someWords && segmentOf(next.entry) === own; next = inOrder[++from])
+          some.push([next.word, next.entry])
+        db.transaction(() => {
+          const pairs = `SELECT ?, json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)`
+          const added = db.run(`INSERT OR IGNORE INTO words (segment, word, entry) ${pairs}`, own, JSON.stringify(some))
+          db.run('UPDATE sizes SET words = words + ? WHERE segment = ?', added, own)
+        })
+        yield
+      }
     },
     find,
     forget: (ref) => void db.run('DELETE FROM entries WHERE ref = ?', ref),
@@ -164,9 +206,13 @@ function indexOn(db: Database): IndexFile {
       if (top <= firstOf[area]) return undefined
       // One segment at a time: whatever is asked, a step of the search has the same bound.
       const one = segmentOf(top - 1)
-      const from = Math.max(firstOf[area], one * segment)
+      const start = Math.max(firstOf[area], one * segment)
       // Long words are rare ones: the fewest are looked at.
       const [first, ...others] = words.toSorted((a, b) => b.length - a.length).map(wordNumber)
+      const isThere = (word: number): boolean =>
+        db.get('SELECT 1 AS one FROM words WHERE segment = ? AND word = ? LIMIT 1', one, word) !== undefined
+      if (first !== undefined && ![first, ...others].every(isThere)) return { found: [], below: start }
+      const from = first === undefined ? start : Math.max(start, top - window)
       const has = others.map(
         () => 'AND EXISTS (SELECT 1 FROM words o WHERE o.segment = w.segment AND o.word = ? AND o.entry = w.entry)',
       )
@@ -182,10 +228,11 @@ function indexOn(db: Database): IndexFile {
             )
           : db.all<Found>(
               `SELECT e.number, e.ref, e.at, e.lines FROM words w CROSS JOIN entries e ON e.number = w.entry
-               WHERE w.segment = ? AND w.word = ? AND w.entry < ? AND e.at >= ? AND e.at <= ? ${has.join(' ')}
+               WHERE w.segment = ? AND w.word = ? AND w.entry >= ? AND w.entry < ? AND e.at >= ? AND e.at <= ? ${has.join(' ')}
                ORDER BY w.entry DESC LIMIT ${pageSize}`,
               one,
               first,
+              from,
               top,
               since,
               until,

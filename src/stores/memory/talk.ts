@@ -2,8 +2,8 @@ import type { AgentRecord, AgentSessions } from '../../contracts/agent.ts'
 import type { Chats } from '../../contracts/chat.ts'
 import { bounds } from '../../contracts/kept.ts'
 import { redact } from '../../text/redact/redact.ts'
-import type { Pace } from '../../text/steps.ts'
-import { facetsOf, mostText, type Entry } from './entry.ts'
+import { paced, type Pace } from '../../text/steps.ts'
+import { facetsOf, mostText, wholeWords, type Entry } from './entry.ts'
 import type { IndexFile } from './index-file.ts'
 import { wordsIn } from '../../text/memory-words.ts'
 
@@ -32,7 +32,7 @@ export async function indexTalks(index: IndexFile, talks: Talks, pace: Pace): Pr
   }
   for (const [ref, at] of there) {
     const entry = talkOf(ref, talks)
-    if (entry) index.transaction(() => index.add('talk', ref, at, undefined, [...wordsIn(entry.text), ...facetsOf(entry)]))
+    if (entry) await paced(index.put('talk', [{ ref, at, words: [...wordsIn(entry.text), ...facetsOf(entry)] }]), pace)
     if (pace.due()) await pace.turn()
   }
 }
@@ -65,14 +65,16 @@ function entry(id: string, session: string, at: number, title: string, said: rea
   let text = ''
   for (const one of said.toReversed()) {
     if (text.length >= mostText) break
-    text = `${one.slice(0, mostText - text.length)}\n${text}`
+    text = `${beginningOf(one, mostText - text.length)}\n${text}`
   }
   return {
     kind: 'conversation',
     id,
     session,
     at,
-    what: redact(title.slice(0, 200)),
-    text: redact(`${title.slice(0, 200)}\n${text}`),
+    what: redact(beginningOf(title, 200)),
+    text: redact(`${beginningOf(title, 200)}\n${text}`),
   }
 }
+
+const beginningOf = (text: string, most: number): string => (text.length <= most ? text : wholeWords(text.slice(0, most)))
