@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import { openStateFolder } from './state-folder.ts'
 import { stateBase, type StateAsked } from './state-place.ts'
 import { projectsFolder, readManifest } from './state-project.ts'
@@ -12,6 +12,9 @@ export interface KnownProject {
 
 /** More than anybody has projects; what is beyond is not looked at. */
 const mostLookedAt = 50_000
+
+/** Where a path leads now. One that is not there is told by whoever opens it. */
+export const leadsTo = (path: string): Promise<string> => realpath(path).catch(() => path)
 
 /**
  * The projects of this user that were used since a time, the latest first. Only what lies in folders of this user alone is believed, and a

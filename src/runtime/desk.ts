@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { realpath } from 'node:fs/promises'
 import { loadConfig } from '../config/load.ts'
 import type { Operator } from '../contracts/operator.ts'
 import { asFault, Fault } from '../contracts/faults/fault.ts'
-import { projectsUsedSince } from '../host/known-projects.ts'
+import { leadsTo, projectsUsedSince } from '../host/known-projects.ts'
 import { claimPort } from '../host/own-ports.ts'
 import { openPeers } from '../host/peer.ts'
 import type { StateAsked } from '../host/state-place.ts'
@@ -70,8 +69,7 @@ export async function serveDesk({ port, asked, openAt, onProject, onTrouble }: D
         details: { path, real },
         hint: 'Remove the link that stands there.',
       })
-    // One that is not there is told by whoever opens it.
-    const real = await realpath(path).catch(() => path)
+    const real = await leadsTo(path)
     if (real !== path) throw isLed(real)
     const operator = openAt(path)
     if (operator.project === path) return operator
