@@ -93,6 +93,8 @@ export interface AuditEntry {
   snapshots?: string[]
   evidence?: string[]
   ms?: number
+  /** The place in its own trace that the caller gave. */
+  traceparent?: string
   details?: unknown
 }
 

@@ -22,6 +22,8 @@ export interface CallOptions {
   again?: true
   /** The run it is a step of: set by whoever carries that out. */
   run?: string
+  /** Where in a trace of the caller's it belongs (`traceparentOf`): the caller's word, which decides nothing. */
+  traceparent?: string | undefined
   signal?: AbortSignal
   onProgress?: (done: number, total: number | undefined, message: string | undefined) => void
   /**

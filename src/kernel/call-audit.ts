@@ -270,6 +270,7 @@ export class CallAudit {
     const { facts, tool, program, call } = this
     const own = this.fitting === undefined ? undefined : tool.record?.(this.fitting, program)
     const entry = this.line(facts && !facts.changes ? 'call.read' : 'call.end', withInput)
+    if (call.options.traceparent !== undefined) entry.traceparent = call.options.traceparent
     if (program)
       entry.details = {
         ...(entry.details as object | undefined),

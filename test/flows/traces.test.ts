@@ -6,8 +6,9 @@ import { openExporter } from '../../src/host/traces/exporter.ts'
 import { traceSettings, type TraceSettings } from '../../src/host/traces/settings.ts'
 import type { Span } from '../../src/host/traces/spans.ts'
 import { openAgentWorld } from '../support/agent.ts'
-import { runInside } from '../support/inside.ts'
+import { openInside, runInside, serveInside } from '../support/inside.ts'
 import { handIn, ended, putTemplates } from '../support/runs.ts'
+import { openMcp } from '../support/serve.ts'
 import { openWorld } from '../support/world.ts'
 
 /** What an OpenTelemetry collector gets, over real HTTP, and what a bad one can do. */
@@ -206,4 +207,47 @@ test('the queue is bounded, and what is dropped is counted; who adds never waits
   await other.close()
   expect(other.counts).toMatchObject({ sent: 1_300, dropped: 0 })
   expect(well.received.map(({ spans }) => spans.length)).toEqual([512, 512, 276])
+})
+
+test('a caller’s own trace goes on, by what the message says or else its request; nothing but the one form is taken', async () => {
+  const { url, received } = await collector()
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: url }
+  await using world = await openWorld({ files: { 'a.txt': 'a\n' } })
+  const [trace, span] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7']
+  const good = `00-${trace}-${span}-00`
+  const bad = [
+    `00-${'0'.repeat(32)}-${span}-01`,
+    `ff-${trace}-${span}-01`,
+    `${good}-more`,
+    good.toUpperCase(),
+    `${good}\n`,
+    7,
+    { good },
+  ]
+  {
+    await using peer = await openInside(world.project, { env })
+    const read = (traceparent: unknown): Promise<unknown> =>
+      peer.client.callTool({ name: 'read_file', arguments: { path: 'a.txt' }, _meta: { traceparent } })
+    await read(good)
+    for (const one of bad) await read(one)
+  }
+  {
+    await using served = await serveInside(world.project, { env })
+    for (const _meta of [undefined, { traceparent: good }]) {
+      await using client = await openMcp('http 2026', world.project, served, {
+        headers: { traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01` },
+      })
+      await client.client.callTool({ name: 'read_file', arguments: { path: 'a.txt' }, ...(_meta && { _meta }) })
+    }
+  }
+  const told = spansIn(received)
+    .filter(({ name }) => name === 'tools/call read_file')
+    .map(({ traceId, parentSpanId }) => [traceId, parentSpanId])
+  expect(told.length).toBe(bad.length + 3)
+  expect(told[0]).toEqual([trace, span])
+  for (const [traceId, parent] of told.slice(1, -2)) expect([traceId === trace, parent]).toEqual([false, undefined])
+  expect(told.slice(-2)).toEqual([
+    ['a'.repeat(32), 'b'.repeat(16)],
+    [trace, span],
+  ])
 })

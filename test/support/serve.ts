@@ -66,6 +66,8 @@ export interface McpOptions {
   /** Answers what the client is asked to show to its person; without it the client has no elicitation. */
   onAsked?: (params: Record<string, unknown>) => Said | Promise<Said>
   name?: string
+  /** Over HTTP, with every request. */
+  headers?: Record<string, string>
   /** For stdio. */
   args?: string[]
   env?: Record<string, string>
@@ -110,7 +112,7 @@ export async function openMcp(
 }
 
 /** The transport of a way, for whoever speaks without a client. */
-export function transportFor(way: Way, project: string, served: Served | undefined, { args = [], env }: McpOptions) {
+export function transportFor(way: Way, project: string, served: Served | undefined, { args = [], env, headers }: McpOptions) {
   if (way.startsWith('stdio'))
     return new StdioClientTransport({
       command: process.execPath,
@@ -119,7 +121,7 @@ export function transportFor(way: Way, project: string, served: Served | undefin
       stderr: 'pipe',
     })
   if (!served) throw new Error(`${way} needs a server`)
-  const requestInit = { headers: { Authorization: `Bearer ${served.token}` } }
+  const requestInit = { headers: { ...headers, Authorization: `Bearer ${served.token}` } }
   return way === 'sse'
     ? new SSEClientTransport(new URL(`${served.url}/sse`), { requestInit })
     : new StreamableHTTPClientTransport(new URL(`${served.url}/mcp`), { requestInit })

@@ -10,6 +10,8 @@ export type Attribute = string | number | boolean
 export interface Span {
   traceId: string
   spanId: string
+  /** In the caller's own trace, where it gave one. */
+  parentSpanId?: string
   name: string
   kind: 1 | 2 | 3
   startTimeUnixNano: string
@@ -91,7 +93,7 @@ interface Open {
 }
 
 function callSpan(entry: AuditEntry, call: string, at: number, { startedAt, events }: Open): Span {
-  const { tool = '', surface = '', session, outcome, reason, risk, details, approval } = entry
+  const { tool = '', surface = '', session, outcome, reason, risk, details, approval, traceparent } = entry
   const isMcp = surface.startsWith('mcp-')
   const { exitCode } = (details ?? {}) as { exitCode?: unknown }
   const isWrong = outcome === 'error' || outcome === 'cancelled'
@@ -123,6 +125,7 @@ function callSpan(entry: AuditEntry, call: string, at: number, { startedAt, even
     },
     isWrong,
     events,
+    traceparent,
   )
 }
 
@@ -182,11 +185,15 @@ function span(
   attributes: Record<string, Attribute>,
   isWrong: boolean,
   events: Open['events'],
+  traceparent?: string,
 ): Span {
+  // What it says of sampling does not count: nobody keeps a call of theirs out of the traces.
+  const [, trace, parent] = traceparent?.split('-') ?? []
   const digest = createHash('sha256').update(of).digest('hex')
   return {
-    traceId: digest.slice(0, 32),
+    traceId: trace ?? digest.slice(0, 32),
     spanId: digest.slice(32, 48),
+    ...(parent !== undefined && { parentSpanId: parent }),
     name: name.slice(0, 200),
     kind,
     startTimeUnixNano: nanoseconds(Math.min(startedAt, endedAt)),

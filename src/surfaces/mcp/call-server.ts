@@ -6,6 +6,7 @@ import { callWithElicitation, type Asking, type SendElicitation } from './call-w
 import { openProgress } from './progress.ts'
 import { noTaskOf } from './task-requests.ts'
 import { asTask, taskTool } from './tasks.ts'
+import { traceparentOf } from '../../text/traceparent.ts'
 
 type Id = string | number
 
@@ -23,6 +24,7 @@ interface Plain {
   name: string
   input: Record<string, unknown>
   token: Id | undefined
+  traceparent: string | undefined
   /** The client wants a task in place of the answer. */
   task: boolean
 }
@@ -101,7 +103,7 @@ export class CallServer extends Server {
     }
     this.running.set(id, stop)
     try {
-      const { name, input, token, task } = plainly(params)
+      const { name, input, token, traceparent, task } = plainly(params)
       if (task && name !== taskTool) throw noTaskOf(name)
       const call: ToolCall = {
         name,
@@ -109,6 +111,7 @@ export class CallServer extends Server {
         client: this.getClientVersion(),
         elicitation: elicitationSupportOf(this.getClientCapabilities()),
         signal: stop.signal,
+        traceparent,
         progress:
           token === undefined
             ? undefined
@@ -185,7 +188,13 @@ function plainly({
   if (token !== undefined && typeof token !== 'string' && !Number.isSafeInteger(token))
     throw wrong('progressToken must be a string or a whole number')
   if (task !== undefined && !isObject(task)) throw wrong('task must be an object')
-  return { name, input, token: token as Id | undefined, task: task !== undefined }
+  return {
+    name,
+    input,
+    token: token as Id | undefined,
+    traceparent: traceparentOf(meta['traceparent']),
+    task: task !== undefined,
+  }
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -15,6 +15,7 @@ import type { News } from './feed.ts'
 import { idInUse } from './session-transport.ts'
 import { openSessions, type Sessions } from './sessions.ts'
 import { contentHash } from '../../kernel/digest.ts'
+import { traceparentOf } from '../../text/traceparent.ts'
 
 const mostInBatch = 100
 const mostConnections = 1_000
@@ -170,8 +171,16 @@ export async function readMessage({ request, body }: Incoming): Promise<unknown>
     throw new Refusal(413, `What a client says of itself, and what it follows, may have ${mostKept} bytes.`)
   if (Array.isArray(message) && (message.length === 0 || message.length > mostInBatch))
     throw new Refusal(400, `A batch has 1 to ${mostInBatch} messages.`)
+  const { params } = message as { params?: unknown }
+  const traceparent = traceparentOf(request.headers['traceparent'])
+  // What the message itself says of its trace counts first.
+  if (traceparent !== undefined && isPlain(params) && isPlain(params['_meta'] ?? {}))
+    params['_meta'] = { traceparent, ...(params['_meta'] as object | undefined) }
   return message
 }
+
+const isPlain = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** What stays with us beyond the message: its id until it is answered, who a client is, what it can do, what it follows. */
 const mostKept = 65_536

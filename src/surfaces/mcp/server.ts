@@ -24,6 +24,7 @@ import { getPrompt, listPrompts } from './prompts.ts'
 import { acceptedIn, hasTasks, refusalIn, openTasks, tasksExtension, taskTool, type Asker, type TaskViews } from './tasks.ts'
 import { serveLegacyTasks, serveTasks } from './task-requests.ts'
 import { fillTemplate, listResources, listTemplates, readResource } from './resources.ts'
+import { traceparentOf } from '../../text/traceparent.ts'
 
 /** What all connections of one process share. */
 export interface McpContext {
@@ -120,6 +121,7 @@ export function createServer(
       elicitation: elicitationSupportOf(capabilitiesOf(server, context)),
       signal: context.mcpReq.signal,
       progress: progressOf(context),
+      traceparent: traceparentOf(context.mcpReq._meta?.['traceparent']),
       answered: answeredIn(context),
     }
     const reply = await connection.answer.reply(call)

@@ -45,6 +45,7 @@ export interface ToolCall {
   signal: AbortSignal
   /** Absent where the client did not ask for it. */
   progress?: Progress | undefined
+  traceparent?: string | undefined
   /** When the client must have its answer, by this machine's clock; run time and waiting count together. */
   answerBy?: number | undefined
   /** Present when this is the same call again, with what came back from a form. */
@@ -251,6 +252,7 @@ export function createToolCallHandler(
         answerBy,
         onApproval,
         ...(progress && { onProgress: progress.step }),
+        traceparent: call.traceparent,
         ...(form?.answer !== undefined && { answer: form.answer }),
       }
       const act = actIn(mcp, name, input)
