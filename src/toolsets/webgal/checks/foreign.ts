@@ -13,6 +13,7 @@ interface Foreign {
 const foreign: readonly Foreign[] = [
   { shape: /^"[^"]*"\s*->\s*\S+$/, instead: 'choose:<text>:<target>|<text>:<target>' },
   { shape: /^[A-Za-z_]\w*\s+"[^"]*"$/, instead: '<speaker>:<text>' },
+  { shape: /^[A-Za-z_]\w*\s*:\s*[\w./-]+\.(?:png|jpe?g|webp)\s+"[^"]*"$/, instead: '<speaker>:<text>' },
   { shape: /^\$\s*\w+\s*[+-]?=/, instead: 'setVar:<name>=<value>' },
   { shape: /^(?:play|queue)\s+(?:music|sound|voice|bgm)\b/i, instead: 'bgm:<file>' },
   { shape: /^stop\s+(?:music|sound|voice|bgm)$/i, instead: 'bgm:none' },

@@ -1,7 +1,7 @@
 import type { Finding } from '../finding.ts'
 import { commands } from '../grammar/commands.ts'
 import { alsoWords, mistaken, replaced } from '../grammar/mistaken.ts'
-import type { Statement } from '../grammar/parse.ts'
+import { bodyOf, type Statement } from '../grammar/parse.ts'
 import { everKnown } from '../language.ts'
 import { nearest } from '../../../text/nearest.ts'
 import { foreignSyntax } from './foreign.ts'
@@ -49,10 +49,15 @@ const finder =
   (code, about) => ({ line, code, about: { head, ...about } })
 
 function checkNamed(statement: Statement, scene: SceneContext): Finding | undefined {
-  const { head, line, content } = statement
+  const { head, line, content, text } = statement
   const { names, lowered, version } = scene.language
   // Most speakers have names that no command could have.
   if (head === '' || head === 'say' || head.charCodeAt(0) > 0x2e7f) return undefined
+  // The first colon of such a line stands somewhere within its words.
+  if (text.includes('"') && text.length <= longestName) {
+    const foreign = foreignSyntax(bodyOf(text).trim(), line)
+    if (foreign?.code === 'foreign-syntax') return foreign
+  }
   const plain = plainNames(scene)
   const used = looksUsed(statement)
   if (!used && plain.has(head)) return undefined
@@ -63,7 +68,8 @@ function checkNamed(statement: Statement, scene: SceneContext): Finding | undefi
   if (other) return other
   const wrong = Object.hasOwn(mistaken, trimmed) ? trimmed : lowerMistaken.get(trimmed)
   if (wrong !== undefined) {
-    if (alsoWords.has(trimmed) && content !== '' && !isFileName(content)) return undefined
+    const isMeant = content === '' || isFileName(content) || (jumps.has(trimmed) && looksLikeLabel(content, scene))
+    if (alsoWords.has(trimmed) && !isMeant) return undefined
     return found('invented-command', { instead: mistaken[wrong]?.instead ?? '' })
   }
   if (/^(?:\/\/|#\s)/.test(trimmed)) return { line, code: 'not-a-comment', about: { sign: trimmed.slice(0, 2).trim() } }
@@ -89,6 +95,12 @@ function checkNamed(statement: Statement, scene: SceneContext): Finding | undefi
   }
   return found(used ? 'unknown-command' : 'perhaps-a-command', {})
 }
+
+const jumps = new Set(['jump', 'goto'])
+
+/** A label of this scene, or a name as only labels have. */
+const looksLikeLabel = (content: string, { labels }: SceneContext): boolean =>
+  labels.has(content) || /^[A-Za-z]\w*_\w+$/.test(content)
 
 /** Names that are nothing but names as long as words follow them. */
 const plainKnown = new WeakMap<SceneContext['language'], Set<string>>()

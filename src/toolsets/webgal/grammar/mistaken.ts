@@ -111,6 +111,7 @@ export const placeholders: ReadonlySet<string> = new Set([
   'Choose a file of figure',
   'Choose a file of avatar',
   'Choose a file of animation',
+  'Choose animation file',
   'Choose a sound effect file',
   'Choose a video file',
   'Select sound file',

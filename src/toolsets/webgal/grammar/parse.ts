@@ -126,6 +126,9 @@ function endOfBody(text: string, from: number): number {
   return text.length
 }
 
+/** A statement as it stands there, without its semicolon and what follows. */
+export const bodyOf = (text: string): string => text.slice(0, endOfBody(text, 0))
+
 const none: Argument[] = []
 const voice = /.(?:ogg|mp3|wav|opus)/i
 const earlierVoice = /.(?:ogg|mp3|wav)/i
