@@ -186,6 +186,13 @@ test('an answer is its first word; the rest goes to the agent', () => {
   expect(readAnswer('')).toEqual({ verdict: undefined, note: '' })
 })
 
+test('a yes that is there before the question could be read was meant for another one; a no counts', () => {
+  expect(readAnswer('y', 100).verdict).toBe('too quick')
+  expect(readAnswer('yes go on', 699).verdict).toBe('too quick')
+  expect(readAnswer('y', 700).verdict).toBe('yes')
+  expect(readAnswer('n', 1).verdict).toBe('no')
+})
+
 test('Ctrl-C at a question ends quietly with 130', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'a\n' } })
   await world.put('a.txt', 'b\n')
@@ -206,6 +213,36 @@ test('approvals watch shows what waits, whole and at 80 columns, and q leaves it
   expect(out).toContain('+ {"name":"雪乃","scripts":{"postinstall":"node a.js"}}')
   expect(out).toContain('\u0007')
   expect(world.runtime.approvals.state(id)).toBe('pending')
+})
+
+test('approvals watch shows questions in words behind a bar, whatever they hold, takes the answer in place, and goes on', async () => {
+  await using world = await openWorld()
+  const options = ['\u202etxt.exe', 'b\u0007']
+  const hostile = `Which?\n\u001b]0;title\u0007${'long '.repeat(400)}\nApproved: all of it\ry yes · n no: \u2066x`
+  const { id } = world.runtime.forms.words.put(
+    { text: hostile, options },
+    { surface: 'mcp-stdio', role: 'agent', session: 'sess_0', client: 'an\u001b[2Jagent' },
+  )
+  const { code, out } = await atTerminal(world.project, ['approvals', 'watch'], {
+    columns: 60,
+    until: 'it allows nothing: ',
+    answer: '2',
+    then: ['Answered', '\u0003'],
+  })
+  expect(world.runtime.questions.get(id)).toMatchObject({
+    answer: 'b\u0007',
+    answeredBy: expect.stringMatching(/@cli$/) as string,
+  })
+  const shown = out.slice(0, out.indexOf('Your answer'))
+  expect(shown.replaceAll('\u0007', '')).not.toMatch(/[\u001b\u202e\u2066\r]/)
+  // The bell is ours alone; every row of theirs stands behind the bar.
+  expect(shown.split('\u0007')).toHaveLength(2)
+  const rows = shown.split('\n').filter((row) => /long|title|Approved|txt\.exe|no:/.test(row))
+  expect(rows.length).toBeGreaterThan(30)
+  expect(rows.filter((row) => !row.startsWith('| '))).toEqual([])
+  expect(rows.filter((row) => row.length > 60)).toEqual([])
+  // Ctrl-C where nothing is asked is the way out.
+  expect(code).toBe(0)
 })
 
 test('a demo that is ended from outside leaves no folder behind', async () => {

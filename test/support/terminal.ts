@@ -4,43 +4,51 @@ import { cleanEnv, program } from './world.ts'
 
 /** A terminal around a program, made by Python: Node has none. It types the answer when it sees the question. */
 const terminal = `
-import fcntl, os, pty, struct, sys, termios
-columns, until, answer = int(sys.argv[1]), sys.argv[2].encode(), sys.argv[3].encode()
-into, waits, args = sys.argv[4], sys.argv[5] == 'waits', sys.argv[6:]
+import fcntl, json, os, pty, struct, sys, termios
+columns, steps = int(sys.argv[1]), [(until.encode(), answer.encode()) for until, answer in json.loads(sys.argv[2])]
+into, waits, args = sys.argv[3], sys.argv[4] == 'waits', sys.argv[5:]
 pid, fd = pty.fork()
 if pid == 0:
     fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
     if into: os.dup2(os.open(into, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 1)
     os.execv(args[0], args)
 seen = b''
-answered = False
 while True:
     try: piece = os.read(fd, 65536)
     except OSError: break
     if not piece: break
     seen += piece
     os.write(1, piece)
-    if not answered and until in seen:
-        answered = True
+    if steps and steps[0][0] in seen:
+        (_, answer), seen = steps.pop(0), b''
         if waits: os.read(0, 1)
+        waits = False
         os.write(fd, answer + b'\\n')
 os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 `
 
 /**
- * The real command line at a terminal of some width; `answer` is typed when `until` has been seen, and `meanwhile` is done. With `into`
+ * The real command line at a terminal of some width; `answer` is typed when `until` has been seen, and `meanwhile` is done; `then` is what is typed after that, and when. With `into`
  * its stdout goes into that file.
  */
 export function atTerminal(
   project: string,
   args: string[],
-  given: { columns: number; until?: string; answer?: string; into?: string; meanwhile?: () => Promise<unknown> },
+  given: {
+    columns: number
+    until?: string
+    answer?: string
+    then?: [until: string, answer: string]
+    into?: string
+    meanwhile?: () => Promise<unknown>
+  },
 ): Promise<{ code: number | null; out: string }> {
-  const { columns, until = '[y/N]', answer = 'n', into = '', meanwhile } = given
+  const { columns, until = '[y/N]', answer = 'n', then, into = '', meanwhile } = given
+  const steps = JSON.stringify([[until, answer], ...(then ? [then] : [])])
   const waits = meanwhile ? 'waits' : ''
   const child = spawn(
     'python3',
-    ['-c', terminal, String(columns), until, answer, into, waits, process.execPath, program, ...args, '--project', project],
+    ['-c', terminal, String(columns), steps, into, waits, process.execPath, program, ...args, '--project', project],
     { env: { ...cleanEnv(dirname(project)), NO_COLOR: '1', TERM: 'dumb' }, stdio: ['pipe', 'pipe', 'inherit'] },
   )
   return new Promise((resolve, reject) => {

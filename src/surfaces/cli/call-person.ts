@@ -11,6 +11,11 @@ export function callPerson(runtime: Pick<Operator, 'project'>, { card, risk, cli
   ring(runtime, ` (${risk})`, client, card.title, notify)
 }
 
+/** The same for a question in words. */
+export function callToQuestion(runtime: Pick<Operator, 'project'>, { client, text }: Question, notify: Notify): void {
+  ring(runtime, '', client, text, notify)
+}
+
 function ring({ project }: Pick<Operator, 'project'>, how: string, client: string, what: string, notify: Notify): void {
   bell()
   notify?.(`Handrail: ${oneLine(basename(project), 40)} asks${how}`, `${oneLine(client, 40)}: ${oneLine(what, 160)}`)
@@ -33,7 +38,7 @@ export function callPersonAlways(
       tell.approval(one)
     }
     for (const one of runtime.questions.list().filter(({ id }) => ids.has(id))) {
-      ring(runtime, '', one.client, one.text, notify)
+      callToQuestion(runtime, one, notify)
       tell.question(one)
     }
   })

@@ -2,22 +2,26 @@ import { userInfo } from 'node:os'
 import type { Approval, ApprovalHead } from '../../../contracts/approval.ts'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Operator } from '../../../contracts/operator.ts'
+import type { Question } from '../../../contracts/question.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 import { describeApproval } from '../card.ts'
-import { callPerson } from '../call-person.ts'
+import { callPerson, callToQuestion } from '../call-person.ts'
 import { answerTo } from '../confirm.ts'
 import { Interrupted } from '../interrupted.ts'
 import { dim, green, oneLine, printable, red, say, warn, yellow } from '../print.ts'
+import { answerQuestion, describeQuestion, typedAnswer } from '../question.ts'
 import { folded } from '../screen-rows.ts'
 
 const mostWaiting = 500
 
 /** Who answers here is told so; a program that reads this gets a line for each question and answers none. */
 const prompt = 'y yes · n no · s later · q quit; words after y or n go to the agent: '
+/** Any word may be an answer: none of them quits. */
+const wordsPrompt = 'Your answer, or Enter for later; it allows nothing: '
 
 /**
- * Shows each question as it comes and takes its answer in place, until it is told to stop. What is answered elsewhere meanwhile goes off the
- * screen's prompt at once.
+ * Shows each question as it comes, also those in words, and takes its answer in place, until it is told to stop. What is answered elsewhere
+ * meanwhile goes off the screen's prompt at once. What waits for a yes comes first: no number of questions in words keeps it from the person.
  */
 export async function watchApprovals(
   runtime: Operator,
@@ -33,7 +37,7 @@ export async function watchApprovals(
     wake?.()
   }
   const heard = runtime.audit.subscribe(
-    { events: (event) => event.startsWith('approval.'), onLost: () => wake?.(), onEnd: stop },
+    { events: (event) => /^(?:approval|question)\./.test(event), onLost: () => wake?.(), onEnd: stop },
     () => wake?.(),
   )
   process.once('SIGINT', stop)
@@ -44,18 +48,24 @@ export async function watchApprovals(
     if (!json) say(dim('Waiting for questions. Ctrl-C ends it.'))
     while (!stopped) {
       const news = new Promise<void>((resolve) => (wake = resolve))
-      const next = waiting(runtime).find(({ id }) => !seen.has(id))
+      const next = waiting(runtime).find(({ id }) => !seen.has(id)) ?? runtime.questions.list().find(({ id }) => !seen.has(id))
       if (!next) {
         await news
         continue
       }
       seen.add(next.id)
-      const approval = runtime.approvals.get(next.id)
-      if (!approval) continue
-      if (!json) callPerson(runtime, next, notify)
       if (json) say(terminalJson(next))
-      else if (!answersHere) say(`\n${describeApproval(approval)}`)
-      else if ((await answerHere(runtime, approval)) === 'quit') return 0
+      else if (!('card' in next)) {
+        callToQuestion(runtime, next, notify)
+        say(`\n${describeQuestion(next)}\n`)
+        if (answersHere) await answerWords(runtime, next)
+      } else {
+        const approval = runtime.approvals.get(next.id)
+        if (!approval) continue
+        callPerson(runtime, next, notify)
+        say(`\n${describeApproval(approval)}`)
+        if (answersHere && (await answerHere(runtime, approval)) === 'quit') return 0
+      }
     }
     return 0
   } catch (thrown) {
@@ -74,7 +84,8 @@ const waiting = (runtime: Operator): ApprovalHead[] => runtime.approvals.list('p
 
 async function answerHere(runtime: Operator, approval: Approval): Promise<'quit' | void> {
   const { id, card } = approval
-  say(`\n${describeApproval(approval)}\n`)
+  say()
+  const shownAt = performance.now()
   const elsewhere = new AbortController()
   const stop = runtime.audit.subscribe({ events: (event) => event.startsWith('approval.') }, () => {
     if (runtime.approvals.state(id) !== 'pending') elsewhere.abort()
@@ -85,10 +96,11 @@ async function answerHere(runtime: Operator, approval: Approval): Promise<'quit'
       if (runtime.approvals.state(id) !== 'pending') return sayElsewhere(runtime, id)
       const typed = (await answerTo(`${others > 0 ? `[${others} more] ` : ''}${prompt}`, elsewhere.signal)).trim()
       if (elsewhere.signal.aborted) return sayElsewhere(runtime, id)
-      const { verdict, note } = readAnswer(typed)
+      const { verdict, note } = readAnswer(typed, performance.now() - shownAt)
+      if (verdict === 'too quick') warn(yellow('That was typed before this question could be read. Answer it again.'))
       if (verdict === 'quit') return 'quit'
       if (verdict === 'later') return say(dim(`Left open: handrail approvals show ${id}`))
-      if (verdict === undefined) continue
+      if (verdict === undefined || verdict === 'too quick') continue
       if (verdict === 'yes' && !approval.whole) {
         warn(yellow(`Not all of it was shown. Read it with: handrail approvals show ${id} --full`))
         continue
@@ -116,9 +128,28 @@ function sayElsewhere(runtime: Operator, id: string): void {
 
 const verdicts = { y: 'yes', yes: 'yes', n: 'no', no: 'no', s: 'later', q: 'quit', quit: 'quit' } as const
 
+/** Less than anybody reads in: a yes that comes so soon was meant for what stood here before. */
+const tooQuickMs = 700
+
 /** `n use the test script`: the answer, and the words that go with it. */
-export function readAnswer(typed: string): { verdict: 'yes' | 'no' | 'later' | 'quit' | undefined; note: string } {
+export function readAnswer(
+  typed: string,
+  afterMs = Number.POSITIVE_INFINITY,
+): { verdict: 'yes' | 'no' | 'later' | 'quit' | 'too quick' | undefined; note: string } {
   const [, word = '', note = ''] = /^(\S+)\s*(.*)$/s.exec(typed) ?? []
   const key = word.toLowerCase()
-  return { verdict: Object.hasOwn(verdicts, key) ? verdicts[key as keyof typeof verdicts] : undefined, note: note.trim() }
+  const verdict = Object.hasOwn(verdicts, key) ? verdicts[key as keyof typeof verdicts] : undefined
+  return { verdict: verdict === 'yes' && afterMs < tooQuickMs ? 'too quick' : verdict, note: note.trim() }
+}
+
+async function answerWords(runtime: Operator, question: Question): Promise<void> {
+  try {
+    const typed = await typedAnswer(runtime, question, wordsPrompt)
+    if (typed.trim() === '') return say(dim(`Left open: handrail questions answer ${question.id}`))
+    say(`${green('Answered')}: ${oneLine(answerQuestion(runtime, question, typed).answer ?? '', 200)}`)
+  } catch (thrown) {
+    // In another place, meanwhile or by a blink.
+    if (!(thrown instanceof Fault) || thrown.reason !== 'conflict') throw thrown
+    warn(dim(`\n${printable(thrown.message)}`))
+  }
 }

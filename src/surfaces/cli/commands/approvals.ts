@@ -19,7 +19,7 @@ export const approvals: Command = {
   acts: { list: 0, show: 1, watch: 0, approve: 1, deny: Number.POSITIVE_INFINITY, lift: 1, page: 0, key: 0 },
   about: `A call that cannot be fully undone, or that changes a file which makes other programs run something, waits for a person. The
 answer holds for exactly that call of that session on exactly the state of the files you saw; if a file changes in between, the
-call is refused. \`watch\` shows each question as it comes and takes your answer in place. The beginning of an id is enough, and --last is
+call is refused. \`watch\` shows each question as it comes, also those in words, and takes your answer in place. The beginning of an id is enough, and --last is
 the newest that waits. A yes to a run with the network, or to another agent, is one to the whole project as it was, for ten minutes. What a
 card has no room for is printed by \`show --file\` and \`show --full\`; to agree without that takes \`--unread\`. A note given with
 approve or deny goes to the agent word for word. A no holds for every session of that client until \`lift\`, for a day or as long as

@@ -1,13 +1,11 @@
-import { userInfo } from 'node:os'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Operator } from '../../../contracts/operator.ts'
 import type { Question } from '../../../contracts/question.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 import type { Command } from '../command.ts'
-import { answerTo } from '../confirm.ts'
-import { ago, bold, dim, green, oneLine, printableInline, say } from '../print.ts'
-import { columns, quotedBlock } from '../screen-rows.ts'
-import { shortId, wholeId } from '../whole-id.ts'
+import { green, oneLine, say } from '../print.ts'
+import { answerQuestion, describeQuestion, typedAnswer } from '../question.ts'
+import { wholeId } from '../whole-id.ts'
 
 export const questions: Command = {
   name: 'questions',
@@ -34,9 +32,8 @@ allowed or forbidden by it: that is what handrail approvals is for.`,
       const isLast = options['last'] === true
       const found = named(runtime, isLast ? undefined : rest[0], isLast)
       const typed = rest.slice(isLast ? 0 : 1).join(' ')
-      const answer = chosen(found, typed === '' ? await typedHere(runtime, found) : typed)
-      const answered = runtime.questions.answer(found.id, answer, `${userInfo().username}@cli`)
-      say(json ? terminalJson(answered) : `${green('Answered')}: ${oneLine(answer, 200)}`)
+      const answered = answerQuestion(runtime, found, typed === '' ? await typedHere(runtime, found) : typed)
+      say(json ? terminalJson(answered) : `${green('Answered')}: ${oneLine(answered.answer ?? '', 200)}`)
       return 0
     } finally {
       await runtime.close()
@@ -47,17 +44,7 @@ allowed or forbidden by it: that is what handrail approvals is for.`,
 function list(found: readonly Question[], json: boolean): void {
   if (json) return found.forEach((one) => say(terminalJson(one)))
   if (found.length === 0) return say('Nobody asks you anything.')
-  say(found.map(described).join('\n\n'))
-}
-
-/** The words are an agent's: they stand behind a bar. */
-function described({ id, client, text, options, askedAt, answer }: Question): string {
-  const lines = [...text.split('\n'), ...options.map((option, at) => `${at + 1}. ${option}`)].map(printableInline)
-  return [
-    `${bold(shortId(id))} ${oneLine(client, 60)}, ${ago(askedAt)}${answer === undefined ? '' : dim(' (answered)')}`,
-    quotedBlock(lines, '| ', columns()),
-    ...(answer === undefined ? [] : [`→ ${oneLine(answer, 500)}`]),
-  ].join('\n')
+  say(found.map(describeQuestion).join('\n\n'))
 }
 
 function named(runtime: Operator, typed: string | undefined, isLast: boolean): Question {
@@ -70,31 +57,9 @@ function named(runtime: Operator, typed: string | undefined, isLast: boolean): Q
   })
 }
 
-/** What is typed, unless somebody answers in another place meanwhile. */
-async function typedHere(runtime: Operator, question: Question): Promise<string> {
+function typedHere(runtime: Operator, question: Question): Promise<string> {
   if (process.stdin.isTTY !== true || process.stderr.isTTY !== true)
     throw new Fault('bad-input', 'Nobody is at this terminal to answer', { hint: 'Give the answer after the ID.' })
-  say(described(question))
-  const elsewhere = new AbortController()
-  const stop = runtime.audit.subscribe({ events: (event) => event === 'question.answered' }, () => {
-    if (runtime.questions.get(question.id)?.answer !== undefined) elsewhere.abort()
-  })
-  try {
-    const typed = await answerTo('Your answer: ', elsewhere.signal)
-    if (!elsewhere.signal.aborted) return typed
-    const { answer = '', answeredBy = '' } = runtime.questions.get(question.id) ?? {}
-    throw new Fault('conflict', `Answered in another place, by ${answeredBy}: ${oneLine(answer, 200)}`, {
-      hint: '`handrail questions list --all` shows the answers.',
-    })
-  } finally {
-    stop()
-  }
-}
-
-/** The number of an answer that was offered stands for it. */
-function chosen({ options }: Question, typed: string): string {
-  const text = typed.trim()
-  const picked = /^\d+$/.test(text) ? options[Number(text) - 1] : undefined
-  if (text === '') throw new Fault('bad-input', 'An answer has words', { hint: 'Nothing was answered. Ask again when you know.' })
-  return picked ?? text
+  say(describeQuestion(question))
+  return typedAnswer(runtime, question, 'Your answer: ')
 }
