@@ -9,6 +9,7 @@ import { openGateway, turn } from '../support/gateway.ts'
 import { runInside } from '../support/inside.ts'
 import { scriptedModel } from '../support/scripted-model.ts'
 import { proves } from '../support/proof.ts'
+import { fakeEngine } from '../support/tiny-game.ts'
 
 const env = { HANDRAIL_KEYRING: 'off' }
 
@@ -36,7 +37,9 @@ proves('agent.skill', 'the same over the gateway, in each of its three dialects'
   const { script, files, route, policies, request, reply, calls } = beachDate
   const model = await scriptedModel(script, route)
   const agent = { provider: 'compatible', model: 'scripted', baseUrl: model.url }
-  await using gateway = await openGateway({ files, config: { policies, agent }, environment: () => env })
+  // With the real engine in the chat above; three times more would tell nothing about dialects.
+  const withEngine = { ...files, ...fakeEngine('older') }
+  await using gateway = await openGateway({ files: withEngine, config: { policies, agent }, environment: () => env })
   const content = [{ type: 'text', text: request }]
   const said = (session_id: string): object => ({
     ...turn(undefined, { session_id, input: [{ role: 'user', type: 'message', content }] }),

@@ -178,7 +178,7 @@ describe.concurrent('subscriptions', () => {
   })
 
   test('only what was subscribed to is told', async () => {
-    await using all = await openEverywhere({})
+    await using all = await openEverywhere({}, ['stdio 2025', 'http 2026', 'sse'])
     const followers = new Map<Way, Follower>()
     for (const [way, peer] of all.peers) followers.set(way, await follow(way, peer, ['handrail://snapshots']))
     expect(await write(all.world, 'one.txt')).toMatchObject({ code: 0 })

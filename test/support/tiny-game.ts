@@ -15,7 +15,8 @@ export function fakeEngine(protocol: 'older' | 'newer', extra = ''): Record<stri
     const socket = new WebSocket('ws://' + location.host + '/api/webgalsync'${protocol === 'newer' ? ", 'webgal-editor-preview-sync.v1'" : ''})
     const show = (scene, line) => {
       document.title = scene + ':' + line
-      fetch('./game/scene/' + scene)
+      // Read to its end, as an engine does: a request that is still open is waited for.
+      fetch('./game/scene/' + scene).then((answer) => answer.text())
       ${
         protocol === 'newer'
           ? "socket.send(JSON.stringify({ kind: 'event', type: 'stage.snapshot.updated', payload: { sceneName: scene, sentenceId: line, stageState: {} } }))"
