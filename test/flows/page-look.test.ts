@@ -141,8 +141,8 @@ describe.skipIf(noBrowser !== undefined)('the page', () => {
       expect(rows).toMatch(/as packages[^]*- react 18\n\+ script postinstall, which runs by itself: node x\.js/)
       const page = await open(`/approvals/${asked['picture']?.id}`)
       // Those further down wait until somebody comes near them.
-      await page.evaluate(`for (const one of document.images) one.loading = 'eager'`)
-      await page.waitForFunction(`[...document.images].every((one) => one.naturalWidth > 0)`)
+      await page.evaluate(`for (const one of document.querySelectorAll("figure img")) one.loading = 'eager'`)
+      await page.waitForFunction(`[...document.querySelectorAll("figure img")].every((one) => one.naturalWidth > 0)`)
       const widths = (await page.evaluate(
         `[...document.querySelectorAll('figure')].map((one) => one.innerText.trim() + ' ' + one.querySelector('img').naturalWidth)`,
       )) as string[]
@@ -204,6 +204,21 @@ describe.skipIf(noBrowser !== undefined)('the page', () => {
     expect([early.status, world.runtime.approvals.state(id)]).toEqual([200, 'pending'])
     expect(early.text).toContain('did not count')
     expect([(await decline(Date.now() - 60_000)).status, world.runtime.approvals.state(id)]).toEqual([303, 'denied'])
+  })
+
+  test('an open page shows that somebody answered elsewhere, without a script, and keeps what is typed', async () => {
+    await world.call('ask_followup_question', { question: 'Which of them?' })
+    const id = world.runtime.questions.list().at(-1)?.id ?? ''
+    await looking({ width: 360, colorScheme: 'light', locale: 'zh-CN' }, async (open) => {
+      // It is loaded, though the picture is still to come.
+      const page = await open(`/questions/${id}`)
+      await page.fill('textarea', 'half a word')
+      expect(await page.evaluate(`document.querySelector('img.elsewhere').naturalWidth`)).toBe(0)
+      world.runtime.questions.answer(id, 'this one', 'mara@cli')
+      await page.waitForFunction(`document.querySelector('img.elsewhere').naturalWidth > 200`)
+      expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+      expect(await page.inputValue('textarea')).toBe('half a word')
+    })
   })
 
   test('the language can be chosen, and stays', async () => {

@@ -152,6 +152,24 @@ describe('on the page', () => {
     return waiting()
   }
 
+  test('an open page hears of an answer given elsewhere: its picture comes with it, for the person alone', async () => {
+    const id = await asks('Which one?', { options })
+    const page = await shown(`/questions/${id}`)
+    expect(page.text).toContain(`src="${person.room}/elsewhere/${id}"`)
+    expect(page.headers.get('content-security-policy')).toMatch(/default-src 'none';.* img-src 'self'$/)
+    const heard = shown(`/elsewhere/${id}`)
+    // Of more pages than there is room for, the oldest hears nothing more.
+    const others = [1, 2, 3, 4].map(() => shown(`/elsewhere/${id}`))
+    expect((await Promise.race([heard, ...others])).status).toBe(204)
+    await runInside(house.world.project, ['questions', 'answer', id, '1'])
+    const found = (await Promise.all([heard, ...others])).filter(({ status }) => status === 200)
+    expect(found).toHaveLength(4)
+    expect(found[0]?.text).toMatch(/^<svg [^]*Answered elsewhere, by [^<]+@cli\./)
+    expect(found[0]?.text).not.toMatch(/<script|href=|onload/)
+    expect((await visitAt(house.served.port, `${person.room}/elsewhere/${id}`)).status).not.toBe(200)
+    expect((await shown('/elsewhere/ask_none')).status).toBe(404)
+  })
+
   test('own words; what would let an agent in as the person is kept back, at the terminal too', async () => {
     const id = await asks('Where is the key?')
     const key = signInKey('secret', 'one')

@@ -4,7 +4,10 @@ import type { PageOptions } from './html.ts'
 import type { Words } from './words.ts'
 
 /** What a page shows of one project, and takes the person's answers for: each goes to that project's own store and log. */
-export type Desk = Pick<Operator, 'project' | 'approvals' | 'questions'> & { readonly gate: Pick<Operator['gate'], 'notice'> }
+export type Desk = Pick<Operator, 'project' | 'approvals' | 'questions'> & {
+  readonly audit: Pick<Operator['audit'], 'subscribe'>
+  readonly gate: Pick<Operator['gate'], 'notice'>
+}
 
 /** The projects of a page, as they are now: one at `handrail serve`, all that are at work at `handrail desk`. */
 export type Desks = () => readonly Desk[]

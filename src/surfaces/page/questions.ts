@@ -8,6 +8,7 @@ import type { Incoming, Route } from '../listen.ts'
 import type { PersonAuth } from '../person-auth.ts'
 import { width } from './change.ts'
 import { about, deskWith, type Desk, type Desks } from './desks.ts'
+import { elsewhereMarkup } from './elsewhere.ts'
 import { goTo, html, sendPage, type Markup } from './html.ts'
 import { wordsFor } from './language.ts'
 import { answeredMarkup, projectMarkup, timeMarkup } from './list.ts'
@@ -24,7 +25,12 @@ export function questionPages(desks: Desks, personAuth: PersonAuth): Record<'/qu
     const answers = question.answer === undefined
     const body = html`${justAnswered(desks, query, words)} ${questionMarkup(question, words, desk.project)}
     ${answers ? form(personAuth.formToken(request), question, words) : outcome(question, words)}`
-    sendPage(response, 200, words.titles.question, body, undefined, { ...about(desks, words), answers, notices })
+    sendPage(response, 200, words.titles.question, body, undefined, {
+      ...about(desks, words),
+      answers,
+      notices,
+      pictureFrom: 'self',
+    })
   }
   return {
     '/questions/*': {
@@ -86,6 +92,7 @@ function form(formToken: string, { id, options }: Question, words: Words): Marku
   return html`<form class="answer" id="answer" method="post" action="/questions/${id}" aria-label="${words.answer.heading}">
     <input type="hidden" name="form" value="${formToken}" />
     <input type="hidden" name="shown" value="${Date.now()}" />
+    ${elsewhereMarkup(id)}
     <p class="quiet">${words.questions.means}</p>
     <div class="options">
       ${options.map((option, at) => html`<button name="choice" value="${at}" accesskey="${(at + 1) % 10}">${at + 1}. ${printableInline(option)}</button>`)}

@@ -32,6 +32,7 @@ export const style = `
   ul.verdicts { list-style: none; padding: 0 } ul.verdicts li { border-top: 1px solid var(--line); padding: .4em 0 }
   .verdict { font-weight: 600 } .approved, .used { color: var(--in-text) } .denied { color: var(--out-text) }
   figure { display: inline-block; vertical-align: top; margin: .4em 1em .4em 0; border: 1px dashed var(--line); padding: .5em; max-width: 100% } figure img { display: block; max-width: 100%; max-height: 20rem; background: repeating-conic-gradient(#bbb 0 25%, #eee 0 50%) 0 0/16px 16px }
+  img.elsewhere { display: block; max-width: 100%; height: auto }
   form.answer { position: sticky; bottom: 0; background: var(--sheet); border-top: 2px solid var(--line); margin: 1.5em -2rem 0; padding: .8em 2rem .4em }
   textarea::placeholder { color: var(--quiet); opacity: 1 } form.answer p { margin: .3em 0 }
   input, textarea { color: inherit; background: var(--sheet); border: 1px solid var(--quiet); border-radius: 6px; padding: .45em .6em } textarea { width: 100% }

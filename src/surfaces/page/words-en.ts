@@ -64,6 +64,7 @@ export const english: Words = {
     decline: 'Decline',
     unread: 'I have not read all of it, and agree to that too. (The log says so.)',
     keys: 'Access keys: A approve, D decline, N note.',
+    elsewhere: (by) => `Answered elsewhere, by ${by}.`,
     tooSoon: 'That press came right after this question appeared, so it did not count. Read it and press again.',
     by: 'by',
     undo: 'What was applied can be taken back with',

@@ -59,6 +59,7 @@ export const chinese: Words = {
     decline: '拒绝',
     unread: '我没有读完全部内容，仍然同意。（日志会如实记录。）',
     keys: '快捷键：A 批准，D 拒绝，N 留言。',
+    elsewhere: (by) => `已由 ${by} 在别处回答。`,
     tooSoon: '这个请求刚出现就收到了点击，因此没有算数。请看清楚后再点一次。',
     by: '答复者',
     undo: '已写入的改动可以这样撤销：',

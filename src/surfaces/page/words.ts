@@ -50,6 +50,7 @@ export interface Words {
     unread: string
     keys: string
     tooSoon: string
+    elsewhere: (by: string) => string
     by: string
     undo: string
     noSuch: string
