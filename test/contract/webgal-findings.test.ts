@@ -51,6 +51,7 @@ const wrong: readonly [string, string][] = [
   ['"Show: the glass" -> here', 'foreign-syntax'],
   ['  jump:to_the_end', 'invented-command'],
   ['setAnimation:Choose animation file', 'placeholder'],
+  ['{nobody}:Hello.;', 'variable-never-set'],
   ['menu:', 'invented-command'],
   ['stopmusic;', 'invented-command'],
   ['play music "waves.mp3"', 'foreign-syntax'],

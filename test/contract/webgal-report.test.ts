@@ -127,9 +127,9 @@ test('variables are told with every place that sets and reads them, and which ar
     one('hp', at('start', 7), at('two', 2)),
     one('lost', [], at('two', 3)),
     one('met', [...at('start', 1), ...at('two', 1)], [...at('start', 6), ...at('two', 2)], true),
-    one('name', at('start', 5), []),
+    one('name', at('start', 5), at('two', 2)),
     one('score', at('start', 2), [...at('start', 2), ...at('start', 6), ...at('two', 4)]),
-    one('who', at('start', 4), at('two', 3)),
+    one('who', at('start', 4), at('two', 2, 3)),
     one('won', at('start', 7), []),
   ])
 })

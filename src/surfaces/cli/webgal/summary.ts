@@ -5,7 +5,7 @@ import { folded } from '../screen-rows.ts'
 import { eachGame, noScenes } from './games.ts'
 import { fromHere } from './places.ts'
 import type { Report } from './report.ts'
-import { reportWords, type Lang } from './words.ts'
+import { reportWords, wordsIn, type Lang } from './words.ts'
 
 const mostFiles = 200
 const mostRows = 50
@@ -32,6 +32,8 @@ function tell(found: Report, project: string, lang: Lang): void {
   }
   say(bold(fromHere(project, found.game) || '.'))
   say(words.counts(found))
+  for (const scene of found.unreadable.slice(0, mostRows)) say(yellow(folded(`${oneLine(scene, 120)}  ${wordsIn[lang].noText}`)))
+  if (found.unreadable.length > mostRows) say(dim(words.more(found.unreadable.length - mostRows)))
   for (const left of found.leftOut ?? []) say(yellow(folded(oneLine(left, 160))))
   rows(words.characters, words.characterColumns, found.characters, ({ name, lines, words: count, cjk, scenes, first }) => [
     name,

@@ -25,12 +25,14 @@ export function variablesSet({ command, content, args }: Statement): string[] {
 }
 
 /** Variables a statement looks at. */
-export function variablesRead({ command, content, args }: Statement): string[] {
-  if (args.length === 0 && command !== 'choose' && !content.includes('{')) return none
+export function variablesRead({ command, content, args, speaker }: Statement): string[] {
+  const isNamed = speaker !== undefined && speaker.includes('{')
+  if (args.length === 0 && command !== 'choose' && !isNamed && !content.includes('{')) return none
   const found = variablesShown(content)
   const add = (names: readonly string[]): void => {
     for (const name of names) found.push(name)
   }
+  if (isNamed) add(variablesShown(speaker))
   for (const { key, value } of args)
     if (typeof value === 'string') add(key === 'when' ? variablesIn(value) : variablesShown(value))
   if (command === 'choose')

@@ -56,7 +56,11 @@ export function occurrencesIn({ statement, folded, spans }: ReadStatement, readi
   }
   const { content } = spans
   const row = commands[statement.command]
-  if (statement.command === 'say' && statement.speaker) add('speaker', trimmed(text, spans.head), false)
+  if (statement.command === 'say' && statement.speaker) {
+    // `{name}:` is the variable to whoever points at it.
+    shown(spans.head)
+    add('speaker', trimmed(text, spans.head), false)
+  }
   if (row?.content.is === 'label') add('label', content, true)
   else if (row?.content.is === 'target label') add('label', content, false)
   else if (row?.content.is === 'file' && text.slice(content.start, content.end) !== 'none')
