@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
+import { headsFolder } from './heads.ts'
+import { watchCounted, type CountedWatch } from './inotify-pressure.ts'
 import { openStateFolder } from './state-folder.ts'
 import { stateBase, type StateAsked } from './state-place.ts'
 import { projectsFolder, readManifest } from './state-project.ts'
@@ -48,5 +50,30 @@ export async function projectsUsedSince(asked: StateAsked, since: number, most: 
       })
   } finally {
     base.close()
+  }
+}
+
+/**
+ * Tells that some project of this user was used, of any that writes a line to its log: beside the logs, the heads of all of them lie in one folder. Where the
+ * system tells of no changes, it is said every so often instead.
+ */
+export function hearOfUse(asked: StateAsked, tell: () => void, otherwiseEveryMs: number): () => void {
+  let timer: NodeJS.Timeout | undefined
+  const every = (): void => void (timer ??= setInterval(tell, otherwiseEveryMs))
+  const open = existsSync(stateBase(asked)) ? openStateFolder(stateBase(asked)) : undefined
+  const watch = open && watchedOrNot(open.sub(headsFolder).at('.'), (kind) => (kind === undefined ? every() : tell()))
+  if (!watch) every()
+  return () => {
+    clearInterval(timer)
+    watch?.close()
+    open?.close()
+  }
+}
+
+function watchedOrNot(...given: Parameters<typeof watchCounted>): CountedWatch | undefined {
+  try {
+    return watchCounted(...given)
+  } catch {
+    return undefined
   }
 }

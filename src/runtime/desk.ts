@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { loadConfig } from '../config/load.ts'
 import type { Operator } from '../contracts/operator.ts'
 import { asFault, Fault } from '../contracts/faults/fault.ts'
-import { leadsTo, projectsUsedSince } from '../host/known-projects.ts'
+import { hearOfUse, leadsTo, projectsUsedSince } from '../host/known-projects.ts'
 import { claimPort } from '../host/own-ports.ts'
 import { openPeers } from '../host/peer.ts'
 import type { StateAsked } from '../host/state-place.ts'
@@ -18,6 +18,9 @@ const mayWaitMs = 30 * 24 * 3_600_000
 const mostLooked = 200
 /** So many are open at once, the latest used. */
 const mostOpen = 24
+/** News that come close together are one look. */
+const lookGapMs = 500
+/** Where the system tells of nothing. */
 const lookEveryMs = 3_000
 /** Looking takes at most this part of the time, however many projects there are. */
 const lookShare = 0.05
@@ -28,6 +31,8 @@ export interface DeskOptions {
   port: number
   asked: StateAsked
   openAt(project: string): Operator
+  /** Projects that are on the page whenever they were used, and before all others. */
+  named: readonly string[]
   /** A project came to the page; what it returns is called when it goes. */
   onProject(operator: Operator): () => void
   /** One that cannot be opened, once. */
@@ -46,7 +51,7 @@ export interface ServedDesk {
  * One page for all projects of this user that are at work. It serves nobody but the person: no agent's route is behind this listener, its secret is in no
  * file, and every project keeps its own store, log and settings, to which the answers go.
  */
-export async function serveDesk({ port, asked, openAt, onProject, onTrouble }: DeskOptions): Promise<ServedDesk> {
+export async function serveDesk({ port, asked, openAt, named, onProject, onTrouble }: DeskOptions): Promise<ServedDesk> {
   const secret = randomBytes(32).toString('base64url')
   const open = new Map<string, { operator: Operator; leave: () => void }>()
   /** Those that could not be opened, or in which nothing waited, as they were: tried again once something has happened there. */
@@ -78,7 +83,10 @@ export async function serveDesk({ port, asked, openAt, onProject, onTrouble }: D
   }
   const look = async (): Promise<void> => {
     const now = Date.now()
-    const used = await projectsUsedSince(asked, now - mayWaitMs, mostLooked)
+    const used = [
+      ...(await Promise.all(named.map(async (path) => ({ path: await leadsTo(path), usedAt: now })))),
+      ...(await projectsUsedSince(asked, now - mayWaitMs, mostLooked)),
+    ]
     const wanted = new Set(used.flatMap(({ path, usedAt }) => (now - usedAt < atWorkMs ? [path] : [])))
     const known = new Set(used.map(({ path }) => path))
     for (const path of left.keys()) if (!known.has(path)) left.delete(path)
@@ -88,8 +96,13 @@ export async function serveDesk({ port, asked, openAt, onProject, onTrouble }: D
       leave()
       await operator.close()
     }
+    const beyond = new Set<string>()
     for (const { path, usedAt } of used) {
-      if (open.has(path) || open.size >= mostOpen || closed || left.get(path) === usedAt) continue
+      if (open.has(path) || closed || left.get(path) === usedAt) continue
+      if (open.size >= mostOpen) {
+        if (wanted.has(path)) beyond.add(path)
+        continue
+      }
       try {
         const operator = await openOnly(path)
         if (stays(path, operator, wanted)) {
@@ -106,7 +119,10 @@ export async function serveDesk({ port, asked, openAt, onProject, onTrouble }: D
       // Opening takes a moment each: whoever asks meanwhile is answered in between.
       await new Promise((resolve) => setImmediate(resolve))
     }
+    leftOut = beyond.size
   }
+  /** At work, and not on the page: there are too many. */
+  let leftOut = 0
   let closed = false
   await look()
 
@@ -117,7 +133,31 @@ export async function serveDesk({ port, asked, openAt, onProject, onTrouble }: D
     for (const oldest of usedUp) if (usedUp.size > mostUsed) usedUp.delete(oldest)
     return true
   })
-  const desks = (): Operator[] => [...open.values()].map(({ operator }) => operator)
+  let looking = Promise.resolve()
+  let timer: NodeJS.Timeout | undefined
+  let notBefore = 0
+  /** Looks once, soon; nothing is looked for while nothing happens. */
+  const soon = (): void => {
+    if (closed || timer) return
+    timer = setTimeout(
+      () => {
+        const begun = performance.now()
+        looking = look()
+          .catch((thrown: unknown) => onTrouble('', asFault(thrown)))
+          .then(() => {
+            const now = performance.now()
+            notBefore = now + Math.max(lookGapMs, (now - begun) / lookShare)
+            timer = undefined
+          })
+      },
+      Math.max(lookGapMs, notBefore - performance.now()),
+    )
+  }
+  /** Whoever opens the page has it looked at: a project whose store was taken away tells of nothing. */
+  const desksNow = (): Operator[] => {
+    soon()
+    return [...open.values()].map(({ operator }) => operator)
+  }
   let page: string | undefined
   const listening = await listen({
     host: '127.0.0.1',
@@ -131,29 +171,18 @@ export async function serveDesk({ port, asked, openAt, onProject, onTrouble }: D
     isPerson: personAuth.isPerson,
     isPersonKey: () => false,
     page: { name: personAuth.name, room: personAuth.room, detour },
-    routes: { ...signInPages(personAuth, () => page), ...approvalPages(desks, personAuth) },
+    routes: { ...signInPages(personAuth, () => page), ...approvalPages(desksNow, personAuth, () => leftOut) },
   })
   page = listening.page
   const release = claimPort(listening.port)
-  let looking = Promise.resolve()
-  let timer: NodeJS.Timeout
-  const lookAgain = (afterMs: number): void => {
-    timer = setTimeout(() => {
-      const begun = performance.now()
-      looking = look()
-        .catch((thrown: unknown) => onTrouble('', asFault(thrown)))
-        .then(() => {
-          if (!closed) lookAgain(Math.max(lookEveryMs, (performance.now() - begun) / lookShare))
-        })
-    }, afterMs)
-  }
-  lookAgain(lookEveryMs)
+  const stopHearing = hearOfUse(asked, soon, lookEveryMs)
   return {
     url: listening.url,
     link: () => `${page ?? listening.url}/sign-in?key=${signInKey(secret, personAuth.instance)}`,
     projects: () => [...open.keys()],
     async close() {
       closed = true
+      stopHearing()
       clearTimeout(timer)
       release()
       await listening.close()

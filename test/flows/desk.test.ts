@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, u
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { hearOfUse } from '../../src/host/known-projects.ts'
 import { leftOpen } from '../support/left-open.ts'
 import { enter, signInByLink, typed, visitAt, type Answer, type Person } from '../support/person.ts'
 import { openMcp, openServe, type McpConnection, type Served } from '../support/serve.ts'
@@ -24,9 +25,9 @@ let person: Person
 const settings = ['--approval-wait-ms', '0', '--write-requires-diff', 'false']
 const secretOfOne = 'only-in-one'
 
-async function openDesk(): Promise<typeof desk> {
-  const child = spawn(process.execPath, [program, 'desk', '--json'], {
-    env: cleanEnv(world.base),
+async function openDesk(base = world.base, ...named: string[]): Promise<typeof desk> {
+  const child = spawn(process.execPath, [program, 'desk', ...named, '--json'], {
+    env: cleanEnv(base),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let stderr = ''
@@ -136,9 +137,35 @@ test('no project sees anotherâ€™s: not on its own page, and not with its agentsâ
 test('a project that starts while it runs appears, and its first question with it', async () => {
   const third = join(world.base, 'third')
   mkdirSync(third)
+  // The system tells of it: nobody has to look every so often.
+  let stop = (): void => undefined
+  const heard = new Promise<void>((resolve) => {
+    stop = hearOfUse({ state: undefined, environment: cleanEnv(world.base) }, resolve, 2 ** 31 - 1)
+  })
   await using peer = await openInside(third)
+  await heard
+  stop()
   await peer.call('ask_followup_question', { question: 'From a third?' })
   await expect.poll(async () => (await see('/approvals')).text, { timeout: patienceMs }).toContain('From a third?')
+})
+
+test('with more projects at work than there is room for that is said, and one that is named is on it in any case', async () => {
+  await using apart = await openWorld({ files: {} })
+  const { base } = apart
+  const make = async (name: string, question?: string): Promise<string> => {
+    mkdirSync(join(base, name))
+    await using peer = await openInside(join(base, name))
+    if (question !== undefined) await peer.call('ask_followup_question', { question })
+    return join(base, name)
+  }
+  const oldest = await make('oldest', 'From the oldest?')
+  for (let count = 0; count < 24; count++) await make(`p${count}`)
+  const anHourAgo = Date.now() / 1_000 - 3_600
+  utimesSync(join(stateOf(oldest), 'audit.jsonl'), anHourAgo, anHourAgo)
+  await using one = await openDesk(base, oldest)
+  const { text } = await see('/approvals', one, await enter(one, new URL(one.link).searchParams.get('key') ?? ''))
+  expect(text).toMatch(/more projects? (?:is|are) at work and not shown: there is room for 24.*handrail desk DIR/)
+  expect(text).toContain('From the oldest?')
 })
 
 test('what cannot be opened, leads elsewhere or is damaged is said and keeps nobody else off the page; what waits for days is on it', async () => {

@@ -86,6 +86,7 @@ export interface CliDependencies {
   serveDesk(options: {
     port: number
     state: string | undefined
+    named: readonly string[]
     openAt(project: string): Operator
     onProject(operator: Operator): () => void
     onTrouble(project: string, fault: Fault): void

@@ -16,7 +16,7 @@ import { wordsFor } from './language.ts'
 import { inWords, type Words } from './words.ts'
 
 /** The page where a person answers: the same cards as in a terminal or an editor, whole. */
-export function approvalPages(desks: Desks, personAuth: PersonAuth): Record<string, Route> {
+export function approvalPages(desks: Desks, personAuth: PersonAuth, leftOut = (): number => 0): Record<string, Route> {
   return {
     ...questionPages(desks, personAuth),
     ...elsewherePages(desks),
@@ -27,6 +27,7 @@ export function approvalPages(desks: Desks, personAuth: PersonAuth): Record<stri
         const words = wordsFor(request)
         const notices = desks().flatMap(({ gate: { notice } }) => (notice === undefined ? [] : inWords(words, 'notice', notice)))
         const options = about(desks, words)
+        if (leftOut() > 0) notices.push(words.list.leftOut(leftOut()))
         const body = html`${notices.map((notice) => html`<p class="notice">${notice}</p>`)} ${justAnswered(desks, query, words)}
         ${listMarkup(desks, query.get('before'), words)}`
         const again = looksAgain(options.about?.waiting ?? 0)

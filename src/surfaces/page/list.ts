@@ -39,9 +39,9 @@ function waitingMarkup(desk: Desk, before: string | null | undefined, words: Wor
     approvals.length === pageLength
       ? html`<p><a href="/approvals?before=${approvals.at(-1)?.id ?? ''}">${words.list.older(waitingAt(desk))}</a></p>`
       : html``
-  const heading = named ? html`<h2>${nameOf(desk)} <code class="quiet">${desk.project}</code></h2>` : html``
-  return html`${heading} ${questions.map((one) => questionRow(one, desk, words, named))}
-  ${approvals.map((one) => row(one, desk, words, named))} ${older}`
+  return html`<h2>${nameOf(desk)} <code class="quiet">${desk.project}</code></h2>
+    ${questions.map((one) => questionRow(one, desk, words, named))} ${approvals.map((one) => row(one, desk, words, named))}
+    ${older}`
 }
 
 function row(one: ApprovalHead, desk: Desk, words: Words, named: boolean): Markup {

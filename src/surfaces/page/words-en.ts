@@ -32,6 +32,8 @@ export const english: Words = {
     looksAgain: (seconds) => `This page looks again every ${seconds} seconds.`,
     older: (count) => `${count} wait in all. Show older ones`,
     lately: 'Answered lately',
+    leftOut: (count) =>
+      `${count === 1 ? 'One more project is' : `${count} more projects are`} at work and not shown: there is room for 24, the latest used. To have one on this page in any case, stop the desk and start it with its folder: handrail desk DIR`,
     projects: (count) => (count === 0 ? 'no project at work' : count === 1 ? 'one project' : `${count} projects`),
   },
   card: {

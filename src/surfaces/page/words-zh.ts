@@ -30,6 +30,8 @@ export const chinese: Words = {
     looksAgain: (seconds) => `本页每 ${seconds} 秒刷新一次。`,
     older: (count) => `共 ${count} 个请求，查看更早的`,
     lately: '最近的答复',
+    leftOut: (count) =>
+      `还有 ${count} 个正在工作的项目没有显示：本页最多容纳最近使用的 24 个。要让某个项目始终显示，请停止 desk，再带上它的文件夹启动：handrail desk DIR`,
     projects: (count) => (count === 0 ? '没有正在工作的项目' : `${count} 个项目`),
   },
   card: {

@@ -22,6 +22,7 @@ export interface Words {
     older: (count: number) => string
     lately: string
     projects: (count: number) => string
+    leftOut: (count: number) => string
   }
   card: {
     all: string

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import { callPersonAlways } from '../call-person.ts'
 import type { Command } from '../command.ts'
@@ -8,14 +9,15 @@ import { terminalJson } from '../../../text/terminal-json.ts'
 export const desk: Command = {
   name: 'desk',
   summary: 'One page on which you answer for all your projects that are at work',
-  usage: 'handrail desk [--port N] [--json]',
+  usage: 'handrail desk [DIR…] [--port N] [--json]',
+  mostWords: 24,
   about: `Serves a page for you, on 127.0.0.1 and for nobody else: agents have no way in here. It shows what waits in every project of yours whose agents were
 at work in the last day, whichever handrail mcp, serve or acp they use, with the project named on every card; your answer goes to that project's own log. A
-project that starts while it runs appears by itself. Enter prints a new sign-in link. With --json it prints one line when it is ready: {"url","link","pid"}.`,
+project that starts while it runs appears by itself. There is room for 24, the latest used; those whose folders you name are there in any case. Enter prints a new sign-in link. With --json it prints one line when it is ready: {"url","link","pid"}.`,
   options: [{ name: 'port', value: 'N', says: 'Port to listen on. Default: any free one.' }],
   examples: ['handrail desk'],
   onlyReads: true,
-  async run({ options, json, openAt, dependencies }) {
+  async run({ words, options, json, openAt, dependencies }) {
     const port = Number(options['port'] ?? 0)
     if (!Number.isInteger(port) || port < 0 || port > 65_535)
       throw new Fault('bad-input', `Not a port: ${String(options['port'])}`, { hint: 'Give a number from 0 to 65535.' })
@@ -25,6 +27,7 @@ project that starts while it runs appears by itself. Enter prints a new sign-in 
       port,
       state: typeof options['state'] === 'string' ? options['state'] : undefined,
       openAt,
+      named: words.map((word) => resolve(word)),
       onProject(operator) {
         if (ready && !json) say(`${dim('+')} ${printable(operator.project)}`)
         const told = (words: string): void => {
