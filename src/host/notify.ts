@@ -7,6 +7,8 @@ import { runProcess } from './process.ts'
 export type Notify = (title: string, body: string) => void
 
 const timeoutMs = 5_000
+/** One after another: of what comes in between the last is shown, so that nobody who asks a hundred things fills the screen. */
+const pauseMs = 1_000
 /** What a desktop's own program needs to find its screen, and nothing else of the environment. */
 const passed = ['DISPLAY', 'WAYLAND_DISPLAY', 'DBUS_SESSION_BUS_ADDRESS', 'XDG_RUNTIME_DIR', 'HOME', 'PATH']
 
@@ -16,9 +18,23 @@ export function openNotify(environment: NodeJS.ProcessEnv, platform: NodeJS.Plat
     platform === 'darwin' ? '/usr/bin/osascript' : hasDesktop(environment) ? inPath('notify-send', environment) : undefined
   if (found === undefined) return undefined
   const env = Object.fromEntries(passed.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]])))
-  return (title, body) => {
+  let isShowing = false
+  let next: [string, string] | undefined
+  const show = (title: string, body: string): void => {
+    isShowing = true
     const args = platform === 'darwin' ? appleScript(title, body) : ['--app-name=Handrail', '--', title, marked(body)]
-    runProcess({ file: found, args, cwd: tmpdir(), env, timeoutMs, onOutput: () => undefined }).catch(() => undefined)
+    const over = (): void => {
+      isShowing = false
+      const later = next
+      next = undefined
+      if (later) show(...later)
+    }
+    const rest = (): unknown => setTimeout(over, pauseMs).unref()
+    runProcess({ file: found, args, cwd: tmpdir(), env, timeoutMs, onOutput: () => undefined }).then(rest, rest)
+  }
+  return (title, body) => {
+    if (isShowing) next = [title, body]
+    else show(title, body)
   }
 }
 

@@ -86,6 +86,18 @@ test('a desktop is told where there is one, by arguments that no markup gets thr
   expect(readFileSync(told, 'utf8')).toBe('--app-name=Handrail\n--\n-title\nrun &lt;b&gt;rm&lt;/b&gt; &amp;&amp; "x"\n')
 })
 
+test('whoever asks a hundred things fills no screen: the first is shown, and the last', async () => {
+  await using world = await openWorld()
+  const [folder, told] = [join(world.base, 'bin'), join(world.base, 'told')]
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'notify-send'), `#!/bin/sh\nprintf '%s\\n' "$4" >> ${told}\n`)
+  chmodSync(join(folder, 'notify-send'), 0o755)
+  const notify = openNotify({ DISPLAY: ':0', PATH: `${folder}:/usr/bin:/bin` }, 'linux')
+  for (let n = 1; n <= 100; n++) notify?.('Handrail', `question ${n}`)
+  await until(() => existsSync(told) && readFileSync(told, 'utf8').includes('question 100'), 'the last is shown')
+  expect(readFileSync(told, 'utf8')).toBe('question 1\nquestion 100\n')
+})
+
 test('a program that runs is heard at the person’s terminal: its last line, and no more of it than that', async () => {
   await using world = await openWorld({ flags: withShell })
   const printed = lastLine()
