@@ -153,7 +153,8 @@ export const kept: readonly KeptRow[] = [
     tables: ['notes', 'questions'],
     kind: 'database',
     bound: `${bounds.notes.session} of a session, ${whole(bounds.notes.all)} in all, ${whole(bounds.notes.characters)} characters each`,
-    after: 'The oldest go; a longer one is cut, and says so.',
+    after:
+      'The oldest go; of questions first those whose answer was told, then those of the process that asked most. A longer one is cut, and says so.',
   },
   {
     what: 'Grants',

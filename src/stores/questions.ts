@@ -29,8 +29,20 @@ type Row = Omit<Question, 'options' | 'answer' | 'answeredBy' | 'answeredAt'> & 
 const fields =
   'id, session, client, text, options, asked_at AS askedAt, answer, answered_by AS answeredBy, answered_at AS answeredAt'
 const mostListed = 200
-
-/** What agents asked in words, and what the person said. Bounded as their notes are: the oldest go. */
+/** Which process asked each: sessions are free to make. */
+const held = `WITH held AS (SELECT q.rowid AS place, q.answer, q.told, coalesce(s.peer, q.session) AS holder
+ FROM questions q LEFT JOIN sessions s ON s.id = q.session)`
+/** Of those that wait, where there are more than anybody looks through: some of each who asked. */
+const waiting = `${held} SELECT place FROM held WHERE answer IS NULL
+ ORDER BY row_number() OVER (PARTITION BY holder ORDER BY place), place LIMIT ${mostListed}`
+/**
+ * What is done with goes first, then what is of the process that asked most, however many sessions it has: no flood pushes out the one question
+ * of another.
+ */
+const goFirst = `${held} DELETE FROM questions WHERE rowid IN
+ (SELECT place FROM held JOIN (SELECT holder, count(*) AS asked FROM held GROUP BY holder) USING (holder)
+  ORDER BY told DESC, asked DESC, place LIMIT ?)`
+/** What agents asked in words, and what the person said. Bounded: of one session the oldest go. */
 export function openQuestions(db: Database): QuestionStore {
   const one = (where: string, ...values: string[]): Question | undefined => {
     const row = db.get<Row>(`SELECT ${fields} FROM questions WHERE ${where} LIMIT 1`, ...values)
@@ -49,10 +61,13 @@ export function openQuestions(db: Database): QuestionStore {
       JSON.stringify(options),
       Date.now(),
     )
-    const beyond = (where: string, most: number): string =>
-      `DELETE FROM questions WHERE rowid IN (SELECT rowid FROM questions ${where} ORDER BY rowid DESC LIMIT -1 OFFSET ${most})`
-    db.run(beyond('WHERE session = ?', bounds.notes.session), session)
-    db.run(beyond('', bounds.notes.all))
+    db.run(
+      `DELETE FROM questions WHERE rowid IN
+       (SELECT rowid FROM questions WHERE session = ? ORDER BY rowid DESC LIMIT -1 OFFSET ${bounds.notes.session})`,
+      session,
+    )
+    const beyond = (db.get<{ count: number }>('SELECT count(*) AS count FROM questions')?.count ?? 0) - bounds.notes.all
+    if (beyond > 0) db.run(goFirst, beyond)
     return { ...(one('id = ?', id) as Question), isNew: true }
   }
   return {
@@ -67,7 +82,9 @@ export function openQuestions(db: Database): QuestionStore {
     list: (all) =>
       db
         .all<Row>(
-          `SELECT ${fields} FROM questions ${all ? '' : 'WHERE answer IS NULL'} ORDER BY rowid ${all ? 'DESC' : ''} LIMIT ${mostListed}`,
+          all
+            ? `SELECT ${fields} FROM questions ORDER BY rowid DESC LIMIT ${mostListed}`
+            : `SELECT ${fields} FROM questions WHERE rowid IN (${waiting}) ORDER BY rowid`,
         )
         .map(fromRow),
     count: () => db.get<{ count: number }>('SELECT count(*) AS count FROM questions WHERE answer IS NULL')?.count ?? 0,

@@ -8,6 +8,7 @@ import { openStateFolder } from '../../src/host/state-folder.ts'
 import { openApprovals } from '../../src/stores/approvals.ts'
 import { openEvidence } from '../../src/stores/evidence.ts'
 import { openIdempotency } from '../../src/stores/idempotency.ts'
+import { openQuestions } from '../../src/stores/questions.ts'
 import { placesBeyond } from '../../src/stores/retention.ts'
 import { schema, schemaVersion } from '../../src/stores/schema.ts'
 import { sweep } from '../support/soak.ts'
@@ -130,6 +131,36 @@ test('no number of other questions pushes out a no that still counts, nor one th
   expect(countOf(db, `approvals WHERE state = 'void'`)).toBeLessThanOrEqual(bounds.approvals.most)
   expect(approvals.refusal('digest 0', { session: 'sess', surface: 'mcp-stdio', client: 'test/1' })?.id).toBe(denied)
   expect(approvals.head(waits)?.state).toBe('pending')
+})
+
+test('no flood of questions in words pushes out that of another, nor the answer it waits for, be it over ever so many sessions', () => {
+  using store = openStore()
+  const { db } = store
+  const questions = openQuestions(db)
+  const ask = (session: string, text: string): string => questions.put({ session, client: 'test/1', text, options: [] }).id
+  const [waits, answered, told] = [ask('one', 'Which of both?'), ask('two', 'And which?'), ask('three', 'And now?')]
+  questions.answer(answered, 'this', 'person')
+  questions.answer(told, 'that', 'person', true)
+  // One process that comes again and again, each time as a new session.
+  many(
+    db,
+    bounds.notes.all,
+    `INSERT INTO sessions (id, surface, client, started_at, last_at, peer) SELECT 'flood' || n, 'mcp-http', 'evil/1', 0, 0, 'process 7 7' FROM s`,
+  )
+  many(
+    db,
+    bounds.notes.all,
+    `INSERT INTO questions (id, session, client, text, options, asked_at) SELECT 'ask_' || n, 'flood' || n, 'evil/1', 'flood', '[]', 0 FROM s`,
+  )
+  for (let n = 0; n < 10; n++) ask('flood1', `more ${n}`)
+  expect(countOf(db, 'questions')).toBe(bounds.notes.all)
+  expect(questions.get(waits)?.text).toBe('Which of both?')
+  expect(questions.ask({ session: 'two', client: 'test/1', text: 'And which?', options: [] }).answer).toBe('this')
+  expect(questions.get(told)).toBeUndefined()
+  // One that comes after all of them is seen as well.
+  const late = ask('four', 'And I?')
+  const listed = questions.list(false).map(({ id }) => id)
+  expect([listed.length, listed[0], listed.at(-1)]).toEqual([200, waits, late])
 })
 
 test('cards of answered questions have an end in bytes, and those that wait keep theirs', () => {
