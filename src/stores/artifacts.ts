@@ -11,7 +11,7 @@ export function openArtifacts(state: StateFolder): ArtifactStore {
   const own = (): StateFolder => (folder ??= state.sub('artifacts'))
   const named = (id: string): string => {
     if (known.test(id)) return id
-    throw new Fault('artifact-not-found', 'There is no such artifact', { hint: 'Its id stands in artifactIds of its run.' })
+    throw new Fault('artifact-not-found', 'There is no such artifact', { hint: 'Its id is listed in artifactIds of its run.' })
   }
   return {
     async put(id, bytes) {

@@ -51,7 +51,7 @@ const nobody: RunRecord['origin'] = { surface: 'cluster', client: 'unknown', ses
 export function errorIn(text: string): RunError {
   const isError = (value: unknown): boolean =>
     isRecord(value) && ['errorCode', 'message'].every((name) => typeof value[name] === 'string')
-  const unreadable = new Fault('io', 'What went wrong stands in the store in a form that cannot be read')
+  const unreadable = new Fault('io', 'What the store holds about this failure cannot be read')
   return columnOf(
     text,
     isError,

@@ -23,7 +23,7 @@ export function serverStart(
   const throughCmd = platform === 'win32' && published !== undefined
   const odd = args.find((text) => client.expands?.test(text) || (throughCmd && cmdSyntax.test(text)))
   if (odd !== undefined)
-    throw new Fault('unsupported', `${client.title} would not pass this on as it stands: ${odd}`, {
+    throw new Fault('unsupported', `${client.title} would not pass this on unchanged: ${odd}`, {
       details: { text: odd },
       hint: client.expands?.test(odd)
         ? 'It would put the value of a variable in its place. Rename the folder, or give a link to it as --project.'

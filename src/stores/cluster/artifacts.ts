@@ -79,7 +79,7 @@ export async function isNamed(db: Postgres, id: string): Promise<boolean> {
 
 export function mustBe(id: string): void {
   if (!isArtifactId(id))
-    throw new Fault('artifact-not-found', 'There is no such artifact', { hint: 'Its id stands in artifactIds of its run.' })
+    throw new Fault('artifact-not-found', 'There is no such artifact', { hint: 'Its id is listed in artifactIds of its run.' })
 }
 
 export function gone(id: string): Fault {

@@ -9,7 +9,7 @@ export const prompts: Command = {
   summary: 'List the prompts that models are asked with, show one, or check them all',
   usage: 'handrail prompts list|show ID|check --project DIR',
   acts: { list: 0, show: 1, check: 0 },
-  about: `Everything that a model is asked stands in files, each with its inputs, its version and what it may answer. A project may say one in other words, in
+  about: `Everything a model is asked is kept in files, each with its inputs, its version and what it may answer. A project may say one in other words, in
 handrail/prompts/ID.md; that counts once you trusted the file (\`handrail trust\`), and cannot ask for other inputs or another form of answer. \`check\` says everything that is
 wrong: a field or section that is missing, a variable that is not declared, a condition, a text that changed without a new version, words that lead to deleting or executing.`,
   examples: [

@@ -12,8 +12,8 @@ export const questions: Command = {
   summary: 'See what agents ask you in words, and answer',
   usage: 'handrail questions list [--all]|answer ID [TEXT…]|answer --last [TEXT…] --project DIR',
   acts: { list: 0, answer: Number.POSITIVE_INFINITY },
-  about: `Agents ask for words with ask_followup_question. It stands in your client's form where that shows one, on the page and here, and
-your first answer ends it everywhere. Without a form the agent gets your answer when it asks the same again, word for word. Where it offers answers to choose from, their number is enough. Nothing is
+  about: `Agents ask for words with ask_followup_question. The question is shown in your client's form where it has one, on the page and here, and
+your first answer settles it everywhere. Without a form the agent gets your answer when it asks the same again, word for word. Where it offers answers to choose from, their number is enough. Nothing is
 allowed or forbidden by it: that is what handrail approvals is for.`,
   options: [
     { name: 'all', says: 'For list: answered ones too.' },
