@@ -295,6 +295,6 @@ function noSession(id: string): Fault {
 function notThere(id: string): Fault {
   return new Fault('artifact-not-found', 'There is no such artifact', {
     details: { artifactId: id.slice(0, 100) },
-    hint: (name) => `Its id stands in artifactIds of its run: ${name('get_task_run')}.`,
+    hint: (name) => `Its id is listed in artifactIds of its run: ${name('get_task_run')}.`,
   })
 }

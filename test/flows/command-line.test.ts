@@ -227,7 +227,7 @@ test('approvals watch shows questions in words behind a bar, whatever they hold,
     columns: 60,
     until: 'it allows nothing: ',
     answer: '2',
-    then: ['Answered', '\u0003'],
+    afterwards: ['Answered', '\u0003'],
   })
   expect(world.runtime.questions.get(id)).toMatchObject({
     answer: 'b\u0007',

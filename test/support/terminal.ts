@@ -28,7 +28,7 @@ os._exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 `
 
 /**
- * The real command line at a terminal of some width; `answer` is typed when `until` has been seen, and `meanwhile` is done; `then` is what is typed after that, and when. With `into`
+ * The real command line at a terminal of some width; `answer` is typed when `until` has been seen, and `meanwhile` is done; `afterwards` is what is typed after that, and when. With `into`
  * its stdout goes into that file.
  */
 export function atTerminal(
@@ -38,13 +38,13 @@ export function atTerminal(
     columns: number
     until?: string
     answer?: string
-    then?: [until: string, answer: string]
+    afterwards?: [until: string, answer: string]
     into?: string
     meanwhile?: () => Promise<unknown>
   },
 ): Promise<{ code: number | null; out: string }> {
-  const { columns, until = '[y/N]', answer = 'n', then, into = '', meanwhile } = given
-  const steps = JSON.stringify([[until, answer], ...(then ? [then] : [])])
+  const { columns, until = '[y/N]', answer = 'n', afterwards, into = '', meanwhile } = given
+  const steps = JSON.stringify([[until, answer], ...(afterwards ? [afterwards] : [])])
   const waits = meanwhile ? 'waits' : ''
   const child = spawn(
     'python3',

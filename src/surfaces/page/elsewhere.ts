@@ -29,6 +29,7 @@ export function elsewherePages(desks: Desks): Record<'/elsewhere/*', Route> {
         const desk = deskWith(desks, id)
         if (!desk) throw new Refusal(404, 'No such question.')
         await stays()
+        if (response.destroyed) return
         const words = wordsFor(request)
         const look = (): void => {
           const by = answeredBy(desk, id)
@@ -46,8 +47,10 @@ export function elsewherePages(desks: Desks): Record<'/elsewhere/*', Route> {
           stop()
           held.delete(leave)
         })
-        for (const oldest of held) if (held.size > mostHeld) (held.delete(oldest), oldest())
-        if (response.destroyed) stop()
+        for (const oldest of [...held].slice(0, -mostHeld)) {
+          held.delete(oldest)
+          oldest()
+        }
         look()
       },
     },
