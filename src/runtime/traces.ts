@@ -26,7 +26,8 @@ export function openTraces(environment: Record<string, string | undefined>): Tra
       about: () => settings && { endpoint: 'OTEL_EXPORTER_OTLP_ENDPOINT', wrong: settings.why },
       close: () => Promise.resolve(),
     }
-  const { url } = settings
+  // What stands behind the path may sign in, and this is shown.
+  const url = settings.url.replace(/[?#].*$/s, '')
   let ready: { exporter: Exporter; spans: ReturnType<typeof openSpans> } | undefined
   let opening: Promise<void> | undefined
   const open = async (): Promise<void> => {

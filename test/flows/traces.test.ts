@@ -141,6 +141,8 @@ test('off unless the environment names an endpoint; nothing a project brings tur
   const doctor = await runInside(world.project, ['doctor'], { env: { OTEL_EXPORTER_OTLP_ENDPOINT: `http://me:pw@127.0.0.1:1/` } })
   expect(doctor.out).toMatch(/traces\s+not told to OTEL_EXPORTER_OTLP_ENDPOINT: its address holds a user or password/)
   expect(doctor.out).not.toContain('pw@')
+  const keyed = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://127.0.0.1:1/v1?api-key=zeppelin' }
+  expect((await runInside(world.project, ['doctor'], { env: keyed })).out).toMatch(/127\.0\.0\.1:1\/v1(?!\?)/)
 })
 
 test('the variables, as OpenTelemetry says', () => {
