@@ -30,6 +30,7 @@ import {
   state,
   until,
   visit,
+  withoutOwnPicture,
   world,
 } from '../support/page.ts'
 import { ceiling } from '../support/ceiling.ts'
@@ -213,7 +214,9 @@ test('XSS: titles, paths, diffs, notes and names of clients are text on every pa
   for (const path of ['/approvals', `/approvals/${approval.id}`]) {
     const { text } = await visit(path, { headers: { Cookie: cookie } })
     expect(text).toContain('&lt;script&gt;alert(1)&lt;/script&gt;')
-    expect(text.match(/<(script|img|svg|iframe|object|embed|link|base|meta (?!charset|name="viewport"))/gi)).toBeNull()
+    expect(
+      withoutOwnPicture(text).match(/<(script|img|svg|iframe|object|embed|link|base|meta (?!charset|name="viewport"))/gi),
+    ).toBeNull()
     expect(text.match(/<form/g)?.length ?? 0).toBe(path === '/approvals' ? 0 : 1)
     expect(text.match(/<style/g)).toHaveLength(1)
     expect(text).not.toMatch(/<[^>]*\son\w+=/i)
@@ -253,7 +256,7 @@ test('clickjacking: no page may be framed, runs a script, loads anything, or is 
     expect(headers.get('content-type')).toBe('text/html; charset=utf-8')
     expect(headers.get('access-control-allow-origin')).toBeNull()
     expect(['same-origin', 'no-referrer', 'strict-origin']).toContain(headers.get('referrer-policy'))
-    expect(text).not.toMatch(/<script|<[^<>]*(?:\ssrc=|javascript:|https?:\/\/)/i)
+    expect(withoutOwnPicture(text)).not.toMatch(/<script|<[^<>]*(?:\ssrc=|javascript:|https?:\/\/)/i)
   }
 })
 

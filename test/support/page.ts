@@ -129,3 +129,7 @@ export async function until(what: string, look: () => boolean | Promise<boolean>
     await pause(25)
   }
 }
+
+/** A page without the one picture of its own that a form has, as it is written to the letter: whatever else is one came from elsewhere. */
+export const withoutOwnPicture = (text: string): string =>
+  text.replace(/<img class="elsewhere" loading="lazy" alt="" src="\/p\/[a-z2-7]+\/elsewhere\/(?:appr|ask)_[0-9a-f]+" \/>/, '')
