@@ -242,17 +242,17 @@ describe.skipIf(noBrowser !== undefined)('the other templates', () => {
       posted.push(body)
       response.writeHead(200, { 'Content-Type': 'text/html' }).end(html('<p>Thank you</p>', 'Sent'))
     })
-    const inputs = (value: string) => ({
+    const inputs = (value: string, timeoutMs: number) => ({
       startUrl: `${site.url}/form`,
       fields: [
         { name: 'message', value: 'hello', locator: { mode: 'semantic', query: 'Message' } },
         { name: 'kind', value: 'b', locator: { mode: 'semantic', query: 'Kind' } },
       ],
       submit: { mode: 'semantic', query: 'Send' },
-      successIndicator: { type: 'textIncludes', value, timeoutMs: 500 },
+      successIndicator: { type: 'textIncludes', value, timeoutMs },
     })
-    const answered = async (value: string) => {
-      const handed = await handIn(world, 'submit_and_verify', inputs(value), { mode: 'async' })
+    const answered = async (value: string, timeoutMs: number) => {
+      const handed = await handIn(world, 'submit_and_verify', inputs(value, timeoutMs), { mode: 'async' })
       const runsApi = await world.runtime.runs()
       const end = runsApi.wait(handed.runId, {
         onProgress({ waiting }) {
@@ -264,12 +264,12 @@ describe.skipIf(noBrowser !== undefined)('the other templates', () => {
       })
       return end
     }
-    expect(await answered('Thank you')).toMatchObject({
+    expect(await answered('Thank you', 10_000)).toMatchObject({
       status: 'succeeded',
       result: { success: true, submittedFields: ['message', 'kind'], indicatorMatched: true, finalPage: { title: 'Sent' } },
     })
     expect(posted).toEqual(['m=hello&k=b'])
-    expect(await answered('never said')).toMatchObject({
+    expect(await answered('never said', 500)).toMatchObject({
       status: 'failed',
       error: { errorCode: 'STEP_EXECUTION_FAILED', details: { stepErrorCode: 'EXECUTION_ERROR' } },
     })
@@ -301,7 +301,7 @@ describe.skipIf(noBrowser !== undefined)('the other templates', () => {
         startUrl: `${site.url}/login`,
         credentials: { username: 'ann', password: word },
         fields,
-        successIndicator: { type: 'urlContains', value: '/home', timeoutMs: 1_000 },
+        successIndicator: { type: 'urlContains', value: '/home', timeoutMs: word === password ? 10_000 : 1_000 },
         ...more,
       }
       const { runId, sessionId } = await handIn(world, 'login_keep_session', inputs, { mode: 'async' })
