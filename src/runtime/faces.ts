@@ -239,7 +239,7 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
       anchorsIn: (file) => anchorsIn(file, project),
     },
     memory: {
-      search: stores.memory.for({ sees: () => true, reaches: () => true, conversations: true }).search,
+      search: stores.memory.for({ sees: () => true, reaches: () => true, artifacts: true, conversations: true }).search,
       rebuild: stores.memory.rebuild,
       status: stores.memory.status,
     },

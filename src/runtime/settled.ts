@@ -187,7 +187,12 @@ function recordsWithin(
     },
     // What the person said to Handrail's own agent is for that one, and for no other client.
     memory: (session) =>
-      memory.for({ sees: visible(), reaches: files.reaches, conversations: !profiled && agentSessions.has(session) }),
+      memory.for({
+        sees: visible(),
+        reaches: files.reaches,
+        artifacts: !profiled,
+        conversations: !profiled && agentSessions.has(session),
+      }),
   }
 }
 

@@ -161,6 +161,21 @@ test('artifacts by what they say, runs by their template', async () => {
   expect((await find({ query: 'zeppelin', kind: 'artifact' }, other)).hits).toMatchObject([{ run: runId }])
 })
 
+test('who may have no run is not told what runs left', async () => {
+  await using other = await openWorld({
+    files: { 'a.txt': 'zeppelin\n' },
+    beside: { 'second/b.txt': 'b\n' },
+    config: (base: string) => ({ roots: [`second=${base}/second`] }),
+  })
+  putTemplates(other.base)
+  const { runId } = await handIn(other, 'read_all', { items: ['a.txt'] })
+  await ended(other, runId)
+  const asked = { query: 'zeppelin', kind: 'artifact' }
+  expect((await find(asked, other)).hits).toHaveLength(1)
+  // With further roots the person's own calls are made under a profile, which has no runs.
+  expect((await other.call<Answer>('search_memory', asked, { role: 'person' })).hits).toEqual([])
+})
+
 test('conversations are found by the person and by the agent they were with, without what is secret in them, until they are removed', async () => {
   const said = [{ text: 'The tide was low.' }, { text: 'Nothing more.' }]
   await using agent = await openAgentWorld(() => said.shift() ?? { text: 'Done.' })

@@ -131,11 +131,17 @@ export interface Sight {
   sees(line: AuditLine): boolean
   /** Whether a path is in a root of theirs. */
   reaches(path: string): boolean
+  /** What runs left: not for whoever may have no run. */
+  artifacts: boolean
 }
 
 /** A thing of the log, as the log and the artifacts have it now. */
-export async function doneOf({ ref, lines }: Found, records: Records, { sees, reaches }: Sight): Promise<Entry | undefined> {
-  if (kindOf(ref) === 'artifact') return artifactOf(ref, records)
+export async function doneOf(
+  { ref, lines }: Found,
+  records: Records,
+  { sees, reaches, artifacts }: Sight,
+): Promise<Entry | undefined> {
+  if (kindOf(ref) === 'artifact') return artifacts ? artifactOf(ref, records) : undefined
   const found: AuditLine[] = []
   for (const seq of lines.split(' ', mostLines)) {
     const line = records.audit.line(Number(seq))
