@@ -23,8 +23,9 @@ const { status } = spawnSync(join(root, 'node_modules', '.bin', 'vitest'), ['run
   stdio: 'inherit',
   env: {
     ...process.env,
-    // Node 20 reads and parses all certificates at each of its starts where this names a file: 55 ms of the processor, some thousand times a run.
-    NODE_EXTRA_CA_CERTS: undefined,
+    // Node 20 reads and parses all certificates at each of its starts where this names a file: 55 ms of the processor, some thousand times a run. A soak
+    // installs packages of others.
+    ...(!process.env.HANDRAIL_SOAK && { NODE_EXTRA_CA_CERTS: undefined }),
     npm_config_loglevel: 'error',
     HANDRAIL_TEST_REPORT: report,
     ...(memory && { HANDRAIL_TEST_MEMORY: memory }),
