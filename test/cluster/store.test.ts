@@ -279,13 +279,18 @@ test('a step begun on another machine is never made again here', async () => {
   const space = newSpace()
   await using there = await openMachine(space)
   const gone = await join(space, 'gone', 1_000)
-  await using _worker = await startWorker(there, space)
-  const [known] = await ask<{ authority: string }>(
-    `SELECT authority FROM handrail.workers WHERE space = $1 AND kind = 'worker' AND authority <> 'same'`,
-    [space],
-  )
+  let authority = ''
+  {
+    // Gone again before there is a run, which it would take.
+    await using _early = await startWorker(there, space)
+    const [known] = await ask<{ authority: string }>(
+      `SELECT authority FROM handrail.workers WHERE space = $1 AND kind = 'worker' AND authority <> 'same'`,
+      [space],
+    )
+    authority = known?.authority ?? ''
+  }
   const template = { ...sites, steps: [{ ...sites.steps[0], repeat: false }] } as unknown as Template
-  const given = newRun({ ...gone.worker, authority: known?.authority ?? '' }, { template, inputs: { items: urls(2) } })
+  const given = newRun({ ...gone.worker, authority }, { template, inputs: { items: urls(2) } })
   const { run } = await gone.store.accept(given, bounds.runs)
   // It was in the hands of a worker that began a step and was never heard of again.
   await ask(`UPDATE handrail.runs SET status = 'running', owner = $2 WHERE id = $1`, [run.id, gone.worker.name])
@@ -295,6 +300,7 @@ test('a step begun on another machine is never made again here', async () => {
     { step: 'ask', item: 0, state: 'begun', call: 'call_of_another_machine' },
     progress,
   )
+  await using _worker = await startWorker(there, space)
   const runsApi = await there.runtime.runs()
   expect(await runsApi.wait(run.id)).toMatchObject({
     status: 'failed',

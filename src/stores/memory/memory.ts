@@ -136,6 +136,8 @@ export function openMemory(state: StateFolder, records: Records & Talks): Memory
   return {
     for: (reader) => ({
       async search(query, signal, onProgress) {
+        // What comes while it looks is not what was asked about.
+        const { seq: head } = records.audit.head()
         // Where others have it in hand, or the disk is full, what is known is looked through.
         const done = sync(onProgress).catch(() => undefined)
         // A person who watches it waits to the end.
@@ -143,7 +145,7 @@ export function openMemory(state: StateFolder, records: Records & Talks): Memory
         signal?.throwIfAborted()
         return sound(async (now) => {
           const found = await look(now, query, reader, openPace(signal))
-          return { ...found, behind: Math.max(0, records.audit.head().seq - knownLines(now)) }
+          return { ...found, behind: Math.max(0, head - knownLines(now)) }
         })
       },
     }),

@@ -77,7 +77,7 @@ async function search({ options, json }: Invocation, runtime: Operator, words: r
   else {
     say(hits.length === 0 ? 'Nothing found.' : hits.map(shown).join('\n'))
     if (more) say(dim(`There are older ones: --limit ${limit * 2}, or --until ${hits.at(-1)?.at ?? ''}.`))
-    if (behind > 0) say(yellow(`${behind} entries of the log could not be looked through.`))
+    if (behind > 0) say(yellow(`${behind === 1 ? 'One entry' : `${behind} entries`} of the log could not be looked through.`))
   }
   return 0
 }
