@@ -171,7 +171,7 @@ export async function serveDesk({ port, asked, openAt, named, onProject, onTroub
     isPerson: personAuth.isPerson,
     isPersonKey: () => false,
     page: { name: personAuth.name, room: personAuth.room, detour },
-    routes: { ...signInPages(personAuth, () => page), ...approvalPages(desksNow, personAuth, () => leftOut) },
+    routes: { ...signInPages(personAuth, () => page, 'desk'), ...approvalPages(desksNow, personAuth, () => leftOut) },
   })
   page = listening.page
   const release = claimPort(listening.port)

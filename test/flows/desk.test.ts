@@ -132,6 +132,10 @@ test('no project sees anotherâ€™s: not on its own page, and not with its agentsâ
   // A sign-in at one of the servers opens nothing at the desk, and a link opens once.
   expect((await see('/approvals', desk, { ...own, room: person.room })).status).toBe(401)
   await expect(enter(desk, new URL(desk.link).searchParams.get('key') ?? '')).rejects.toThrow('not let in')
+  // Another link is to be had where the desk runs: the one of a project would lead elsewhere.
+  const { text } = await visitAt(desk.port, '/sign-in')
+  expect(text).toContain('`handrail desk`')
+  expect(text).not.toContain('handrail approvals page')
 })
 
 test('a project that starts while it runs appears, and its first question with it', async () => {

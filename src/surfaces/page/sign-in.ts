@@ -5,16 +5,23 @@ import { goTo, html, sendPage, type Markup } from './html.ts'
 import { wordsFor } from './language.ts'
 import type { Words } from './words.ts'
 
+/** Whose page it is: a link to it comes from another command. */
+type SignInPlace = 'project' | 'desk'
+
 /**
  * The way in. A link is looked at by more than the person (previews, scanners, prefetching), so opening it uses nothing up; pressing the
  * button does. A link leads to the page's own name. Who comes by the address instead, since their browser may not find that name, is asked
  * for a picture at it: where the browser gets there, it goes on there, and else, as Safari may, it stays at the address, where the room
  * keeps the cookie from every other port.
  */
-export function signInPages(personAuth: PersonAuth, ownOrigin: () => string | undefined): Record<string, Route> {
+export function signInPages(
+  personAuth: PersonAuth,
+  ownOrigin: () => string | undefined,
+  at: SignInPlace = 'project',
+): Record<string, Route> {
   const enter = ({ request, response }: Incoming, pass: string): void => {
     const cookie = personAuth.enter(pass, request.headers.host ?? '')
-    if (cookie === undefined) return wrongKey(response)
+    if (cookie === undefined) return wrongKey(response, at)
     // Not a redirect: whoever comes from another name would bring no cookie that is for this one only.
     const start = `${personAuth.room}/approvals`
     const headers = { 'Set-Cookie': cookie, Refresh: `0; url=${start}` }
@@ -30,15 +37,15 @@ export function signInPages(personAuth: PersonAuth, ownOrigin: () => string | un
       const { request, response, query } = incoming
       if (request.method === 'GET') {
         const key = query.get('key')
-        if (key !== null && !personAuth.isKey(key)) return wrongKey(response)
+        if (key !== null && !personAuth.isKey(key)) return wrongKey(response, at)
         const words = wordsFor(request)
-        return sendPage(response, 200, words.signIn.button, key === null ? askForKey(words) : askToSignIn(key, words))
+        return sendPage(response, 200, words.signIn.button, key === null ? askForKey(words, at) : askToSignIn(key, words))
       }
       if (!/^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? ''))
         throw new Refusal(415, 'Send the form as the page does.')
       const form = new URLSearchParams((await incoming.body()).toString('utf8', 0, 2_000))
       const pass = personAuth.admit(form.get('key')?.trim() ?? '')
-      if (pass === undefined) return wrongKey(response)
+      if (pass === undefined) return wrongKey(response, at)
       const origin = ownOrigin()
       if (origin === undefined || origin === `http://${request.headers.host}`) return enter(incoming, pass)
       goTo(response, `/sign-in/way?pass=${pass}`)
@@ -46,7 +53,7 @@ export function signInPages(personAuth: PersonAuth, ownOrigin: () => string | un
     '/sign-in/way': page(['GET'], ({ response, query }) => {
       const pass = query.get('pass') ?? ''
       const [probe, origin] = [personAuth.probe(pass), ownOrigin()]
-      if (probe === undefined || origin === undefined) return wrongKey(response)
+      if (probe === undefined || origin === undefined) return wrongKey(response, at)
       const { signIn } = wordsFor(response.req)
       const body = html`<h1>${signIn.signingIn}</h1>
         <p><a href="/sign-in/on?pass=${pass}">${signIn.on}</a></p>
@@ -87,7 +94,7 @@ export function signInPages(personAuth: PersonAuth, ownOrigin: () => string | un
       handle({ request, response }) {
         if (request.method === 'GET') {
           const words = wordsFor(request)
-          return sendPage(response, 200, words.nav.signOut, askToSignOut(words))
+          return sendPage(response, 200, words.nav.signOut, askToSignOut(words, at))
         }
         response.writeHead(303, { Location: '/sign-in', 'Set-Cookie': personAuth.leave(request) }).end()
       },
@@ -108,9 +115,9 @@ export const detour: Route = {
   },
 }
 
-function wrongKey(response: Incoming['response']): void {
+function wrongKey(response: Incoming['response'], at: SignInPlace): void {
   const words = wordsFor(response.req)
-  sendPage(response, 403, words.signIn.button, askForKey(words, words.signIn.wrongKey))
+  sendPage(response, 403, words.signIn.button, askForKey(words, at, words.signIn.wrongKey))
 }
 
 function askToSignIn(key: string, { signIn }: Words): Markup {
@@ -123,17 +130,21 @@ function askToSignIn(key: string, { signIn }: Words): Markup {
     <p class="quiet">${signIn.once}</p>`
 }
 
-function askForKey({ signIn }: Words, problem?: string): Markup {
+function askForKey({ signIn }: Words, at: SignInPlace, problem?: string): Markup {
   return html`<h1>${signIn.heading}</h1>
     ${problem === undefined ? html`` : html`<p class="notice">${problem}</p>`}
-    <p>${signIn.onlyYou}</p>
-    <pre>handrail approvals page</pre>
+    ${
+      at === 'desk'
+        ? html`<p>${signIn.onlyYouAtDesk}</p>`
+        : html`<p>${signIn.onlyYou}</p>
+            <pre>handrail approvals page</pre>`
+    }
     <p>${signIn.leads}</p>
     <p class="quiet">${signIn.already}</p>`
 }
 
-function askToSignOut({ signIn, nav }: Words): Markup {
+function askToSignOut({ signIn, nav }: Words, at: SignInPlace): Markup {
   return html`<h1>${signIn.out}</h1>
-    <p>${signIn.outMeans} <code>handrail approvals page</code></p>
+    <p>${at === 'desk' ? signIn.outMeansAtDesk : html`${signIn.outMeans} <code>handrail approvals page</code>`}</p>
     <form method="post" action="/sign-out"><button class="yes">${nav.signOut}</button></form>`
 }

@@ -99,6 +99,8 @@ export const english: Words = {
     once: 'The link works once. You stay signed in for twelve hours, or until Handrail stops.',
     wrongKey: 'This link is not good here, or not any more. Each one works once, for ten minutes, at the server it was made for.',
     onlyYou: 'Only you may answer for an agent. Run this in the project, and open the link it prints:',
+    onlyYouAtDesk:
+      'Only you may answer for an agent. Press Enter in the terminal in which `handrail desk` runs, and open the link it prints.',
     leads: 'The link leads to the right place by itself. Give no page a key out of it: not this one, and none that asks for it.',
     already: 'Already signed in? Go to the tab in which you did; it shows new questions by itself.',
     signedIn: 'You are signed in',
@@ -107,6 +109,8 @@ export const english: Words = {
     on: 'Go on',
     out: 'Sign out?',
     outMeans: 'What waits for you goes on waiting. To come back, run',
+    outMeansAtDesk:
+      'What waits for you goes on waiting. To come back, press Enter in the terminal in which `handrail desk` runs.',
     sent: 'Another page sent you here',
     sentMeans: 'If you meant to come here, go on. If you did not, close this page: nothing has been decided.',
   },

@@ -83,6 +83,7 @@ export interface Words {
     once: string
     wrongKey: string
     onlyYou: string
+    onlyYouAtDesk: string
     leads: string
     already: string
     signedIn: string
@@ -91,6 +92,7 @@ export interface Words {
     on: string
     out: string
     outMeans: string
+    outMeansAtDesk: string
     sent: string
     sentMeans: string
   }
