@@ -34,6 +34,17 @@ test('conditions are opened by values, as far as they are plain comparisons', ()
   expect(answersFor('name', ['name==Mara', "age>3 && name=='Ilse'", 'other==1'])).toEqual(['Mara', 'Ilse', 'A'])
 })
 
+/** A choice of the start scene as the engine tells it, and where it stood. */
+const choice = (line: number, words: string[], taken: number) => ({
+  is: 'choice' as const,
+  scene: 'start.txt',
+  line,
+  words,
+  open: words.map(() => true),
+  taken,
+})
+const stops = [{ scene: 'start.txt', line: 1, text: '', speaker: '' }]
+
 test('every option is taken once, each from where it was seen, and then what a variable keeps shut', async () => {
   const scenes = [
     {
@@ -42,15 +53,6 @@ test('every option is taken once, each from where it was seen, and then what a v
     },
   ]
   const explorer = explore(await decisionsIn(scenes, openPace()), 10)
-  const choice = (line: number, words: string[], taken: number) => ({
-    is: 'choice' as const,
-    scene: 'start.txt',
-    line,
-    words,
-    open: words.map(() => true),
-    taken,
-  })
-  const stops = [{ scene: 'start.txt', line: 1, text: '', speaker: '' }]
   expect(explorer.next()).toMatchObject({ choices: [] })
   explorer.played({ stops, decisions: [choice(1, ['A', 'B'], 0), choice(3, ['C', 'D'], 0)], end: 'title' })
   expect(explorer.next()).toMatchObject({ choices: ['B'] })
@@ -71,15 +73,6 @@ test('an option that a variable keeps shut is taken with that variable held, on 
     },
   ]
   const explorer = explore(await decisionsIn(scenes, openPace()), 10)
-  const choice = (line: number, words: string[], taken: number) => ({
-    is: 'choice' as const,
-    scene: 'start.txt',
-    line,
-    words,
-    open: words.map(() => true),
-    taken,
-  })
-  const stops = [{ scene: 'start.txt', line: 1, text: '', speaker: '' }]
   explorer.next()
   explorer.played({ stops, decisions: [choice(1, ['A', 'B'], 0), choice(3, ['C'], 0)], end: 'title' })
   expect(explorer.next()).toMatchObject({ choices: ['B'] })
@@ -101,15 +94,6 @@ test('an option that was seen only with a variable held is taken with it held', 
     },
   ]
   const explorer = explore(await decisionsIn(scenes, openPace()), 10)
-  const choice = (line: number, words: string[], taken: number) => ({
-    is: 'choice' as const,
-    scene: 'start.txt',
-    line,
-    words,
-    open: words.map(() => true),
-    taken,
-  })
-  const stops = [{ scene: 'start.txt', line: 1, text: '', speaker: '' }]
   const variables = [{ key: 'keys', value: '10' }]
   explorer.next()
   explorer.played({ stops, decisions: [choice(1, ['A'], 0), choice(3, ['C'], 0)], end: 'title' })
