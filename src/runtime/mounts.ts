@@ -4,7 +4,7 @@ import { Fault } from '../contracts/faults/fault.ts'
 import type { Definition, Mount, MountView, MountsOfPerson } from '../contracts/mounts.ts'
 import type { Tool } from '../contracts/tool.ts'
 import type { Programs } from '../host/installed.ts'
-import { definitionDigest, openMountedServers } from '../host/mcp/mounts.ts'
+import { definitionDigest, idOf, openMountedServers } from '../host/mcp/mounts.ts'
 import { targetOf } from '../host/mcp/target.ts'
 import type { SchemaChecks } from '../host/schema-checks.ts'
 import type { ResidentHost } from '../host/stage/resident.ts'
@@ -13,7 +13,7 @@ import type { MountedToolStore } from '../stores/mounted-tools.ts'
 import { canonical } from '../text/canonical.ts'
 import { inTime } from '../text/in-time.ts'
 import { mountedRisk } from '../text/mount-definition.ts'
-import { mountedId, wireName } from '../text/mount-names.ts'
+import { wireName } from '../text/mount-names.ts'
 import { mountedTool } from '../toolsets/mounts/mounted-tool.ts'
 import type { MountUse } from '../toolsets/mounts/use.ts'
 
@@ -68,8 +68,13 @@ export function openMounts(parts: MountsParts): Mounts {
   }
   const mountsOf = ({ mounts }: Config): [string, Mount][] => Object.entries(mounts).filter(([, mount]) => mount.off !== true)
   const isOffered = ({ tools }: Mount, tool: string): boolean => tools === undefined || tools.includes(tool)
-  const standing = (server: string) =>
-    store.of(server).flatMap((one) => (one.accepted && one.found === undefined && !one.wrong ? [one.accepted] : []))
+  const standing = (server: string): Definition[] => {
+    const all = store.of(server).flatMap((one) => (one.accepted && one.found === undefined && !one.wrong ? [one.accepted] : []))
+    // Kept by an older Handrail, which did not look: of two that have one name here, none is meant.
+    const count = new Map<string, number>()
+    for (const { name } of all) count.set(idOf(server, name), (count.get(idOf(server, name)) ?? 0) + 1)
+    return all.filter(({ name }) => count.get(idOf(server, name)) === 1)
+  }
 
   const servers = openMountedServers({
     mounts: () => config().mounts,
@@ -114,7 +119,7 @@ export function openMounts(parts: MountsParts): Mounts {
       off: mount.off === true,
       ...(fault !== undefined && { fault }),
       tools: store.of(server).map((one) => {
-        const id = mountedId(server, one.tool, sha256)
+        const id = idOf(server, one.tool)
         const shown = one.accepted ?? one.found ?? { name: one.tool }
         return {
           ...one,
@@ -145,7 +150,7 @@ export function openMounts(parts: MountsParts): Mounts {
         return standing(server)
           .filter((definition) => isOffered(mount, definition.name))
           .map((definition) =>
-            mountedTool(mountedId(server, definition.name, sha256), definition, definitionDigest(definition), using).bind(using),
+            mountedTool(idOf(server, definition.name), definition, definitionDigest(definition), using).bind(using),
           )
       })
     },

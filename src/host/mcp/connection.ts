@@ -5,9 +5,13 @@ import type { Resident, ResidentProgram } from '../stage/resident.ts'
 import { boundedFetch } from './http-fetch.ts'
 import { LineTransport } from './line-transport.ts'
 import type * as Sdk from './sdk.ts'
+import { without } from './sign-in-words.ts'
 
 /** A server to be reached: its program, or its address with what signs in there. */
-export type MountTarget = { program: ResidentProgram } | { url: string; headers: Readonly<Record<string, string>> }
+export type MountTarget = ({ program: ResidentProgram } | { url: string; headers: Readonly<Record<string, string>> }) & {
+  /** What it signs in with, which is never handed on from its answers. */
+  untold: readonly string[]
+}
 
 /** What came of a call, as the server answered it. */
 export interface MountAnswer {
@@ -54,7 +58,7 @@ export async function connectMount(
             requestInit: { headers: { ...target.headers } },
             fetch: boundedFetch(new URL(target.url).origin),
           })
-    return connected(sdk, name, transport, mode, onListChanged, closing)
+    return connected(sdk, name, transport, mode, onListChanged, closing, target.untold)
   }
   // Some programs end at whatever comes before `initialize`; an address can be asked which revision it speaks.
   if (!('program' in target)) return attempt('auto')
@@ -76,6 +80,7 @@ async function connected(
   mode: 'legacy' | 'auto' | { pin: string },
   onListChanged: () => void,
   closing: AbortSignal,
+  untold: readonly string[],
 ): Promise<MountConnection> {
   const client = new sdk.Client(
     { name: 'handrail', version },
@@ -106,7 +111,7 @@ async function connected(
     if (code === sdk.SdkErrorCode.RequestTimeout)
       return new Fault('timeout', `The MCP server ${name} did not answer ${what} in time`)
     const told = status === undefined ? message : `HTTP ${status} ${message}`
-    return failed(`The MCP server ${name} answered ${what} with an error: ${told.slice(0, 2_000)}`)
+    return failed(`The MCP server ${name} answered ${what} with an error: ${without(untold, told).slice(0, 2_000)}`)
   }
   try {
     await client.connect(transport, { timeout: connectMs, signal: closing })
@@ -132,14 +137,15 @@ async function connected(
     },
     async call(tool, input, { signal, onProgress }) {
       try {
-        return (await client.callTool(
+        const answer = (await client.callTool(
           { name: tool, arguments: input },
           {
             signal,
             timeout: callMs,
-            onprogress: ({ progress, total, message }) => onProgress(progress, total, message),
+            onprogress: ({ progress, total, message }) => onProgress(progress, total, without(untold, message)),
           },
         )) as MountAnswer
+        return without(untold, answer)
       } catch (thrown) {
         signal.throwIfAborted()
         throw asFault(thrown, tool)

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { Fault } from '../../contracts/faults/fault.ts'
 import type { Definition, Mount } from '../../contracts/mounts.ts'
 import { canonicalDefinition, definitionBounds, whyUnusable } from '../../text/mount-definition.ts'
+import { mountedId } from '../../text/mount-names.ts'
 import { openSerialQueue } from '../../text/serial-queue.ts'
 import type { ResidentHost } from '../stage/resident.ts'
 import { connectMount, failed, type MountAnswer, type MountConnection, type MountTarget } from './connection.ts'
@@ -49,6 +50,8 @@ interface Held {
 
 /** A server may change its words without a word: where it has not been asked for so long, it is before the next call. */
 const againMs = 300_000
+
+export const idOf = (server: string, tool: string): string => mountedId(server, tool, (text) => hash('sha256', text, 'hex'))
 
 export const definitionDigest = (definition: Definition): string => hash('sha256', canonicalDefinition(definition), 'hex')
 
@@ -141,10 +144,16 @@ export function openMountedServers(parts: MountParts): MountedServers {
 function judged(server: string, found: readonly unknown[]): Seen[] {
   if (found.length > definitionBounds.tools)
     throw new Fault('too-large', `The MCP server ${server} defines ${found.length} tools; ${definitionBounds.tools} are the most`)
-  const names = new Map<unknown, number>()
+  /** By the name they would be called here: two that are told apart by their server alone are not told apart by anybody else. */
+  const called = new Map<string, Set<unknown>>()
+  const twice = new Set<string>()
   for (const one of found) {
     const name = (one as Definition | null)?.name
-    names.set(name, (names.get(name) ?? 0) + 1)
+    if (typeof name !== 'string') continue
+    const id = idOf(server, name)
+    const known = called.get(id) ?? new Set()
+    if (known.has(name)) twice.add(name)
+    called.set(id, known.add(name))
   }
   const told = new Set<string>()
   return found.flatMap((definition): Seen[] => {
@@ -152,7 +161,11 @@ function judged(server: string, found: readonly unknown[]): Seen[] {
     // What has no name cannot be told of.
     if (typeof name !== 'string' || name.length > definitionBounds.name || told.has(name)) return []
     told.add(name)
-    const wrong = (names.get(name) ?? 0) > 1 ? 'two tools of this server have that name' : whyUnusable(definition)
+    const wrong = twice.has(name)
+      ? 'two tools of this server have that name'
+      : (called.get(idOf(server, name))?.size ?? 0) > 1
+        ? `another tool of this server would be called ${idOf(server, name)}, too`
+        : whyUnusable(definition)
     return [{ definition: definition as Definition, ...(wrong !== undefined && { wrong }) }]
   })
 }

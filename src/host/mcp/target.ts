@@ -5,6 +5,7 @@ import type { Mount } from '../../contracts/mounts.ts'
 import type { Programs } from '../installed.ts'
 import { holds } from '../stage/walls.ts'
 import type { MountTarget } from './connection.ts'
+import { signInWords } from './sign-in-words.ts'
 
 /** What a mount stands for on this machine. Throws where it stands for nothing. */
 export function targetOf(
@@ -16,7 +17,10 @@ export function targetOf(
   if ((command === undefined) === (url === undefined)) throw wrong(name, 'names either a `command` or a `url`')
   const filled = (values: Readonly<Record<string, string>> = {}): Record<string, string> =>
     Object.fromEntries(Object.entries(values).map(([key, value]) => [key, fill(name, mount, value, machine.environment)]))
-  if (url !== undefined) return { url: mustBeSafe(name, url), headers: filled(mount.headers) }
+  if (url !== undefined) {
+    const headers = filled(mount.headers)
+    return { url: mustBeSafe(name, url), headers, untold: signInWords(mount, headers) }
+  }
   const { args = [], reads = [], writes = [], network = false, unconfined = false } = mount
   if (mount.ofProject && unconfined) throw wrong(name, 'stands in a project’s own file, which lets nothing run unconfined')
   const found = findProgram(command as string, machine)
@@ -43,6 +47,7 @@ export function targetOf(
       // Short words are in everything.
       secrets: Object.values(env).filter((value) => value.length >= 8),
     },
+    untold: signInWords(mount, env),
   }
 }
 
@@ -84,8 +89,9 @@ function fill(
 
 /** What signs in does not cross a network that anybody reads. */
 function mustBeSafe(name: string, url: string): string {
-  const { protocol, hostname, username } = new URL(url)
-  if (username !== '') throw wrong(name, 'has a name and password in its address: put what signs in into `headers`')
+  const { protocol, hostname, username, password } = new URL(url)
+  if (username !== '' || password !== '')
+    throw wrong(name, 'has a name and password in its address: put what signs in into `headers`')
   if (protocol === 'https:' || ['localhost', '127.0.0.1', '[::1]'].includes(hostname)) return url
   throw wrong(name, 'is reached by https, unless it is on this machine')
 }
