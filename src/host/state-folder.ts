@@ -23,6 +23,7 @@ import {
   writeSync,
   fsyncSync,
 } from 'node:fs'
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Fault } from '../contracts/faults/fault.ts'
@@ -56,6 +57,8 @@ export interface StateFolder {
   createSoon(name: string, content: Uint8Array): Promise<void>
   /** Puts content in place of a file through a temporary one. */
   replace(name: string, content: Uint8Array): void
+  /** Removes what was left where a `replace` was killed in between; for whoever knows that nobody else is in the middle of one. */
+  sweep(name: string): void
   /** A second name for the same content; `EMLINK` and file systems without links fall back to false. */
   link(from: string, to: string): boolean
   remove(name: string): void
@@ -232,10 +235,16 @@ function folderAt(own: string, path: string, label: string, fd: number): StateFo
     },
     replace: (name, content) =>
       guarded(name, () => {
-        const temporary = `${name}.${process.pid}.tmp`
+        // Not by the number of the process: where those begin anew, as in a container, one that was killed would stand in the way of the next.
+        const temporary = `${name}.${randomBytes(8).toString('hex')}.tmp`
         put(temporary, content)
         renameSync(at(temporary), at(name))
         fsyncSync(fd)
+      }),
+    sweep: (name) =>
+      guarded(name, () => {
+        for (const one of readdirSync(own))
+          if (one.startsWith(`${name}.`) && /^\.[\da-f]+\.tmp$/.test(one.slice(name.length))) unlinkSync(at(one))
       }),
     link(from, to) {
       try {

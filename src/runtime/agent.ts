@@ -93,7 +93,7 @@ export function agentAt(gate: AgentGate, parts: AgentParts): Agent {
     // Whoever looks for a model has none yet.
     models: async (signal) => (await find('?'))?.list(signal) ?? [],
     choose: (name) => void (chosen = name),
-    originOf: (provider, baseUrl) => new URL(endpointOf(provider, baseUrl, false)).origin,
+    originOf: (provider, baseUrl) => new URL(endpointOf(provider, baseUrl, true)).origin,
     skills: async () => (await skills.list()).skills,
     cost: (session) => costOf(stores.agentSessions.load(session)?.usage ?? { input: 0, output: 0 }, settings().config.agent),
     sessions: stores.agentSessions,

@@ -41,7 +41,11 @@ export function openModelKeys(base: StateFolder, openKeyring: () => Promise<Keyr
   const alone = async <T>(act: () => Promise<T>): Promise<T> => {
     const lock = openLock(base.file(keysLock))
     try {
-      return await lock.hold(act)
+      return await lock.hold(() => {
+        // Who was killed in the middle of a change left a key there that no list names.
+        base.sweep(keysFile)
+        return act()
+      })
     } finally {
       lock.close()
     }

@@ -1,12 +1,13 @@
-import { text as readAll } from 'node:stream/consumers'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Operator } from '../../../contracts/operator.ts'
 import { cardRows } from '../card.ts'
 import type { Command, Invocation } from '../command.ts'
+import { piped } from '../piped.ts'
 import { bell, printableBlock, bold, lastLine, oneLine, progressBar, say, warn, warnFolded, yellow } from '../print.ts'
 import { commandHere } from '../program-name.ts'
 import { columns } from '../screen-rows.ts'
 import { confirm } from '../confirm.ts'
+import { longestTimer, wholeNumber } from '../whole-number.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 
 export const call: Command = {
@@ -31,7 +32,8 @@ the session is "cli" unless you name another. \`handrail tools\` lists the tools
     const [name, given] = words
     if (name === undefined)
       throw new Fault('bad-input', 'Which tool?', { hint: 'handrail call TOOL JSON; `handrail tools` lists them.' })
-    const input = parseInput(given === '-' ? await readAll(process.stdin) : (given ?? '{}'))
+    const wait = wholeNumber(options['wait'], 'wait', 0, longestTimer)
+    const input = parseInput(given === '-' ? await piped() : (given ?? '{}'))
     const runtime = open()
     const session = `cli-${String(options['session'] ?? 'default')}`
     const bar = progressBar(name)
@@ -51,7 +53,7 @@ the session is "cli" unless you name another. \`handrail tools\` lists the tools
             bar.end()
             askHere(runtime, id, options).catch((thrown: unknown) => interrupted.abort(thrown))
           },
-          ...(options['wait'] !== undefined && { approvalWaitMs: Number(options['wait']) }),
+          ...(wait !== undefined && { approvalWaitMs: wait }),
         },
       )
       bar.end()

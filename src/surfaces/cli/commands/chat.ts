@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { text as readAll } from 'node:stream/consumers'
 import type { Agent } from '../../../contracts/agent.ts'
 import type { AgentPhase } from '../../../contracts/agent-phase.ts'
 import { asFault, Fault, hintFor } from '../../../contracts/faults/fault.ts'
@@ -10,6 +9,7 @@ import { openLines, type Lines } from '../chat/lines.ts'
 import { greeting, slash } from '../chat/slash.ts'
 import { openTalk, type TurnEnd } from '../chat/talk.ts'
 import type { Command } from '../command.ts'
+import { piped } from '../piped.ts'
 import { bold, dim, printable, say, warn, warnFolded, yellow } from '../print.ts'
 
 /** What scripts go by. */
@@ -53,8 +53,8 @@ your yes), 130 cancelled. Text can be piped in. A conversation is kept: --contin
       const asked = words.join(' ').trim()
       const mode: AgentPhase | undefined = options['plan'] === true ? 'plan' : undefined
       if (!print) return await interactive(operator, agent, session, asked, mode)
-      const piped = process.stdin.isTTY === true ? '' : (await readAll(process.stdin)).trim()
-      const text = [asked, piped].filter((part) => part !== '').join('\n\n')
+      const given = process.stdin.isTTY === true ? '' : (await piped()).trim()
+      const text = [asked, given].filter((part) => part !== '').join('\n\n')
       if (text === '' && options['continue'] !== true)
         throw new Fault('bad-input', 'Nothing was asked', { hint: 'handrail chat --print TEXT, or pipe the text in.' })
       return await once(operator, agent, session, text, mode, { json, waits: options['wait'] === true })

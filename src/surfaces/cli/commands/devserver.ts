@@ -3,6 +3,7 @@ import { asFault, Fault } from '../../../contracts/faults/fault.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 import type { Command, Invocation } from '../command.ts'
 import { say, warnFolded } from '../print.ts'
+import { longestTimer, wholeNumber } from '../whole-number.ts'
 import { callMethod, type Called } from './devserver-call.ts'
 
 export const devserver: Command = {
@@ -77,14 +78,8 @@ type Options = Invocation['options']
 const print = (kind: string, fields: object): void =>
   say(terminalJson({ schemaVersion: 1, kind, protocol: bridgeProtocol, ...fields }))
 
-export function numberOf(options: Options, name: string): number | undefined {
-  const given = options[name]
-  if (given === undefined) return undefined
-  const number = Number(given)
-  if (!Number.isInteger(number) || number < 0 || String(given).trim() === '')
-    throw new Fault('bad-input', `--${name} must be a whole number`, { hint: `Not ${String(given).slice(0, 40)}.` })
-  return number
-}
+export const numberOf = (options: Options, name: string, least = 0, most = longestTimer): number | undefined =>
+  wholeNumber(options[name], name, least, most)
 
 /** What the person named; the list of processes shows a flag to everybody, so a file is better and a variable will do. */
 async function tokenOf({ options, dependencies }: Invocation): Promise<string | undefined> {
@@ -114,12 +109,12 @@ async function start(invocation: Invocation): Promise<number> {
   try {
     if (options['allowWrite'] === true && options['readOnly'] === true)
       throw new Fault('bad-input', 'Both --allowWrite and --readOnly', { hint: 'Give one of them.' })
-    const port = numberOf(options, 'port') ?? 0
-    if (port > 65_535) throw new Fault('bad-input', `Not a port: ${port}`, { hint: 'Give a number from 0 to 65535.' })
+    const port = numberOf(options, 'port', 0, 65_535) ?? 0
     const token = (await tokenOf(invocation)) ?? fromEnvironment('HANDRAIL_DEVSERVER_TOKEN')
     if (token !== undefined && token.length < 16) warnFolded('handrail: that token is short, and can be guessed.')
     const numbers = {
-      maxMessageBytes: numberOf(options, 'maxMessageBytes') ?? 1_000_000,
+      // Of none at all the length would not be looked at.
+      maxMessageBytes: numberOf(options, 'maxMessageBytes', 1) ?? 1_000_000,
       shutdownAfterMs: numberOf(options, 'shutdownAfterMs'),
       idleShutdownMs: numberOf(options, 'idleShutdownMs'),
     }
@@ -279,7 +274,8 @@ async function call(invocation: Invocation): Promise<number> {
 
 /** What a call waits for its response: checks for as long as they may take. */
 function patience(method: string, options: Options, params: { checks?: string[]; timeoutMs?: number }): number {
-  if (method === 'dev.runChecks') return (params.checks?.length ?? 0) * (params.timeoutMs ?? 120_000) + 10_000
+  if (method === 'dev.runChecks')
+    return Math.min((params.checks?.length ?? 0) * (params.timeoutMs ?? 120_000) + 10_000, longestTimer)
   return numberOf(options, 'timeoutMs') ?? 30_000
 }
 

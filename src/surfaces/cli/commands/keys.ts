@@ -1,16 +1,20 @@
-import { text as readAll } from 'node:stream/consumers'
 import { providers, type Provider } from '../../../contracts/config-agent.ts'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 import type { Command } from '../command.ts'
 import { hiddenAnswer } from '../hidden-answer.ts'
+import { piped } from '../piped.ts'
 import { ago, printable, say, table } from '../print.ts'
+
+/** More than a key has, and the ends of lines around it. */
+const mostPiped = 16_384
 
 export const keys: Command = {
   name: 'keys',
   summary: 'Your keys for models: set, list, clear',
   usage: 'handrail keys list|set PROVIDER|clear [PROVIDER] [--base-url URL]',
-  acts: { list: 0, set: 1, clear: 1 },
+  // Whoever types a key behind it is told why not, and the key is not said once more.
+  acts: { list: 0, set: Number.POSITIVE_INFINITY, clear: 1 },
   about: `A key is read from a hidden prompt, or from a pipe; never from the command line, where every process could read it. It is kept in the keyring
 of your system where there is one (HANDRAIL_KEYRING=off: never), else in a file that only you can read, and goes to the endpoint it was set for and nowhere else: not
 into settings, logs, prompts, or the environment of programs. \`keys clear\` without a name removes all of them.`,
@@ -21,7 +25,7 @@ into settings, logs, prompts, or the environment of programs. \`keys clear\` wit
     'handrail keys list',
     'handrail keys clear',
   ],
-  async run({ words, json, open }) {
+  async run({ words, options, json, open }) {
     const [what = 'list', name, ...more] = words
     if (more.length > 0)
       throw new Fault('bad-input', 'A key does not belong on the command line', {
@@ -54,9 +58,10 @@ into settings, logs, prompts, or the environment of programs. \`keys clear\` wit
         })
       const { provider, baseUrl } = runtime.config.agent
       const agent = await runtime.agent()
-      const origin = agent.originOf(name as Provider, name === provider || name === 'compatible' ? baseUrl : '')
-      const key =
-        process.stdin.isTTY === true ? await hiddenAnswer(`Key for ${name} at ${origin}: `) : await readAll(process.stdin)
+      // An address that was given with the command is for this very key, whichever provider the settings name.
+      const isMeant = name === provider || name === 'compatible' || options['base-url'] !== undefined
+      const origin = agent.originOf(name as Provider, isMeant ? baseUrl : '')
+      const key = process.stdin.isTTY === true ? await hiddenAnswer(`Key for ${name} at ${origin}: `) : await piped(mostPiped)
       const kept = await runtime.modelKeys.set(name, origin, key.trim())
       say(json ? terminalJson(kept) : `Kept in the ${kept.place}, for ${kept.origin} only.`)
       return 0

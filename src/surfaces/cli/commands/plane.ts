@@ -1,8 +1,8 @@
-import { text as readAll } from 'node:stream/consumers'
 import type { CommandOutcome } from '../../../contracts/command-result.ts'
 import { canonical } from '../../../text/canonical.ts'
 import { printable } from '../../../text/printable.ts'
 import type { CliDependencies, Command } from '../command.ts'
+import { piped } from '../piped.ts'
 import { bold, dim, green, red, say, warn } from '../print.ts'
 import type { Operator } from '../../../contracts/operator.ts'
 
@@ -70,7 +70,7 @@ export async function runPlane(argv: readonly string[], operator: Operator, depe
       allowWrite: true,
       caller: { surface: 'cli', client: 'handrail-cli', session, role: 'person' },
       signal: abort.signal,
-      stdin: () => readAll(process.stdin),
+      stdin: () => piped(),
     })
     if (outcome.kind === 'help' || json) say(outcome.kind === 'help' ? outcome.text : canonical(outcome.result))
     else tell(outcome)

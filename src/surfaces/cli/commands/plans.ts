@@ -1,4 +1,3 @@
-import { text as readAll } from 'node:stream/consumers'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { AgentCaller } from '../../../contracts/gate.ts'
 import type { Operator } from '../../../contracts/operator.ts'
@@ -7,6 +6,7 @@ import { wholeId } from '../whole-id.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 import type { Command, Invocation } from '../command.ts'
 import { confirm } from '../confirm.ts'
+import { piped } from '../piped.ts'
 import { ago, bold, dim, green, oneLine, printable, printableBlock, red, say, table, warn, yellow } from '../print.ts'
 import { commandHere, type CommandHere } from '../program-name.ts'
 import { exitOf, watched } from './run.ts'
@@ -106,7 +106,7 @@ function list(runtime: Operator, { json }: Invocation): number {
 }
 
 async function make(runtime: Operator, skill: string, { options, json }: Invocation): Promise<number> {
-  const given = options['input'] === '-' ? await readAll(process.stdin) : String(options['input'] ?? '{}')
+  const given = options['input'] === '-' ? await piped() : String(options['input'] ?? '{}')
   const inputs = objectIn(given, '--input')
   const { plan, needs, problems } = await runtime.plans.fromSkill(skill, inputs)
   const kept = runtime.plans.save(plan)
@@ -139,7 +139,7 @@ async function edit(runtime: Operator, id: string, { options, json, dependencies
     throw new Fault('bad-input', 'With which text? --file FILE, or --file - for stdin', {
       hint: `\`handrail plans show ${id} --json\` has it under "plan": change that and hand it in.`,
     })
-  const text = file === '-' ? await readAll(process.stdin) : await dependencies.readText(file, 1_048_576)
+  const text = file === '-' ? await piped(1_048_576) : await dependencies.readText(file, 1_048_576)
   if (text === undefined) throw new Fault('not-found', `This cannot be read: ${oneLine(file, 200)}`)
   const changed = objectIn(text, '--file') as unknown as Plan
   const plan = runtime.plans.save({ ...changed, plan_id: before.plan_id, created_at: before.created_at })

@@ -1,10 +1,10 @@
 import { commandHere, hintHere, type CommandHere } from '../program-name.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
-import { text as readAll } from 'node:stream/consumers'
 import { Fault } from '../../../contracts/faults/fault.ts'
 import type { Operator } from '../../../contracts/operator.ts'
 import { runBounds, type RunsApi, type RunOrigin, type RunView } from '../../../contracts/run.ts'
 import type { CliDependencies, Command } from '../command.ts'
+import { piped } from '../piped.ts'
 import { bold, oneLine, printable, printableBlock, progressBar, red, say, table, warn, warnFolded, yellow } from '../print.ts'
 
 export const runOrigin: RunOrigin = { surface: 'cli', client: 'handrail-cli', session: 'cli-runs' }
@@ -62,7 +62,7 @@ carries it out. What is interrupted goes on there as well. \`handrail templates 
       throw new Fault('bad-input', 'Which template?', {
         hint: 'Name one of those that `handrail templates list` shows: `handrail run TEMPLATE`.',
       })
-    const given = options['input'] === '-' ? await readAll(process.stdin) : String(options['input'] ?? '{}')
+    const given = options['input'] === '-' ? await piped() : String(options['input'] ?? '{}')
     const inputs = {
       ...parsed(given),
       ...(options['urls'] !== undefined && { urls: await urlsFrom(String(options['urls']), dependencies) }),
@@ -191,7 +191,7 @@ export function tellEnd(run: RunView, command: CommandHere, pages?: PageItem[]):
 const mostUrls = 10_485_760
 
 async function urlsFrom(file: string, { readText }: CliDependencies): Promise<string[]> {
-  const text = file === '-' ? await readAll(process.stdin) : await readText(file, mostUrls)
+  const text = file === '-' ? await piped(mostUrls) : await readText(file, mostUrls)
   if (text === undefined)
     throw new Fault('not-found', `This cannot be read: ${oneLine(file, 200)}`, { hint: 'Name a text file, one address a line.' })
   return text

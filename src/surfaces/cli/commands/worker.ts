@@ -3,6 +3,7 @@ import { Fault } from '../../../contracts/faults/fault.ts'
 import { terminalJson } from '../../../text/terminal-json.ts'
 import type { Command } from '../command.ts'
 import { bold, dim, printable, say, warnFolded } from '../print.ts'
+import { wholeNumber } from '../whole-number.ts'
 
 const usualDrainSeconds = 60
 
@@ -78,11 +79,4 @@ With --json it prints one line when it is ready: {"worker","pid","slots","url"}.
       await runtime.close()
     }
   },
-}
-
-function wholeNumber(given: string | boolean | undefined, name: string, least: number, most: number): number | undefined {
-  if (given === undefined) return undefined
-  const number = Number(given)
-  if (Number.isInteger(number) && number >= least && number <= most && given !== true) return number
-  throw new Fault('bad-input', `--${name} must be a whole number from ${least} to ${most}`, {})
 }
