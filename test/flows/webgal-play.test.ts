@@ -180,19 +180,26 @@ test('two filmstrips are compared by what was told; what is no filmstrip is none
     expect(storyIn(html)).toBeUndefined()
 })
 
-/** As much of an engine as can be played: a click goes on, options are put up, it says where it is, and by the words of an option what it shows. */
+/**
+ * As much of an engine as can be played: a click goes on, options are put up, it says where it is, and by the words of an option what it shows.
+ * What is chosen takes a while to come, and a click meanwhile goes by its first line.
+ */
 const playable = `
   const socket = new WebSocket('ws://' + location.host + '/api/webgalsync')
   document.body.innerHTML = '<div id="FullScreenClick"></div><div id="chooseContainer"></div><div class="_Title_main_1"></div>'
   const title = document.querySelector('._Title_main_1')
   const box = document.getElementById('chooseContainer')
-  let name = 'start.txt', lines = [], at = 0, text = ''
+  let name = 'start.txt', lines = [], at = 0, text = '', isComing = false, wasClicked = false
   const open = async (file, called) => {
     lines = (await (await fetch('./game/scene/' + file)).text()).split('\\n')
     ;[name, at] = [called, 0]
+    isComing = false
     next()
+    if (wasClicked) next()
+    wasClicked = false
   }
   const next = () => {
+    if (isComing) return void (wasClicked = true)
     if (box.firstChild || at >= lines.length) return
     const [command, rest = ''] = lines[at++].replace(/;$/, '').split(/:(.*)/)
     if (command === 'end') return void document.body.append(title)
@@ -202,7 +209,7 @@ const playable = `
         const [words, to] = option.split(':')
         const one = document.createElement('div')
         one.textContent = words
-        one.onclick = () => { box.replaceChildren(); void open(to, words) }
+        one.onclick = () => { box.replaceChildren(); isComing = true; setTimeout(() => void open(to, words), 4000) }
         box.append(one)
       }
     else if (command === '') text = rest

@@ -30,6 +30,8 @@ export const playScript = `(() => {
   let waiting = {}
   // What was decided is done once it is known outside: a page that breaks by it can tell nobody any more.
   let then
+  // Where it stood when that was done: what was chosen may have to be fetched first, and a click meanwhile would go by the first line of it.
+  let left
   // Where it was since the last decision: whoever comes by again and again goes round.
   let visits = new Map()
   play.begin = (plan) => {
@@ -38,7 +40,7 @@ export const playScript = `(() => {
     pictured = new Set(plan.pictured ?? [])
     visits = new Map()
     ;[entered, words] = [{ scene: '', under: '' }, '']
-    ;[clicked, then, waiting, play.told] = [undefined, undefined, {}, 0]
+    ;[clicked, then, left, waiting, play.told] = [undefined, undefined, undefined, {}, 0]
   }
   const choices = () => {
     const box = document.getElementById('chooseContainer')
@@ -106,7 +108,7 @@ export const playScript = `(() => {
     if (then) {
       if (play.told < play.decisions.length) return
       const act = then
-      ;[then, reports, still, since] = [undefined, at.reports, 0, performance.now()]
+      ;[then, left, reports, still, since] = [undefined, last, at.reports, 0, performance.now()]
       return void act()
     }
     // Back at the title an engine may stand in no scene; where it begins, too, there is a title and before it nothing.
@@ -171,6 +173,8 @@ export const playScript = `(() => {
     if (field) fill(at, field)
     else if (shown.length > 0) decide(at, shown)
     else {
+      if (left === now && !at.mute && (still < 150 || performance.now() - since < 3000)) return
+      left = undefined
       if (film) {
         film.dispatchEvent(new Event('ended'))
         film.onended?.(new Event('ended'))
