@@ -9,6 +9,7 @@ import { rolldown } from 'rolldown'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 // @ts-expect-error a plain script
 import { leanSdk } from '../../scripts/lean-sdk.mjs'
+import { isSoak } from '../support/soak.ts'
 import { cleanEnv, program, repository } from '../support/world.ts'
 import { production } from './production.ts'
 import { openProxy } from './proxy.ts'
@@ -169,7 +170,8 @@ describe.skipIf(missing)('as it ships', () => {
   })
   afterAll(() => serving?.close())
 
-  test.each(revisions)('what of %s needs no fixtures is there', async (revision) => {
+  // With its fixtures it answers both from the same code: one of them shows that the program has that code.
+  test.each(isSoak ? revisions : revisions.slice(-1))('what of %s needs no fixtures is there', async (revision) => {
     const { scenarios, excused } = production[revision]
     const seen = await serving.judge(revision)
     const left = complaints(scenarios, seen)

@@ -175,7 +175,7 @@ test(
   { timeout: 600_000 },
   async () => {
     const lanesEach = 4
-    const total = sweep(10_000, 100)
+    const total = sweep(10_000, 60)
     const killsInTurn = sweep(15, 3)
     const names = ['a', 'b', 'h']
     const counters = names.flatMap((name) => Array.from({ length: lanesEach }, (_, lane) => `${name}${lane}=0;\n`)).join('')

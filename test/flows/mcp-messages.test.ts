@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openMcp, openServe, ways, type Served } from '../support/serve.ts'
+import { openMcp, openServe, someWays, type Served } from '../support/serve.ts'
 import { runInside } from '../support/inside.ts'
 import { say } from '../support/sockets.ts'
 import { openWorld, type World } from '../support/world.ts'
@@ -128,7 +128,7 @@ describe('messages nobody can read', () => {
 })
 
 describe('a smaller list', () => {
-  test.for(ways)('--tools files, over %s', async (way) => {
+  test.for(someWays)('--tools files, over %s', async (way) => {
     await using world = await openWorld({ files: { 'a.txt': 'one\n' } })
     const args = ['--tools', 'files']
     await using served = way.startsWith('stdio') ? undefined : await openServe(world.project, { args })

@@ -76,7 +76,7 @@ test('a batch of writes: each is made once, and the run succeeds', { timeout: 1_
   const items = ['1\n', '2\n', '3\n'].map((text) => ({ path: 'log.txt', text }))
   await sweepOver({
     submission: { templateId: 'append_all', inputs: { items }, options: { mode: 'sync' } },
-    sample: 4,
+    sample: 2,
     holds(world, runs, moment) {
       // Killed before it was accepted, nobody was told that it was.
       if (runs.length === 0) return expect(world.read('log.txt'), `moment ${moment}`).toBe('')
@@ -89,7 +89,7 @@ test('a batch of writes: each is made once, and the run succeeds', { timeout: 1_
 test('a step that may not be done twice: done once, or nobody knows and the run says so', { timeout: 1_200_000 }, async () => {
   await sweepOver({
     submission: { templateId: 'replace_once', inputs: { path: 'x.txt', find: 'x', replace: 'xx' }, options: { mode: 'sync' } },
-    sample: 4,
+    sample: 2,
     holds(world, runs, moment) {
       const text = world.read('x.txt')
       if (runs.length === 0) return expect(text).toBe('x\n')
@@ -115,7 +115,7 @@ test(
         inputs: { path: 'package.json', find: '{}', replace: '{{}}' },
         options: { mode: 'sync' },
       },
-      sample: 4,
+      sample: 2,
       holds(world, runs, moment) {
         const text = world.read('package.json')
         if (runs.length === 0) return expect(text).toBe('{}\n')

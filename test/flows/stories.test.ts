@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { eventually, call, messagesIn, say, type Reply } from '../support/sockets.ts'
-import { openMcp, openServe, ways } from '../support/serve.ts'
+import { openMcp, openServe, someWays } from '../support/serve.ts'
 import { eventsIn, expectWhole, storiesOf } from '../support/stories.ts'
 import { lapseNow } from '../support/approve.ts'
 import { killedAt, moments } from '../support/killed-at.ts'
@@ -285,7 +285,7 @@ test('a yes of one session is not used by another, and each has a story of its o
   expect(storiesOf(world).size).toBe(2)
 })
 
-for (const way of ways)
+for (const way of someWays)
   test(`${way}: a call answered in the client's form is one story`, async () => {
     await using world = await openWorld(old)
     await using served = await openServe(world.project, { env: { HANDRAIL_ASK_OVER_HTTP: '1' } })

@@ -545,7 +545,7 @@ test('the undo of a tree that is killed anywhere is finished or taken back, to t
   const begin = ground.picture()
   const ends = { finished: 0, 'taken back': 0 }
   const below = draws('the undo of a tree that is killed')
-  const some = moments.filter((_, at) => isSoak || at === 0 || below(2) === 0)
+  const some = moments.filter((_, at) => isSoak || at === 0 || below(4) === 0)
   for (const moment of some) {
     const call = nextCall()
     await ground.commit(

@@ -8,6 +8,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import type { ErrorBody } from '../../src/contracts/faults/contract-000.ts'
 import { transportInside } from './inside.ts'
 import { leftOpen } from './left-open.ts'
+import { isSoak } from './soak.ts'
 import { asUser, cleanEnv, program } from './world.ts'
 
 export interface Served {
@@ -56,6 +57,9 @@ export async function openServe(
 /** Every way an MCP client can come in. */
 export const ways = ['stdio 2025', 'stdio 2026', 'http 2025', 'http 2026', 'sse'] as const
 export type Way = (typeof ways)[number]
+
+/** One of each kind, over pipes and over HTTP, in each era; all of them in `npm run soak`. For what does not hang on the way it comes by. */
+export const someWays: readonly Way[] = isSoak ? ways : ['stdio 2025', 'http 2026']
 
 export interface Said {
   action: 'accept' | 'decline' | 'cancel'
