@@ -13,6 +13,7 @@ import { isSoak } from '../support/soak.ts'
 import { cleanEnv, program, repository } from '../support/world.ts'
 import { production } from './production.ts'
 import { openProxy } from './proxy.ts'
+import { serveFixtures } from './serve-fixtures.ts'
 
 // The official suite of the protocol's authors against the real program over HTTP, in both eras.
 
@@ -72,66 +73,91 @@ async function bundle(): Promise<string> {
   return file
 }
 
-async function serve(server: (project: string) => string[]): Promise<Serving> {
+/** A server that was started. */
+interface Started {
+  url: string
+  token: string
+  /** What it said, where it has ended by itself. */
+  ended(): string | undefined
+  stop(): Promise<void>
+}
+
+function run(args: string[], base: string): ChildProcess & { log(): string } {
+  const child = spawn(process.execPath, args, { cwd: base, env: cleanEnv(base), stdio: ['ignore', 'pipe', 'pipe'] })
+  let log = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (log += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text))
+  return Object.assign(child, { log: () => log })
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill()
+  const late = setTimeout(() => child.kill('SIGKILL'), 20_000)
+  await ended
+  clearTimeout(late)
+}
+
+/** A process of its own, which says in its first line where it is. */
+const asProcess =
+  (args: (project: string) => string[]) =>
+  async (project: string, base: string): Promise<Started> => {
+    const child = run(args(project), base)
+    const [ready] = (await Promise.race([
+      once(createInterface(child.stdout as NodeJS.ReadableStream), 'line'),
+      once(child, 'exit').then(() => [undefined]),
+    ])) as [string | undefined]
+    if (ready === undefined) throw new Error(`the server ended: ${child.log()}`)
+    const { url, tokenFile } = JSON.parse(ready) as { url: string; tokenFile: string }
+    return {
+      url,
+      token: readFileSync(tokenFile, 'utf8').trim(),
+      ended: () => (child.exitCode === null ? undefined : child.log()),
+      async stop() {
+        await end(child)
+        if (child.exitCode !== 0) throw new Error(`the server did not end well:\n${child.log()}`)
+      },
+    }
+  }
+
+/** In the process of the test: to bundle it takes longer than to judge it. */
+async function inHere(project: string, base: string): Promise<Started> {
+  const { url, runtime, close } = await serveFixtures(project, cleanEnv(base))
+  return { url, token: runtime.token().token, ended: () => undefined, stop: close }
+}
+
+async function serve(start: (project: string, base: string) => Promise<Started>): Promise<Serving> {
   const base = realpathSync(mkdtempSync(join(tmpdir(), 'handrail-conformance-')))
   const project = join(base, 'project')
   mkdirSync(project)
-  const children: ChildProcess[] = []
-  const start = (args: string[], cwd: string): ChildProcess & { log(): string } => {
-    const child = spawn(process.execPath, args, { cwd, env: cleanEnv(base), stdio: ['ignore', 'pipe', 'pipe'] })
-    children.push(child)
-    let log = ''
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (log += text))
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text))
-    return Object.assign(child, { log: () => log })
-  }
-  const stop = async (): Promise<void> => {
-    for (const child of children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)) {
-      const ended = once(child, 'exit')
-      child.kill()
-      const late = setTimeout(() => child.kill('SIGKILL'), 20_000)
-      await ended
-      clearTimeout(late)
-    }
-    rmSync(base, { recursive: true, force: true })
-  }
-  try {
-    const serving = start(server(project), base)
-    const [ready] = (await Promise.race([
-      once(createInterface(serving.stdout as NodeJS.ReadableStream), 'line'),
-      once(serving, 'exit').then(() => [undefined]),
-    ])) as [string | undefined]
-    if (ready === undefined) throw new Error(`the server ended: ${serving.log()}`)
-    const { url, tokenFile } = JSON.parse(ready) as { url: string; tokenFile: string }
-    const proxy = await openProxy(new URL(url), readFileSync(tokenFile, 'utf8').trim())
-    return {
-      project,
-      async judge(revision) {
-        const out = mkdtempSync(join(base, `${revision}-`))
-        const before = ['node-20.mjs', 'patient.mjs'].flatMap((name) => ['--import', pathToFileURL(join(here, name)).href])
-        const wanted = ['--url', `${proxy.url}/mcp`, '--requirements', revision, '--output-dir', out]
-        const run = start([...before, join(suite, 'dist', 'index.js'), 'server', ...wanted], base)
-        await once(run, 'close')
-        if (serving.exitCode !== null) throw new Error(`the server died on the way:\n${serving.log()}`)
-        if (!run.log().includes('=== SUMMARY ===')) throw new Error(`the suite did not finish:\n${run.log()}`)
-        // A scenario that broke down leaves a folder with nothing in it.
-        const finished = readdirSync(out).filter((folder) => existsSync(join(out, folder, 'checks.json')))
-        return new Map(
-          finished.map((folder) => [
-            folder.replace(/^server-(.*)-\d{4}-\d\d-\d\dT.*$/, '$1'),
-            JSON.parse(readFileSync(join(out, folder, 'checks.json'), 'utf8')) as Check[],
-          ]),
-        )
-      },
-      async close() {
-        await proxy.close()
-        await stop()
-        if (serving.exitCode !== 0) throw new Error(`the server did not end well:\n${serving.log()}`)
-      },
-    }
-  } catch (cause) {
-    await stop()
-    throw cause
+  const started = await start(project, base)
+  const proxy = await openProxy(new URL(started.url), started.token)
+  return {
+    project,
+    async judge(revision) {
+      const out = mkdtempSync(join(base, `${revision}-`))
+      const before = ['node-20.mjs', 'patient.mjs'].flatMap((name) => ['--import', pathToFileURL(join(here, name)).href])
+      const wanted = ['--url', `${proxy.url}/mcp`, '--requirements', revision, '--output-dir', out]
+      const judging = run([...before, join(suite, 'dist', 'index.js'), 'server', ...wanted], base)
+      await once(judging, 'close')
+      const died = started.ended()
+      if (died !== undefined) throw new Error(`the server died on the way:\n${died}`)
+      if (!judging.log().includes('=== SUMMARY ===')) throw new Error(`the suite did not finish:\n${judging.log()}`)
+      // A scenario that broke down leaves a folder with nothing in it.
+      const finished = readdirSync(out).filter((folder) => existsSync(join(out, folder, 'checks.json')))
+      return new Map(
+        finished.map((folder) => [
+          folder.replace(/^server-(.*)-\d{4}-\d\d-\d\dT.*$/, '$1'),
+          JSON.parse(readFileSync(join(out, folder, 'checks.json'), 'utf8')) as Check[],
+        ]),
+      )
+    },
+    async close() {
+      await proxy.close()
+      await started.stop()
+      rmSync(base, { recursive: true, force: true })
+    },
   }
 }
 
@@ -151,8 +177,8 @@ function complaints(scenarios: string[], seen: Map<string, Check[]>): Map<string
 describe.skipIf(missing)('with the fixtures', () => {
   let serving: Serving
   beforeAll(async () => {
-    const bundled = await bundle()
-    serving = await serve((project) => [bundled, project])
+    const bundled = isSoak ? await bundle() : undefined
+    serving = await serve(bundled === undefined ? inHere : asProcess((project) => [bundled, project]))
   })
   afterAll(() => serving?.close())
 
@@ -166,7 +192,7 @@ describe.skipIf(missing)('with the fixtures', () => {
 describe.skipIf(missing)('as it ships', () => {
   let serving: Serving
   beforeAll(async () => {
-    serving = await serve((project) => [program, 'serve', '--project', project, '--port', '0', '--json'])
+    serving = await serve(asProcess((project) => [program, 'serve', '--project', project, '--port', '0', '--json']))
   })
   afterAll(() => serving?.close())
 

@@ -1,10 +1,7 @@
-import { openRuntime } from '../../src/runtime/open.ts'
-import { serveHttp } from '../../src/runtime/serve.ts'
-import { openFixtures } from './fixtures.ts'
+import { serveFixtures } from './serve-fixtures.ts'
 
-// `handrail serve` with what the official suite wants to find beside the runtime's own. Bundled and started by the test.
+// Bundled and started by the test in the soak, with as little of the SDK as the program has.
 const [project = ''] = process.argv.slice(2)
-const runtime = openRuntime({ project, environment: process.env, live: true })
-const listening = await serveHttp(runtime, { host: '127.0.0.1', port: 0, allowRemote: false, allowOrigins: [] }, openFixtures)
-process.stdout.write(`${JSON.stringify({ url: listening.url, tokenFile: runtime.token().file })}\n`)
-process.once('SIGTERM', () => void listening.close().then(() => runtime.close()))
+const { url, runtime, close } = await serveFixtures(project, process.env)
+process.stdout.write(`${JSON.stringify({ url, tokenFile: runtime.token().file })}\n`)
+process.once('SIGTERM', () => void close())
