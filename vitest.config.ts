@@ -5,6 +5,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { patienceMs } from './test/support/patience.ts'
 import { findPostgres } from './test/support/postgres.ts'
 import { seed } from './test/support/seed.ts'
+import { isSoak } from './test/support/soak.ts'
 
 const outputFile = process.env['HANDRAIL_TEST_REPORT'] ?? '.cache/some-tests.json'
 const reporters = ['default', ['json', { outputFile }]] as [string, ['json', { outputFile: string }]]
@@ -31,11 +32,9 @@ const env = { HANDRAIL_TEST_CONFINES: confines ? '1' : '', HANDRAIL_SEED: String
 const onBothStores = [
   'test/flows/runs.test.ts',
   'test/flows/runs-contract.test.ts',
-  'test/flows/mcp-tasks.test.ts',
   'test/attacks/runs.test.ts',
-  // Between processes: a small case of each; all of it in `npm run soak`.
-  'test/flows/runs-cli.test.ts',
-  'test/flows/runs-processes.test.ts',
+  // Between processes, by other ways in: `cluster/workers` has the like.
+  ...(isSoak ? ['mcp-tasks', 'runs-cli', 'runs-processes'].map((name) => `test/flows/${name}.test.ts`) : []),
 ]
 const hasPostgres = findPostgres() !== undefined
 if (!hasPostgres)

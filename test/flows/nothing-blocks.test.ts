@@ -13,7 +13,7 @@ const makingSome = (count: number): string =>
   `mkdir many; i=0; while [ $i -lt ${count} ]; do echo $i > many/f$i; i=$((i+1)); done`
 const making = makingSome(many)
 const person = { role: 'person' as const }
-const large = 100_663_296
+const large = 50_331_648
 
 /** Far more than what four milliseconds hold, on any machine, and far less than all of it. */
 const few = (all: number): number => all / 4

@@ -5,8 +5,7 @@ import type { RunView, StepRecord } from '../../src/contracts/run.ts'
 import { until } from '../support/everywhere.ts'
 import { runInside } from '../support/inside.ts'
 import { putTemplates } from '../support/runs.ts'
-import { isSoak } from '../support/soak.ts'
-import { cleanEnv, openWorld, runCli, runToExit, sharesRuns, type World } from '../support/world.ts'
+import { cleanEnv, openWorld, runCli, runToExit, type World } from '../support/world.ts'
 
 /** Runs on the command line: handed in, looked at, retried where they failed. */
 async function open(): Promise<World> {
@@ -20,9 +19,6 @@ const only = async (world: World, ...words: string[]): Promise<RunView & { steps
   const end = await runInside(world.project, [...words, '--json'])
   return JSON.parse(end.out) as RunView & { steps: StepRecord[] }
 }
-
-/** What is the same on both stores is shown on the shared one by the first test; all of it in `npm run soak`. */
-const onOne = test.skipIf(sharesRuns && !isSoak)
 
 test('the real program: a run with a line for each step, its result, and its artifact', async () => {
   await using world = await open()
@@ -40,7 +36,7 @@ test('the real program: a run with a line for each step, its result, and its art
   )
 })
 
-onOne('the real program stays while its run waits for the person, and does what they agreed to', async () => {
+test('the real program stays while its run waits for the person, and does what they agreed to', async () => {
   await using world = await openWorld({ files: { 'package.json': '{"scripts":{}}\n' } })
   const inputs = JSON.stringify({ paths: ['package.json'], find: 'scripts', replace: 'bin' })
   const command = runCli(world.project, ['run', 'batch_replace', '--input', inputs])
@@ -50,7 +46,7 @@ onOne('the real program stays while its run waits for the person, and does what 
   expect(world.read('package.json')).toBe('{"bin":{}}\n')
 })
 
-onOne('what is wrong is said, and where to look', async () => {
+test('what is wrong is said, and where to look', async () => {
   await using world = await open()
   for (const [words, says] of [
     [['run'], 'Which template?'],
@@ -81,34 +77,31 @@ onOne('what is wrong is said, and where to look', async () => {
   expect((await runInside(world.project, ['runs', 'show', id])).out).toMatch(new RegExp(`runs retry ${id} --failed ${at}`))
 })
 
-onOne(
-  'what it suggests is typed as it stands: the program, the project and the state are in it, and no name of a tool',
-  async () => {
-    await using world = await open()
-    const state = ['--state', join(world.base, 'it is elsewhere')]
-    for (const [words, suggested] of [
-      [['run'], 'templates list'],
-      [['run', 'nobody'], 'templates list'],
-      [['run', 'read_all', '--input', '{}'], 'templates list'],
-      [['runs', 'show'], 'runs list'],
-      [['runs', 'show', 'run_none'], 'runs list'],
-      [['runs', 'retry', 'run_none'], 'runs list'],
-      [['artifacts', 'get'], 'artifacts list'],
-      [['artifacts', 'get', 'art_none'], 'runs show ID'],
-      [['templates', 'show', 'nobody'], 'templates list'],
-    ] as const) {
-      const { err } = await runInside(world.project, [...words, ...state])
-      const said = err.replaceAll(/\s+/g, ' ')
-      expect(said, words.join(' ')).toContain(`handrail.js ${suggested} --project ${world.project} --state '${state[1]}'`)
-      expect(said, words.join(' ')).not.toMatch(/list_task|get_task|get_artifact/)
-    }
-    const { err } = await runInside(world.project, ['run', 'nobody', ...state])
-    const [, command = ''] = /`([^`]+)`/.exec(err.replaceAll(/\n/g, ' ')) ?? []
-    expect((await runToExit('sh', ['-c', command], { env: cleanEnv(world.base) })).out).toContain('read_all')
-  },
-)
+test('what it suggests is typed as it stands: the program, the project and the state are in it, and no name of a tool', async () => {
+  await using world = await open()
+  const state = ['--state', join(world.base, 'it is elsewhere')]
+  for (const [words, suggested] of [
+    [['run'], 'templates list'],
+    [['run', 'nobody'], 'templates list'],
+    [['run', 'read_all', '--input', '{}'], 'templates list'],
+    [['runs', 'show'], 'runs list'],
+    [['runs', 'show', 'run_none'], 'runs list'],
+    [['runs', 'retry', 'run_none'], 'runs list'],
+    [['artifacts', 'get'], 'artifacts list'],
+    [['artifacts', 'get', 'art_none'], 'runs show ID'],
+    [['templates', 'show', 'nobody'], 'templates list'],
+  ] as const) {
+    const { err } = await runInside(world.project, [...words, ...state])
+    const said = err.replaceAll(/\s+/g, ' ')
+    expect(said, words.join(' ')).toContain(`handrail.js ${suggested} --project ${world.project} --state '${state[1]}'`)
+    expect(said, words.join(' ')).not.toMatch(/list_task|get_task|get_artifact/)
+  }
+  const { err } = await runInside(world.project, ['run', 'nobody', ...state])
+  const [, command = ''] = /`([^`]+)`/.exec(err.replaceAll(/\n/g, ' ')) ?? []
+  expect((await runToExit('sh', ['-c', command], { env: cleanEnv(world.base) })).out).toContain('read_all')
+})
 
-onOne('all that a run changed is taken back by its id, and that it is gone is said', async () => {
+test('all that a run changed is taken back by its id, and that it is gone is said', async () => {
   await using world = await open()
   const flags = ['--write-requires-diff', 'false']
   const texts = ['a.txt', 'new.txt', 'a.txt', 'b.txt'].map((path, n) => ({ path, text: `${n}\n` }))
@@ -123,7 +116,7 @@ onOne('all that a run changed is taken back by its id, and that it is gone is sa
   expect((await runInside(world.project, ['undo', 'run_none', '--yes'])).err).toContain('There is no such run')
 })
 
-onOne('retry --failed does what failed and nothing else', async () => {
+test('retry --failed does what failed and nothing else', async () => {
   await using world = await open()
   const half = await only(world, 'run', 'read_all', '--input', items('a.txt', 'later.txt'))
   expect(half).toMatchObject({ status: 'partial_success' })
@@ -145,7 +138,7 @@ onOne('retry --failed does what failed and nothing else', async () => {
   expect(none.err).toContain('No item of this run failed')
 })
 
-onOne('a run that is only handed in is answered by its key', async () => {
+test('a run that is only handed in is answered by its key', async () => {
   await using world = await open()
   const handed = await runCli(world.project, [
     'run',
@@ -164,7 +157,7 @@ onOne('a run that is only handed in is answered by its key', async () => {
   expect(JSON.parse(again.out)).toEqual({ runId, deduplicated: true })
 })
 
-onOne('templates: those there are, and everything that is wrong with one', async () => {
+test('templates: those there are, and everything that is wrong with one', async () => {
   await using world = await open()
   const list = await runInside(world.project, ['templates', 'list'])
   for (const id of ['webgal_project_report', 'batch_validate', 'batch_replace', 'read_all']) expect(list.out).toContain(id)

@@ -7,8 +7,6 @@ import { openWorld, sharesRuns, type World } from '../support/world.ts'
 import { startStdio, type Server } from '../support/writers.ts'
 
 /** Several processes on one project: one queue, one limit, and nobody's runs are lost with them. */
-/** On the shared store in `npm run soak`; `cluster/workers` has smaller cases of it. */
-const inFull = test.skipIf(sharesRuns && !isSoak)
 const flags = ['--write-requires-diff', 'false']
 
 async function open(): Promise<World> {
@@ -57,7 +55,7 @@ test(
   { timeout: 1_200_000 },
   async () => {
     await using world = await open()
-    const count = sweep(100, sharesRuns ? 20 : 40)
+    const count = sweep(100, 40)
     const server = await startStdio(world.project, flags)
     const names = Array.from({ length: count }, (_, n) => `f${n}`)
     const half = heard(world, (line) => line.event === 'run.ended')
@@ -92,7 +90,7 @@ test(
   },
 )
 
-inFull(
+test(
   'three processes, one killed with runs in its hands: they are taken over, and each result is stored once',
   { timeout: 1_200_000 },
   async () => {
@@ -121,7 +119,7 @@ inFull(
   },
 )
 
-inFull('sixty with one key from three processes are one run', { timeout: 1_200_000 }, async () => {
+test('sixty with one key from three processes are one run', { timeout: 1_200_000 }, async () => {
   await using world = await open()
   const servers = await Promise.all([1, 2, 3].map(() => startStdio(world.project, flags)))
   const one = { ...appends('k', 1), options: { mode: 'async', idempotencyKey: 'the key' } }
