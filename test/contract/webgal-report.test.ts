@@ -133,3 +133,25 @@ test('variables are told with every place that sets and reads them, and which ar
     one('won', at('start', 7), []),
   ])
 })
+
+test('of too many diagnostics the first of each severity are told, in the order of their scenes, whichever of them other scenes had a say in', async () => {
+  const scene = ['jumpLabel:nowhere;', ':{never}', 'Mara：Hello;', 'changeBg:gone.png;', 'jumpLabel:nowhere else;']
+  const files = Object.fromEntries(
+    Array.from({ length: 12 }, (_, at) => [`game/scene/s${at}.txt`, `${scene.slice((at + 3) % 5).join('\n')}\nMara:${at};\n`]),
+  )
+  await using world = await openWorld({ files })
+  const told = async (limit: number): Promise<{ diagnostics: { severity: string; code: string }[]; truncated: boolean }> =>
+    world.call('project_report', { limit })
+  const all = await told(10_000)
+  expect(all.truncated).toBe(false)
+  expect(new Set(all.diagnostics.map(({ severity }) => severity)).size).toBeGreaterThan(1)
+  expect(all.diagnostics.map(({ code }) => code)).toEqual(
+    expect.arrayContaining(['variable-never-set', 'fullwidth-colon-speaker', 'missing-file']),
+  )
+  for (const limit of [0, 1, 2, 5, 9, 15, 25, all.diagnostics.length - 1]) {
+    const { diagnostics, truncated, ...counts } = await told(limit)
+    expect(diagnostics).toEqual(all.diagnostics.slice(0, limit))
+    expect(truncated).toBe(true)
+    expect({ ...counts, truncated: false, diagnostics: all.diagnostics }).toEqual(all)
+  }
+})

@@ -1,7 +1,7 @@
 import type { Pace } from '../../text/steps.ts'
 import { badTarget, checkArguments } from './checks/arguments.ts'
 import { checkContent } from './checks/contents.ts'
-import { checkFlow, labelsOf } from './checks/flow.ts'
+import { checkFlow } from './checks/flow.ts'
 import { checkHead, misread } from './checks/heads.ts'
 import { checkAfter, checkProse } from './checks/prose.ts'
 import { checkResources, cutFileName } from './checks/resources.ts'
@@ -76,14 +76,16 @@ export async function checkScene(
   const { text: seen, cut } = firstLines(marked ? text.slice(1) : text)
   const statements: Statement[] = []
   const words = noWords()
+  /** The last of two equal ones counts. */
+  const labels = new Map<string, number>()
   const recalled = memory && recall(memory, seen, language)
   const quietOne = (line: string): Statement | undefined => (mayBeQuiet(line) ? quietLines?.get(line)?.statement : undefined)
   for (const statement of recalled?.statements ?? statementsOf(seen, language, quietLines && quietOne)) {
     statements.push(statement)
     tellWords(statement, words)
+    if (statement.command === 'label') labels.set(statement.content, statement.line)
     if (statements.length % stretch === 0 && pace.due()) await pace.turn()
   }
-  const labels = labelsOf(statements)
   const found = openFindings<Finding>(({ code }) => code, mostFindings)
   const misreadLines = new Set<number>()
   let told = 0

@@ -210,6 +210,7 @@ function fitsCommand(command: string, { content }: Statement): boolean {
 
 /** A file or JSON where words should be. */
 function looksUsed({ content }: Statement): boolean {
-  if (content.includes(' ')) return /^[{[]".*[}\]]$/.test(content)
-  return isFileName(content) || /^[{[]".*[}\]]$/.test(content)
+  // Every line of dialogue comes here: most are told by their first letter.
+  if ((content.startsWith('{"') || content.startsWith('["')) && /^.*[}\]]$/.test(content)) return true
+  return !content.includes(' ') && isFileName(content)
 }

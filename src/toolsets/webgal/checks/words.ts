@@ -19,15 +19,19 @@ export const anyTarget = '*'
 
 /** Variables a statement gives a value to. */
 export function variablesSet({ command, content, args }: Statement): string[] {
-  if (command === 'setVar') return [content.split('=', 1)[0]?.trim() ?? '']
+  if (command === 'setVar') {
+    const equals = content.indexOf('=')
+    return [(equals < 0 ? content : content.slice(0, equals)).trim()]
+  }
   if (command === 'getUserInput') return [content]
   return command === 'callScene' ? args.map(({ key, value }) => (key === 'writeReturnTo' ? String(value) : key)) : none
 }
 
 /** Variables a statement looks at. */
-export function variablesRead({ command, content, args, speaker }: Statement): string[] {
+export function variablesRead({ command, content, args, speaker, text }: Statement): string[] {
+  // All there is to nearly every line of dialogue.
+  if (args.length === 0 && command !== 'choose' && !text.includes('{')) return none
   const isNamed = speaker !== undefined && speaker.includes('{')
-  if (args.length === 0 && command !== 'choose' && !isNamed && !content.includes('{')) return none
   const found = variablesShown(content)
   const add = (names: readonly string[]): void => {
     for (const name of names) found.push(name)

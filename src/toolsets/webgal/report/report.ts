@@ -3,7 +3,6 @@ import { boundOf, higher, isNewer, type LowerBound } from '../engine-bound.ts'
 import { messages } from '../messages.ts'
 import { openFindings, type Counts, type Finding } from '../finding.ts'
 import { mostText, type Game } from '../game.ts'
-import type { Statement } from '../grammar/parse.ts'
 import { checkProjectFiles } from '../checks/project-files.ts'
 import { noWords, tellWordsOfConfig, type Words } from '../checks/words.ts'
 import type { Language } from '../language.ts'
@@ -11,7 +10,7 @@ import { leftOutSentence } from '../left-out.ts'
 import { checkScene, type Checked, type QuietLines } from '../validate.ts'
 import { unusedFiles, type UnusedFile } from './unused.ts'
 import { openVariables, type At, type Variable, type Variables } from './variables.ts'
-import { countOther, countText, isRead, nothing, type Amount } from './word-counts.ts'
+import { countDialogue, countOther, isRead, layOut, nothing, pass, type Amount } from './word-counts.ts'
 
 export interface Report {
   scenes: number
@@ -75,7 +74,7 @@ export async function reportOn(
     unused: [],
     unusedBytes: 0,
     characters: [],
-    texts: { ...nothing(), scenes: [] },
+    texts: { lines: 0, words: 0, cjk: 0, scenes: [] },
     variables: [],
     bound: undefined,
     leftOut: [...game.leftOut],
@@ -85,7 +84,7 @@ export async function reportOn(
   let read = 0
   const words = noWords()
   tellWordsOfConfig(game, words)
-  const open: { name: string; answer: Checked['answer'] }[] = []
+  const toTell = openToTell(limit)
   const spoken = new Map<string, Spoken>()
   const variables = openVariables()
   const quietLines: QuietLines = new Map()
@@ -100,7 +99,7 @@ export async function reportOn(
     if (text === undefined) report.unreadable.push(name)
     else {
       const reads = (variable: string, line: number): void => variables.reads(name, variable, line)
-      const { statements, ...checked } = await checkScene(text, game, language, pace, { quietLines, reads })
+      const checked = await checkScene(text, game, language, pace, { quietLines, reads })
       report.scenes++
       const encoding = game.encodingOf(name)
       if (encoding !== undefined) {
@@ -109,20 +108,21 @@ export async function reportOn(
         report.counts.error++
         found.add({ scene: name, path, finding: { line: 1, code: 'not-utf8', about: { encoding } } })
       }
-      count(name, statements, checked.misread, report, { spoken, variables })
+      count({ name, text }, checked, report, { spoken, variables })
       merge(words, checked.words)
-      open.push({ name, answer: checked.answer })
+      toTell.add(name, checked)
     }
     if (index % 50 === 0) step(index, total)
     index++
   }
   // What one scene asks another answers: only now all of them have been read.
   const isWhole = report.leftOut.length === 0
-  for (const { name, answer } of open) {
+  addCounts(report.counts, toTell.counts)
+  for (const { name, findings: sure, answer } of toTell.scenes) {
     if (pace.due()) await pace.turn()
-    const { findings, counts } = answer(isWhole ? words : undefined)
+    const { findings, counts } = answer?.(isWhole ? words : undefined) ?? { findings: sure, counts: noCounts }
     for (const finding of findings) found.add({ scene: name, path: `${below}scene/${name}`, finding })
-    for (const severity of ['error', 'warning', 'info'] as const) report.counts[severity] += counts[severity]
+    addCounts(report.counts, counts)
   }
   for (const { file, finding } of checkProjectFiles(game, language)) {
     found.add({ scene: file, path: `${below}${file}`, finding })
@@ -144,6 +144,38 @@ export async function reportOn(
   return report
 }
 
+const noCounts: Readonly<Counts> = { error: 0, warning: 0, info: 0 }
+
+function addCounts(all: Counts, some: Readonly<Counts>): void {
+  for (const severity of ['error', 'warning', 'info'] as const) all[severity] += some[severity]
+}
+
+interface ToTell {
+  /** Of scenes that ask nothing. */
+  readonly counts: Readonly<Counts>
+  /** In their order; with an answer where other scenes have a say in it. */
+  readonly scenes: readonly { name: string; findings: readonly Finding[]; answer: Checked['answer'] | undefined }[]
+  add(name: string, checked: Checked): void
+}
+
+/** What was found in scenes. Of those that ask nothing only what may still be among the first `limit` of its severity is held, and no part of their text. */
+function openToTell(limit: number): ToTell {
+  const counts = { ...noCounts }
+  const before = { ...noCounts }
+  const scenes: { name: string; findings: readonly Finding[]; answer: Checked['answer'] | undefined }[] = []
+  return {
+    counts,
+    scenes,
+    add(name, { questions, answer }) {
+      if (questions.length > 0) return void scenes.push({ name, findings: [], answer })
+      const settled = answer(undefined)
+      addCounts(counts, settled.counts)
+      const findings = settled.findings.filter(({ code }) => before[messages[code].severity]++ < limit)
+      if (findings.length > 0) scenes.push({ name, findings, answer: undefined })
+    },
+  }
+}
+
 function merge(all: Words, some: Words): void {
   for (const about of ['variable', 'speaker', 'target'] as const) for (const name of some[about]) all[about].add(name)
 }
@@ -155,9 +187,8 @@ interface Spoken extends Amount {
 }
 
 function count(
-  scene: string,
-  statements: readonly Statement[],
-  misread: ReadonlySet<number>,
+  { name: scene, text }: { name: string; text: string },
+  { statements, misread }: Pick<Checked, 'statements' | 'misread'>,
   report: Report,
   { spoken, variables }: { spoken: Map<string, Spoken>; variables: Variables },
 ): void {
@@ -171,12 +202,14 @@ function count(
     const trimmed = name.trim()
     const known = trimmed === '' ? undefined : spoken.get(trimmed)
     if (known || trimmed === '' || spoken.size >= mostSpeakers) return known
-    const made = { ...nothing(), scenes: 0, last: '', first: { scene, line } }
+    const made = { lines: 0, words: 0, cjk: 0, scenes: 0, last: '', first: { scene, line } }
     spoken.set(trimmed, made)
     return made
   }
+  const laid = layOut(text)
   for (const statement of statements) {
     const { command, args, line } = statement
+    pass(laid, statement)
     if (command === 'comment' || (misread.size > 0 && misread.has(line))) continue
     lines++
     const { words, cjk } = texts
@@ -190,7 +223,7 @@ function count(
     const given = args.length === 0 ? undefined : args.find(({ key }) => key === 'speaker')?.value
     const name = statement.speaker ?? (typeof given === 'string' ? given : named)
     if (name !== undefined && name !== named) sum = speaks(name, line)
-    countText(statement.content, texts)
+    countDialogue(laid, statement, texts)
     texts.lines++
     if (!sum) continue
     sum.lines++
@@ -206,5 +239,5 @@ function count(
   report.texts.lines += texts.lines
   report.texts.words += texts.words
   report.texts.cjk += texts.cjk
-  report.texts.scenes.push({ scene, ...texts })
+  report.texts.scenes.push({ scene, lines: texts.lines, words: texts.words, cjk: texts.cjk })
 }

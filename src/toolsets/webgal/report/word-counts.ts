@@ -13,35 +13,10 @@ export const countedHow =
 
 export const nothing = (): Amount => ({ lines: 0, words: 0, cjk: 0 })
 
-const markup = /\[([^[\]]*)\]\([^()]*\)/g
-const interpolated = /\{[^{}]*\}/g
-
-/** Adds what stands in a text. */
-export function countText(text: string, into: Amount): void {
-  let plain = text
-  if (text.includes('[')) plain = plain.replace(markup, '$1')
-  if (text.includes('{')) plain = plain.replace(interpolated, ' ')
-  const kinds = (table ??= kindsOfUnits())
-  let [words, cjk] = [0, 0]
-  let inside = false
-  for (let index = 0; index < plain.length; index++) {
-    const kind = kinds[plain.charCodeAt(index)]
-    if (kind === sign || (kind === high && isRareSign(plain, index))) {
-      cjk++
-      inside = false
-    } else if (kind === letter) {
-      if (!inside) words++
-      inside = true
-    } else if (kind !== joint) inside = false
-  }
-  into.words += words
-  into.cjk += cjk
-}
-
-const [letter, sign, joint, high] = [1, 2, 3, 4]
+/** What each unit of a text counts as, in bits: every letter of a game is looked up, and nothing is decided about it. */
+const [letter, sign, joint, notPlain] = [1, 2, 4, 8]
 let table: Uint8Array | undefined
 
-/** What each unit of a text counts as: looked up, because every letter of a game is. */
 function kindsOfUnits(): Uint8Array {
   const kinds = new Uint8Array(0x10000)
   const mark = (from: number, to: number, kind: number): void => void kinds.fill(kind, from, to + 1)
@@ -62,14 +37,105 @@ function kindsOfUnits(): Uint8Array {
   mark(0xac00, 0xd7a3, sign)
   mark(0xf900, 0xfaff, sign)
   mark(0xff66, 0xff9d, sign)
-  mark(0xd800, 0xdbff, high)
+  // The rarer Han characters, U+20000 to U+3FFFF, take two units: the first is counted.
+  mark(0xd840, 0xd8bf, sign)
+  // Where one of these stands, a text is not yet what a player reads: `[word](ruby)`, `{variable}`, `\\;`.
+  for (const code of [0x5b, 0x7b, 0x5c]) kinds[code] = notPlain
   return kinds
 }
 
-/** The rarer Han characters take two units. */
-function isRareSign(text: string, index: number): boolean {
-  const code = text.codePointAt(index) ?? 0
-  return code >= 0x20000 && code <= 0x3ffff
+/** Units that are counted, and what there was among them. */
+const seen = { words: 0, cjk: 0, isPlain: true }
+
+/** Counts without a branch: what a letter is cannot be guessed, and each wrong guess costs as much as ten letters. */
+function countUnits(units: Uint16Array, from: number, to: number): void {
+  const kinds = (table ??= kindsOfUnits())
+  let [words, cjk, inside, all] = [0, 0, 0, 0]
+  for (let index = from; index < to; index++) {
+    const kind = kinds[units[index] as number] as number
+    const isLetter = kind & letter
+    words += isLetter & ~inside
+    cjk += (kind >> 1) & 1
+    inside = isLetter | ((kind >> 2) & inside)
+    all |= kind
+  }
+  seen.words = words
+  seen.cjk = cjk
+  seen.isPlain = (all & notPlain) === 0
+}
+
+const roomFor = (length: number): { units: Uint16Array; bytes: Buffer } => {
+  const units = new Uint16Array(length)
+  return { units, bytes: Buffer.from(units.buffer) }
+}
+
+/** Where units of texts are put, again and again. */
+const rooms = { text: roomFor(0), scene: roomFor(0) }
+
+/** The units of a text, side by side: a line is a part of its scene, and gives its letters one by one only slowly. */
+function unitsOf(text: string, room: keyof typeof rooms): Uint16Array {
+  if (rooms[room].units.length < text.length) rooms[room] = roomFor(Math.max(1_024, 2 * text.length))
+  rooms[room].bytes.write(text, 'utf16le')
+  return rooms[room].units
+}
+
+const markup = /\[([^[\]]*)\]\([^()]*\)/g
+const interpolated = /\{[^{}]*\}/g
+
+/** Adds what stands in a text. */
+function countText(text: string, into: Amount): void {
+  let plain = text
+  if (text.includes('[')) plain = plain.replace(markup, '$1')
+  if (text.includes('{')) plain = plain.replace(interpolated, ' ')
+  countUnits(unitsOf(plain, 'text'), 0, plain.length)
+  into.words += seen.words
+  into.cjk += seen.cjk
+}
+
+/** A scene whose statements are passed from the first to the last: where the one that is looked at begins, and where the next one does. */
+export interface Laid {
+  units: Uint16Array | undefined
+  at: number
+  next: number
+}
+
+/** A longer scene is counted line by line: no room of such a size is kept. */
+const longestLaid = 1 << 20
+
+/** The text of a scene, until the next one is laid out. */
+export function layOut(text: string): Laid {
+  const plain = text.includes('\r') ? text.replaceAll('\r', '') : text
+  return {
+    units: plain.length > longestLaid ? undefined : unitsOf(plain, 'scene'),
+    at: 0,
+    next: plain.startsWith('\uFEFF') ? 1 : 0,
+  }
+}
+
+/** Goes on to this statement, which is the next one. */
+export function pass(laid: Laid, { text, line, endLine, cut }: Statement): void {
+  laid.at = laid.next
+  laid.next += text.length + 1
+  // What was put together of several lines, or cut off, is not as long as it stands there.
+  if (line !== endLine || cut) {
+    laid.next = laid.at
+    for (let lines = line; lines <= endLine; lines++) laid.next = (laid.units?.indexOf(0x0a, laid.next) ?? 0) + 1
+  }
+}
+
+/** Adds what is said in a line of dialogue, which was passed last. */
+export function countDialogue({ units, at }: Laid, { head, hasColon, content, line, endLine }: Statement, into: Amount): void {
+  if (content === '') return
+  let from = hasColon ? at + head.length + 1 : at
+  // Of several lines, or with something taken out of the name: it does not stand there as it is.
+  if (units === undefined || line !== endLine || (hasColon && units[from - 1] !== 0x3a)) return countText(content, into)
+  // Only blanks stand before it.
+  const first = content.charCodeAt(0)
+  while (from < units.length && units[from] !== first) from++
+  countUnits(units, from, from + content.length)
+  if (!seen.isPlain) return countText(content, into)
+  into.words += seen.words
+  into.cjk += seen.cjk
 }
 
 /** Adds what a player reads of a statement that is no dialogue; says whether there is something. */
