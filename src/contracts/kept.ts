@@ -154,7 +154,7 @@ export const kept: readonly KeptRow[] = [
     kind: 'database',
     bound: `${bounds.notes.session} of a session, ${whole(bounds.notes.all)} in all, ${whole(bounds.notes.characters)} characters each`,
     after:
-      'The oldest go; of questions first those whose answer was told, then those of the process that asked most. A longer one is cut, and says so.',
+      'The oldest go; of questions first those whose answer was told, then those older than 7 days, then those of the process that asked most, where it has more than 20; where only others have some, a new one is refused. A longer one is cut, and says so.',
   },
   {
     what: 'Grants',

@@ -1,10 +1,10 @@
 import { onAbort } from '../text/aborts.ts'
+import { isAnswerTo } from '../text/is-answer-to.ts'
+import { lookOften } from '../text/look-often.ts'
 import type { ApprovalState } from '../contracts/approval.ts'
 import type { AuditStream } from '../contracts/audit.ts'
 import { closed } from './question-faults.ts'
 
-/** A line about a decision is in the log just before the decision is in the store: so long it is looked for at most. */
-const storeMs = 20_000
 const longestMs = 2 ** 31 - 1
 
 /**
@@ -21,13 +21,13 @@ export function awaitDecision(
   return new Promise((resolve, reject) => {
     let over = false
     let timer: NodeJS.Timeout | undefined
-    let again: NodeJS.Timeout | undefined
+    let stopLooking: (() => void) | undefined
     let stopListening: (() => void) | undefined
     const end = (): void => {
       over = true
       stop()
       clearTimeout(timer)
-      clearTimeout(again)
+      stopLooking?.()
       stopListening?.()
     }
     const fail = (fault: unknown): void => {
@@ -44,15 +44,12 @@ export function awaitDecision(
       end()
       resolve()
     }
-    /** Now and after 1, 2, 4… ms: a decision whose line is there may still be on its way into the store. */
-    const lookOften = (): void => {
-      const before = Date.now() + storeMs
-      const next = (ms: number): void => {
-        clearTimeout(again)
+    const lookAgain = (): void => {
+      stopLooking?.()
+      stopLooking = lookOften(() => {
         look()
-        if (!over && Date.now() < before) again = setTimeout(next, ms, ms * 2).unref()
-      }
-      next(1)
+        return over
+      })
     }
     const wait = (): void => {
       if (until === Number.POSITIVE_INFINITY) return
@@ -65,14 +62,14 @@ export function awaitDecision(
       )
     }
     const changes = (event: string): boolean => event !== 'call.read'
-    const stop = audit.subscribe({ events: changes, onLost: lookOften, onEnd: () => fail(closed()) }, (lines) => {
-      if (lines.some((line) => line.approval === id && line.event === 'approval.decided')) lookOften()
+    const stop = audit.subscribe({ events: changes, onLost: lookAgain, onEnd: () => fail(closed()) }, (lines) => {
+      if (lines.some((line) => isAnswerTo(id, line))) lookAgain()
       else if (lines.length > 0) look()
     })
     stopListening = onAbort(signal, () => fail(signal?.reason))
     if (over) return
     wait()
     // What was answered just before anybody listened.
-    lookOften()
+    lookAgain()
   })
 }

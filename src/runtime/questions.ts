@@ -10,7 +10,7 @@ import type { AuditStore } from '../stores/audit.ts'
 import type { NewQuestion, QuestionStore } from '../stores/questions.ts'
 
 /** Questions in words, from whoever asks them to whoever answers first: every answer is in the log, and tells all who wait for it. */
-export function openAsking(questions: QuestionStore, audit: Pick<AuditStore, 'note' | 'subscribe'>) {
+export function openAsking(questions: QuestionStore, audit: Pick<AuditStore, 'note' | 'write' | 'subscribe'>) {
   const keepable = ({ text, options, ...asker }: NewQuestion): NewQuestion => ({
     ...asker,
     text: redact(text),
@@ -22,8 +22,11 @@ export function openAsking(questions: QuestionStore, audit: Pick<AuditStore, 'no
     if (isNew) audit.note({ event: 'question.asked', session, client, details: { question: id } })
     return question
   }
-  const note = ({ id, session, client }: Question, answer: string, by: string): void =>
-    audit.note({ event: 'question.answered', session, client, by, message: scrub(answer), details: { question: id } })
+  /** In the log before it counts, as with approvals: an answer that nothing tells of would reach the agent all the same. */
+  const record =
+    ({ id, session, client }: Question, answer: string, by: string) =>
+    (): void =>
+      audit.write({ event: 'question.answered', session, client, by, message: scrub(answer), details: { question: id } }, true)
 
   /** The person's, where no agent gets in. */
   const person: Operator['questions'] = {
@@ -34,11 +37,10 @@ export function openAsking(questions: QuestionStore, audit: Pick<AuditStore, 'no
       const answer = withoutPersonKeys(words)
       const asked = questions.get(id)
       if (!asked) throw new Fault('not-found', `No such question: ${id}`, { hint: '`handrail questions` lists those that wait.' })
-      if (!questions.answer(id, answer, by))
+      if (!questions.answer(id, answer, by, record(asked, answer, by)))
         throw new Fault('conflict', `This question is answered already: ${questions.get(id)?.answer ?? ''}`, {
           hint: '`handrail questions list --all` shows the answers.',
         })
-      note(asked, answer, by)
       return questions.get(id) ?? asked
     },
   }
@@ -54,8 +56,7 @@ export function openAsking(questions: QuestionStore, audit: Pick<AuditStore, 'no
     const asked = told(questions.ask(keepable(question)))
     if (asked.answer !== undefined || answer === undefined) return asked
     const by = `form@${question.client}`
-    if (!questions.answer(asked.id, redact(answer), by, true)) return questions.ask(keepable(question))
-    note(asked, answer, by)
+    if (!questions.answer(asked.id, redact(answer), by, record(asked, answer, by), true)) return questions.ask(keepable(question))
     return { ...asked, answer }
   }
   return { person, words, ask }

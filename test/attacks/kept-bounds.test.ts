@@ -139,8 +139,8 @@ test('no flood of questions in words pushes out that of another, nor the answer 
   const questions = openQuestions(db)
   const ask = (session: string, text: string): string => questions.put({ session, client: 'test/1', text, options: [] }).id
   const [waits, answered, told] = [ask('one', 'Which of both?'), ask('two', 'And which?'), ask('three', 'And now?')]
-  questions.answer(answered, 'this', 'person')
-  questions.answer(told, 'that', 'person', true)
+  questions.answer(answered, 'this', 'person', () => undefined)
+  questions.answer(told, 'that', 'person', () => undefined, true)
   // One process that comes again and again, each time as a new session.
   many(
     db,
@@ -150,7 +150,7 @@ test('no flood of questions in words pushes out that of another, nor the answer 
   many(
     db,
     bounds.notes.all,
-    `INSERT INTO questions (id, session, client, text, options, asked_at) SELECT 'ask_' || n, 'flood' || n, 'evil/1', 'flood', '[]', 0 FROM s`,
+    `INSERT INTO questions (id, session, client, text, options, asked_at) SELECT 'ask_' || n, 'flood' || n, 'evil/1', 'flood', '[]', ${Date.now()} FROM s`,
   )
   for (let n = 0; n < 10; n++) ask('flood1', `more ${n}`)
   expect(countOf(db, 'questions')).toBe(bounds.notes.all)
@@ -161,6 +161,34 @@ test('no flood of questions in words pushes out that of another, nor the answer 
   const late = ask('four', 'And I?')
   const listed = questions.list(false).map(({ id }) => id)
   expect([listed.length, listed[0], listed.at(-1)]).toEqual([200, waits, late])
+})
+
+test('no flood of processes either: what others asked before stays, and the newcomer is told; what nobody took up for a week makes room', () => {
+  using store = openStore()
+  const { db } = store
+  const questions = openQuestions(db)
+  const ask = (session: string, text: string): string => questions.put({ session, client: 'test/1', text, options: [] }).id
+  const old = [ask('one', 'Which of both?'), ask('one', 'And which?')]
+  // Very many real processes, with one question each.
+  many(
+    db,
+    bounds.notes.all - 3,
+    `INSERT INTO questions (id, session, client, text, options, asked_at) SELECT 'ask_' || n, 'flood' || n, 'evil/1', 'flood', '[]', ${Date.now()} FROM s`,
+  )
+  const last = ask('last', 'The last there is room for?')
+  expect(() => ask('late', 'And I?')).toThrow(`${bounds.notes.all} questions wait for the person already`)
+  // Who has some gives way to itself.
+  const again = ask('last', 'This one instead?')
+  expect([...old, last, again].map((id) => questions.get(id)?.text)).toEqual([
+    'Which of both?',
+    'And which?',
+    undefined,
+    'This one instead?',
+  ])
+  expect(countOf(db, 'questions')).toBe(bounds.notes.all)
+  db.run(`UPDATE questions SET asked_at = 0 WHERE id = 'ask_5'`)
+  expect(questions.get(ask('late', 'And I?'))?.text).toBe('And I?')
+  expect(questions.get('ask_5')).toBeUndefined()
 })
 
 test('cards of answered questions have an end in bytes, and those that wait keep theirs', () => {

@@ -2,6 +2,8 @@ import { userInfo } from 'node:os'
 import { Fault } from '../../contracts/faults/fault.ts'
 import type { Operator } from '../../contracts/operator.ts'
 import type { Question } from '../../contracts/question.ts'
+import { isAnswerTo } from '../../text/is-answer-to.ts'
+import { lookOften } from '../../text/look-often.ts'
 import { answerTo } from './confirm.ts'
 import { ago, bold, dim, oneLine, printable, printableInline } from './print.ts'
 import { columns, quotedBlock } from './screen-rows.ts'
@@ -20,10 +22,16 @@ export function describeQuestion({ id, client, text, options, askedAt, answer }:
 /** What is typed, unless somebody answers in another place meanwhile. */
 export async function typedAnswer(runtime: Operator, { id }: Question, prompt: string): Promise<string> {
   const elsewhere = new AbortController()
-  const look = (): void => {
+  const look = (): boolean => {
     if (runtime.questions.get(id)?.answer !== undefined) elsewhere.abort()
+    return elsewhere.signal.aborted
   }
-  const stop = runtime.audit.subscribe({ events: (event) => event === 'question.answered' }, look)
+  let stopLooking = (): void => undefined
+  const stop = runtime.audit.subscribe({ events: (event) => event === 'question.answered' }, (lines) => {
+    if (!lines.some((line) => isAnswerTo(id, line))) return
+    stopLooking()
+    stopLooking = lookOften(look)
+  })
   try {
     look()
     const typed = elsewhere.signal.aborted ? '' : await answerTo(prompt, elsewhere.signal)
@@ -34,6 +42,7 @@ export async function typedAnswer(runtime: Operator, { id }: Question, prompt: s
     })
   } finally {
     stop()
+    stopLooking()
   }
 }
 

@@ -1,3 +1,5 @@
+import { isAnswerTo } from '../../text/is-answer-to.ts'
+import { lookOften } from '../../text/look-often.ts'
 import { oneLine } from '../../text/printable.ts'
 import { widthOf } from '../../text/width.ts'
 import { Refusal } from '../../contracts/refusal.ts'
@@ -31,20 +33,31 @@ export function elsewherePages(desks: Desks): Record<'/elsewhere/*', Route> {
         await stays()
         if (response.destroyed) return
         const words = wordsFor(request)
-        const look = (): void => {
+        const isSaid = (): boolean => {
+          if (response.writableEnded || response.destroyed) return true
           const by = answeredBy(desk, id)
-          if (by === undefined || response.writableEnded) return
+          if (by === undefined) return false
           response.writeHead(200, { 'Content-Type': 'image/svg+xml', 'Content-Security-Policy': policy, Connection: 'close' })
           response.end(picture(words.answer.elsewhere(oneLine(by, 40))))
+          return true
+        }
+        let stopLooking = (): void => undefined
+        const look = (): void => {
+          stopLooking()
+          stopLooking = lookOften(isSaid)
         }
         const leave = (): void => void (response.headersSent || response.writeHead(204, { Connection: 'close' }).end())
         const stop = desk.audit.subscribe(
           { events: (event) => event === 'approval.decided' || event === 'question.answered', onLost: look, onEnd: leave },
-          look,
+          (lines) => {
+            // Of other questions of the project too: those are none to look again and again for.
+            if (lines.some((line) => isAnswerTo(id, line))) look()
+          },
         )
         held.add(leave)
         response.once('close', () => {
           stop()
+          stopLooking()
           held.delete(leave)
         })
         for (const oldest of [...held].slice(0, -mostHeld)) {

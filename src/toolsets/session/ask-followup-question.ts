@@ -31,7 +31,7 @@ export const askFollowupQuestion = defineTool({
     },
     closed,
   ),
-  faults: ['too-large'],
+  faults: ['too-large', 'over-limit'],
   examples: [
     {
       says: 'a choice between routes',
