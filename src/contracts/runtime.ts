@@ -18,6 +18,11 @@ export interface RuntimeOptions {
   standIn?: string
   /** For a person who takes something back: what a project's own file tightens binds agents, and nobody's undo. */
   untightened?: boolean
+  /**
+   * How long it waits on the spot for another process that holds the store or a lock. Short for a process of several projects: while one
+   * of them is waited for, nobody is answered for the others.
+   */
+  patienceMs?: number
   /** For processes that stay: settings that change take effect for the calls that come after. */
   live?: boolean
 }

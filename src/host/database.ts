@@ -51,12 +51,21 @@ function builtinDriver(): Driver | undefined {
   }
 }
 
-/** Opens a store and brings its tables up. `version` counts the schema; a store of a later version is left alone. */
-export function openDatabase(path: string, schema: string, version: number): Database {
+/** SQLITE_BUSY and SQLITE_LOCKED; what more the driver knows is in the higher bits. */
+export function isHeldElsewhere(cause: unknown): boolean {
+  const { errcode = 0 } = (cause ?? {}) as { errcode?: number }
+  return [5, 6].includes(errcode & 0xff)
+}
+
+export const heldHint =
+  'Another process holds it: one that was stopped (not killed) keeps it until it goes on. `handrail doctor` finds it.'
+
+/** Opens a store and brings its tables up. `version` counts the schema; a store of a later version is left alone. Who holds it is waited for `busyMs`. */
+export function openDatabase(path: string, schema: string, version: number, busyMs = 10_000): Database {
   let connection: Connection
   try {
     connection = openConnection(path)
-    connection.exec('PRAGMA busy_timeout = 10000')
+    connection.exec(`PRAGMA busy_timeout = ${busyMs}`)
     const found = (connection.prepare('PRAGMA user_version').get() as { user_version: number }).user_version
     // While there is no table yet: then room that became free can be given back a little at a time. Later it would be a write at each open.
     if (found === 0) connection.exec('PRAGMA auto_vacuum = INCREMENTAL')
@@ -69,7 +78,9 @@ export function openDatabase(path: string, schema: string, version: number): Dat
   } catch (cause) {
     if (cause instanceof Fault) throw cause
     throw new Fault('io', `Handrail's store cannot be opened: ${(cause as Error).message}`, {
-      hint: 'Run `handrail doctor`; `handrail state` says where the store is, and `handrail state reset` sets it aside.',
+      hint: isHeldElsewhere(cause)
+        ? heldHint
+        : 'Run `handrail doctor`; `handrail state` says where the store is, and `handrail state reset` sets it aside.',
       cause,
     })
   }
@@ -85,7 +96,7 @@ export function openDatabase(path: string, schema: string, version: number): Dat
     } catch (cause) {
       if (cause instanceof Fault) throw cause
       throw new Fault('io', `Handrail's store refused: ${(cause as Error).message}`, {
-        hint: 'Is the disk full or read-only? Nothing is acknowledged that was not stored.',
+        hint: isHeldElsewhere(cause) ? heldHint : 'Is the disk full or read-only? Nothing is acknowledged that was not stored.',
         cause,
       })
     }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '../contracts/faults/fault.ts'
 import { openSerialQueue } from '../text/serial-queue.ts'
-import { openConnection } from './database.ts'
+import { heldHint, isHeldElsewhere, openConnection } from './database.ts'
 
 /**
  * One holder among all processes on a project. It rests on the lock of a small database file, which the system
@@ -22,7 +22,7 @@ const briefMs = 10_000
 const turnMs = 100
 const gapMs = 15
 
-export function openLock(path: string): Lock {
+export function openLock(path: string, brief = briefMs): Lock {
   const connection = openConnection(path)
   connection.exec('PRAGMA busy_timeout = 0')
   let isQuiet = false
@@ -84,9 +84,9 @@ export function openLock(path: string): Lock {
       })
     },
     holdNow(act) {
-      const until = performance.now() + briefMs
+      const until = performance.now() + brief
       for (let wait = 1; !tryTake(); wait = Math.min(wait * 1.5, 4)) {
-        if (performance.now() > until) throw lockFault(new Error('others hold it'))
+        if (performance.now() > until) throw lockFault(Object.assign(new Error('others hold it'), { errcode: busy }))
         Atomics.wait(sleeper, 0, 0, wait + Math.random() * wait)
       }
       try {
@@ -99,17 +99,15 @@ export function openLock(path: string): Lock {
   }
 }
 
+/** SQLITE_BUSY. */
+const busy = 5
 const sleeper = new Int32Array(new SharedArrayBuffer(4))
-
-/** SQLITE_BUSY and SQLITE_LOCKED; what more the driver knows is in the higher bits. */
-function isHeldElsewhere(cause: unknown): boolean {
-  const { errcode = 0 } = cause as { errcode?: number }
-  return [5, 6].includes(errcode & 0xff)
-}
 
 function lockFault(cause: unknown): Fault {
   return new Fault('io', `The project cannot be locked: ${(cause as Error).message}`, {
-    hint: 'Is the disk full, or was the project folder moved while Handrail was running? Start it again.',
+    hint: isHeldElsewhere(cause)
+      ? heldHint
+      : 'Is the disk full, or was the project folder moved while Handrail was running? Start it again.',
     cause,
   })
 }

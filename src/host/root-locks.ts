@@ -14,14 +14,14 @@ export interface RootLocks {
   close(): void
 }
 
-export function openRootLocks(base: StateFolder, project: string): RootLocks {
+export function openRootLocks(base: StateFolder, project: string, patienceMs?: number): RootLocks {
   const opened = new Map<string, Lock>()
   let folder: StateFolder | undefined
   const inside = (): StateFolder => (folder ??= base.sub(rootLocksFolder))
   const fileOf = (path: string): string => `${sha256(path).slice(0, 32)}.db`
   const own = fileOf(project)
   const lockOf = (file: string): Lock => {
-    const known = opened.get(file) ?? openLock(inside().file(file))
+    const known = opened.get(file) ?? openLock(inside().file(file), patienceMs)
     opened.set(file, known)
     return known
   }

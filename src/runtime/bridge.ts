@@ -132,6 +132,7 @@ export async function serveBridge(operator: Operator, options: DevServerOptions)
     requestsPerSecond: operator.config.limits.requestsPerSecond,
     token,
     onShutOut: noteShutOuts(operator, 'bridge'),
+    needs: { agent: 'A bearer token is needed. It is in the state file that `handrail devserver start` names.' },
     // Nobody signs in here.
     isPerson: () => false,
     isPersonKey: () => false,

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { loadConfig } from '../config/load.ts'
 import type { Operator } from '../contracts/operator.ts'
+import type { RuntimeOptions } from '../contracts/runtime.ts'
 import { asFault, Fault } from '../contracts/faults/fault.ts'
+import { isHeldElsewhere } from '../host/database.ts'
 import { hearOfUse, leadsTo, projectsUsedSince } from '../host/known-projects.ts'
 import { claimPort } from '../host/own-ports.ts'
 import { openPeers } from '../host/peer.ts'
@@ -24,15 +26,22 @@ const lookGapMs = 500
 const lookEveryMs = 3_000
 /** Looking takes at most this part of the time, however many projects there are. */
 const lookShare = 0.05
+/** So long the page stands still for one project whose store another process holds. */
+const patienceMs = 300
+/** A project whose store is held is tried again after this, then after twice as long, and so on. */
+const usualAgainMs = 5_000
+const againMostMs = 300_000
 /** Links that were used, so that none is used twice; the oldest have lapsed long before so many are made. */
 const mostUsed = 1_000
 
 export interface DeskOptions {
   port: number
   asked: StateAsked
-  openAt(project: string): Operator
+  openAt(project: string, more: Pick<RuntimeOptions, 'patienceMs'>): Operator
   /** Projects that are on the page whenever they were used, and before all others. */
   named: readonly string[]
+  /** After how long a project whose store is held is tried again for the first time. */
+  againMs?: number
   /** A project came to the page; what it returns is called when it goes. */
   onProject(operator: Operator): () => void
   /** One that cannot be opened, once. */
@@ -51,21 +60,36 @@ export interface ServedDesk {
  * One page for all projects of this user that are at work. It serves nobody but the person: no agent's route is behind this listener, its secret is in no
  * file, and every project keeps its own store, log and settings, to which the answers go.
  */
-export async function serveDesk({ port, asked, openAt, named, onProject, onTrouble }: DeskOptions): Promise<ServedDesk> {
+export async function serveDesk(options: DeskOptions): Promise<ServedDesk> {
+  const { port, asked, openAt, named, onProject, onTrouble, againMs = usualAgainMs } = options
   const secret = randomBytes(32).toString('base64url')
   const open = new Map<string, { operator: Operator; leave: () => void }>()
-  /** Those that could not be opened, or in which nothing waited, as they were: tried again once something has happened there. */
+  /** Those in which nothing waited, as they were: tried again once something has happened there. */
   const left = new Map<string, number>()
+  /** When each was used last, as far as was looked. */
+  let usedAtOf: ReadonlyMap<string, number> = new Map()
+  /** Those that are not on the page although they should be: of whom that was said, and since when and how long nothing is tried. */
+  const troubled = new Map<string, { afterMs: number; notBefore: number }>()
   const isWaiting = ({ approvals, questions }: Operator): boolean => approvals.count('pending') + questions.count() > 0
 
-  /** One whose store no longer answers goes: it would keep all the others off the page. */
-  const stays = (path: string, operator: Operator, wanted: ReadonlySet<string>): boolean => {
-    try {
-      return isWaiting(operator) || wanted.has(path)
-    } catch (thrown) {
-      onTrouble(path, asFault(thrown))
-      return false
-    }
+  const trouble = (path: string, thrown: unknown): void => {
+    const fault = asFault(thrown)
+    const before = troubled.get(path)
+    if (!before) onTrouble(path, fault)
+    // Who holds it lets go of it without a word; everything else is tried again once something has happened there.
+    const isHeld = isHeldElsewhere(fault.cause)
+    const afterMs = isHeld ? Math.min(2 * (before?.afterMs ?? 0) || againMs, againMostMs) : 0
+    troubled.set(path, { afterMs, notBefore: performance.now() + afterMs })
+    if (isHeld) setTimeout(() => soon(), afterMs).unref()
+    else left.set(path, usedAtOf.get(path) ?? 0)
+  }
+  /** One whose store no longer answers goes: it would keep all the others off the page, and whoever looks would wait for it each time. */
+  const setAside = (path: string, thrown: unknown): void => {
+    const one = open.get(path)
+    open.delete(path)
+    one?.leave()
+    trouble(path, thrown)
+    one?.operator.close().catch(() => undefined)
   }
   /** Only the very folder that was a project: a link that stands there now leads to one that never was, or to another that is. */
   const openOnly = async (path: string): Promise<Operator> => {
@@ -76,7 +100,7 @@ export async function serveDesk({ port, asked, openAt, named, onProject, onTroub
       })
     const real = await leadsTo(path)
     if (real !== path) throw isLed(real)
-    const operator = openAt(path)
+    const operator = openAt(path, { patienceMs })
     if (operator.project === path) return operator
     await operator.close()
     throw isLed(operator.project)
@@ -88,10 +112,15 @@ export async function serveDesk({ port, asked, openAt, named, onProject, onTroub
       ...(await projectsUsedSince(asked, now - mayWaitMs, mostLooked)),
     ]
     const wanted = new Set(used.flatMap(({ path, usedAt }) => (now - usedAt < atWorkMs ? [path] : [])))
-    const known = new Set(used.map(({ path }) => path))
-    for (const path of left.keys()) if (!known.has(path)) left.delete(path)
+    usedAtOf = new Map(used.map(({ path, usedAt }) => [path, usedAt]))
+    for (const kept of [left, troubled]) for (const path of kept.keys()) if (!usedAtOf.has(path)) kept.delete(path)
     for (const [path, { operator, leave }] of open) {
-      if (stays(path, operator, wanted)) continue
+      try {
+        if (isWaiting(operator) || wanted.has(path)) continue
+      } catch (thrown) {
+        setAside(path, thrown)
+        continue
+      }
       open.delete(path)
       leave()
       await operator.close()
@@ -99,22 +128,25 @@ export async function serveDesk({ port, asked, openAt, named, onProject, onTroub
     const beyond = new Set<string>()
     for (const { path, usedAt } of used) {
       if (open.has(path) || closed || left.get(path) === usedAt) continue
+      if ((troubled.get(path)?.notBefore ?? 0) > performance.now()) continue
       if (open.size >= mostOpen) {
         if (wanted.has(path)) beyond.add(path)
         continue
       }
+      let operator: Operator | undefined
       try {
-        const operator = await openOnly(path)
-        if (stays(path, operator, wanted)) {
+        operator = await openOnly(path)
+        if (isWaiting(operator) || wanted.has(path)) {
           open.set(path, { operator, leave: onProject(operator) })
           left.delete(path)
         } else {
           left.set(path, usedAt)
           await operator.close()
         }
+        troubled.delete(path)
       } catch (thrown) {
-        if (!left.has(path)) onTrouble(path, asFault(thrown))
-        left.set(path, usedAt)
+        trouble(path, thrown)
+        await operator?.close().catch(() => undefined)
       }
       // Opening takes a moment each: whoever asks meanwhile is answered in between.
       await new Promise((resolve) => setImmediate(resolve))
@@ -124,15 +156,6 @@ export async function serveDesk({ port, asked, openAt, named, onProject, onTroub
   /** At work, and not on the page: there are too many. */
   let leftOut = 0
   let closed = false
-  await look()
-
-  const usedUp = new Set<string>()
-  const personAuth = openPersonAuth(secret, (word) => {
-    if (usedUp.has(word)) return false
-    usedUp.add(word)
-    for (const oldest of usedUp) if (usedUp.size > mostUsed) usedUp.delete(oldest)
-    return true
-  })
   let looking = Promise.resolve()
   let timer: NodeJS.Timeout | undefined
   let notBefore = 0
@@ -153,9 +176,24 @@ export async function serveDesk({ port, asked, openAt, named, onProject, onTroub
       Math.max(lookGapMs, notBefore - performance.now()),
     )
   }
+  await look()
+
+  const usedUp = new Set<string>()
+  const personAuth = openPersonAuth(secret, (word) => {
+    if (usedUp.has(word)) return false
+    usedUp.add(word)
+    for (const oldest of usedUp) if (usedUp.size > mostUsed) usedUp.delete(oldest)
+    return true
+  })
   /** Whoever opens the page has it looked at: a project whose store was taken away tells of nothing. */
   const desksNow = (): Operator[] => {
     soon()
+    for (const [path, { operator }] of open)
+      try {
+        isWaiting(operator)
+      } catch (thrown) {
+        setAside(path, thrown)
+      }
     return [...open.values()].map(({ operator }) => operator)
   }
   let page: string | undefined
@@ -170,6 +208,10 @@ export async function serveDesk({ port, asked, openAt, named, onProject, onTroub
     token: randomBytes(32).toString('base64url'),
     isPerson: personAuth.isPerson,
     isPersonKey: () => false,
+    needs: {
+      agent: 'No token opens anything here: this serves a person, who signs in with the link that `handrail desk` prints.',
+      person: "This is for the person: sign in with the link that `handrail desk` prints. An agent's token does not open it.",
+    },
     page: { name: personAuth.name, room: personAuth.room, detour },
     routes: { ...signInPages(personAuth, () => page, 'desk'), ...approvalPages(desksNow, personAuth, () => leftOut) },
   })

@@ -83,7 +83,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
   const stages = (): Stages => inForce.now().reach.stages
   const roots = keep(openRoots(place, options, () => stores.rootNames))
   const traces = keep(openTraces(place.environment))
-  const stores = openStores(place, config, roots, (approval) => stages().forget(approval), traces, keep)
+  const stores = openStores(place, config, roots, (approval) => stages().forget(approval), traces, keep, options.patienceMs)
   const { audit, sessions } = stores
   const serverRuns = openServerRuns(stores)
   const machine = openMachine(

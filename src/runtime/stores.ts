@@ -1,5 +1,5 @@
 import type { Config } from '../contracts/config.ts'
-import { openDatabase } from '../host/database.ts'
+import { openDatabase, type Database } from '../host/database.ts'
 import { openFiles } from '../host/files.ts'
 import { headName, headsFolder } from '../host/heads.ts'
 import { openLock } from '../host/lock.ts'
@@ -53,6 +53,7 @@ export function openStores(
   forgetStage: (approval: string) => void,
   traces: Pick<Traces, 'audit'>,
   keep: Keep,
+  patienceMs?: number,
 ) {
   const state = kept.folder
   const limits = (): Config['limits'] => config().limits
@@ -67,12 +68,16 @@ export function openStores(
     },
   }
   const locks = state.sub('locks')
-  const projectLock = keep(openLock(locks.file('project.db')))
-  const auditLock = keep(openLock(locks.file('audit.db')))
-  const openingLock = openLock(locks.file('opening.db'))
+  const projectLock = keep(openLock(locks.file('project.db'), patienceMs))
+  const auditLock = keep(openLock(locks.file('audit.db'), patienceMs))
+  const openingLock = openLock(locks.file('opening.db'), patienceMs)
   // The very first open changes the file's mode, which two processes must not do at once.
-  const db = keep(openingLock.holdNow(() => openDatabase(state.file('handrail.db'), schema, schemaVersion)))
-  openingLock.close()
+  let db: Database
+  try {
+    db = keep(openingLock.holdNow(() => openDatabase(state.file('handrail.db'), schema, schemaVersion, patienceMs)))
+  } finally {
+    openingLock.close()
+  }
   const apart = { folder: kept.base.sub(headsFolder), name: headName(root.path) }
   const written = keep(
     openAudit(state, auditLock, apart, {
@@ -100,7 +105,7 @@ export function openStores(
   return {
     state,
     projectLock,
-    rootLocks: keep(openRootLocks(kept.base, root.path)),
+    rootLocks: keep(openRootLocks(kept.base, root.path, patienceMs)),
     rootNames: openRootNames(db, named),
     db,
     audit,

@@ -51,6 +51,8 @@ export interface ListenOptions {
   routes: Record<string, Route>
   /** Somebody was shut out here, before any route saw the request. A request that shows no credential at all is not counted. */
   onShutOut?: (by: ShutOutBy) => void
+  /** What is needed here, in words for whoever shows nothing that opens it, where it comes from another command than usual. */
+  needs?: Partial<typeof needs>
   /** How often a WebSocket is asked whether anybody is still there. */
   heartbeatMs?: number
 }
@@ -138,7 +140,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
       // Where a room was, before Handrail was started again, too.
       if (!admitted && browses && (named || route?.for === 'person' || path.startsWith('/p/')))
         throw new Refusal(303, 'This is for the person; sign in first.', '/sign-in')
-      if (!admitted) throw new Refusal(401, needs[route?.for ?? 'agent'])
+      if (!admitted) throw new Refusal(401, { ...needs, ...options.needs }[route?.for ?? 'agent'])
       connections.admit(request.socket)
     }
     if (!route) throw new Refusal(404, 'Nothing here.')

@@ -152,7 +152,7 @@ export async function runCli(
       options,
       json,
       open,
-      openAt: (project) => openFor(command, dependencies, { ...wanted, project }),
+      openAt: (project, more) => openFor(command, dependencies, { ...wanted, ...more, project }),
       openLive,
       openStateAdmin: () => dependencies.openStateAdmin(wanted),
       dependencies,

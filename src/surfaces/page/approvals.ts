@@ -3,6 +3,7 @@ import { Fault } from '../../contracts/faults/fault.ts'
 import { oneLine } from '../../text/printable.ts'
 import { Refusal } from '../../contracts/refusal.ts'
 import type { Route, Incoming } from '../listen.ts'
+import { logFault } from '../log-fault.ts'
 import type { PersonAuth } from '../person-auth.ts'
 import { cardMarkup, textMarkup, unreadChoice } from './card.ts'
 import { confirmStep, isConfirmed, readForm } from './confirm.ts'
@@ -17,7 +18,7 @@ import { inWords, type Words } from './words.ts'
 
 /** The page where a person answers: the same cards as in a terminal or an editor, whole. */
 export function approvalPages(desks: Desks, personAuth: PersonAuth, leftOut = (): number => 0): Record<string, Route> {
-  return {
+  return whereStoresMayFail({
     ...questionPages(desks, personAuth),
     ...elsewherePages(desks),
     '/approvals': {
@@ -92,7 +93,27 @@ export function approvalPages(desks: Desks, personAuth: PersonAuth, leftOut = ()
         )
       },
     },
-  }
+  })
+}
+
+/** A store that another process holds, or that is damaged, is no fault of the page: it says so, and what was answered is looked up later. */
+function whereStoresMayFail(routes: Record<string, Route>): Record<string, Route> {
+  const guarded = (route: Route): Route => ({
+    ...route,
+    async handle(incoming) {
+      try {
+        await route.handle(incoming)
+      } catch (thrown) {
+        if (!(thrown instanceof Fault) || thrown.reason !== 'io') throw thrown
+        logFault('handrail:', thrown)
+        throw new Refusal(
+          503,
+          'The store of this project does not answer now. Open the page again to see what was taken, and try again.',
+        )
+      }
+    },
+  })
+  return Object.fromEntries(Object.entries(routes).map(([path, route]) => [path, guarded(route)]))
 }
 
 async function decide(desks: Desks, desk: Desk, personAuth: PersonAuth, approval: Approval, incoming: Incoming): Promise<void> {
