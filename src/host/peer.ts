@@ -174,7 +174,7 @@ function openTurns(): Looks {
 }
 
 /** The two ends as the other side sees them; nothing where it is not on this machine. */
-function endsOf({ remoteAddress = '', remotePort, localAddress = '', localPort }: Socket): string | undefined {
+export function endsOf({ remoteAddress = '', remotePort, localAddress = '', localPort }: Socket): string | undefined {
   const [from, to] = [hexAddress(remoteAddress, remotePort), hexAddress(localAddress, localPort)]
   return from === undefined || to === undefined ? undefined : `${from} ${to}`
 }

@@ -3,6 +3,7 @@ import { Agent, createServer, request as send, type IncomingMessage, type Server
 import { connect, type AddressInfo, type LookupFunction, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { claimPort, isOwnPort } from '../own-ports.ts'
+import { openOwnUser } from '../own-user.ts'
 import { repeatAnswer } from '../repeat-answer.ts'
 import { portOf, type NetworkScope } from './network-scope.ts'
 import { plainHost } from '../../text/host-name.ts'
@@ -43,8 +44,16 @@ export function openEgress(scope: NetworkScope, project?: string): Promise<Egres
     skips: scope.skips,
     agent: new Agent({ keepAlive: true, maxSockets: 32 }),
   }
-  const server = createServer({ maxHeaderSize: 65_536 }, (request, response) => forward(request, response, context))
-  server.on('connect', (request: IncomingMessage, client: Duplex, head: Buffer) => tunnel(request, client, head, context))
+  const isOwn = openOwnUser()
+  /** What the person's page may reach is no way out for another user of this machine. */
+  const onlyOwn = (socket: Socket, act: () => void): void => void isOwn(socket).then((own) => (own ? act() : socket.destroy()))
+  const server = createServer({ maxHeaderSize: 65_536 }, (request, response) =>
+    onlyOwn(request.socket, () => forward(request, response, context)),
+  )
+  server.on('connect', (request: IncomingMessage, client: Duplex, head: Buffer) => {
+    client.on('error', () => client.destroy())
+    onlyOwn(request.socket, () => tunnel(request, client, head, context))
+  })
   // Chromium asks for a tunnel where it wants a WebSocket; anything else that upgrades is not it.
   server.on('upgrade', (_: IncomingMessage, socket: Duplex) => socket.destroy())
   server.on('clientError', (_, socket) => socket.destroy())
@@ -118,7 +127,6 @@ function forward(request: IncomingMessage, response: ServerResponse, context: Pr
 }
 
 function tunnel(request: IncomingMessage, client: Duplex, head: Buffer, context: ProxyContext): void {
-  client.on('error', () => client.destroy())
   const [, host = '', port = ''] = /^(\[[0-9a-f:.]+\]|[^:/@]+):(\d{1,5})$/i.exec(request.url ?? '') ?? []
   if (host === '' || Number(port) > highestPort || !context.mayReach(host, Number(port)))
     return void client.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n')

@@ -7,6 +7,7 @@ import { Fault } from '../../contracts/faults/fault.ts'
 import { Refusal } from '../../contracts/refusal.ts'
 import type { Files } from '../files.ts'
 import { claimPort } from '../own-ports.ts'
+import { openOwnUser } from '../own-user.ts'
 import { openPeers } from '../peer.ts'
 import { besideGame, type Engine } from './engine.ts'
 import { withJumpScript } from './jump-script.ts'
@@ -71,9 +72,11 @@ export function servePreview(
     if (site === 'cross-site' && mode !== 'navigate') throw new Refusal(403, 'Not for other pages.')
   }
 
+  const isOwn = openOwnUser()
   const unread = openUnread()
   const page = openPage(engine)
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (!(await isOwn(request.socket))) return void request.socket.destroy()
     if (!(await unread.turn(request.socket, response))) return void response.destroy()
     response.setHeader('Cache-Control', 'no-store')
     response.setHeader('X-Content-Type-Options', 'nosniff')

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync } from 'node:fs'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { claimPort } from '../own-ports.ts'
+import { openOwnUser } from '../own-user.ts'
 import { listeningPorts, mostListening } from './listening-ports.ts'
 import { relaySocketName } from './relay.ts'
 
@@ -59,6 +60,7 @@ export function openPortForwarder(
   let closed = false
   let looking: Promise<string[]> | undefined
 
+  const isOwn = openOwnUser()
   const dial = (port: number): Socket => {
     // By its number: the server can put whatever it likes in the place of the socket, a link to one of this machine's too.
     const inner = connect({ path: `/proc/self/fd/${socket ?? -1}`, allowHalfOpen: true })
@@ -85,7 +87,13 @@ export function openPortForwarder(
       connections.add(client)
       client.once('close', () => connections.delete(client))
       client.setNoDelay(true)
-      front.take(client)
+      const drop = (): void => void client.destroy()
+      client.once('error', drop)
+      void isOwn(client).then((own) => {
+        if (!own || client.destroyed || socket === undefined) return drop()
+        client.off('error', drop)
+        front.take(client)
+      })
     }
     let found = decided.busy ? undefined : await listenOn(inside, enter)
     decided.busy ||= !found
