@@ -40,9 +40,9 @@ function ownerIn(table: string, ends: string): number | undefined {
   for (const one of new Set([ends, mapped])) {
     const at = table.indexOf(`: ${one} `)
     if (at < 0) continue
-    // State, queues, timer, retransmits, then the user.
-    const uid = /^: \S+ \S+ \S+ \S+ \S+ \S+ +(\d+) /.exec(table.slice(at, at + 250))?.[1]
-    if (uid !== undefined) return Number(uid)
+    // State, queues, timer, retransmits, then the user, a timeout and the file. One that is closed has no file any more, and root's number.
+    const [, uid, file] = /^: \S+ \S+ \S+ \S+ \S+ \S+ +(\d+) +\d+ (\d+) /.exec(table.slice(at, at + 300)) ?? []
+    if (uid !== undefined && file !== '0') return Number(uid)
   }
   return undefined
 }

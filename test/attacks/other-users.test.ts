@@ -80,3 +80,17 @@ test.skipIf(process.platform !== 'linux' || isRoot)('whose a connection is, is w
   expect([await openOwnUser()(socket), await openOwnUser(nobody)(socket)]).toEqual([true, false])
   for (const one of [mine, socket]) one.destroy()
 })
+
+test.skipIf(process.platform !== 'linux')('whoever sends something and is gone is not taken for root', async () => {
+  const server = createServer({ allowHalfOpen: true })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  closing.push(() => server.close())
+  const came = once(server, 'connection') as Promise<[Socket]>
+  const { connect } = await import('node:net')
+  const gone = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  const [socket] = await came
+  gone.destroy()
+  await once(socket.resume(), 'end')
+  expect(await openOwnUser(nobody)(socket)).toBe(false)
+  socket.destroy()
+})
