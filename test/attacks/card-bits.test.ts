@@ -1,20 +1,25 @@
 import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openGround, users, type Ground } from '../support/ground.ts'
-import { openWorld } from '../support/world.ts'
+import { openTalk, type Talk } from '../support/commands.ts'
+import { oneUser, openGround, type Ground } from '../support/ground.ts'
+import { openWorld, type CliEnd } from '../support/world.ts'
 
 /** Permissions that a program gives to what it makes are on the card; bits that lend the rights of an owner are given to nobody. */
 
-const flags = ['--enable-shell', '--ask-from', 'R1', '--wait', '0']
-
-describe.each(users)('run by %s', (_, uid) => {
+describe.each(oneUser)('run by %s', (_, uid) => {
   let ground: Ground
-  beforeAll(() => void (ground = openGround(uid)))
-  afterAll(() => ground[Symbol.dispose]())
+  let talk: Talk
+  beforeAll(async () => {
+    ground = openGround(uid)
+    talk = await openTalk(uid, ground.base, ground.project)
+  })
+  afterAll(() => {
+    talk[Symbol.dispose]()
+    ground[Symbol.dispose]()
+  })
 
-  const call = (command: string): Promise<{ code: number | null; out: string; err: string }> =>
-    ground.cli(['call', 'shell', JSON.stringify({ command }), '--project', ground.project, ...flags])
+  const call = (command: string): Promise<CliEnd> => talk.shell({ command })
   /** What the person reads of a command. */
   const card = async (command: string): Promise<{ id: string; text: string }> => {
     const { err } = await call(command)

@@ -1,13 +1,13 @@
 import { existsSync, linkSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { openGround, users, type Ground } from '../support/ground.ts'
+import { oneUser, openGround, type Ground } from '../support/ground.ts'
 import { soon, stagesLeft } from '../support/stage.ts'
 import type { CliEnd } from '../support/world.ts'
 
 const canary = 'CANARY-late-77'
 
-describe.each(users)('run by %s: a secret that comes while a program runs, and goes before it ends', (_, uid) => {
+describe.each(oneUser)('run by %s: a secret that comes while a program runs, and goes before it ends', (_, uid) => {
   let ground: Ground
   beforeEach(() => {
     ground = openGround(uid)

@@ -34,6 +34,7 @@ import type { Manifest } from '../../src/host/state-project.ts'
 import { openRuntime } from '../../src/runtime/open.ts'
 import { signInKey } from '../../src/surfaces/person-auth.ts'
 import { treeOf } from '../support/stage.ts'
+import { oneUser } from '../support/ground.ts'
 import { runInside } from '../support/inside.ts'
 import { asUser, cleanEnv, openWorld, program, runToExit, stateOf, type CliEnd, type World } from '../support/world.ts'
 
@@ -45,14 +46,6 @@ const isRoot = process.getuid?.() === 0
 const nobody = 65_534
 const canMount = spawnSync('unshare', ['-rm', 'true'], { stdio: 'ignore' }).status === 0
 const confines = Boolean(process.env['HANDRAIL_TEST_CONFINES'])
-
-/** Root, and somebody who is not; outside of root's reach only who runs the tests. */
-const users: [string, number][] = isRoot
-  ? [
-      ['root', 0],
-      ['a normal user', nobody],
-    ]
-  : [['a normal user', process.getuid?.() ?? 0]]
 
 interface Ground {
   base: string
@@ -118,7 +111,7 @@ const asks: Record<string, string[]> = {
 }
 const unasked = ['--wait', '0', '--write-requires-diff', 'false', '--json']
 
-describe.each(users)('a clone that brings its own state, for %s', (_, uid) => {
+describe.each(oneUser)('a clone that brings its own state, for %s', (_, uid) => {
   test('nobody’s approval counts, no token opens a door, and nothing in it is read or changed', async () => {
     using ground = openGround(uid)
     for (const args of Object.values(asks)) {

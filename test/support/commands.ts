@@ -28,6 +28,8 @@ export function cli(uid: number, base: string, args: string[], env: Record<strin
 export interface Talk extends Disposable {
   /** A command, answered as the command line would: what it found, or the fault. */
   shell(input: Record<string, unknown>): Promise<CliEnd>
+  /** The same for any tool. */
+  ends(name: string, input: Record<string, unknown>): Promise<CliEnd>
   /** What a tool answered. */
   call(name: string, input: Record<string, unknown>): Promise<unknown>
 }
@@ -59,14 +61,16 @@ export async function openTalk(
     })
   await ask('initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'walls', version: '1' } })
   child.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n')
+  const ends: Talk['ends'] = async (name, input) => {
+    const { structuredContent, content } = await ask('tools/call', { name, arguments: input })
+    const found = structuredContent as { error?: unknown } | undefined
+    return found && !found.error
+      ? { code: 0, out: JSON.stringify(found), err: '' }
+      : { code: 1, out: '', err: content.map((one) => one.text).join('\n') }
+  }
   return {
-    async shell(input) {
-      const { structuredContent, content } = await ask('tools/call', { name: 'shell', arguments: input })
-      const found = structuredContent as { error?: unknown } | undefined
-      return found && !found.error
-        ? { code: 0, out: JSON.stringify(found), err: '' }
-        : { code: 1, out: '', err: content.map((one) => one.text).join('\n') }
-    },
+    shell: (input) => ends('shell', input),
+    ends,
     call: async (name, input) => (await ask('tools/call', { name, arguments: input })).structuredContent,
     [Symbol.dispose]: () => void child.kill('SIGKILL'),
   }

@@ -3,6 +3,7 @@ import { lchownSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, realpathSyn
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'vitest'
+import { isSoak } from './soak.ts'
 import { asUser, cleanEnv, program, runToExit, type CliEnd } from './world.ts'
 
 /** By the system's own tool, since no path of Node is long enough for what is tried on stages; again where a program that was killed a moment ago still made something, or was clearing up too. */
@@ -19,6 +20,10 @@ export const users: [string, number][] =
         ['a normal user', nobody],
       ]
     : [['a normal user', process.getuid?.() ?? 0]]
+
+/** Where our own code does the same for every user, the one whom permissions stop is enough; in a soak it is each of them. */
+export const oneUser = isSoak ? users : users.slice(-1)
+export const isOne = (uid: number): boolean => oneUser.some(([, one]) => one === uid)
 
 export interface Shell {
   ok: boolean
