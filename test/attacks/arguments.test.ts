@@ -505,7 +505,7 @@ attack('A14 many notifications (soak: 100,000), known and unknown, and cancellat
     '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":2}}',
     '{"jsonrpc":"2.0","method":"tools/call","params":{"name":"write_to_file","arguments":{"path":"n.txt","content":"x","dryRun":false}}}',
   ]
-  for (let round = 0; round < sweep(100, 20); round++)
+  for (let round = 0; round < sweep(100, 8); round++)
     line.send(...Array.from({ length: 1_000 }, (_, index) => kinds[index % kinds.length] as string))
   await line.ping()
   expect(line.messages.filter((message) => message.id === undefined || message.id === null)).toEqual([])

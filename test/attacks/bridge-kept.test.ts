@@ -84,8 +84,8 @@ proves(
     const before = kept()
     const most = Buffer.concat([headOf(1_000_000), Buffer.alloc(990_000, 'x')])
     let grown = 0
-    for (let batch = 0; batch < 10; batch++) {
-      const more = await Promise.all(Array.from({ length: 10 }, openSocket))
+    for (let batch = 0; batch < 5; batch++) {
+      const more = await Promise.all(Array.from({ length: 20 }, openSocket))
       await Promise.all(more.map((socket) => wrote(socket, most)))
       await lives()
       grown = Math.max(grown, kept() - before)
@@ -112,7 +112,8 @@ proves('bridge.incident.memory', 'answers that nobody reads: what waits is bound
   for (let times = 0; times < 12; times++) {
     await Promise.all(stalled.filter(({ destroyed }) => !destroyed).map((socket) => wrote(socket, batch)))
     await lives()
-    grown = Math.max(grown, kept() - before)
+    // To count is to collect first, which costs more than the attack.
+    if (times % 3 === 2) grown = Math.max(grown, kept() - before)
   }
   expect(grown).toBeLessThan(72 * mb)
   await leave()

@@ -10,6 +10,7 @@ import { ask, shownFirst } from '../support/stage.ts'
 import { atTerminal, screenOf } from '../support/terminal.ts'
 import { runInside } from '../support/inside.ts'
 import { openWorld, type World } from '../support/world.ts'
+import { isSoak } from '../support/soak.ts'
 
 /** One line that is made so long that whatever shows it breaks it: no part of it may pass for a row or a word of ours, at any width. */
 
@@ -151,34 +152,37 @@ describe.skipIf(noBrowser !== undefined)('the page in Chromium', () => {
     holder: string
   }
 
-  test.for([1280, 1000, 700, 400])('no part of a line stands where signs stand, at a window of %i', async (width) => {
-    const large = `${content}${'z'.repeat(410_000)}\n`
-    const [short, whole, printed] = [
-      await ask(world, { path: 'package.json', content: `${content}${width}\n`, dryRun: false }, 'write_to_file'),
-      await ask(world, { path: 'package.json', content: `${large}${width}\n`, dryRun: false }, 'write_to_file'),
-      await ask(world, {
-        command: `${Array.from({ length: 120 }, (_, shift) => `echo '${'o '.repeat(shift)}NOTE: fine'`).join('; ')}; echo ${width} > n.txt`,
-      }),
-    ]
-    const { cookie, room } = await signInByLink(served, world.project)
-    const [name = '', value = ''] = cookie.split('=')
-    const context = await browser.newContext({ viewport: { width, height: 800 } })
-    await context.addCookies([{ name, value, domain: '127.0.0.1', path: '/' }])
-    const page = await context.newPage()
-    for (const path of [short.id, `${whole.id}/text?path=package.json`, printed.id]) {
-      await page.goto(`http://127.0.0.1:${served.port}${room}/approvals/${path}`)
-      if (process.env['SHOW_PAGE'])
-        await page.screenshot({ path: `${process.env['SHOW_PAGE']}-${width}-${path.length}-${path.slice(-3)}.png` })
-      const spots = (await page.evaluate(painted)) as Spot[]
-      expect(spots.length).toBeGreaterThan(0)
-      for (const spot of spots) expect(spot.left, JSON.stringify(spot)).toBeGreaterThan(spot.size)
-      for (const spot of spots.filter(({ holder }) => holder === 'b')) {
-        expect(spot.kind).toBe('in')
-        expect(spot.colour).not.toBe('rgba(0, 0, 0, 0)')
+  test.for(isSoak ? [1280, 1000, 700, 400] : [1280, 400])(
+    'no part of a line stands where signs stand, at a window of %i',
+    async (width) => {
+      const large = `${content}${'z'.repeat(410_000)}\n`
+      const [short, whole, printed] = [
+        await ask(world, { path: 'package.json', content: `${content}${width}\n`, dryRun: false }, 'write_to_file'),
+        await ask(world, { path: 'package.json', content: `${large}${width}\n`, dryRun: false }, 'write_to_file'),
+        await ask(world, {
+          command: `${Array.from({ length: 120 }, (_, shift) => `echo '${'o '.repeat(shift)}NOTE: fine'`).join('; ')}; echo ${width} > n.txt`,
+        }),
+      ]
+      const { cookie, room } = await signInByLink(served, world.project)
+      const [name = '', value = ''] = cookie.split('=')
+      const context = await browser.newContext({ viewport: { width, height: 800 } })
+      await context.addCookies([{ name, value, domain: '127.0.0.1', path: '/' }])
+      const page = await context.newPage()
+      for (const path of [short.id, `${whole.id}/text?path=package.json`, printed.id]) {
+        await page.goto(`http://127.0.0.1:${served.port}${room}/approvals/${path}`)
+        if (process.env['SHOW_PAGE'])
+          await page.screenshot({ path: `${process.env['SHOW_PAGE']}-${width}-${path.length}-${path.slice(-3)}.png` })
+        const spots = (await page.evaluate(painted)) as Spot[]
+        expect(spots.length).toBeGreaterThan(0)
+        for (const spot of spots) expect(spot.left, JSON.stringify(spot)).toBeGreaterThan(spot.size)
+        for (const spot of spots.filter(({ holder }) => holder === 'b')) {
+          expect(spot.kind).toBe('in')
+          expect(spot.colour).not.toBe('rgba(0, 0, 0, 0)')
+        }
       }
-    }
-    await context.close()
-  })
+      await context.close()
+    },
+  )
 
   test('a line that is longer than a part of the text keeps its sign in the next part', async () => {
     const line = `${'z'.repeat(65_000)}${forged.repeat(2_000)}`

@@ -8,6 +8,7 @@ import { openServe } from '../support/serve.ts'
 import { runInside } from '../support/inside.ts'
 import { openWorld, type World } from '../support/world.ts'
 import { ceiling } from '../support/ceiling.ts'
+import { sweep } from '../support/soak.ts'
 
 const noDiff = { 'write-requires-diff': 'false' }
 const reach = { form: true, url: true }
@@ -149,7 +150,7 @@ test('a dry run of short lines that stand often does not hold up the event loop'
 
 describe('approvals that fill memory', () => {
   test('a hundred and ten large cards: lists stay small and paged, and the next ones are refused in words', async () => {
-    const content = lines(9_000)
+    const content = lines(sweep(9_000, 2_500))
     for (let at = 0; at < 110; at++) {
       const input = { path: `sub-${at}/package.json`, content, dryRun: false }
       await world.fault('write_to_file', input, { approvalWaitMs: 0, session: `sess_${at % 2}`, client: 'flood/1' })

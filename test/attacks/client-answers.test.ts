@@ -10,6 +10,7 @@ import { openMcp, openServe, ways, type McpConnection, type Said, type Served, t
 import { runInside } from '../support/inside.ts'
 import { patienceMs } from '../support/patience.ts'
 import { openWorld, type World } from '../support/world.ts'
+import { isSoak } from '../support/soak.ts'
 
 // What a client's answer is worth. Clients answer forms by themselves, agents hold the token of the HTTP surface, people read slowly.
 
@@ -119,39 +120,42 @@ describe.for(stdio)('a client that answers by itself, over %s', (way) => {
     expect(decisions(approvalOf(path).id)).toMatchObject([{ approved: true, by: 'form@codex/1.0.0' }])
   })
 
-  test('no form has a field that may stay empty, a no stands first, and nothing is chosen beforehand', async () => {
-    const forms: Record<string, unknown>[] = []
-    await using peer = await openClient(way, (params): Said => {
-      forms.push(params['requestedSchema'] as Record<string, unknown>)
-      return forms.length === 1
-        ? { action: 'accept', content: { decision: 'decline and say why' } }
-        : { action: 'accept', content: { why: 'use npm init instead' } }
-    })
-    const { path, input } = place()
-    const { error } = await peer.call('write_to_file', input)
-    expect(forms).toEqual([
-      {
-        type: 'object',
-        properties: {
-          decision: { type: 'string', title: 'Decision', enum: ['decline', 'decline and say why', 'approve'] },
+  test.runIf(isSoak || way === 'stdio 2025')(
+    'no form has a field that may stay empty, a no stands first, and nothing is chosen beforehand',
+    async () => {
+      const forms: Record<string, unknown>[] = []
+      await using peer = await openClient(way, (params): Said => {
+        forms.push(params['requestedSchema'] as Record<string, unknown>)
+        return forms.length === 1
+          ? { action: 'accept', content: { decision: 'decline and say why' } }
+          : { action: 'accept', content: { why: 'use npm init instead' } }
+      })
+      const { path, input } = place()
+      const { error } = await peer.call('write_to_file', input)
+      expect(forms).toEqual([
+        {
+          type: 'object',
+          properties: {
+            decision: { type: 'string', title: 'Decision', enum: ['decline', 'decline and say why', 'approve'] },
+          },
+          required: ['decision'],
         },
-        required: ['decision'],
-      },
-      {
-        type: 'object',
-        properties: { why: { type: 'string', title: 'Why', minLength: 1, maxLength: 1_000 } },
-        required: ['why'],
-      },
-    ])
-    expect(error).toMatchObject({ details: { declined: true, note: 'use npm init instead' } })
-    expect(error?.message).toBe("Declined in the client's form: use npm init instead")
-    expect(decisions(approvalOf(path).id)).toMatchObject([
-      { approved: false, by: 'form@codex/1.0.0', message: 'use npm init instead' },
-    ])
-    expect(world.read(path)).toBe(before)
-  })
+        {
+          type: 'object',
+          properties: { why: { type: 'string', title: 'Why', minLength: 1, maxLength: 1_000 } },
+          required: ['why'],
+        },
+      ])
+      expect(error).toMatchObject({ details: { declined: true, note: 'use npm init instead' } })
+      expect(error?.message).toBe("Declined in the client's form: use npm init instead")
+      expect(decisions(approvalOf(path).id)).toMatchObject([
+        { approved: false, by: 'form@codex/1.0.0', message: 'use npm init instead' },
+      ])
+      expect(world.read(path)).toBe(before)
+    },
+  )
 
-  test('whatever becomes of the second form, the no of the first stands', async () => {
+  test.runIf(isSoak || way === 'stdio 2025')('whatever becomes of the second form, the no of the first stands', async () => {
     for (const second of [{ action: 'cancel' }, { action: 'decline' }, { action: 'accept', content: { why: '' } }] as Said[]) {
       let forms = 0
       await using peer = await openClient(way, () =>
@@ -164,7 +168,7 @@ describe.for(stdio)('a client that answers by itself, over %s', (way) => {
     }
   })
 
-  test('what spends or destroys is never decided by a form', async () => {
+  test.runIf(isSoak || way === 'stdio 2025')('what spends or destroys is never decided by a form', async () => {
     const seen: unknown[] = []
     await using peer = await openClient(way, (params) => (seen.push(params), approve))
     const input = { agent: 'codex', workspace_path: 'sandbox/workspaces/w', task_prompt: `spend ${way}` }

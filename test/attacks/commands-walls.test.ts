@@ -211,18 +211,18 @@ describe.each(users)('out of reach for %s', (who, uid) => {
       'grep -E "^Cap(Inh|Prm|Eff|Bnd|Amb)" /proc/self/status /proc/1/status | grep -v 0000000000000000; grep NoNewPrivs /proc/self/status | grep -v 1; su -c id; sudo -n id',
   }
   const attacks = Object.entries(silent)
+  const together: [string, typeof attacks][] = isSoak
+    ? attacks.map((one) => [one[0], [one]])
+    : [['whatever else it reaches for', attacks]]
   // In `npm test` one program tries them all, each in a shell of its own.
-  test.each(isSoak ? attacks.map((one) => [one[0], [one]] as const) : [['whatever else it reaches for', attacks] as const])(
-    '%s',
-    async (_, tried) => {
-      const before = treeOf(shared.project)
-      const commands = tried.map(
-        ([name, command]) => `(BASE=${shared.base}\n${command}\n) 2>/dev/null\necho ${quoted(`= ${name}`)}`,
-      )
-      expect((await shared.prints(commands.join('\n'))).trim().split('\n')).toEqual(tried.map(([name]) => `= ${name}`))
-      expect(treeOf(shared.project)).toEqual(before)
-    },
-  )
+  test.each(together)('%s', async (_, tried) => {
+    const before = treeOf(shared.project)
+    const commands = tried.map(
+      ([name, command]) => `(BASE=${shared.base}\n${command}\n) 2>/dev/null\necho ${quoted(`= ${name}`)}`,
+    )
+    expect((await shared.prints(commands.join('\n'))).trim().split('\n')).toEqual(tried.map(([name]) => `= ${name}`))
+    expect(treeOf(shared.project)).toEqual(before)
+  })
 
   test('our own state can not be written, moved, replaced or covered', async () => {
     const tries = [
@@ -353,20 +353,23 @@ describe.each(users)('out of reach for %s', (who, uid) => {
     },
   )
 
-  test('very deep folders: what has a path is taken over and back, the rest is named, nothing stays on the disk', async () => {
-    const ground = shared
-    const known = stagesLeft(ground.base)
-    const name = 'd'.repeat(200)
-    const { changes, left } = (await ground.agreed(
-      `i=0; while [ $i -lt 60 ]; do mkdir ${name}; cd ${name}; i=$((i+1)); done; echo x > f`,
-    )) as { changes: unknown[]; left: unknown[] }
-    expect(left).toMatchObject([{ why: 'its path is longer than the system takes' }])
-    expect(changes.length).toBeGreaterThan(10)
-    expect(await ground.prints('true')).toBe('')
-    expect(await cli(uid, ground.base, ['undo', '--last', '--yes', '--project', ground.project])).toMatchObject({ code: 0 })
-    expect(existsSync(join(ground.project, name))).toBe(false)
-    expect(stagesLeft(ground.base).filter((stage) => !known.includes(stage))).toEqual([])
-  })
+  test.runIf(isOne(uid))(
+    'very deep folders: what has a path is taken over and back, the rest is named, nothing stays on the disk',
+    async () => {
+      const ground = shared
+      const known = stagesLeft(ground.base)
+      const name = 'd'.repeat(200)
+      const { changes, left } = (await ground.agreed(
+        `i=0; while [ $i -lt 60 ]; do mkdir ${name}; cd ${name}; i=$((i+1)); done; echo x > f`,
+      )) as { changes: unknown[]; left: unknown[] }
+      expect(left).toMatchObject([{ why: 'its path is longer than the system takes' }])
+      expect(changes.length).toBeGreaterThan(10)
+      expect(await ground.prints('true')).toBe('')
+      expect(await cli(uid, ground.base, ['undo', '--last', '--yes', '--project', ground.project])).toMatchObject({ code: 0 })
+      expect(existsSync(join(ground.project, name))).toBe(false)
+      expect(stagesLeft(ground.base).filter((stage) => !known.includes(stage))).toEqual([])
+    },
+  )
 
   test.runIf(isOne(uid))('three hundred folders in each other', async () => {
     const ground = shared
@@ -377,7 +380,7 @@ describe.each(users)('out of reach for %s', (who, uid) => {
   })
 
   test.runIf(isOne(uid))(
-    'many files (soak: 10,000): two thousand are listed, all can be read, agreed to unread, committed and taken back',
+    'many files: two thousand are listed, all can be read, agreed to unread and committed (soak: 10,000, and taken back)',
     async () => {
       using ground = await openGround(who, uid)
       const all = sweep(10_000, 2_010)
@@ -395,6 +398,8 @@ describe.each(users)('out of reach for %s', (who, uid) => {
       await ground.approve(id, '--unread')
       expect((await ground.call({ command })).code).toBe(0)
       expect(readdirSync(join(ground.project, 'many'))).toHaveLength(all)
+      // Taking back goes file by file, listed or not, and costs as much as all before: `deep folders` do so too.
+      if (!isSoak) return
       expect(await cli(uid, ground.base, ['undo', '--last', '--yes', '--json', '--project', ground.project])).toMatchObject({
         code: 0,
       })
@@ -448,7 +453,9 @@ describe.each(users)('out of reach for %s', (who, uid) => {
     })
     afterAll(() => ground[Symbol.dispose]())
 
-    test.each(Object.entries(bombs))('%s', async (_, command) => {
+    // The system limits root in another way: by groups of processes. What is on the disk counts alike for all.
+    const tried = Object.entries(bombs).filter(([name]) => isOne(uid) || /process|sleep|memory/.test(name))
+    test.each(tried)('%s', async (_, command) => {
       const before = treeOf(ground.project)
       const known = stagesLeft(ground.base)
       const { out, err } = await ground.call({ command, timeout_seconds: 30 })

@@ -19,7 +19,7 @@ import {
 import { cleanEnv, openWorld, program } from '../support/world.ts'
 import { listen, quoted } from '../support/commands.ts'
 import { ceiling } from '../support/ceiling.ts'
-import { isSoak } from '../support/soak.ts'
+import { isSoak, sweep } from '../support/soak.ts'
 
 const developer = { mode: 'developer', 'ask-from': 'R1' }
 
@@ -55,16 +55,17 @@ describe('there is no list of refused commands: what must not happen does not, h
       expect(approval.card.changes).toMatchObject([{ path: 'keep.txt', says: 'deleted' }])
       expect(world.read('keep.txt')).toBe('kept\n')
       // What lies outside is not there: not to read, not to write, not to connect to.
-      const printed = async (name: string, args: string[]): Promise<string> => {
-        const { stdout } = await world.call<{ stdout: string }>('shell', { command: trick(name, args) }, { approvalWaitMs: 0 })
-        return stdout.trim()
-      }
-      expect(await printed('cat', ['/etc/shadow'])).toBe('')
-      expect(await printed('cat', [outside])).toBe('')
-      await printed('cp', ['keep.txt', join(world.base, 'pwned')])
-      await printed('cp', ['keep.txt', '/usr/pwned'])
+      const command = [
+        trick('cat', ['/etc/shadow']),
+        trick('cat', [outside]),
+        trick('cp', ['keep.txt', join(world.base, 'pwned')]),
+        trick('cp', ['keep.txt', '/usr/pwned']),
+        trick('bash', ['-c', `cat < /dev/tcp/127.0.0.1/${listener.port}`]),
+        'echo; echo tried',
+      ].join('\n')
+      const { stdout } = await world.call<{ stdout: string }>('shell', { command }, { approvalWaitMs: 0 })
+      expect(stdout.trim()).toBe('tried')
       expect(existsSync(join(world.base, 'pwned')) || existsSync('/usr/pwned')).toBe(false)
-      expect(await printed('bash', ['-c', `cat < /dev/tcp/127.0.0.1/${listener.port}`])).toBe('')
       expect(listener.came).toEqual([])
     } finally {
       listener.close()
@@ -297,19 +298,20 @@ describe('C12 no child outlives its call', () => {
   })
 })
 
-test('C13 200 MB of output: both ends, right totals, whole characters, bounded memory', async () => {
+test('C13 much output (soak: 200 MB): both ends, right totals, whole characters, bounded memory', async () => {
   await using world = await openWorld({ flags: shownFirst })
   await world.call('shell', { command: 'true' })
+  const bytes = sweep(200_000_000, 40_000_000)
   const before = process.memoryUsage().rss
   let most = 0
   const watch = setInterval(() => (most = Math.max(most, process.memoryUsage().rss)), 20)
   try {
     const found = await world.call<{ stdout: string; stderr: string; stdout_bytes: number; stderr_bytes: number }>('shell', {
-      command: `echo START; yes 汉字 | head -c 200000000; printf '\\nEND'; yes é | head -c 50000000 >&2`,
+      command: `echo START; yes 汉字 | head -c ${bytes}; printf '\\nEND'; yes é | head -c ${bytes / 4} >&2`,
       timeout_seconds: 120,
     })
-    expect(found.stdout_bytes).toBe(200_000_010)
-    expect(found.stderr_bytes).toBe(50_000_000)
+    expect(found.stdout_bytes).toBe(bytes + 10)
+    expect(found.stderr_bytes).toBe(bytes / 4)
     expect(found.stdout.startsWith('START\n汉字\n')).toBe(true)
     expect(found.stdout.endsWith('\nEND')).toBe(true)
     // The very last character was cut by `head`, not by us.

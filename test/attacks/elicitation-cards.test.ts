@@ -20,6 +20,7 @@ import {
   openHouse,
   overHttp,
   propose,
+  someOf,
   type Wire,
 } from '../support/raw-client.ts'
 
@@ -100,7 +101,7 @@ describe.for(overHttp)('a card too large for a form, over %s', (way) => {
   })
 })
 
-test.for(ways.filter((way) => way.startsWith('stdio')))(
+test.for(someOf(ways.filter((way) => way.startsWith('stdio'))))(
   'a card too large for a form is left to the store, over %s',
   async (way) => {
     const wire = await house.wire(way)
@@ -121,7 +122,7 @@ const signIn = ({ world, served }: House): Promise<Person> => signInByLink(serve
 const hidden = /[^\P{C}\n]|[\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u115f\u1160\u3164\uffa0\u2800\u00ad]/u
 const hostile = 'A\u001b[2K\u001b[1AB\u202eC\u2066D\u200bE\u2028F\rG\u0007H\u{e0041}I\ufeffJ\u0085K\u3164L\u061cM'
 
-describe.for(ways)('a question to the person, over %s', (way) => {
+describe.for(someOf(ways))('a question to the person, over %s', (way) => {
   const question = (wire: Wire, text: unknown = 'Which ending?', more: object = {}): Promise<Asked> =>
     propose(wire, 'ask_followup_question', { ...(text !== null && { question: text }), ...more })
 
@@ -191,7 +192,7 @@ describe.for(ways)('a question to the person, over %s', (way) => {
   })
 })
 
-test.for(ways)('G05 no spelling of the policy file can be written, and nobody is even asked, over %s', async (way) => {
+test.for(someOf(ways))('G05 no spelling of the policy file can be written, and nobody is even asked, over %s', async (way) => {
   const wire = await house.wire(way)
   const kept = house.world.read('handrail.config.json')
   const open = house.world.runtime.approvals.list().length
@@ -223,7 +224,7 @@ test.for(ways)('G05 no spelling of the policy file can be written, and nobody is
 /** A form with its broken rows put together again. */
 const unbroken = (message: string): string => message.replace(/\n[+-] … /g, '').replace(/\n {4}/g, ' ')
 
-describe.for(ways)('G07 what the form does not show cannot be approved by form, over %s', (way) => {
+describe.for(someOf(ways))('G07 what the form does not show cannot be approved by form, over %s', (way) => {
   test('nothing in the content, the path or the name of the client can hide or act', async () => {
     await using wire = await house.open(way, { name: `cl\u001b[31mi\u202eent\u200b\nHandrail wants to: nothing` })
     const path = house.place('old\n', 'pack\u200bage.json')

@@ -19,6 +19,7 @@ import {
   openHouse,
   openWire,
   propose,
+  someOf,
   until,
   type Wire,
   withdrawn,
@@ -37,7 +38,7 @@ const retry = (wire: Wire, tool: string, input: object, requestState: unknown, p
 
 const refusedState = { code: -32602, message: 'Invalid or expired requestState' }
 
-describe.for(modern)('G01 approve one call, run another, over %s', (way) => {
+describe.for(someOf(modern))('G01 approve one call, run another, over %s', (way) => {
   test('other content, another path, another tool, another mode, another key', async () => {
     const wire = await house.wire(way)
     const path = house.place()
@@ -95,7 +96,7 @@ test('G01 approve in one client, run in another, over HTTP', async () => {
   expect([house.world.read(path), approvalOf(house, path).state]).toEqual([before, 'pending'])
 })
 
-test.for(legacy)('G01 two forms are open at once, and the yes to one is no yes to the other, over %s', async (way) => {
+test.for(someOf(legacy))('G01 two forms are open at once, and the yes to one is no yes to the other, over %s', async (way) => {
   const wire = await house.wire(way)
   const [one, two] = [house.place(), house.place()]
   const first = await change(wire, one)
@@ -107,7 +108,7 @@ test.for(legacy)('G01 two forms are open at once, and the yes to one is no yes t
   expect(house.world.read(one)).toBe(before)
 })
 
-describe.for(modern)('G02 used twice, over %s', (way) => {
+describe.for(someOf(modern))('G02 used twice, over %s', (way) => {
   test('a requestState counts once, whatever it was used for', async () => {
     const wire = await house.wire(way)
     for (const first of [yes, no, cancel, undefined, { action: 'accept' }]) {
@@ -170,7 +171,7 @@ Date.now = () => now() + (existsSync(__dirname + '/later') ? 960_000 : 0)
     await clock[Symbol.asyncDispose]()
   })
 
-  test.concurrent.for(ways)('an approval that has lapsed cannot be given by form any more, over %s', async (way) => {
+  test.concurrent.for(someOf(ways))('an approval that has lapsed cannot be given by form any more, over %s', async (way) => {
     const wire = await brief.wire(way)
     const path = brief.place()
     const asked = await change(wire, path)
@@ -188,7 +189,7 @@ Date.now = () => now() + (existsSync(__dirname + '/later') ? 960_000 : 0)
     expect(decisions(brief, id)).toMatchObject([{ approved: false, by: 'time' }])
   })
 
-  test.for(modern)('a requestState that has lapsed is refused, over %s', async (way) => {
+  test.for(someOf(modern))('a requestState that has lapsed is refused, over %s', async (way) => {
     const [path, other] = [clock.place(), clock.place()]
     await using wire = await clock.open(way, { real: true })
     const asked = await change(wire, path)
@@ -239,7 +240,7 @@ function forgeries(state: string): [string, unknown][] {
   ]
 }
 
-describe.for(modern)('G04 a requestState nobody here made, over %s', (way) => {
+describe.for(someOf(modern))('G04 a requestState nobody here made, over %s', (way) => {
   test('forged, cut, or with one bit changed', async () => {
     const wire = await house.wire(way)
     const path = house.place()

@@ -15,12 +15,13 @@ import {
   declineSaying,
   faultIn,
   type House,
-  legacy,
   type Message,
   modern,
+  openCalls,
   openHouse,
   propose,
   questionsAbout,
+  someOf,
   until,
   type Wire,
   withdrawn,
@@ -60,7 +61,9 @@ describe.for(ways)('a form, over %s', (way) => {
     const acts = [...house.world.runtime.audit.lines()].filter((line) => line.event === 'call.resumed' && line.approval === id)
     expect(acts).toHaveLength(1)
   })
+})
 
+describe.for(someOf(ways))('what comes of a form, over %s', (way) => {
   test('a yes through the official client', async () => {
     const path = house.place()
     const seen: string[] = []
@@ -162,7 +165,7 @@ describe.for(ways)('a form, over %s', (way) => {
   })
 })
 
-describe.for(legacy)('a form on an open call, over %s', (way) => {
+describe.for(openCalls)('a form on an open call, over %s', (way) => {
   test('an error in place of an answer approves nothing', async () => {
     const wire = await house.wire(way)
     const path = house.place()
@@ -293,7 +296,7 @@ test('a call that is cancelled before its form is put puts none', async () => {
   expect(forms.length - taken.length, 'forms that stay open for a call nobody waits for').toBe(0)
 })
 
-describe.for(ways)('the world moves while the form is open, over %s', (way) => {
+describe.for(someOf(ways))('the world moves while the form is open, over %s', (way) => {
   test('the file changes: E_CONFLICT, and nothing is written', async () => {
     const wire = await house.wire(way)
     const path = house.place()
@@ -323,7 +326,7 @@ describe.for(ways)('the world moves while the form is open, over %s', (way) => {
   })
 })
 
-describe.for(modern)('a form that comes back with the call, over %s', (way) => {
+describe.for(someOf(modern))('a form that comes back with the call, over %s', (way) => {
   test('answered on the command line meanwhile: the call goes on, whatever became of the form', async () => {
     const wire = await house.wire(way)
     for (const said of [yes, cancel, undefined]) {
@@ -378,7 +381,7 @@ describe('nobody answers on an open call', () => {
   })
   afterAll(() => hasty[Symbol.asyncDispose]())
 
-  test.concurrent.for(legacy)(
+  test.concurrent.for(openCalls)(
     'the call ends with the id, its form stays open, and a late yes counts once, over %s',
     async (way) => {
       await using wire = await hasty.open(way)
@@ -407,7 +410,7 @@ describe('nobody answers on an open call', () => {
     },
   )
 
-  test.concurrent.for(legacy)('a form that stays open is closed by an answer from elsewhere, over %s', async (way) => {
+  test.concurrent.for(openCalls)('a form that stays open is closed by an answer from elsewhere, over %s', async (way) => {
     await using wire = await hasty.open(way)
     const path = hasty.place()
     const asked = await change(wire, path)
@@ -421,7 +424,7 @@ describe('nobody answers on an open call', () => {
     expect(decisions(hasty, id)).toHaveLength(1)
   })
 
-  test.concurrent.for(legacy)('a question ends with a plain acknowledgement, over %s', async (way) => {
+  test.concurrent.for(openCalls)('a question ends with a plain acknowledgement, over %s', async (way) => {
     await using wire = await hasty.open(way)
     const asked = await propose(wire, 'ask_followup_question', { question: 'Is anybody there?' })
     expect((await asked.done).result?.structuredContent).toEqual({ ack: true })

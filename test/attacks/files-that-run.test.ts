@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, mkdirSync, symlinkSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { expand, filesThatRun, type RunClass } from '../../src/text/files-that-run/index.ts'
+import { expand, filesThatRun, whatRuns, type RunClass } from '../../src/text/files-that-run/index.ts'
 import type { Approval } from '../../src/contracts/approval.ts'
 import { secretOn } from '../../src/text/secret-files.ts'
 import { errorCodeOf } from '../../src/contracts/faults/contract-000.ts'
@@ -74,7 +74,13 @@ describe('names', () => {
 
   test('the names that were written unasked, of which there were 183 of 204', async () => {
     const unasked: string[] = []
-    for (const path of names) if ((await write(path)) === 'done') unasked.push(path)
+    const below = draws('names that were written unasked')
+    for (const path of names) {
+      // A write goes by what the table says, and by what no tool may touch: a quarter of them is written, and in a soak all.
+      const row = whatRuns(path)
+      const isListed = row !== undefined && behaviour[row.class] === 'asked'
+      if ((isSoak || !isListed || below(4) === 0) && (await write(path)) === 'done') unasked.push(path)
+    }
     expect(names.length).toBeGreaterThanOrEqual(204)
     expect(unasked).toEqual([])
   })

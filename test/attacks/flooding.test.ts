@@ -15,7 +15,9 @@ import { ceiling } from '../support/ceiling.ts'
 /** Answered with two megabytes (soak: six): the text, and the same as structured content. No socket takes the ten of one connection. */
 const large = `${'x'.repeat(79)}\n`.repeat(sweep(37_500, 12_500))
 const files = { 'a.txt': 'a0\n', 'large.txt': large }
-const most = sweep(10_000, 60)
+/** Down how many connections, and how often down each of them. */
+const connections = sweep(20, 8)
+const most = sweep(10_000, connections * 3)
 
 const peak = (pid: number): number => Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 const cpu = (pid: number): number => {
@@ -146,26 +148,32 @@ describe('over HTTP', () => {
   }
 
   const floods: Record<string, () => Promise<Socket[]>> = {
-    'in 2026, down twenty connections': async () =>
-      Array.from({ length: 20 }, () => deaf(Array.from({ length: most / 20 }, (_, id) => modern(id, 'large.txt')).join(''))),
-    'in 2025, in twenty sessions': async () => {
+    'in 2026, down many connections': async () =>
+      Array.from({ length: connections }, () =>
+        deaf(Array.from({ length: most / connections }, (_, id) => modern(id, 'large.txt')).join('')),
+      ),
+    'in 2025, in many sessions': async () => {
       const sockets: Socket[] = []
-      for (let each = 0; each < 20; each++) {
+      for (let each = 0; each < connections; each++) {
         const socket = deaf(request('POST', '/mcp', hello))
         const session = await heard(socket, /^mcp-session-id: (\S+)/im)
         const headers = { 'Mcp-Session-Id': session, 'MCP-Protocol-Version': '2025-06-18' }
-        const asks = Array.from({ length: most / 20 }, (_, id) => request('POST', '/mcp', toolCall(id + 1, 'large.txt'), headers))
+        const asks = Array.from({ length: most / connections }, (_, id) =>
+          request('POST', '/mcp', toolCall(id + 1, 'large.txt'), headers),
+        )
         socket.write(asks.join(''))
         sockets.push(socket)
       }
       return sockets
     },
-    'in 2024, on ten streams': async () => {
+    'in 2024, on half as many streams': async () => {
       const sockets: Socket[] = []
-      for (let each = 0; each < 10; each++) {
+      for (let each = 0; each < connections / 2; each++) {
         const stream = deaf(request('GET', '/sse', ''))
         const address = await heard(stream, /data: (\/messages\?sessionId=[0-9a-f-]+)/)
-        const asks = Array.from({ length: most / 10 }, (_, id) => request('POST', address, toolCall(id, 'large.txt')))
+        const asks = Array.from({ length: (most / connections) * 2 }, (_, id) =>
+          request('POST', address, toolCall(id, 'large.txt')),
+        )
         sockets.push(stream, deaf(request('POST', address, hello) + asks.join('')))
       }
       return sockets

@@ -228,7 +228,7 @@ describe.each(oneUser)('as %s', (_, uid) => {
     )
     await once(flipper.stdout, 'data')
     const seen = new Set<string>()
-    for (let round = 0; round < sweep(1_500, 3); round++) {
+    for (let round = 0; round < sweep(1_500, 2); round++) {
       seen.add(await ask('read_file', { path: 'flip/secret.txt' }))
       seen.add(await ask('update_file', { path: 'flip/secret.txt', content: `round ${round}\n` }))
       seen.add(await ask('create_file', { path: `flip/${round}.txt`, content: 'new\n' }))

@@ -36,7 +36,7 @@ import {
   type Wire,
   nothingSecretSaid,
 } from '../support/sockets.ts'
-import { sweep } from '../support/soak.ts'
+import { isSoak, sweep } from '../support/soak.ts'
 import { ceiling } from '../support/ceiling.ts'
 
 function megabytes(served: Served): number {
@@ -125,9 +125,24 @@ afterAll(async () => {
   await world[Symbol.asyncDispose]()
 })
 
+/** The server that whoever leaves nothing open shares; one of its own in a soak, where what each attack makes it hold is measured. */
+async function opened(): Promise<{ other: World; serving: Served; [Symbol.asyncDispose](): Promise<void> }> {
+  if (!isSoak) return { other: world, serving: served, [Symbol.asyncDispose]: () => Promise.resolve() }
+  const other = await openWorld({ files })
+  const serving = await openServe(other.project, { args: lands })
+  return {
+    other,
+    serving,
+    async [Symbol.asyncDispose]() {
+      await serving[Symbol.asyncDispose]()
+      await other[Symbol.asyncDispose]()
+    },
+  }
+}
+
 test('H09 a body of a gigabyte is refused before it is read, however its length is said', async () => {
-  await using other = await openWorld({ files })
-  await using serving = await openServe(other.project)
+  await using at = await opened()
+  const { serving } = at
   const json = { ...evil.headers, 'Content-Type': 'application/json' }
   for (const [path, authorization, status] of [
     ['/mcp', `Bearer ${serving.token}`, 413],
@@ -162,8 +177,9 @@ test('H09 a body of a gigabyte is refused before it is read, however its length 
 })
 
 test('H09 those who break off in the middle of a body, in one way or another, leave it unharmed', async () => {
-  await using other = await openWorld({ files })
-  await using serving = await openServe(other.project)
+  await using at = await opened()
+  const { serving } = at
+  const said = serving.stderr()
   for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const)
     for (const [name, value] of [
       ['Transfer-Encoding', 'chunked'],
@@ -178,12 +194,12 @@ test('H09 those who break off in the middle of a body, in one way or another, le
       await wire.ended
     }
   await answersHonestly(serving)
-  expect(serving.stderr()).toBe('')
+  expect(serving.stderr()).toBe(said)
 })
 
 test('H09 a bomb in a compressed body is not unpacked', async () => {
-  await using other = await openWorld({ files })
-  await using serving = await openServe(other.project)
+  await using at = await opened()
+  const { serving } = at
   const bomb = gzipSync(Buffer.alloc(sweep(100, 40) << 20, 0x20))
   for (const encoding of ['gzip', 'x-gzip', 'deflate', 'br', 'zstd', 'gzip, gzip', 'GZIP'])
     expect((await say(serving, { body: bomb, headers: { ...evil.headers, 'Content-Encoding': encoding } })).status).toBe(415)
@@ -195,8 +211,8 @@ test('H09 a bomb in a compressed body is not unpacked', async () => {
 })
 
 test('H09 headers without end, chunks of one byte, endless chunk extensions and trailers', async () => {
-  await using other = await openWorld({ files })
-  await using serving = await openServe(other.project, { args: lands })
+  await using at = await opened()
+  const { other, serving } = at
   const many = (count: number, value: string): Record<string, string> =>
     Object.fromEntries(Array.from({ length: count }, (_, index) => [`x-${index}`, value]))
   for (const headers of [
@@ -269,8 +285,9 @@ describe('H09 up to 10,000 attempts', () => {
       const session = await beginSession(serving)
       await knock(
         serving.port,
-        sweep(10_000, 400),
-        300,
+        // More streams than there are places for, which are 64.
+        sweep(10_000, kind.startsWith('streams') ? 130 : 400),
+        sweep(300, kind.startsWith('streams') ? 110 : 300),
         () => open(serving, session),
         () => answersHonestly(serving),
       )
@@ -287,10 +304,11 @@ test('H09 very many sessions begun: those who have one keep it, the era without 
   const opening = bytesOf(serving, { body: JSON.stringify(hello({ name: 'evil' })), headers: { Connection: 'keep-alive' } })
   const counts: Record<number, number> = {}
   for (let round = 0; round < sweep(10, 1); round++) {
-    using wire = openWire(serving.port, Buffer.concat(Array.from({ length: 1_000 }, () => opening)))
-    const heard = await eventually('1,000 answers', () => {
+    const times = sweep(1_000, 300)
+    using wire = openWire(serving.port, Buffer.concat(Array.from({ length: times }, () => opening)))
+    const heard = await eventually(`${times} answers`, () => {
       const found = [...wire.heard().matchAll(/^HTTP\/1\.1 (\d+)/gm)]
-      return found.length >= 1_000 ? found : undefined
+      return found.length >= times ? found : undefined
     })
     for (const [, status] of heard) counts[Number(status)] = (counts[Number(status)] ?? 0) + 1
     await answersHonestly(serving)
@@ -304,8 +322,8 @@ test('H09 very many sessions begun: those who have one keep it, the era without 
 })
 
 test('H09 a greeting that is refused does not take the place of a session', async () => {
-  await using other = await openWorld({ files })
-  await using serving = await openServe(other.project)
+  await using at = await opened()
+  const { serving } = at
   const broken: Ask[] = [
     { body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize' }) },
     { body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: {} }) },
@@ -322,17 +340,19 @@ test('H09 a flood down one connection is answered in order or told to wait, and 
   await using serving = await openServe(other.project)
   const keep = { Connection: 'keep-alive' }
   const health = bytesOf(serving, { path: '/healthz', headers: keep })
-  const reads = Array.from({ length: 1_000 }, (_, id) => {
+  const reads = Array.from({ length: sweep(1_000, 300) }, (_, id) => {
     const { body, headers } = call('read_file', { path: 'a.txt' }, {}, id)
     return bytesOf(serving, { body, headers: { ...headers, ...keep } })
   })
-  const most = sweep(10_000, 1_100)
+  const most = sweep(10_000, 400)
   using one = openWire(serving.port, Buffer.concat(Array.from({ length: most }, () => health)))
   using two = openWire(serving.port, Buffer.concat(reads))
   await answersHonestly(serving)
   const counted = await eventually('all answers, or the end of the connection', () => {
     const found = [one, two].map((wire) => [...wire.heard().matchAll(/HTTP\/1\.1 (\d+)/g)].map((match) => match[1]))
-    const all = [most, 1_000].every((count, index) => found[index]?.length === count || [one, two][index]?.socket.destroyed)
+    const all = [most, reads.length].every(
+      (count, index) => found[index]?.length === count || [one, two][index]?.socket.destroyed,
+    )
     return all ? found : undefined
   })
   expect(counted.flat().every((status) => status === '200' || status === '429')).toBe(true)
@@ -370,7 +390,7 @@ test('H09 those who read are not cut off for those who do not', async () => {
   await using other = await openWorld({ files: { ...files, 'large.txt': large } })
   await using serving = await openServe(other.project)
   const ask = bytesOf(serving, call('read_file', { path: 'large.txt' }))
-  const wires = Array.from({ length: 16 }, () => openWire(serving.port))
+  const wires = Array.from({ length: sweep(16, 12) }, () => openWire(serving.port))
   for (const { socket } of wires) {
     socket.pause()
     socket.write(ask)
@@ -394,8 +414,8 @@ test('H09 those who read are not cut off for those who do not', async () => {
 })
 
 test('H09 requests without end behind a stream that never ends are not piled up', async () => {
-  await using other = await openWorld({ files })
-  await using serving = await openServe(other.project)
+  await using at = await opened()
+  const { serving } = at
   using wire = openWire(serving.port, bytesOf(serving, { path: '/sse', headers: { Connection: 'keep-alive' } }))
   await wire.until(/event: endpoint/)
   const one = bytesOf(serving, { path: '/healthz', headers: { Connection: 'keep-alive', 'X-Long': 'x'.repeat(15_000) } })
@@ -448,32 +468,33 @@ describe('H09 what is asked once and kept', () => {
   }
 
   test('H09 addresses to follow that are very long are not kept', async () => {
-    await using other = await openWorld({ files })
-    await using serving = await openServe(other.project)
+    await using at = await opened()
+    const { serving } = at
     const { headers } = (await beginSession(serving)).ask({})
     const next = swollen({ jsonrpc: '2.0', id: 1, method: 'resources/subscribe', params: { uri: 'handrail://HUGE' } })
-    for (let times = 0; times < sweep(18, 2); times++)
+    for (let times = 0; times < sweep(18, 1); times++)
       expect((await say(serving, { body: next(), headers: headers ?? {} })).status).toBe(413)
     ceiling('MB', megabytes(serving), 650)
     await answersHonestly(serving)
   })
 
   test('H09 names of clients that are very long are not kept', async () => {
-    await using other = await openWorld({ files })
-    await using serving = await openServe(other.project)
+    await using at = await opened()
+    const { other, serving } = at
+    const known = other.runtime.sessions().length
     const next = swollen(hello({ name: 'HUGE' }))
-    for (let times = 0; times < sweep(18, 2); times++) expect((await say(serving, { body: next() })).status).toBe(413)
-    expect(other.runtime.sessions()).toEqual([])
+    for (let times = 0; times < sweep(18, 1); times++) expect((await say(serving, { body: next() })).status).toBe(413)
+    expect(other.runtime.sessions()).toHaveLength(known)
     ceiling('MB', megabytes(serving), 650)
     await answersHonestly(serving)
   })
 
   test('H09 questions that are very long are not kept while they wait for an answer that never comes', async () => {
-    await using other = await openWorld({ files })
-    await using serving = await openServe(other.project)
+    await using at = await opened()
+    const { serving } = at
     using stream = await openSse(serving, { capabilities: { elicitation: { form: {} } } })
     const ask = swollen(toolCall(1, 'ask_followup_question', { question: 'HUGE' }))
-    const times = sweep(14, 2)
+    const times = sweep(14, 1)
     for (let time = 0; time < times; time++) await say(serving, { path: stream.address, body: ask() })
     // None of them waits: each is refused.
     await eventually('a refusal of each', () => (stream.heard().split('E_TOO_LARGE').length > times ? true : undefined))
@@ -481,12 +502,12 @@ describe('H09 what is asked once and kept', () => {
     await answersHonestly(serving)
   })
 
-  test('H09 hundreds of calls that wait for a person hold nobody up', async () => {
-    await using other = await openWorld({ files })
-    await using serving = await openServe(other.project)
+  test('H09 a hundred calls (soak: six hundred) that wait for a person hold nobody up', async () => {
+    await using at = await opened()
+    const { other, serving } = at
     using stream = await openSse(serving)
     const ask = toolCall(0, 'replace_in_file', { path: 'package.json', find: 'game', replace: 'evil' })
-    for (let id = 10; id < sweep(610, 210); id += 50)
+    for (let id = 10; id < sweep(610, 110); id += 50)
       await Promise.all(Array.from({ length: 50 }, (_, index) => stream.post({ ...ask, id: id + index })))
     await answersHonestly(serving)
     ceiling('MB', megabytes(serving), 500)

@@ -41,6 +41,7 @@ import {
   type Wire,
   nothingSecretSaid,
 } from '../support/sockets.ts'
+import { isSoak } from '../support/soak.ts'
 
 let world: World
 let served: Served
@@ -281,22 +282,26 @@ describe('calls whose connection is dropped', () => {
       expect(other.runtime.audit.verify()).toMatchObject({ whole: true })
     })
 
-    test(`${way}: a long search ends with the one who asked for it, and does not stand in the way of others`, async () => {
-      const trap = `${'a'.repeat(5_000)}!\n`.repeat(50)
-      const traps = Array.from({ length: 20 }, (_, index) => [`trap/${index}.txt`, trap])
-      await using other = await openWorld({ files: { ...files, ...Object.fromEntries(traps) } })
-      await using serving = await openServe(other.project, { args: ['--search-timeout-ms', '60000'] })
-      // Only JavaScript knows this pattern, and it would be at it until the time for searching is over.
-      const search = call('search_files', { path: 'trap', regex: '^(?=(a+)+$)' }, { name: 'gone' })
-      const began = cpuSeconds(serving)
-      const wires = [await begin(serving, search, 'gone'), await begin(serving, search, 'gone')]
-      await eventually('the search under way', () => (cpuSeconds(serving) - began > 1 ? true : undefined))
-      for (const { socket } of wires) socket.destroy()
-      const [end] = await eventually('its end', () => (ends(other, 'gone').length > 1 ? ends(other, 'gone') : undefined))
-      expect(end).toMatchObject({ tool: 'search_files', outcome: 'cancelled' })
-      using next = openWire(serving.port, bytesOf(serving, call('search_files', { path: 'b.txt', regex: '(?=b)b0' })))
-      await eventually('the answer to another search', () => (next.heard().includes('"line":1') ? true : undefined))
-    })
+    // Over either era of /mcp a search ends in the same way; that each of them hears of a connection that is gone, the test above shows.
+    test.runIf(isSoak || way !== 'http 2025')(
+      `${way}: a long search ends with the one who asked for it, and does not stand in the way of others`,
+      async () => {
+        const trap = `${'a'.repeat(5_000)}!\n`.repeat(50)
+        const traps = Array.from({ length: 20 }, (_, index) => [`trap/${index}.txt`, trap])
+        await using other = await openWorld({ files: { ...files, ...Object.fromEntries(traps) } })
+        await using serving = await openServe(other.project, { args: ['--search-timeout-ms', '60000'] })
+        // Only JavaScript knows this pattern, and it would be at it until the time for searching is over.
+        const search = call('search_files', { path: 'trap', regex: '^(?=(a+)+$)' }, { name: 'gone' })
+        const began = cpuSeconds(serving)
+        const wires = [await begin(serving, search, 'gone'), await begin(serving, search, 'gone')]
+        await eventually('the search under way', () => (cpuSeconds(serving) - began > 0.5 ? true : undefined))
+        for (const { socket } of wires) socket.destroy()
+        const [end] = await eventually('its end', () => (ends(other, 'gone').length > 1 ? ends(other, 'gone') : undefined))
+        expect(end).toMatchObject({ tool: 'search_files', outcome: 'cancelled' })
+        using next = openWire(serving.port, bytesOf(serving, call('search_files', { path: 'b.txt', regex: '(?=b)b0' })))
+        await eventually('the answer to another search', () => (next.heard().includes('"line":1') ? true : undefined))
+      },
+    )
   }
 
   test('a session that is ended takes its waiting calls with it', async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { killedAt } from '../support/killed-at.ts'
 import { runInside } from '../support/inside.ts'
+import { sweep } from '../support/soak.ts'
 import { openWorld } from '../support/world.ts'
 
 const names = Array.from({ length: 6 }, (_, index) => `f${index}.txt`)
@@ -13,7 +14,7 @@ test('a file that a person changed after a kill in mid-commit: log, timeline and
     for (const dryRun of [true, false]) await world.call('write_to_file', { path, content: `new ${path}\n`, dryRun }, { session })
   const isBack = (name: string): boolean => world.read(name) === `old ${name}\n`
   // A change of several files in one call is an undo here: it needs no stage. The first kills come before its first move.
-  for (let moment = 12; ; moment++) {
+  for (let moment = 12; ; moment += sweep(1, 2)) {
     expect(moment).toBeLessThan(mostMoments)
     const undone = ['undo', '--session', session, '--yes']
     await killedAt(world.base, world.project, undone, moment, 'INSERT INTO snapshots')

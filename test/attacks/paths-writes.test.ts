@@ -36,6 +36,7 @@ import {
   openTrap,
   write,
 } from '../support/trap.ts'
+import { sweep } from '../support/soak.ts'
 
 attack('W01 write through a file symlink', async (trap) => {
   symlinkSync(join(trap.outside, 'secret.txt'), trap.at('link.txt'))
@@ -381,7 +382,7 @@ test.skipIf(!canDrop)(
 test('W15 two appenders in two processes: every line once, none lost, none torn', async () => {
   await using world = await openWorld({ files: { 'log.txt': '' } })
   await using other = await openStdio(world.project)
-  const each = 40
+  const each = sweep(40, 12)
   const codes = new Set<string>()
   const append = async (call: (input: Record<string, unknown>) => Promise<string>, line: string): Promise<void> => {
     for (;;) {

@@ -192,7 +192,7 @@ test('T01 many reads while a file turns into a link and back: 0 leaks (soak: 3,0
 
 test('T02 many writes while a folder turns into a link and back: 0 escapes (soak: 10,000)', { timeout: 600_000 }, async () => {
   await using arena = await openArena('folder')
-  for (let round = 0; round < sweep(2_500, 10) || !metBoth(arena.counts); round++) {
+  for (let round = 0; round < sweep(2_500, 5) || !metBoth(arena.counts); round++) {
     await arena.ask('write_to_file', { path: 'd/x.txt', content: `write ${round}\n`, dryRun: false })
     await arena.ask('write_to_file', { path: `d/new-${round % 50}.txt`, content: `new ${round}\n`, dryRun: false })
     await arena.ask('write_to_file', { path: `d/fold-${round % 20}/in/er.txt`, content: `${round}\n`, dryRun: false })

@@ -9,6 +9,7 @@ import type { ApprovalHead } from '../../src/contracts/approval.ts'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { openServe, ways, type Served, type Way } from './serve.ts'
 import { runInside, stdioInside, type InsideOptions } from './inside.ts'
+import { isSoak } from './soak.ts'
 import { cleanEnv, openWorld, program, type World } from './world.ts'
 import { patienceMs } from './patience.ts'
 
@@ -335,6 +336,11 @@ export const after = '{ "name": "game", "scripts": { "dev": "vite" } }\n'
 export const legacy = ways.filter((way) => !way.endsWith('2026'))
 export const modern = ways.filter((way) => way.endsWith('2026'))
 export const overHttp = ways.filter((way) => !way.startsWith('stdio'))
+/** Those where a form is put while the call is open, by a stream of the call itself and by one beside it. */
+export const openCalls = legacy.filter((way) => isSoak || way !== 'sse')
+/** One on pipes that is asked while its call is open, one over HTTP that calls again: where the way changes nothing else, these are enough; in a soak it is all of them. */
+const twoWays: readonly Way[] = ['stdio 2025', 'http 2026']
+export const someOf = (from: readonly Way[]): readonly Way[] => (isSoak ? from : from.filter((way) => twoWays.includes(way)))
 
 export const yes = { action: 'accept', content: { decision: 'approve' } }
 export const no = { action: 'accept', content: { decision: 'decline' } }

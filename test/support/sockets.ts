@@ -88,7 +88,7 @@ export async function eventually<T>(
   ms = patienceMs,
 ): Promise<T> {
   const until = Date.now() + ms
-  for (let wait = 1; ; wait = Math.min(25, wait * 1.5)) {
+  for (let wait = 1; ; wait = Math.min(100, wait * 1.5)) {
     const found = await look()
     if (found !== undefined) return found
     if (Date.now() > until) throw new Error(`never came: ${what}`)
