@@ -8,7 +8,7 @@ import { expect } from 'vitest'
 import type { ApprovalHead } from '../../src/contracts/approval.ts'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { openServe, ways, type Served, type Way } from './serve.ts'
-import { runInside, stdioInside, type InsideOptions } from './inside.ts'
+import { runInside, serveInside, stdioInside, type InsideOptions } from './inside.ts'
 import { isSoak } from './soak.ts'
 import { cleanEnv, openWorld, program, type World } from './world.ts'
 import { patienceMs } from './patience.ts'
@@ -298,21 +298,24 @@ interface HouseOptions {
   files?: Record<string, string>
 }
 
+/** Inside the test process; in a soak, and where it is to have an environment of its own, the real program. */
 export async function openHouse({ policies, limits = {}, env, files = {} }: HouseOptions = {}): Promise<House> {
+  const isReal = isSoak || env !== undefined
   const world = await openWorld({
     files: { 'a.txt': 'one\n', ...files },
     config: { policies: { writeRequiresDiff: false, ...policies }, limits },
     projectConfig: { lang: 'EN' },
   })
   // A person switched forms on over HTTP; without that none is put there (client-answers.test.ts).
-  const served = await openServe(world.project, { env: { HANDRAIL_ASK_OVER_HTTP: '1', ...env?.(world) } })
+  const own = { env: { HANDRAIL_ASK_OVER_HTTP: '1', ...env?.(world) } }
+  const served = await (isReal ? openServe(world.project, own) : serveInside(world.project, own))
   const wires = new Map<Way, Promise<Wire>>()
   let places = 0
   const house: House = {
     world,
     served,
     wire(way) {
-      const known = wires.get(way) ?? house.open(way, { real: true })
+      const known = wires.get(way) ?? house.open(way, isReal ? { real: true } : {})
       wires.set(way, known)
       return known
     },
