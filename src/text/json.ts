@@ -29,21 +29,34 @@ function weigh(text: string): void {
  * The same for JSON that comes in pieces and is parsed by others: `add` throws before the piece is handed on. Of a stream of events (`perEvent`) each is
  * weighed by itself; an event ends at an empty line, and no string goes beyond its line.
  */
-export function openJsonScale(perEvent: boolean): { add(piece: Uint8Array): void } {
-  let [depth, values, inString, escaped, emptyLine] = [0, 0, false, false, false]
+export function openJsonScale(perEvent: boolean): {
+  add(piece: Uint8Array): void
+  /** So many came to their end. */ events(): number
+} {
+  let [depth, values, inString, escaped, emptyLine] = [0, 0, false, false, true]
+  let [events, isBegun, last] = [0, false, 0]
   const endLine = (): void => {
     inString = escaped = false
-    if (emptyLine) depth = values = 0
+    if (emptyLine && isBegun) events++
+    if (emptyLine) {
+      depth = values = 0
+      isBegun = false
+    }
     emptyLine = true
   }
   return {
+    events: () => events,
     add(piece) {
       for (const code of piece) {
-        if (perEvent && code === 0x0a) {
-          endLine()
+        // Lines end in either way, or in both together.
+        if (perEvent && (code === 0x0a || code === 0x0d)) {
+          if (code === 0x0d || last !== 0x0d) endLine()
+          last = code
           continue
         }
-        if (code !== 0x0d) emptyLine = false
+        last = code
+        emptyLine = false
+        isBegun = true
         if (inString) {
           if (escaped) escaped = false
           else if (code === 0x5c) escaped = true

@@ -36,6 +36,15 @@ async function repeating(tools: string[]): Promise<{ url: string; close: () => P
       if (method === 'tools/list')
         return answer({ result: { tools: tools.map((name) => ({ name, inputSchema: { type: 'object' } })) } })
       if (method !== 'tools/call') return answer({ error: { code: -32601, message: 'Method not found' } })
+      if (params?.name === 'ends' || params?.name === 'breaks') {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).write('id: 1\ndata: \n\n')
+        return params.name === 'ends' ? response.end() : setImmediate(() => response.destroy())
+      }
+      if (params?.name === 'flood') {
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        const news = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x' } })
+        return response.end(`data: ${news}\n\n`.repeat(10_000))
+      }
       if (params?.name === 'status') return response.writeHead(500).end(said)
       if (params?.name === 'error') return answer({ error: { code: -32000, message: said } })
       const result = { content: [{ type: 'text', text: said }], structuredContent: { headers: { ...request.headers } } }
@@ -71,6 +80,21 @@ test('what signs in at a mounted server comes back to no agent, however the serv
       expect(one).toContain('[secret]')
       expect(one).not.toMatch(/sesame|in-the-address/)
     }
+  } finally {
+    await server.close()
+  }
+})
+
+test('a call whose answer ends, breaks off or is a flood before it is one ends with it: nobody waits until its time is over', async () => {
+  const server = await repeating(['ends', 'breaks', 'flood', 'echo'])
+  await using world = await openWorld({ config: { mounts: { r: { url: server.url, risks: { '*': 'R0' } } } } })
+  try {
+    await world.runtime.mounts.look()
+    const said = async (name: string): Promise<string> => (await world.fault(`mcp.r.${name}`, {})).message
+    expect(await said('ends')).toContain('it ended its answer without one')
+    expect(await said('breaks')).toMatch(/broke off|ended its answer/)
+    expect(await said('flood')).toContain('more than 2000 messages')
+    expect(JSON.stringify(await world.call('mcp.r.echo', {}))).toContain('content')
   } finally {
     await server.close()
   }

@@ -112,7 +112,13 @@ test('over HTTP too, an answer with more in it than is read is refused before it
     '/deep': { type: 'application/json; charset=utf-8', body: deep },
     '/event': { type: 'text/event-stream', body: `event: message\ndata: ${many}\n\n` },
     '/text': { type: 'application/json', body: text },
-    '/events': { type: 'text/event-stream', body: 'id: "\ndata: {"a":[1,2,3,4]}\n\n'.repeat(40_000) },
+    // As many values together as one message must not have.
+    '/events': { type: 'text/event-stream', body: `id: "\ndata: {"a":[${'1,'.repeat(60)}1]}\n\n`.repeat(1_900) },
+    '/crlf': { type: 'text/event-stream', body: `id: "\r\ndata: {"a":[${'1,'.repeat(60)}1]}\r\n\r\n`.repeat(1_900) },
+    // A line may end in this sign alone: what it left open is no text for the next.
+    '/half': { type: 'text/event-stream', body: `data: "\r\rdata: ${many}\r\r` },
+    '/flood': { type: 'text/event-stream', body: 'data: {"a":1}\n\n'.repeat(2_001) },
+    '/flood-cr': { type: 'text/event-stream', body: 'data: {"a":1}\r\r'.repeat(2_001) },
   }
   const server = createServer(({ url }, response) => {
     const { type, body } = answers[url ?? ''] ?? { type: 'text/plain', body: '' }
@@ -124,8 +130,10 @@ test('over HTTP too, an answer with more in it than is read is refused before it
     const ask = boundedFetch(origin)
     const read = async (path: string): Promise<number> =>
       (await (await ask(`${origin}${path}`, { method: 'POST' })).text()).length
-    for (const path of ['/many', '/deep', '/event']) await expect(read(path), path).rejects.toThrow('more in it than is read')
-    for (const path of ['/text', '/events']) expect(await read(path), path).toBe(answers[path]?.body.length)
+    for (const path of ['/many', '/deep', '/event', '/half'])
+      await expect(read(path), path).rejects.toThrow('more in it than is read')
+    for (const path of ['/flood', '/flood-cr']) await expect(read(path), path).rejects.toThrow('more than 2000 messages')
+    for (const path of ['/text', '/events', '/crlf']) expect(await read(path), path).toBe(answers[path]?.body.length)
   } finally {
     server.close()
   }
