@@ -48,13 +48,14 @@ const placesOf = (letter: string): number => (letter > '~' ? 2 : 1)
 
 /** The same as one text, broken between words where there are any. */
 export function foldedAt(width: number, line: string, gutter = '    '): string {
-  return rowsOf(line, gutter, width, true).join('\n')
+  return isShort(line, width) ? line : rowsOf(line, gutter, width, true).join('\n')
 }
 
 /** A row of a change with its sign on every part of it: what comes never looks like what goes. */
-export function signedRows({ kind, text }: DiffRow, width: number, bar = ''): DiffRow[] {
+export function signedRows(given: DiffRow, width: number, bar = ''): DiffRow[] {
+  const { kind, text } = given
   const line = bar + text
-  if (isShort(line, width)) return [{ kind, text: line }]
+  if (isShort(line, width)) return [bar === '' ? given : { kind, text: line }]
   const gutter = kind === 'place' ? `${bar}    ` : `${bar}${text.slice(0, 2)}… `
   return rowsOf(line, gutter, width).map((row) => ({ kind, text: row }))
 }

@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import { networkInterfaces, type NetworkInterfaceInfo } from 'node:os'
+import { madeOnce } from '../../text/made-once.ts'
 
 /**
  * Where a host leads by its name alone. `machine`: this one. `private`: an address of a network that is not the internet. `public`: any other
@@ -12,7 +13,7 @@ export function addressRange(host: string, own = ownNow()): AddressRange {
   if (host === 'localhost' || host.endsWith('.localhost')) return 'machine'
   const address = host.replace(/^\[|\]$/g, '')
   if (isIP(address) === 0) return 'name'
-  if (machine.check(address, familyOf(address)) || own.addresses.check(address, familyOf(address))) return 'machine'
+  if (machine().check(address, familyOf(address)) || own.addresses.check(address, familyOf(address))) return 'machine'
   return isPrivate(address, own) ? 'private' : 'public'
 }
 
@@ -20,7 +21,7 @@ export function addressRange(host: string, own = ownNow()): AddressRange {
 export function isPrivate(address: string, own = ownNow()): boolean {
   const family = isIP(address)
   if (family === 0 || address.includes('%')) return true
-  return [privateNetworks[familyOf(address)], own.networks].some((list) => list.check(address, familyOf(address)))
+  return [privateNetworks()[familyOf(address)], own.networks].some((list) => list.check(address, familyOf(address)))
 }
 
 /** What this machine is called by itself, and what it reaches without a router: also where these are addresses of the internet. */
@@ -53,46 +54,50 @@ export function ownOf(interfaces: readonly Pick<NetworkInterfaceInfo, 'address' 
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
 
 /** One list for each family: a list with mapped addresses in it would take every IPv4 address for one of them. */
-const privateNetworks = { ipv4: new BlockList(), ipv6: new BlockList() }
-for (const net of [
-  '0.0.0.0/8',
-  '10.0.0.0/8',
-  '100.64.0.0/10',
-  '127.0.0.0/8',
-  '169.254.0.0/16',
-  '172.16.0.0/12',
-  '192.0.0.0/24',
-  '192.0.2.0/24',
-  '192.88.99.0/24',
-  '192.168.0.0/16',
-  '198.18.0.0/15',
-  '198.51.100.0/24',
-  '203.0.113.0/24',
-  '224.0.0.0/3',
-])
-  add(privateNetworks.ipv4, net, 'ipv4')
-// Also those that carry an IPv4 address in them: what is behind a translator may be anything.
-for (const net of [
-  '::/96',
-  '::ffff:0:0/96',
-  '::ffff:0:0:0/96',
-  '64:ff9b::/96',
-  '64:ff9b:1::/48',
-  '100::/64',
-  '2001::/32',
-  '2001:db8::/32',
-  '2002::/16',
-  'fc00::/7',
-  'fe80::/10',
-  'fec0::/10',
-  'ff00::/8',
-])
-  add(privateNetworks.ipv6, net, 'ipv6')
+const privateNetworks = madeOnce(() => ({
+  ipv4: listOf('ipv4', [
+    '0.0.0.0/8',
+    '10.0.0.0/8',
+    '100.64.0.0/10',
+    '127.0.0.0/8',
+    '169.254.0.0/16',
+    '172.16.0.0/12',
+    '192.0.0.0/24',
+    '192.0.2.0/24',
+    '192.88.99.0/24',
+    '192.168.0.0/16',
+    '198.18.0.0/15',
+    '198.51.100.0/24',
+    '203.0.113.0/24',
+    '224.0.0.0/3',
+  ]),
+  // Also those that carry an IPv4 address in them: what is behind a translator may be anything.
+  ipv6: listOf('ipv6', [
+    '::/96',
+    '::ffff:0:0/96',
+    '::ffff:0:0:0/96',
+    '64:ff9b::/96',
+    '64:ff9b:1::/48',
+    '100::/64',
+    '2001::/32',
+    '2001:db8::/32',
+    '2002::/16',
+    'fc00::/7',
+    'fe80::/10',
+    'fec0::/10',
+    'ff00::/8',
+  ]),
+}))
 
 /** `0.0.0.0` and `::` are connected to as this machine is. */
-const machine = new BlockList()
-for (const net of ['127.0.0.0/8', '0.0.0.0/32']) add(machine, net, 'ipv4')
-for (const net of ['::1/128', '::/128', '::7f00:0/104']) add(machine, net, 'ipv6')
+const machine = madeOnce(() =>
+  listOf('ipv6', ['::1/128', '::/128', '::7f00:0/104'], listOf('ipv4', ['127.0.0.0/8', '0.0.0.0/32'])),
+)
+
+function listOf(family: 'ipv4' | 'ipv6', networks: readonly string[], list = new BlockList()): BlockList {
+  for (const net of networks) add(list, net, family)
+  return list
+}
 
 function add(list: BlockList, net: string, family: 'ipv4' | 'ipv6'): void {
   const [address = '', bits] = net.split('/')

@@ -50,7 +50,7 @@ const errorBytes = 4_000
 
 export function openResidents(given: {
   parts: ServerParts
-  walls: Walls
+  walls: () => Walls
   probed: () => Promise<Probe>
   /** Variables every program gets. */
   env: () => Record<string, string>
@@ -62,7 +62,7 @@ export function openResidents(given: {
 
   const mayShow = (paths: readonly string[]): void => {
     for (const path of paths) {
-      const why = path === project ? undefined : (whyNotShown(path, walls) ?? whySecret(path))
+      const why = path === project ? undefined : (whyNotShown(path, walls()) ?? whySecret(path))
       if (why !== undefined || !existsSync(path))
         throw new Fault('unsupported', `A mounted server may not be shown ${path}: ${why ?? 'it is not there'}`, {
           hint: 'Name the very folder it works on in reads or writes of the setting mounts.',

@@ -6,6 +6,7 @@ import type { Config } from '../../contracts/config.ts'
 import { Fault } from '../../contracts/faults/fault.ts'
 import type { Confinement, SkippedChange, Program, ProgramResult } from '../../contracts/stage.ts'
 import type { Staged } from '../../contracts/staged.ts'
+import { madeOnce } from '../../text/made-once.ts'
 import { oneInATurn, runToEnd, runInSlices } from '../../text/steps.ts'
 import type { Diffs } from '../diffs.ts'
 import { captureBothEnds } from '../output.ts'
@@ -109,7 +110,8 @@ export function openStages(parts: StageParts): Stages {
   const homes = stageHomes(parts.state, environment, settings.stagePlace)
   const places = homes.map((home) => placeFor(home, project.path))
   const hiddenWatches = openHiddenWatches(project.path, parts.rules, settings.stageVisible)
-  const walls = wallsOf(environment, project.path, [...homes, parts.state])
+  /** Found when the first program is to run: each takes a look at the disk, and most commands run none. */
+  const walls = madeOnce(() => wallsOf(environment, project.path, [...homes, parts.state]))
   let node: readonly string[] | undefined
   let probing: Promise<Probe> | undefined
   let pool: StagePool | undefined
@@ -129,7 +131,7 @@ export function openStages(parts: StageParts): Stages {
 
   const refusedReads = (): string[] =>
     settings.stageReads.flatMap((path) => {
-      const why = whyNotShown(path, walls) ?? whySecret(path)
+      const why = whyNotShown(path, walls()) ?? whySecret(path)
       return why === undefined ? [] : [`${path} (${why})`]
     })
   /** What of the machine a program sees besides the system. */
@@ -140,7 +142,7 @@ export function openStages(parts: StageParts): Stages {
         hint: 'Nothing was run. Name the toolchain’s own folder there, not one that holds more than it.',
       })
     const asked = [...settings.stageReads, ...(program.reads ?? [])].filter((path) => !holds(project.path, path))
-    return [...asked.filter((path) => whyNotShown(path, walls) === undefined), ...(node ??= nodeParts(walls))]
+    return [...asked.filter((path) => whyNotShown(path, walls()) === undefined), ...(node ??= nodeParts(walls()))]
   }
   const viewOf: ServerParts['viewOf'] = (found, program, { folder, shows, hides }) => {
     const reads = readsOf(program)
