@@ -32,7 +32,8 @@ const dist = join(root, 'dist')
 const outside = createRequire(file)
 const loaded = new Map()
 
-// Parts of Node that most commands never come to: to load them takes several milliseconds of every start.
+// Parts of Node that most commands never come to: to load them takes several milliseconds of every start. Who serves comes to them soon.
+const serves = ['mcp', 'serve', 'desk', 'devserver', 'acp', 'worker'].includes(process.argv[2])
 const seldom = new Set([
   'node:child_process',
   'node:fs/promises',
@@ -80,7 +81,7 @@ function load(path) {
   loaded.set(path, { module, script, cache })
   script.runInThisContext()(
     module.exports,
-    (id) => (id.startsWith('./') ? load(join(dist, id)) : seldom.has(id) ? whenAsked(id) : outside(id)),
+    (id) => (id.startsWith('./') ? load(join(dist, id)) : !serves && seldom.has(id) ? whenAsked(id) : outside(id)),
     module,
     path,
     dist,
