@@ -3,7 +3,8 @@ import { chmodSync, mkdirSync, rmSync, symlinkSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { Fault } from '../../src/contracts/faults/fault.ts'
 import { approve, ask, withShell } from '../support/stage.ts'
-import { openWorld, runCli, type World } from '../support/world.ts'
+import { runInside } from '../support/inside.ts'
+import { openWorld, type World } from '../support/world.ts'
 
 // A yes "for the session", and a grant for good, are for the reasons that the person saw, and for no other that the file gets later.
 
@@ -117,14 +118,14 @@ test('a yes to what is asked about each time leaves nothing behind for the same 
 
 test('a grant for good is for the reasons of its day, in every session; what nobody or always asks about cannot be granted', async () => {
   await using world = await openWorld({ files: { 'package.json': '{}\n' }, flags })
-  const allow = (path: string) => runCli(world.project, ['grants', 'allow', 'runs', path, '--always'])
+  const allow = (path: string) => runInside(world.project, ['grants', 'allow', 'runs', path, '--always'])
   expect(await allow('vite.config.ts')).toMatchObject({ code: 0 })
   expect(await write(world, 'vite.config.ts', { session: 'sess_other' })).toBe('done')
   world.write('package.json', JSON.stringify({ scripts: { prepare: 'node vite.config.ts' } }))
   expect(await write(world, 'vite.config.ts', { session: 'sess_other' })).toBe('asked')
   expect(await write(world, 'vite.config.ts')).toBe('asked')
   expect(await asksFor(world, 'rm vite.config.ts')).toContain('vite.config.ts')
-  const listed = await runCli(world.project, ['grants', 'list'])
+  const listed = await runInside(world.project, ['grants', 'list'])
   expect(listed.out).toContain('runs when you build, test or lint')
   expect(await allow('notes.txt')).toMatchObject({ code: 2, err: expect.stringContaining('Nobody is asked about') as string })
   expect(await allow('package.json')).toMatchObject({ code: 2, err: expect.stringContaining('asked about each time') as string })
