@@ -122,8 +122,8 @@ export interface ToolContext {
   progress(done: number, total?: number, message?: string): void
   /** Tells what happened so far to whoever listens; the answer holds all of it. */
   tell(news: ToolNews): void
-  /** Shows something beside the answer, where the surface can; the answer must do without it. */
-  attach?(attachment: Attachment): void
+  /** Shows something beside the answer; the answer must do without it. Not there where nobody takes it: then it need not be made. */
+  readonly attach?: ((attachment: Attachment) => void) | undefined
   /**
    * Changes files, all or none: `content` null removes. Only paths declared as written in `touches` are let through;
    * both sides of every change are kept, and the ids of the new states come back in the same order.

@@ -78,8 +78,8 @@ class BoundContext implements ToolContext {
     this.#context.call.options.onEvent?.(news)
   }
 
-  attach(attachment: Attachment): void {
-    this.#context.call.options.onAttachment?.(attachment)
+  get attach(): ((attachment: Attachment) => void) | undefined {
+    return this.#context.call.options.onAttachment
   }
 
   keep(kind: string, bytes: Uint8Array): void {

@@ -95,6 +95,32 @@ test('deadlines are the profile’s', async () => {
   }
 })
 
+test('a tool knows whether anybody takes what it shows beside its answer, and need not make it where nobody does', async () => {
+  await using home = openHome()
+  const shows = defineTool({
+    ...form,
+    name: 'show_here',
+    risk: 'R0',
+    input: Type.Object({}),
+    touches: () => [],
+    execute(_input, _use, call) {
+      call.attach?.({ mimeType: 'image/png', bytes: Buffer.from('x') })
+      made.push(call.attach !== undefined)
+      return Promise.resolve({})
+    },
+  }).bind({})
+  const made: boolean[] = []
+  const taken: string[] = []
+  const operator = openRuntime({ project: home.project, environment: cleanEnv(home.base) }, () => [shows])
+  try {
+    await operator.gate.call('show_here', {}, caller)
+    await operator.gate.call('show_here', {}, caller, { onAttachment: ({ mimeType }) => void taken.push(mimeType) })
+  } finally {
+    await operator.close()
+  }
+  expect([made, taken]).toEqual([[false, true], ['image/png']])
+})
+
 test('settings that change take effect at every gate', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'one\n' } })
   const operator = openRuntime({ project: world.project, environment: cleanEnv(world.base), live: true })

@@ -170,8 +170,9 @@ export async function mustBePage(arrival: Arrival, page: LeasedPage, call: Pick<
 
 /** A picture as evidence; the answer must do without it. */
 export async function showPage({ page }: LeasedPage, call: Pick<ToolContext, 'attach'>): Promise<void> {
+  if (!call.attach) return
   const bytes = await page.screenshot({ type: 'png', timeout: 5_000 }).catch(() => undefined)
-  if (bytes) call.attach?.({ mimeType: 'image/png', bytes })
+  if (bytes) call.attach({ mimeType: 'image/png', bytes })
 }
 
 /** All that a page says; by its digest it is known again. */
