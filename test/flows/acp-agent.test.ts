@@ -5,6 +5,7 @@ import { beachDate, endOfBeachDate, told } from '../support/beach-date.ts'
 import { proves } from '../support/proof.ts'
 import { inEditor, inEditorHere, type Update } from '../support/editor.ts'
 import type { Line } from '../support/scripted-model.ts'
+import { fakeEngine } from '../support/tiny-game.ts'
 
 const env = { HANDRAIL_KEYRING: 'off' }
 const of = (updates: readonly Update[], kind: string): Update[] => updates.filter((one) => one.sessionUpdate === kind)
@@ -21,7 +22,9 @@ proves(
   async () => {
     const { script, files, route, policies, request, reply, calls, plan } = beachDate
     const config = { policies: { ...policies, acpClients: ['zed'] } }
-    await using at = await openAgentWorld(script, { files, config, route, agent: { contextTokens: 20_000 } })
+    // What the real engine shows is what the tests of the preview are about; what an editor is told is the same.
+    const withEngine = { ...files, ...fakeEngine('older') }
+    await using at = await openAgentWorld(script, { files: withEngine, config, route, agent: { contextTokens: 20_000 } })
     const session = await inEditor(
       at.world,
       async ({ open, ask, updates, dialogs }) => {

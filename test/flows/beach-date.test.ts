@@ -9,6 +9,7 @@ import { openGateway, turn } from '../support/gateway.ts'
 import { runInside } from '../support/inside.ts'
 import { scriptedModel } from '../support/scripted-model.ts'
 import { proves } from '../support/proof.ts'
+import { isSoak } from '../support/soak.ts'
 import { fakeEngine } from '../support/tiny-game.ts'
 
 const env = { HANDRAIL_KEYRING: 'off' }
@@ -18,7 +19,9 @@ proves(
   '“write a beach date scene” in the chat: route, skill, plan, approval, dry run, write, check, preview, completion; undo takes it all back',
   async () => {
     const { script, files, route, policies, request, reply, calls } = beachDate
-    await using at = await openAgentWorld(script, { files, config: { policies }, route })
+    // With the real engine in the soak: what it shows is what the tests of the preview are about.
+    const withEngine = isSoak ? files : { ...files, ...fakeEngine('older') }
+    await using at = await openAgentWorld(script, { files: withEngine, config: { policies }, route })
     const person = agreeing(at.world)
     const { code, out } = await runInside(at.world.project, ['chat', '--json', '--wait', request], { env, input: '' })
     person.stop()
@@ -37,7 +40,6 @@ proves('agent.skill', 'the same over the gateway, in each of its three dialects'
   const { script, files, route, policies, request, reply, calls } = beachDate
   const model = await scriptedModel(script, route)
   const agent = { provider: 'compatible', model: 'scripted', baseUrl: model.url }
-  // With the real engine in the chat above; three times more would tell nothing about dialects.
   const withEngine = { ...files, ...fakeEngine('older') }
   await using gateway = await openGateway({ files: withEngine, config: { policies, agent }, environment: () => env })
   const content = [{ type: 'text', text: request }]

@@ -38,6 +38,8 @@ const older = {
 }
 
 const engineOf = (script: string): Record<string, string> => ({ ...fakeEngine('older'), 'assets/engine.js': script })
+const inFolder = (folder: string, files: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(files).map(([name, text]) => [`${folder}/${name}`, text]))
 const show = (world: World, input: object): Promise<Shown> => world.call<Shown>('preview_scene', input)
 
 describe.skipIf(noBrowser !== undefined)('engines of other shapes', () => {
@@ -54,16 +56,23 @@ describe.skipIf(noBrowser !== undefined)('engines of other shapes', () => {
   })
 
   test('one that cannot be told is replaced by the package, and that is said', async () => {
-    await using world = await openWorld({ files: { ...tinyGame, ...engineOf(older.deaf) } })
+    // The real package is Handrail's own; a stand-in for it where the project has one.
+    const version = isSoak ? '4.5.18' : '4.5.99'
+    const own = { 'package.json': JSON.stringify({ name: 'webgal-engine', version }), ...inFolder('dist', fakeEngine('older')) }
+    await using world = await openWorld({
+      files: { ...tinyGame, ...engineOf(older.deaf), ...(!isSoak && inFolder('node_modules/webgal-engine', own)) },
+    })
     const { logs, engine } = await show(world, { line: 2 })
-    expect(engine).toBe('the package webgal-engine 4.5.18')
-    expect(logs).toEqual(['the engine in the project cannot be told where to go: shown with the package webgal-engine 4.5.18'])
+    expect(engine).toBe(`the package webgal-engine ${version}`)
+    expect(logs).toEqual([
+      `the engine in the project cannot be told where to go: shown with the package webgal-engine ${version}`,
+    ])
   })
 
   test('an engine that is named goes before the one in the game; where it is no better, why is said', async () => {
     await using world = await openWorld({
       files: { ...tinyGame, ...engineOf(older.bare) },
-      beside: Object.fromEntries(Object.entries(engineOf(older.away)).map(([name, text]) => [`other/${name}`, text])),
+      beside: inFolder('other', engineOf(older.away)),
       config: (base: string) => ({ preview: { engine: `${base}/other` } }),
     })
     const { logs, engine } = await show(world, { line: 2 })
