@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openBrowser } from '../../src/host/browser/browser.ts'
+import { openBrowserSessions } from '../../src/host/browser/sessions.ts'
 import { noBrowser } from '../support/chromium.ts'
+import { patienceMs } from '../support/patience.ts'
 import { handIn } from '../support/runs.ts'
 import { html, openSite, type Site } from '../support/site.ts'
-import { sweep } from '../support/soak.ts'
+import { isSoak } from '../support/soak.ts'
 import { openWorld, type World } from '../support/world.ts'
 
 let site: Site
@@ -16,11 +19,42 @@ afterAll(async () => {
   await site[Symbol.asyncDispose]()
 })
 
+/** What becomes of a visit to a path of the site, by somebody. */
+type Read = (path: string, session: string) => Promise<string>
+
+/** A page that says so many bytes to its console, twice, and beside it the page of somebody else. */
+async function floods(read: Read, bytes: number): Promise<void> {
+  // Six bytes each, as they are sent.
+  site.pages.set('/much', html(`<script>console.log('\\u0001'.repeat(${Math.ceil(bytes / 6)}))</script>`))
+  site.pages.set('/fine', html('<p>a good page</p>', 'fine'))
+  expect(await read('/much', 'sess_floods')).toBe('page-crashed')
+  // Answered once the other's browser has ended.
+  let answer = (): void => undefined
+  const isThere = new Promise<void>((there) => {
+    site.pages.set('/waits', (_, response) => {
+      answer = () => void response.writeHead(200, { 'Content-Type': 'text/html' }).end(html('late'))
+      there()
+    })
+  })
+  site.visits.delete('/waits')
+  const beside = read('/waits', 'sess_beside')
+  await isThere
+  expect(await read('/much', 'sess_floods')).toBe('page-crashed')
+  answer()
+  expect(await beside).toBe('read')
+  expect(site.visits.get('/waits')).toBe(1)
+  expect([await read('/fine', 'sess_beside'), await read('/fine', 'sess_floods')]).toEqual(['read', 'read'])
+}
+const outcome = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => 'read',
+    (fault: { reason: string }) => fault.reason,
+  )
+
 // The driver makes one string of whatever a page makes the browser say, and throws where nobody catches it: the process would end.
 describe.skipIf(noBrowser !== undefined)('a page that says more at once than a string can hold', () => {
-  test('to its console ends its browser, and nothing else', async () => {
-    // Six bytes each, as they are sent.
-    const script = String.raw`console.log('\u0001'.repeat(${sweep(1e8, 3e7)}))`
+  test.runIf(isSoak)('to its console ends its browser, and nothing else', async () => {
+    const script = String.raw`console.log('\u0001'.repeat(1e8))`
     site.pages.set('/much', html(`<p>hi</p><script>${script}</script>`))
     site.pages.set('/fine', html('<p>a good page</p>', 'fine'))
     const read = (path: string) => handIn(world, 'batch_extract_pages', { urls: [site.url + path] }, { mode: 'sync' })
@@ -31,28 +65,36 @@ describe.skipIf(noBrowser !== undefined)('a page that says more at once than a s
     expect(await read('/fine')).toMatchObject({ status: 'succeeded', result: { items: [{ title: 'fine' }] } })
   })
 
-  test('ends the browsers of nobody else, from the second time on', async () => {
-    site.pages.set('/much', html(`<script>console.log('\\u0001'.repeat(${sweep(1e8, 3e7)}))</script>`))
-    const read = (path: string, session: string) =>
-      world.call('visit_page', { url: site.url + path }, { session }).then(
-        () => 'read',
-        (fault: { reason: string }) => fault.reason,
+  test.runIf(isSoak)('ends the browsers of nobody else, from the second time on', async () => {
+    await floods((path, session) => outcome(world.call('visit_page', { url: site.url + path }, { session })), 6e8)
+  })
+
+  test('or than is listened to, ends its own browser, and those of nobody else from the second time on', async () => {
+    const patience = { launchMs: patienceMs, answerMs: patienceMs, closeMs: 5_000, mostSaid: 4_000_000 }
+    const browser = openBrowser(process.env, undefined, patience)
+    const sessions = openBrowserSessions(
+      browser,
+      { allows: () => true, forbids: () => false },
+      { load: () => undefined, refresh: () => undefined, standing: () => undefined },
+    )
+    const read: Read = (path, session) => {
+      const wanted = {
+        ...{ session, owner: session, client: session, host: '127.0.0.1', mayBegin: true, mayVisit: () => true },
+        ...{ timeoutMs: patienceMs, withinMs: patienceMs, signal: new AbortController().signal },
+      }
+      return outcome(
+        sessions.withPage(wanted, async (page) => {
+          await page.go(site.url + path)
+          await page.read({})
+        }),
       )
-    expect(await read('/much', 'sess_floods')).toBe('page-crashed')
-    // Answered once the other's browser has ended.
-    let answer = (): void => undefined
-    const isThere = new Promise<void>((there) => {
-      site.pages.set('/waits', (_, response) => {
-        answer = () => void response.writeHead(200, { 'Content-Type': 'text/html' }).end(html('late'))
-        there()
-      })
-    })
-    const beside = read('/waits', 'sess_beside')
-    await isThere
-    expect(await read('/much', 'sess_floods')).toBe('page-crashed')
-    answer()
-    expect(await beside).toBe('read')
-    expect(site.visits.get('/waits')).toBe(1)
+    }
+    try {
+      await floods(read, 6_000_000)
+    } finally {
+      await sessions.close()
+      await browser.close()
+    }
   })
 })
 

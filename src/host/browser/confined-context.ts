@@ -12,11 +12,13 @@ export interface ConfinedContext {
 /** Cookies and storage as the driver tells them. */
 export type StoredState = Awaited<ReturnType<BrowserContext['storageState']>>
 
-/** How long a browser is waited for. */
+/** How long a browser is waited for, and listened to. */
 export interface Patience {
   launchMs: number
   /** One that takes so long to open something is stuck, however busy the machine is. */
   answerMs: number
   /** A page that does not answer may not hold up its closing, nor a browser its end. */
   closeMs: number
+  /** The longest thing it may say at once, in bytes: a page decides how long that is, and the driver makes one string of it, or dies with us. */
+  mostSaid?: number
 }

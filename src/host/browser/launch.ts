@@ -45,7 +45,7 @@ const starterScript = 'echo $$ > "$0/group" && exec "$@"'
 const longestFolder = 16
 const shortFolder = (): string => (process.platform === 'win32' || tmpdir().length <= longestFolder ? tmpdir() : '/tmp')
 
-export async function launchChromium(file: string, { launchMs, closeMs }: Patience): Promise<Chromium> {
+export async function launchChromium(file: string, { launchMs, closeMs, mostSaid = mostEverSaid }: Patience): Promise<Chromium> {
   // Loaded here and not before: it takes a fifth of a second.
   const { chromium } = createRequire(import.meta.url)('playwright-core') as typeof import('playwright-core')
   const home = join(shortFolder(), `handrail-chromium-${process.pid}-${randomBytes(6).toString('hex')}`)
@@ -80,7 +80,7 @@ export async function launchChromium(file: string, { launchMs, closeMs }: Patien
       handleSIGHUP: false,
     }
     // The driver makes no folder of its own where it is given one; the default context is never used.
-    const starting = listening(home, () => chromium.launchPersistentContext(profile, options))
+    const starting = listening(home, mostSaid, () => chromium.launchPersistentContext(profile, options))
     // The driver keeps the time itself, though maybe not of all it does.
     const context = await inTime(starting, launchMs + closeMs, () => new Error('it does not answer'))
     const driver = context.browser()
@@ -105,8 +105,8 @@ export async function launchChromium(file: string, { launchMs, closeMs }: Patien
   }
 }
 
-/** The longest thing a browser may say at once: a page decides how long that is, and the driver makes one string of it, or dies with us. */
-const mostSaid = 134_217_728
+/** A quarter of what a string can hold. */
+const mostEverSaid = 134_217_728
 
 /** What is told of a process that was started. */
 interface Started {
@@ -115,7 +115,7 @@ interface Started {
 }
 
 /** Starts a browser, and from then on ends what it says where it says too much at once: that is the end of the browser, not of this process. */
-async function listening<T>(home: string, start: () => Promise<T>): Promise<T> {
+async function listening<T>(home: string, mostSaid: number, start: () => Promise<T>): Promise<T> {
   const started = new Set<Started>()
   const note = (message: unknown): void => void started.add((message as { process: Started }).process)
   subscribe('child_process', note)
