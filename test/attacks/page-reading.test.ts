@@ -72,12 +72,12 @@ describe.skipIf(noBrowser !== undefined)('pages that fight being read', () => {
     reader.answers['/loop'] =
       '<p>x</p><script>addEventListener("load", () => setTimeout(() => { window.on = 1; for (;;); }))</script>'
     await go(`${reader.home}/loop`, 60_000)
-    await expect(readPage(page, { timeoutMs: 2_000 })).rejects.toMatchObject({ reason: 'page-timeout' })
+    await expect(readPage(page, { timeoutMs: sweep(2_000, 500) })).rejects.toMatchObject({ reason: 'page-timeout' })
     await closePage(page)
     reader.answers['/hop'] = '<p>x</p><script>location.reload()</script>'
     const hopping = await reader.visit()
     await hopping.page.goto(`${reader.home}/hop`, { waitUntil: 'commit' }).catch(() => undefined)
-    await readPage(hopping.page, { timeoutMs: 1_500 }).then(
+    await readPage(hopping.page, { timeoutMs: sweep(1_500, 500) }).then(
       ({ markdown }) => expect(markdown).toBe('x'),
       (fault: unknown) => expect(fault).toMatchObject({ name: 'Fault' }),
     )
@@ -94,7 +94,7 @@ describe.skipIf(noBrowser !== undefined)('pages that fight being read', () => {
   })
 
   test('many frames are all read, and what is in none is said', async () => {
-    const many = sweep(500, 60)
+    const many = sweep(500, 24)
     const { markdown, dropped } = await reader.read(
       Array.from({ length: many }, (_, at) => `<iframe srcdoc="<p>frame number ${at}."></iframe>`).join(''),
       { maxChars: 1_000_000 },
@@ -106,7 +106,7 @@ describe.skipIf(noBrowser !== undefined)('pages that fight being read', () => {
   })
 
   test('a page of many megabytes: whole, in parts, and nothing else waits for it', async () => {
-    const megabytes = sweep(50, 4)
+    const megabytes = sweep(50, 2)
     const one = `<p>${'word '.repeat(200)}</p>\n`
     const count = Math.ceil((megabytes * 1_000_000) / (one.length + 20))
     const html = `<main>${Array.from({ length: count }, (_, at) => `${one}<p>end of ${at}.`).join('')}</main>`

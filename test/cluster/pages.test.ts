@@ -5,7 +5,7 @@ import { handIn } from '../support/runs.ts'
 import { html, openSite } from '../support/site.ts'
 import { sweep } from '../support/soak.ts'
 
-const pages = sweep(100, 10)
+const pages = sweep(100, 6)
 
 test.skipIf(noBrowser !== undefined)(
   'pages over two workers, one of them killed -9: none is lost, and it is known which were visited twice',

@@ -9,6 +9,8 @@ import { openMcp, openServe, type McpConnection, type Way } from '../support/ser
 
 /** Seed 002 §8, line by line, with its own templates and a real browser, over real stdio and real SSE. */
 const two = ['stdio 2025', 'sse'] as const satisfies readonly Way[]
+/** What a run does is the same whoever asks; that each way tells it the same is what `runs` proves of all of them, with other templates. */
+const ways: readonly (typeof two)[number][] = isSoak ? two : ['sse']
 
 let site: Site
 let everywhere: Everywhere
@@ -17,7 +19,7 @@ beforeAll(async () => {
   site = await openSite({ '/slow': () => undefined, '/login': html('<form><input name="n"></form>', 'Login') })
   for (let n = 0; n < 12; n++)
     site.pages.set(`/${n}`, html(`<h1>Page ${n}</h1><p>${'一二三四五六七八九十'.repeat(30)}</p>`, `Page ${n}`))
-  everywhere = await openEverywhere({ config: { limits: { maxConcurrentRuns: 1, artifactTtlMs: 4_000 } } }, two, { real: true })
+  everywhere = await openEverywhere({ config: { limits: { maxConcurrentRuns: 1, artifactTtlMs: 4_000 } } }, ways, { real: true })
   const { approvals, audit } = everywhere.world.runtime
   stop = audit.subscribe({ events: (event) => event === 'approval.requested' }, (lines) => {
     for (const { approval } of lines) if (approval !== undefined) approvals.decide(approval, { approve: true, by: 'the person' })
@@ -45,7 +47,7 @@ async function ended(peer: McpConnection, runId: string): Promise<RunView> {
 }
 
 describe.skipIf(noBrowser !== undefined)('seed 002 with a browser', () => {
-  for (const way of two)
+  for (const way of ways)
     test(`${way}: the nine lines of §8`, async () => {
       const peer = everywhere.on(way)
       const batch = (inputs: object, options?: object): Promise<Answer> => run(peer, 'batch_extract_pages', inputs, options)
@@ -128,7 +130,7 @@ describe.skipIf(noBrowser !== undefined)('seed 002 with a browser', () => {
   })
 
   // What raises them is the same whoever asks; that each way tells them is what `runs.errors` proves of both.
-  for (const way of isSoak ? two : (['sse'] as const))
+  for (const way of ways)
     proves('runs.errors.pages', `${way}: each of pages, with a way on`, async () => {
       const peer = everywhere.on(way)
       const failed = async (code: string, answer: Promise<Answer>): Promise<void> => {

@@ -5,6 +5,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { handIn } from '../support/runs.ts'
 import { html, openSite, type Site } from '../support/site.ts'
+import { isSoak } from '../support/soak.ts'
 import { openWorld, type World } from '../support/world.ts'
 
 let site: Site
@@ -221,8 +222,9 @@ describe.skipIf(noBrowser !== undefined)('the other templates', () => {
       error: { errorCode: 'ELEMENT_NOT_FOUND', details: { failedStep: 'search' } },
     })
     expect(await world.call('get_artifact', { artifactId: missing.artifactIds?.[0] })).toMatchObject({ mimeType: 'image/png' })
-    const late = await search({ waitForResults: { type: 'selector', value: '#never', timeoutMs: 200 } })
-    expect(late).toMatchObject({ error: { errorCode: 'NAVIGATION_TIMEOUT' } })
+    // The same errors, and one of a login below, are those of `browser-contract`.
+    const late = isSoak && (await search({ waitForResults: { type: 'selector', value: '#never', timeoutMs: 200 } }))
+    if (late) expect(late).toMatchObject({ error: { errorCode: 'NAVIGATION_TIMEOUT' } })
     const buying = await search({ searchField: { mode: 'semantic', query: 'Buy' } })
     expect(buying).toMatchObject({ status: 'failed', error: { details: { stepErrorCode: 'EXECUTION_ERROR' } } })
     expect(site.visits.has('/buy')).toBe(false)
@@ -343,10 +345,12 @@ describe.skipIf(noBrowser !== undefined)('the other templates', () => {
       )[0],
       'no other session is signed in',
     ).toMatchObject({ error: { details: { status: 401 } } })
-    expect(await login({ fields: { ...fields, passwordQuery: 'Secret word' } })).toMatchObject({
-      status: 'failed',
-      error: { errorCode: 'TPL_LOGIN_FIELD_NOT_FOUND', details: { failedStep: 'login' } },
-    })
+    const misnamed = isSoak && (await login({ fields: { ...fields, passwordQuery: 'Secret word' } }))
+    if (misnamed)
+      expect(misnamed).toMatchObject({
+        status: 'failed',
+        error: { errorCode: 'TPL_LOGIN_FIELD_NOT_FOUND', details: { failedStep: 'login' } },
+      })
     expect(await login({}, 'wrong')).toMatchObject({ status: 'failed', error: { errorCode: 'STEP_EXECUTION_FAILED' } })
     const remote = { surface: 'mcp-http', peer: 'address 192.0.2.7' } as const
     await expect(world.call('run_task_template', { templateId: 'login_keep_session', inputs: {} }, remote)).rejects.toMatchObject(

@@ -38,11 +38,17 @@ const act = (world: World, action: string, more: object = {}, session = 'sess_te
 const isPng = (bytes: Uint8Array): boolean => Buffer.from(bytes.subarray(1, 4)).toString('latin1') === 'PNG'
 
 describe.skipIf(noBrowser !== undefined)('browser_action', () => {
+  // One runtime, and so one browser, for all of them: the last ends it.
+  let world: World
+  beforeAll(async () => {
+    world = await openWorld({ flags: developer })
+  })
+  afterAll(() => world[Symbol.asyncDispose]())
+
   proves(
     'browser.act',
     'opens, clicks and takes a picture; the page stays for the session, and the picture can be undone',
     async () => {
-      await using world = await openWorld({ flags: developer })
       expect(await act(world, 'open', { url: `${base}/` })).toEqual({ ok: true, url: `${base}/`, status: 200 })
       const shown: Attachment[] = []
       const take = (path: string): Promise<unknown> =>
@@ -64,7 +70,6 @@ describe.skipIf(noBrowser !== undefined)('browser_action', () => {
   )
 
   test('each session has a page and cookies of its own', async () => {
-    await using world = await openWorld({ flags: developer })
     await act(world, 'open', { url: `${base}/one` })
     asked.length = 0
     await act(world, 'open', { url: `${base}/two` }, 'sess_other')
@@ -78,7 +83,6 @@ describe.skipIf(noBrowser !== undefined)('browser_action', () => {
   })
 
   test('what does not work is said', async () => {
-    await using world = await openWorld({ flags: developer })
     const fault = (input: object) => world.fault('browser_action', input)
     expect(await fault({ action: 'open', url: 'http://localhost:1/' })).toMatchObject({ code: 'E_PREVIEW_FAIL' })
     expect(await fault({ action: 'open', url: `${base}/slow` })).toMatchObject({ code: 'E_TIMEOUT' })
@@ -90,7 +94,6 @@ describe.skipIf(noBrowser !== undefined)('browser_action', () => {
   })
 
   test('a browser that was killed is started again, and what it left is cleared away', async () => {
-    await using world = await openWorld({ flags: developer })
     await act(world, 'open', { url: `${base}/` })
     for (const pid of footprint().processes)
       try {
