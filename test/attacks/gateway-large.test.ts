@@ -5,6 +5,7 @@ import { carriedTwice, fits } from '../../src/surfaces/gateway/carried.ts'
 import { openRooms } from '../../src/surfaces/gateway/room.ts'
 import { framesOf, openGateway, turn } from '../support/gateway.ts'
 import { draws } from '../support/seed.ts'
+import { sweep } from '../support/soak.ts'
 
 const whole = 5_242_880
 const read = (path: string, more: object = {}) => turn({ name: 'read_file', input: { path, max_bytes: whole } }, { ...more })
@@ -45,7 +46,7 @@ test('many who read large files at once, and read what they get, all get it, in 
   await using gateway = await openGateway({ files: { 'lines.txt': 'line\n'.repeat(whole / 5) } })
   const paths = ['/agent/process', '/api/agent/process', '/v1/responses', '/agent/process?stream']
   const all = await Promise.all(
-    Array.from({ length: 12 }, async (_, n) => {
+    Array.from({ length: sweep(12, 8) }, async (_, n) => {
       const [path = '', stream] = (paths[n % paths.length] ?? '').split('?')
       const answer = await gateway.send(path, { body: read('lines.txt', { stream: stream !== undefined, session_id: `s${n}` }) })
       return (await answer.text()).length
@@ -56,7 +57,7 @@ test('many who read large files at once, and read what they get, all get it, in 
 
 test('a tool’s input that is long comes back short, whether it is taken or not', async () => {
   await using gateway = await openGateway()
-  const long = '"'.repeat(1 << 20)
+  const long = '"'.repeat(sweep(1 << 20, 1 << 18))
   for (const input of [
     { path: 'a.txt', content: long },
     { path: 'b.txt', content: { deep: long } },

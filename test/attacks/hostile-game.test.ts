@@ -37,14 +37,15 @@ async function askAll(world: World): Promise<Answer[]> {
   return answers
 }
 
+const labels = (count: number): string => many(count, (i) => `label:l${i};\n`) + many(count / 2, (i) => `jumpLabel:x${i};\n`)
+
 /** One scene each, made so that some loop or pattern would take the square of its length; in a soak, six times as long. */
 const scenes: Record<string, () => string> = {
-  'many labels and many jumps that miss them': () =>
-    many(sweep(60_000, 2_000), (i) => `label:l${i};\n`) + many(sweep(30_000, 1_000), (i) => `jumpLabel:x${i};\n`),
+  'many labels and many jumps that miss them': () => labels(sweep(60_000, 1_000)),
   'one endless choice': () => `choose:${many(sweep(200_000, 6_000), (i) => `|c${i}:start${i}.txt`)};\n`,
   'commands that are nearly right': () =>
     many(sweep(90_000, 3_000), (i) => `changeB${'gxyz'[i % 4]}${'abcd'[(i >> 2) % 4]}:a.png;\n`),
-  'files that are nearly there': () => many(sweep(50_000, 1_500), (i) => `changeBg:missing${i}.png;\n`),
+  'files that are nearly there': () => many(sweep(50_000, 500), (i) => `changeBg:missing${i}.png;\n`),
   'an endless line': () => `:${'x'.repeat(4_900_000)};\n`,
   'endless arguments': () => `changeBg:a.png${' -a'.repeat(1_500_000)};\n`,
   'glued arguments': () => `changeBg:a.png -${'a-'.repeat(15_000)};\n`,
@@ -53,10 +54,10 @@ const scenes: Record<string, () => string> = {
   'file names without end': () => many(30, () => `Foo:${'.png?'.repeat(6_000)}\u2028;\n`),
   'control flow without end': () => many(30, () => `else if ${'('.repeat(30_000)}\u2028;\n`),
   'a condition with very many variables': () =>
-    many(30, (n) => `changeScene:start.txt -when=${many(4_000, (i) => `v${n}a${i}+`)}1;\n`),
+    many(sweep(30, 10), (n) => `changeScene:start.txt -when=${many(4_000, (i) => `v${n}a${i}+`)}1;\n`),
   'lines that go on and on': () => `choose:a\n${many(sweep(90_000, 3_000), () => ' |b:c\n')}`,
   'lines that end in a backslash': () => many(sweep(90_000, 3_000), () => 'a\\\n'),
-  'nothing but lines': () => '\n'.repeat(5_000_000),
+  'nothing but lines': () => '\n'.repeat(sweep(5_000_000, 1_000_000)),
   'variables nobody sets': () => many(sweep(90_000, 3_000), (i) => `:{v${i}};\n`),
 }
 
@@ -102,7 +103,7 @@ test('B03 an endless statement is not checked, and that is an error of its own; 
 })
 
 test('B04 a map of thousands of scenes with long ways across: drawn in bounds, told what is not', async () => {
-  const count = 3_000
+  const count = sweep(3_000, 2_100)
   const files = Object.fromEntries(
     Array.from({ length: count }, (_, i) => [
       `game/scene/s${String(i).padStart(4, '0')}.txt`,
@@ -122,7 +123,7 @@ test('B04 a map of thousands of scenes with long ways across: drawn in bounds, t
 
 test('B05 another client is answered while a hostile game is looked at', async () => {
   await using world = await openWorld({
-    files: { [start]: (scenes['many labels and many jumps that miss them'] as () => string)() },
+    files: { [start]: labels(sweep(60_000, 2_000)) },
     flags: patient,
   })
   const order: string[] = []
@@ -135,7 +136,7 @@ test('B05 another client is answered while a hostile game is looked at', async (
 
 test('B06 a call that is ended goes no further', async () => {
   await using world = await openWorld({
-    files: { [start]: (scenes['many labels and many jumps that miss them'] as () => string)() },
+    files: { [start]: labels(sweep(60_000, 2_000)) },
   })
   const ending = new AbortController()
   const report = world.call('project_report', {}, { signal: ending.signal })

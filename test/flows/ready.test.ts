@@ -125,7 +125,7 @@ test('closing takes away the one that waits, and so does kill -9', async () => {
 
 test('killed at any moment while commands run, it leaves nothing that can still act', async () => {
   await using world = await openWorld({ files: { 'a.txt': 'a\n' } })
-  for (let round = 0; round < sweep(10, 4); round++) {
+  for (let round = 0; round < sweep(10, 2); round++) {
     await using server = await openStdio(world.project, { args: ['--enable-shell'] })
     const busy = async (): Promise<void> => {
       for (;;) await server.call('shell', { command: `(setsid sleep 30733 &); sleep 0.0${round % 4}; cat a.txt` })
@@ -169,7 +169,7 @@ test('where secrets come without end, a command is answered with nothing of any 
   let count = 0
   const timer = setInterval(() => world.write(`.env.${count++}`, 'KEY=1\n'), 10)
   try {
-    for (let times = 0; times < 10; times++) {
+    for (let times = 0; times < sweep(10, 4); times++) {
       const said = await run(world, 'find . -name ".env*" -size +0').catch((fault: Error) => fault)
       if (said instanceof Error) expect(said.message).toContain('its output is withheld')
       else expect(said.stdout).toBe('')
