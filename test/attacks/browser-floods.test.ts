@@ -79,8 +79,15 @@ describe.skipIf(noBrowser !== undefined)('a page that says more at once than a s
     )
     const read: Read = (path, session) => {
       const wanted = {
-        ...{ session, owner: session, client: session, host: '127.0.0.1', mayBegin: true, mayVisit: () => true },
-        ...{ timeoutMs: patienceMs, withinMs: patienceMs, signal: new AbortController().signal },
+        session,
+        owner: session,
+        client: session,
+        host: '127.0.0.1',
+        mayBegin: true,
+        mayVisit: () => true,
+        timeoutMs: patienceMs,
+        withinMs: patienceMs,
+        signal: new AbortController().signal,
       }
       return outcome(
         sessions.withPage(wanted, async (page) => {

@@ -58,8 +58,16 @@ describe.skipIf(noBrowser !== undefined)('sessions of the browser, and another a
       { load: () => undefined, refresh: () => undefined, standing: () => undefined },
     )
     const want = (session: string, owner: string, more: object = {}) => ({
-      ...{ session, owner, client: owner, host: '127.0.0.1', mayBegin: true, mayVisit: () => true },
-      ...{ timeoutMs: patienceMs, withinMs: patienceMs, signal: new AbortController().signal, ...more },
+      session,
+      owner,
+      client: owner,
+      host: '127.0.0.1',
+      mayBegin: true,
+      mayVisit: () => true,
+      timeoutMs: patienceMs,
+      withinMs: patienceMs,
+      signal: new AbortController().signal,
+      ...more,
     })
     try {
       await sessions.withPage(want('sess_login', 'ann'), (page) => page.go(`${site.url}/home`))
