@@ -112,7 +112,7 @@ const answer = ready(process.argv.slice(2))
 const program = answer === undefined ? load(file) : { main: async () => (process.stdout.write(answer), 0) }
 // A card is drawn once. Code that V8 makes faster meanwhile is ready when all is drawn, and to make it takes a tenth of the command. Only now: a code
 // cache fits no other settings of V8 than those it was made with.
-if (process.argv[2] === 'approvals') require('node:v8').setFlagsFromString('--no-opt')
+if (process.argv[2] === 'approvals' && !['watch', 'page'].includes(process.argv[3])) require('node:v8').setFlagsFromString('--no-opt')
 program
   .main(process.argv.slice(2), version)
   .then(
