@@ -239,6 +239,7 @@ test('a key that was set for another endpoint never goes to the first, though th
     path: '/state',
     read: () => list,
     replace: (_: string, bytes: Buffer) => void (list = bytes),
+    sweep: () => undefined,
     file: () => ':memory:',
   } as unknown as StateFolder
   const keys = openModelKeys(folder, () => Promise.resolve(keyring))
