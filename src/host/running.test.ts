@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { sweep } from '../../test/support/soak.ts'
-import { treeOf } from './running.ts'
+import { processName, treeOf } from './running.ts'
 
 /** Has a child, and threads that start and end all the time, in a function of the C library. */
 const churn = `
@@ -34,3 +35,29 @@ test.skipIf(process.platform !== 'linux')('a thread that ends while it is looked
     await once(parent, 'exit')
   }
 })
+
+/** Has a child that has ended, and does not ask how. */
+const unasked = `
+import os, sys
+child = os.fork()
+if child == 0: os._exit(0)
+os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+print(child, flush=True)
+sys.stdin.read()
+`
+
+test.skipIf(process.platform !== 'linux')(
+  'one that has ended runs no more, though its parent never asks for its exit code',
+  async () => {
+    const parent = spawn('/usr/bin/python3', ['-c', unasked], { stdio: ['pipe', 'pipe', 'inherit'] })
+    try {
+      const [said] = (await once(parent.stdout, 'data')) as [Buffer]
+      const pid = Number(said.toString())
+      expect([existsSync(`/proc/${pid}`), processName(pid)]).toEqual([true, undefined])
+      expect(processName(parent.pid as number)).toMatch(/^\d+-\d+$/)
+    } finally {
+      parent.stdin.end()
+      await once(parent, 'exit')
+    }
+  },
+)

@@ -135,7 +135,7 @@ export function ownName(): string {
 
 let ours: string | undefined
 
-/** Names one run of a process for good: numbers are used again, start times are not. */
+/** Names one run of a process for good: numbers are used again, start times are not. Nothing where it has ended. */
 export function processName(pid: number): string | undefined {
   return pid === process.pid ? (ours ??= lookUpName(pid)) : lookUpName(pid)
 }
@@ -143,7 +143,9 @@ export function processName(pid: number): string | undefined {
 function lookUpName(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    return `${pid}-${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? ''}`
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    // Of one that has ended only the exit code is left, for as long as its parent does not ask for it.
+    return fields[0] === 'Z' || fields[0] === 'X' ? undefined : `${pid}-${fields[19] ?? ''}`
   } catch {
     return undefined
   }

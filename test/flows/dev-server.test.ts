@@ -6,6 +6,7 @@ import { connect, createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { gone } from '../../src/host/running.ts'
 import { askLocal } from '../support/local-get.ts'
 import { sweep } from '../support/soak.ts'
 import { openStdio, openWorld, repository, type World } from '../support/world.ts'
@@ -407,9 +408,11 @@ describe('the built program', () => {
     process.kill(peer.pid, 'SIGKILL')
     await until(() => left(world, 'sleep 4321').length === 0 && left(world, 'dev.js').length === 0, 'all of it is gone')
     await expect(get(first(started))).rejects.toThrow()
+    await gone(peer.pid)
     await world.reopen()
     expect(await get(first(await dev(world)))).toBe('up')
-    expect(stageFolders(world.base)).toHaveLength(1)
+    await until(() => !stageFolders(world.base).some((name) => name.startsWith(`${peer.pid}-`)), 'its stage is gone')
+    expect(stageFolders(world.base).length).toBeGreaterThan(0)
   })
 
   test('asked to end, it takes its server along, from the disk too', async () => {
