@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openBrowser } from '../../src/host/browser/browser.ts'
-import { openBrowserSessions } from '../../src/host/browser/sessions.ts'
+import { openBareSessions, wantedBy } from '../support/bare-sessions.ts'
 import { noBrowser } from '../support/chromium.ts'
 import { patienceMs } from '../support/patience.ts'
 import { handIn } from '../support/runs.ts'
@@ -71,36 +70,18 @@ describe.skipIf(noBrowser !== undefined)('a page that says more at once than a s
 
   test('or than is listened to, ends its own browser, and those of nobody else from the second time on', async () => {
     const patience = { launchMs: patienceMs, answerMs: patienceMs, closeMs: 5_000, mostSaid: 4_000_000 }
-    const browser = openBrowser(process.env, undefined, patience)
-    const sessions = openBrowserSessions(
-      browser,
-      { allows: () => true, forbids: () => false },
-      { load: () => undefined, refresh: () => undefined, standing: () => undefined },
-    )
-    const read: Read = (path, session) => {
-      const wanted = {
-        session,
-        owner: session,
-        client: session,
-        host: '127.0.0.1',
-        mayBegin: true,
-        mayVisit: () => true,
-        timeoutMs: patienceMs,
-        withinMs: patienceMs,
-        signal: new AbortController().signal,
-      }
-      return outcome(
-        sessions.withPage(wanted, async (page) => {
+    const { sessions, close } = openBareSessions(patience)
+    const read: Read = (path, session) =>
+      outcome(
+        sessions.withPage(wantedBy(session, session), async (page) => {
           await page.go(site.url + path)
           await page.read({})
         }),
       )
-    }
     try {
       await floods(read, 6_000_000)
     } finally {
-      await sessions.close()
-      await browser.close()
+      await close()
     }
   })
 })

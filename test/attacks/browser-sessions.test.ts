@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RunView } from '../../src/contracts/run.ts'
-import { openBrowser } from '../../src/host/browser/browser.ts'
-import { openBrowserSessions } from '../../src/host/browser/sessions.ts'
+import { openBareSessions, wantedBy } from '../support/bare-sessions.ts'
 import { noBrowser } from '../support/chromium.ts'
-import { patienceMs } from '../support/patience.ts'
 import { handIn } from '../support/runs.ts'
 import { html, openSite, type Site } from '../support/site.ts'
 import { isSoak } from '../support/soak.ts'
@@ -51,43 +49,25 @@ describe.skipIf(noBrowser !== undefined)('sessions of the browser, and another a
   })
 
   test('a flood of sessions does not end a login that is kept', async () => {
-    const browser = openBrowser(process.env)
-    const sessions = openBrowserSessions(
-      browser,
-      { allows: () => true, forbids: () => false },
-      { load: () => undefined, refresh: () => undefined, standing: () => undefined },
-    )
-    const want = (session: string, owner: string, more: object = {}) => ({
-      session,
-      owner,
-      client: owner,
-      host: '127.0.0.1',
-      mayBegin: true,
-      mayVisit: () => true,
-      timeoutMs: patienceMs,
-      withinMs: patienceMs,
-      signal: new AbortController().signal,
-      ...more,
-    })
+    const { sessions, close } = openBareSessions()
     try {
-      await sessions.withPage(want('sess_login', 'ann'), (page) => page.go(`${site.url}/home`))
+      await sessions.withPage(wantedBy('sess_login', 'ann'), (page) => page.go(`${site.url}/home`))
       await sessions.keep('sess_login')
       // All the pages one client may have: with those that wait for another it begins sessions that take none.
       let letGo = (): void => undefined
       const held = new Promise<void>((done) => (letGo = done))
-      const holding = Array.from({ length: 8 }, (_, n) => sessions.withPage(want(`sess_held${n}`, 'eve'), () => held))
+      const holding = Array.from({ length: 8 }, (_, n) => sessions.withPage(wantedBy(`sess_held${n}`, 'eve'), () => held))
       await expect.poll(() => sessions.count().contexts).toBe(9)
       for (let n = 0; n < 45; n++)
         await expect(
-          sessions.withPage(want(`sess_flood${n}`, 'eve', { signal: AbortSignal.abort() }), () => held),
+          sessions.withPage({ ...wantedBy(`sess_flood${n}`, 'eve'), signal: AbortSignal.abort() }, () => held),
         ).rejects.toThrow()
       expect(sessions.count().sessions).toBe(40)
       expect(await sessions.creatorOf('sess_login')).toBe('ann')
       letGo()
       await Promise.all(holding)
     } finally {
-      await sessions.close()
-      await browser.close()
+      await close()
     }
   })
 
