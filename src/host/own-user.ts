@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { endsOf } from './peer.ts'
+import { socketTables } from './socket-table.ts'
 
 /**
  * Whether a connection to a port of this machine comes from this user, or from root, who may do everything anyway. A port on loopback is open to every user
@@ -9,23 +9,19 @@ import { endsOf } from './peer.ts'
  */
 export function openOwnUser(us = process.geteuid?.()): (socket: Socket) => Promise<boolean> {
   const found = new WeakMap<Socket, Promise<boolean>>()
-  /** One reading for all who came before it began. */
-  let next: Promise<string> | undefined
-  const tables = (): Promise<string> =>
-    (next ??= new Promise((resolve) => setImmediate(resolve)).then(() => {
-      next = undefined
-      return Promise.all(['tcp', 'tcp6'].map((kind) => readFile(`/proc/net/${kind}`, 'latin1').catch(() => ''))).then((read) =>
-        read.join(''),
-      )
-    }))
   const look = async (socket: Socket): Promise<boolean> => {
     const ends = endsOf(socket)
     if (us === undefined || process.platform !== 'linux' || ends === undefined) return true
-    const table = await tables()
-    const owner = ownerIn(table, ends)
+    const ours = ends.split(' ').toReversed().join(' ')
+    let isTold = false
+    for (const read of [socketTables.tcp, socketTables.tcp6]) {
+      const table = await read()
+      const owner = ownerIn(table, ends)
+      if (owner !== undefined) return owner === us || owner === 0
+      isTold ||= ownerIn(table, ours) !== undefined
+    }
     // Where our own end is not told of either, nothing is told here at all.
-    if (owner === undefined) return ownerIn(table, ends.split(' ').toReversed().join(' ')) === undefined
-    return owner === us || owner === 0
+    return !isTold
   }
   return (socket) => {
     const known = found.get(socket) ?? look(socket)

@@ -1,8 +1,9 @@
-import { closeSync, opendirSync, openSync, readFileSync, readlinkSync, readSync, type Dir } from 'node:fs'
+import { opendirSync, readFileSync, readlinkSync, type Dir } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { Socket } from 'node:net'
 import type { Peers } from '../text/connections.ts'
+import { socketTables } from './socket-table.ts'
 
 /** Processes that connected lately; a client that opens one connection after another is found among them first. */
 const mostKnown = 64
@@ -11,8 +12,6 @@ const mostKnown = 64
  * is much else to do, made everybody wait for whoever holds a thousand connections.
  */
 const atOnce = 256
-/** A page of a table takes as long as so many of them. */
-const pageLooks = 16
 
 interface Asked {
   /** Both addresses, as Linux prints them. */
@@ -34,7 +33,7 @@ export function openPeers(): Peers<Socket> {
 
   const lookOnce = async (asked: Asked[]): Promise<void> => {
     const look = openTurns()
-    const wanted = await inodesOf(asked, look)
+    const wanted = await inodesOf(asked)
     // Whoever connected last first.
     for (const pid of [...[...known].toReversed(), ...(await processes()).filter((one) => !known.has(one))]) {
       if (wanted.size === 0) break
@@ -78,38 +77,18 @@ export function openPeers(): Peers<Socket> {
 }
 
 /** The system's numbers for the other ends that are still there. */
-async function inodesOf(asked: readonly Asked[], look: Looks): Promise<Map<string, Asked>> {
+async function inodesOf(asked: readonly Asked[]): Promise<Map<string, Asked>> {
   const byEnds = new Map(asked.map((one) => [one.ends, one]))
   const wanted = new Map<string, Asked>()
-  const kinds = new Set(asked.map(({ ends }) => (ends.indexOf(':') > 8 ? 'tcp6' : 'tcp')))
+  const kinds = new Set(asked.map(({ ends }) => (ends.indexOf(':') > 8 ? ('tcp6' as const) : ('tcp' as const))))
   for (const kind of kinds) {
-    const table = await readTable(`/proc/net/${kind}`, look)
+    const table = await socketTables[kind]()
     for (const [, ends = '', inode = ''] of table.matchAll(/^ *\d+: (\S+ \S+) \S+ \S+ \S+ \S+ +\d+ +\d+ (\d+)/gm)) {
       const one = byEnds.get(ends)
       if (one && inode !== '0') wanted.set(inode, one)
     }
   }
   return wanted
-}
-
-/** The system gives a page of it at a time, of which there are very many where there are many connections. */
-async function readTable(path: string, look: Looks): Promise<string> {
-  let fd: number | undefined
-  let text = ''
-  try {
-    const file = (fd = openSync(path, 'r'))
-    const page = Buffer.allocUnsafe(16_384)
-    const next = (): number => readSync(file, page, 0, page.length, null)
-    for (let read = next(); read > 0; read = next()) {
-      text += page.toString('latin1', 0, read)
-      await look(pageLooks)
-    }
-  } catch {
-    // What was read is all there is.
-  } finally {
-    if (fd !== undefined) closeSync(fd)
-  }
-  return text
 }
 
 /** Whoever connects has mostly begun not long ago: the newest first. */
@@ -161,13 +140,12 @@ function targetOf(link: string): string {
 }
 
 /** Counts looks, and after so many of them has everybody else have a turn. */
-type Looks = (count?: number) => Promise<void> | undefined
+type Looks = () => Promise<void> | undefined
 
 function openTurns(): Looks {
   let looks = 0
-  return (count = 1) => {
-    looks += count
-    if (looks < atOnce) return undefined
+  return () => {
+    if (++looks < atOnce) return undefined
     looks = 0
     return new Promise((resolve) => setImmediate(resolve))
   }
@@ -191,7 +169,6 @@ function hexAddress(address: string, port: number | undefined): string | undefin
     .join('')}:${hex}`
 }
 
-/** A number is given again to another process one day; with the moment it began it is one of a kind. */
 /** The program behind such a word, and its number, for a person; nothing where it is over. Its own words for itself are not asked. */
 export function programOf(peer: string): string | undefined {
   const [, pid, began] = /^process (\d+) (\d+)$/.exec(peer) ?? []
@@ -205,6 +182,7 @@ export function programOf(peer: string): string | undefined {
   }
 }
 
+/** A number is given again to another process one day; with the moment it began it is one of a kind. */
 async function wordFor(pid: string): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => undefined)
   const began = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
