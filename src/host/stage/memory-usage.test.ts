@@ -26,7 +26,7 @@ test.skipIf(process.platform !== 'linux')('memory that many share is counted onc
     let most = 0
     let before = 0
     let together = 0
-    for (let look = 0; look < sweep(400, 120); look++) {
+    for (let look = 0; look < sweep(400, 50); look++) {
       const tree = treeOf([child.pid as number], 64)
       together = Math.max(together, tree.length)
       const now = await memoryOf(tree, 1)

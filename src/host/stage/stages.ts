@@ -1,10 +1,10 @@
-import { chmodSync, lstatSync, mkdirSync, statSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { TextPart } from '../../contracts/approval.ts'
 import type { Config } from '../../contracts/config.ts'
 import { Fault } from '../../contracts/faults/fault.ts'
-import type { Confinement, SkippedChange, Program, ProgramResult } from '../../contracts/stage.ts'
+import type { Confinement, Program, ProgramResult } from '../../contracts/stage.ts'
 import type { Staged } from '../../contracts/staged.ts'
 import { madeOnce } from '../../text/made-once.ts'
 import { oneInATurn, runToEnd, runInSlices } from '../../text/steps.ts'
@@ -55,6 +55,7 @@ import type { ServerParts } from './server.ts'
 import type { Servers } from './servers.ts'
 import { contentsOf, madeAlready, onStage, withoutEffect } from './staged.ts'
 import { runUnconfined } from './unconfined.ts'
+import { makeFolder, restoreTop } from './upper-layer.ts'
 import { holds, wallsOf, whyNotShown, whySecret } from './walls.ts'
 import type { Limits } from './limit-watch.ts'
 import { whyOverLimit, measureDiskUsage, type DiskUsage } from './disk-usage.ts'
@@ -211,7 +212,7 @@ export function openStages(parts: StageParts): Stages {
     const { folder, layers, ready, since } = pool.take(record)
     try {
       const changes = program.changes ?? ''
-      makeFolder(project, layers, changes)
+      makeFolder(project, layers.upper, changes)
       const began = performance.now()
       const [stdout, stderr] = [
         captureBothEnds(program.outputBytes, program.secrets),
@@ -377,25 +378,4 @@ function mustHaveSeenNone(seen: Exposure | undefined): void {
     details: { path: seen.path },
     hint: 'None of its changes were applied. Make the call again: that file is hidden then.',
   })
-}
-
-/** The folder a program may change must be there for it; its permissions are the project's where the project has it. */
-function makeFolder(project: Root, layers: Layers, changes: string): void {
-  changes
-    .split('/')
-    .filter(Boolean)
-    .forEach((_, index, names) => {
-      const at = names.slice(0, index + 1).join('/')
-      const there = lstatSync(join(project.path, at), { throwIfNoEntry: false })
-      mkdirSync(join(layers.upper, at))
-      if (there) chmodSync(join(layers.upper, at), there.mode & 0o777)
-    })
-}
-
-/** Permissions of the project's own folder are nobody's to change, and a stage that nobody may enter could not be read. */
-function restoreTop(project: Root, upper: string): SkippedChange[] {
-  const bits = statSync(project.path).mode & 0o777
-  if ((lstatSync(upper).mode & 0o777) === bits) return []
-  chmodSync(upper, bits)
-  return [{ path: '.', why: 'the permissions of the project’s own folder are yours' }]
 }
