@@ -20,8 +20,9 @@ async function turnsDuring(doing: () => Promise<unknown>): Promise<number> {
   return turns
 }
 
-test('a megabyte of short lines is compared beside the event loop, and truly', async () => {
-  const [before, after] = [short(350_000, 7_919), short(350_000, 104_729)]
+test('very many short lines (soak: a megabyte) are compared beside the event loop, and truly', async () => {
+  const count = sweep(350_000, 100_000)
+  const [before, after] = [short(count, 7_919), short(count, 104_729)]
   let diff = lineDiff('', '')
   expect(await turnsDuring(async () => (diff = await diffs.lines(before, after)))).toBeGreaterThan(5)
   expect(diff.coarse).toBe(true)
@@ -42,7 +43,7 @@ test('small or large, on the spot or in the thread, the answer is the same', asy
   for (const [before, after] of [
     ['a\nb\n', 'a\nc\n'],
     [many.join('\n'), many.with(20_000, 'another').toSpliced(5, 1).join('\n')],
-    [short(4_000, 7), short(4_000, 11)],
+    [short(sweep(4_000, 2_000), 7), short(sweep(4_000, 2_000), 11)],
   ] as const) {
     const diff = lineDiff(before, after)
     expect(await diffs.lines(before, after)).toEqual(diff)
@@ -63,8 +64,8 @@ test('an answer holds the first of a diff, says how much more there is, and each
   for (const [before, after] of [
     ['', many(15_000, 'a')],
     [many(8_000, 'a'), many(8_000, 'b')],
-    ['', many(sweep(400_000, 60_000), '')],
-    [many(sweep(300_000, 40_000), 'a'), many(sweep(300_000, 40_000), 'b')],
+    ['', many(sweep(400_000, 25_000), '')],
+    [many(sweep(300_000, 15_000), 'a'), many(sweep(300_000, 15_000), 'b')],
     [many(30_000, 'a'), many(30_000, 'a').replaceAll('7', 'x')],
     ['', 'x'.repeat(3_000_000)],
   ] as const) {

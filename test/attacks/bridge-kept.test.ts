@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { connect, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, expect } from 'vitest'
 import { openShutOuts, type ShutOut } from '../../src/surfaces/shut-out.ts'
 import { openBridgeWorld, openRawClient, protocol, token, type BridgeWorld } from '../support/bridge.ts'
 import { proves } from '../support/proof.ts'
+import { isSoak, sweep } from '../support/soak.ts'
 import { bytesOf, closing, eventually, openWire, type Ask } from '../support/sockets.ts'
 
 // What attackers make the bridge keep, in bytes, and what the listener in front of it writes down. One server for all of them.
@@ -60,7 +62,10 @@ async function lives(): Promise<void> {
 }
 /** All but a few megabytes, as soon as the server has heard that they are gone. */
 const givenBack = (before: number, most = 8 * mb): Promise<unknown> =>
-  eventually('the memory', () => kept() - before < most || undefined)
+  eventually('the memory', async () => {
+    if (kept() - before < most) return true
+    await pause(200)
+  })
 const wrote = (socket: Socket, bytes: Buffer): Promise<void> =>
   new Promise((resolve) => {
     socket.once('close', () => resolve())
@@ -88,7 +93,8 @@ proves(
       const more = await Promise.all(Array.from({ length: 20 }, openSocket))
       await Promise.all(more.map((socket) => wrote(socket, most)))
       await lives()
-      grown = Math.max(grown, kept() - before)
+      // To count is to collect first, which costs more than the attack; above the bound it is from the fourth on.
+      if (isSoak || batch >= 3) grown = Math.max(grown, kept() - before)
     }
     // It was really kept, and not for ever: the heaviest went.
     expect([grown > 8 * mb, grown < 96 * mb]).toEqual([true, true])
@@ -112,35 +118,38 @@ proves('bridge.incident.memory', 'answers that nobody reads: what waits is bound
   for (let times = 0; times < 12; times++) {
     await Promise.all(stalled.filter(({ destroyed }) => !destroyed).map((socket) => wrote(socket, batch)))
     await lives()
-    // To count is to collect first, which costs more than the attack.
-    if (times % 3 === 2) grown = Math.max(grown, kept() - before)
+    if (times % sweep(3, 6) === sweep(2, 5)) grown = Math.max(grown, kept() - before)
   }
   expect(grown).toBeLessThan(72 * mb)
   await leave()
   await givenBack(before)
 })
 
-proves('bridge.incident.memory', 'connections, ids in use and wrong tokens by the thousand leave nothing behind', async () => {
-  const large = (): string => randomBytes(5_000).toString('hex')
-  const round = async (): Promise<void> => {
-    const known = await openRawClient(at.url)
-    known.ask('dup', 'dev.run', { argv: ['wait'] })
-    for (let n = 0; n < 100; n++) known.ask('dup', 'dev.run', { argv: ['wait', large()] })
-    for (let n = 0; n < 100; n++) known.ask('none', large())
-    for (let n = 0; n < 100; n++) expect((await known.response('dup')).error?.code).toBe('ERR_DUPLICATE_REQUEST_ID')
-    for (let n = 0; n < 100; n++) expect((await known.response('none')).error?.code).toBe('ERR_METHOD_NOT_FOUND')
-    known.socket.terminate()
-    await known.closed
-    const strangers = await Promise.all(Array.from({ length: 20 }, () => openRawClient(at.url, { own: null })))
-    for (const one of strangers) for (let n = 0; n < 5; n++) one.ask(`${n}`, 'dev.info', {}, { auth: { token: large() } })
-    for (const one of strangers) expect(await one.closed).toBe(1008)
-  }
-  await round()
-  const before = kept()
-  for (let times = 0; times < 3; times++) await round()
-  // Nine megabytes were said.
-  await givenBack(before, 2 * mb)
-})
+proves(
+  'bridge.incident.memory',
+  'connections, ids in use and wrong tokens by the hundred (soak: by the thousand) leave nothing behind',
+  async () => {
+    const large = (): string => randomBytes(5_000).toString('hex')
+    const round = async (): Promise<void> => {
+      const known = await openRawClient(at.url)
+      known.ask('dup', 'dev.run', { argv: ['wait'] })
+      for (let n = 0; n < 100; n++) known.ask('dup', 'dev.run', { argv: ['wait', large()] })
+      for (let n = 0; n < 100; n++) known.ask('none', large())
+      for (let n = 0; n < 100; n++) expect((await known.response('dup')).error?.code).toBe('ERR_DUPLICATE_REQUEST_ID')
+      for (let n = 0; n < 100; n++) expect((await known.response('none')).error?.code).toBe('ERR_METHOD_NOT_FOUND')
+      known.socket.terminate()
+      await known.closed
+      const strangers = await Promise.all(Array.from({ length: 20 }, () => openRawClient(at.url, { own: null })))
+      for (const one of strangers) for (let n = 0; n < 5; n++) one.ask(`${n}`, 'dev.info', {}, { auth: { token: large() } })
+      for (const one of strangers) expect(await one.closed).toBe(1008)
+    }
+    await round()
+    const before = kept()
+    for (let times = 0; times < sweep(3, 1); times++) await round()
+    // Three megabytes were said, and nine in a soak.
+    await givenBack(before, 2 * mb)
+  },
+)
 
 proves(
   'bridge.incident.headers',

@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram'
 import { lookup } from 'node:dns/promises'
-import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { linkSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { hostname } from 'node:os'
@@ -12,8 +12,9 @@ import { hostsOnly } from '../../src/host/browser/network-scope.ts'
 import type { PageSession } from '../../src/host/browser/page-session.ts'
 import { patienceMs } from '../support/patience.ts'
 import { noBrowser } from '../support/chromium.ts'
-import { sweep } from '../support/soak.ts'
-import { openWorld } from '../support/world.ts'
+import { draws } from '../support/seed.ts'
+import { isSoak, sweep } from '../support/soak.ts'
+import { openWorld, type World } from '../support/world.ts'
 
 /** The forbidden server: on this machine, but under an address that is not allowed. Whatever reaches it has got out. */
 let outside: Server
@@ -77,6 +78,16 @@ async function attack(act: (visit: PageSession) => Promise<void>): Promise<strin
 const linger = (visit: PageSession, ms = 1_200): Promise<void> => visit.page.waitForTimeout(ms)
 
 describe.skipIf(noBrowser !== undefined)('B: pages reach only what is allowed', () => {
+  // One runtime, and so one browser, for those that ask a tool.
+  let developed: World
+  beforeAll(async () => {
+    developed = await openWorld({
+      flags: { mode: 'developer', 'browser-timeout-ms': '8000' },
+      files: { 'src/code.ts': 'code', 'logo.png': 'logo', 'screenshots/first.png': 'first' },
+    })
+  })
+  afterAll(() => developed[Symbol.asyncDispose]())
+
   test('B01 addresses that only look local', async () => {
     await using world = await openWorld({ flags: { mode: 'developer' } })
     const urls = [
@@ -140,7 +151,10 @@ describe.skipIf(noBrowser !== undefined)('B: pages reach only what is allowed', 
     await attack(async ({ go }) => {
       for (const url of schemes) await expect(go(url, patience)).rejects.toMatchObject({ reason: 'policy' })
     })
-    for (const target of schemes.filter((one) => !/^(about|javascript)/.test(one))) {
+    // Half of them, which by the seed, and in a soak all.
+    const half = draws('schemes that a page leads to')(2)
+    const targets = schemes.filter((one) => !/^(about|javascript)/.test(one)).filter((_, at) => isSoak || at % 2 === half)
+    for (const target of targets) {
       answers = { '/': script(`setTimeout(() => { location.href = '${target}' }, 50)`), '/frame': html('') }
       await attack(async (visit) => {
         await visit.go(`${home}/`, patience).catch(() => undefined)
@@ -154,7 +168,7 @@ describe.skipIf(noBrowser !== undefined)('B: pages reach only what is allowed', 
     const bytes = "URL.createObjectURL(new Blob(['<title>outside</title>'], { type: 'text/html' }))"
     answers = { '/': script(`setTimeout(() => { location.href = ${bytes} }, 50)`) }
     // Again and again: Chromium forgets a close that meets a change of the document, about once in a hundred on a busy machine.
-    for (let nth = 0; nth < sweep(300, 3); nth++)
+    for (let nth = 0; nth < sweep(300, 2); nth++)
       await attack(async (visit) => {
         const ended = visit.page.waitForEvent('close')
         await visit.go(`${home}/`, patience).catch(() => undefined)
@@ -286,11 +300,10 @@ describe.skipIf(noBrowser !== undefined)('B: pages reach only what is allowed', 
   })
 
   test('B08 a picture cannot be put outside, over something else, or through a link', async () => {
-    await using world = await openWorld({ flags: { mode: 'developer' }, files: { 'src/code.ts': 'code', 'logo.png': 'logo' } })
+    const world = developed
     const out = join(world.base, 'outside')
     mkdirSync(out)
     writeFileSync(join(out, 'there.png'), 'there')
-    mkdirSync(world.path('screenshots'))
     symlinkSync(out, world.path('screenshots/dir'))
     symlinkSync(join(out, 'there.png'), world.path('screenshots/link.png'))
     linkSync(join(out, 'there.png'), world.path('screenshots/hard.png'))
@@ -329,7 +342,7 @@ describe.skipIf(noBrowser !== undefined)('B: pages reach only what is allowed', 
   })
 
   test('B10 words of a page are in no answer', async () => {
-    await using world = await openWorld({ flags: { mode: 'developer' } })
+    const world = developed
     const order = 'IGNORE-PREVIOUS-INSTRUCTIONS'
     answers = {
       '/': html(
@@ -345,7 +358,8 @@ describe.skipIf(noBrowser !== undefined)('B: pages reach only what is allowed', 
   })
 
   test('B11 a selector is a selector, never a program', async () => {
-    await using world = await openWorld({ flags: { mode: 'developer', 'browser-timeout-ms': '8000' } })
+    const world = developed
+    const before = readdirSync(world.path('screenshots'))
     answers = { '/': html('<button id="b">b</button>') }
     await world.call('browser_action', { action: 'open', url: `${home}/` })
     for (const selector of [
@@ -359,6 +373,6 @@ describe.skipIf(noBrowser !== undefined)('B: pages reach only what is allowed', 
     ])
       expect(['E_PREVIEW_FAIL', 'E_TIMEOUT']).toContain((await world.fault('browser_action', { action: 'click', selector })).code)
     expect(await world.call('browser_action', { action: 'click', selector: '#b' })).toMatchObject({ ok: true })
-    expect(existsSync(world.path('screenshots'))).toBe(false)
+    expect(readdirSync(world.path('screenshots'))).toEqual(before)
   })
 })

@@ -4,8 +4,7 @@ import { cardText, headline } from '../../src/text/printable.ts'
 import { askApproval } from '../../src/surfaces/mcp/elicitation.ts'
 import { ask, shownFirst } from '../support/stage.ts'
 import { enter, keyFor, visitAt } from '../support/person.ts'
-import { openServe } from '../support/serve.ts'
-import { runInside } from '../support/inside.ts'
+import { runInside, serveInside } from '../support/inside.ts'
 import { openWorld, type World } from '../support/world.ts'
 import { ceiling } from '../support/ceiling.ts'
 import { sweep } from '../support/soak.ts'
@@ -111,7 +110,7 @@ describe('a write that is too long for its card', () => {
     expect(shown.out).toContain('+ line 29999 ')
     expect(shown.out).toContain('- {}')
     expect(shown.out).toContain('\\u202elast')
-    await using served = await openServe(world.project)
+    await using served = await serveInside(world.project)
     const { cookie, room } = await enter(served, keyFor(served, world.runtime))
     const page = async (path: string): Promise<string> => (await visitAt(served.port, path, { headers: { Cookie: cookie } })).text
     const card = await page(`${room}/approvals/${asked.id}`)
@@ -150,7 +149,7 @@ test('a dry run of short lines that stand often does not hold up the event loop'
 
 describe('approvals that fill memory', () => {
   test('a hundred and ten large cards: lists stay small and paged, and the next ones are refused in words', async () => {
-    const content = lines(sweep(9_000, 2_500))
+    const content = lines(sweep(9_000, 400))
     for (let at = 0; at < 110; at++) {
       const input = { path: `sub-${at}/package.json`, content, dryRun: false }
       await world.fault('write_to_file', input, { approvalWaitMs: 0, session: `sess_${at % 2}`, client: 'flood/1' })

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Approval } from '../../src/contracts/approval.ts'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { openMcp, openServe, ways, type McpConnection, type Said, type Served, type Way } from '../support/serve.ts'
-import { runInside } from '../support/inside.ts'
+import { runInside, serveInside } from '../support/inside.ts'
 import { patienceMs } from '../support/patience.ts'
 import { openWorld, type World } from '../support/world.ts'
 import { isSoak } from '../support/soak.ts'
@@ -199,7 +199,7 @@ describe.for(overHttp)("the agent's own token, over %s", (way) => {
 
 test('over HTTP a form counts where the person switched it on, and a project cannot', async () => {
   await using own = await openWorld({ files: { 'package.json': before }, config: { policies: { writeRequiresDiff: false } } })
-  await using open = await openServe(own.project, { env: { HANDRAIL_ASK_OVER_HTTP: '1' } })
+  await using open = await (isSoak ? openServe : serveInside)(own.project, { env: { HANDRAIL_ASK_OVER_HTTP: '1' } })
   for (const way of overHttp) {
     own.write('package.json', before)
     await using peer = await openMcp(way, own.project, open, { name: 'codex', onAsked: () => approve })
@@ -241,7 +241,9 @@ describe('a person who reads slowly', () => {
 
   test('over HTTP too, where it counts at all', async () => {
     await using own = await openWorld({ files: { 'package.json': before }, config: { policies: { writeRequiresDiff: false } } })
-    await using open = await openServe(own.project, { args: ['--approval-wait-ms', '300', '--ask-over-http'] })
+    await using open = await (isSoak ? openServe : serveInside)(own.project, {
+      args: ['--approval-wait-ms', '300', '--ask-over-http'],
+    })
     for (const way of ['http 2025', 'sse'] as const) {
       own.write('package.json', before)
       const form = slow()

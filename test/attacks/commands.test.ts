@@ -19,6 +19,7 @@ import {
 import { cleanEnv, openWorld, program } from '../support/world.ts'
 import { listen, quoted } from '../support/commands.ts'
 import { ceiling } from '../support/ceiling.ts'
+import { draws } from '../support/seed.ts'
 import { isSoak, sweep } from '../support/soak.ts'
 
 const developer = { mode: 'developer', 'ask-from': 'R1' }
@@ -44,7 +45,9 @@ const tricks: Record<string, (name: string, args: readonly string[]) => string> 
 }
 
 describe('there is no list of refused commands: what must not happen does not, however it is written', () => {
-  test.each(Object.entries(tricks))('%s', async (_, trick) => {
+  // In `npm test` every fourth, from another one with every seed.
+  const from = draws('tricks')(4)
+  test.each(Object.entries(tricks).filter((_, at) => isSoak || at % 4 === from))('%s', async (_, trick) => {
     await using world = await openWorld({ files: { 'keep.txt': 'kept\n' }, flags: shownFirst })
     const listener = await listen({ port: 0, host: '127.0.0.1' })
     const outside = join(world.base, 'outside.txt')
@@ -97,8 +100,9 @@ describe('C09 arguments of execute_command reach the script as they are', () => 
     '--workspace=x',
     '-h',
   ]
-  // The first is what a script's runner would take for its own: each of them in a soak, else all together, and once more from the end.
-  const given = isSoak ? words.map((word) => [word, 'last']) : [words, words.toReversed(), ['-c', 'last']]
+  // The first is what a script's runner would take for its own: each of them in a soak, else all together, and once more behind one that is drawn.
+  const first = words[draws('first words')(words.length)] as string
+  const given = isSoak ? words.map((word) => [word, 'last']) : [words, [first, ...words.toReversed()]]
   test.for(given)('C09 %j', async (args) => {
     await using world = await openWorld({
       files: {

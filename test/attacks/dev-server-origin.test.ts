@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findChromium } from '../../src/host/browser/find.ts'
 import { noBrowser } from '../support/chromium.ts'
 import { askLocal } from '../support/local-get.ts'
+import { isSoak } from '../support/soak.ts'
 import { openWorld, type World } from '../support/world.ts'
 
 // An agent's dev server against what the person's browser and other programs of this machine have at `localhost`.
@@ -95,12 +96,14 @@ describe('under a name it shares with other servers', () => {
   })
 
   test('a page is shown at its own name only, and no service worker is given out', async () => {
-    for (const origin of shared())
-      for (const headers of [
-        { 'Sec-Fetch-Mode': 'navigate' },
-        { Accept: 'text/html,*/*' },
-        { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'iframe' },
-      ] as Record<string, string>[]) {
+    const asked: Record<string, string>[] = [
+      { 'Sec-Fetch-Mode': 'navigate' },
+      { Accept: 'text/html,*/*' },
+      { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'iframe' },
+    ]
+    // In `npm test` each name is asked in one of the three ways; in a soak in each.
+    for (const [at, origin] of shared().entries())
+      for (const headers of asked.filter((_, way) => isSoak || way === at)) {
         const { status, headers: got, text } = await askLocal(`${origin}//a?b=1`, headers)
         expect([origin, status, got.location, text]).toEqual([origin, 302, `${url.origin}//a?b=1`, ''])
         expect((await askLocal(`${origin}/`, headers, 'POST')).status).toBe(403)
@@ -192,12 +195,13 @@ test('a port that somebody had is never taken under its number, however often th
   await using world = await openProject(`
     const http = require('node:http'); let inside
     const open = () => new Promise((done) => { inside = http.createServer((_, response) => response.end('agent')).listen(${port}, done) })
-    http.createServer(async (request, response) => {
+    const control = http.createServer(async (request, response) => {
       if (request.url === '/again') { inside.closeAllConnections(); await new Promise((done) => inside.close(done)) } else await open()
       response.end('done')
-    }).listen(9999)
-    open()`)
+    })
+    open().then(() => control.listen(9999))`)
   const { urls } = await dev(world)
+  // In the order in which they were found.
   const [, control = ''] = urls
   expect(urls).toHaveLength(2)
   expect(new URL(urls[0] as string).port).not.toBe(String(port))

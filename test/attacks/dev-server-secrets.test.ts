@@ -153,7 +153,7 @@ describe('beside a dev server that reads as fast as it can', () => {
         writeFileSync(to('.git/config'), `[remote "o"]\n\turl = https://me:${canary}@host/x\n`),
     }
     for (const [way, come] of Object.entries(ways))
-      for (let round = 0; round < sweep(5, 2); round++) {
+      for (let round = 0; round < sweep(5, 1); round++) {
         come()
         // The request waits until what was written before it is there to be seen.
         expect(await tell(url), way).toMatchObject({ found: [], started })

@@ -27,6 +27,8 @@ import {
   withdrawn,
   yes,
 } from '../support/raw-client.ts'
+import { draws } from '../support/seed.ts'
+import { isSoak } from '../support/soak.ts'
 
 let house: House
 beforeAll(async () => {
@@ -153,8 +155,10 @@ describe.for(someOf(ways))('what comes of a form, over %s', (way) => {
       yes.content,
       {},
     ]
+    // What was said is judged alike over all ways: all of it over the cheapest, and over others a third of it, another with every seed.
+    const [parts, part] = isSoak || way.startsWith('stdio') ? [1, 0] : [3, draws(`answers over ${way}`)(3)]
     const approved: string[] = []
-    for (const said of answers) {
+    for (const said of answers.filter((_, at) => at % parts === part)) {
       const path = house.place()
       const answer = await (await change(wire, path)).answer(said)
       const { state } = approvalOf(house, path)

@@ -15,9 +15,9 @@ interface Listed {
 test('B20 a folder of very many names is listed in steps, in order, in bounds, and that there are more is told', async () => {
   await using world = await openWorld({ files: { 'calm.txt': 'calm\n' } })
   mkdirSync(world.path('many'))
-  // What an answer holds is counted in bytes: a third as many names that are twice as long are as much.
-  const count = sweep(60_000, 20_000)
-  const tail = 'x'.repeat(sweep(60, 150))
+  // What an answer holds is counted in bytes: a fifth as many names that are longer are as much.
+  const count = sweep(60_000, 11_500)
+  const tail = 'x'.repeat(sweep(60, 180))
   for (let index = 0; index < count; index++)
     closeSync(openSync(world.path(`many/${String(index).padStart(6, '0')}${tail}`), 'w'))
   for (const input of [{ path: 'many' }, { path: 'many', globs: ['**/*'] }, { path: '.', globs: ['**/*x'] }]) {

@@ -39,7 +39,7 @@ test('the state of a project is bounded over many calls', async () => {
     files: { 'a.txt': 'by hand\n' },
     config: { limits: { snapshotRetention: 4, auditFileBytes: 65_536 } },
   })
-  const calls = sweep(20_000, 100)
+  const calls = sweep(20_000, 40)
   for (let n = 0; n < calls; n++) await world.put('a.txt', `written ${n}\n`)
   // The original and three that were written, two files each.
   expect(readdirSync(world.state('snapshots'))).toHaveLength(8)
@@ -60,7 +60,7 @@ test.for([
   const { db } = store
   many(
     db,
-    bounds.places.ever + 1_500,
+    sweep(bounds.places.ever, most) + 1_500,
     `INSERT INTO snapshots (id, path, ts, sha256, bytes, kind, session, state) SELECT 'snap' || n, 'a.txt', n, 'x', 1, 'write', ${session}, 'dropped' FROM s`,
   )
   for (let ids = placesBeyond(db, 'a.txt'); ids.length; ids = placesBeyond(db, 'a.txt')) {

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
-import { killedAt } from '../support/killed-at.ts'
+import { dyingWhen, killedAt } from '../support/killed-at.ts'
 import { runInside } from '../support/inside.ts'
-import { sweep } from '../support/soak.ts'
-import { openWorld } from '../support/world.ts'
+import { draws } from '../support/seed.ts'
+import { isSoak } from '../support/soak.ts'
+import { openWorld, runCli } from '../support/world.ts'
 
 const names = Array.from({ length: 6 }, (_, index) => `f${index}.txt`)
 const mostMoments = 300
@@ -13,10 +14,12 @@ test('a file that a person changed after a kill in mid-commit: log, timeline and
   for (const path of names)
     for (const dryRun of [true, false]) await world.call('write_to_file', { path, content: `new ${path}\n`, dryRun }, { session })
   const isBack = (name: string): boolean => world.read(name) === `old ${name}\n`
-  // A change of several files in one call is an undo here: it needs no stage. The first kills come before its first move.
-  for (let moment = 12; ; moment += sweep(1, 2)) {
+  // A change of several files in one call is an undo here: it needs no stage. In a soak it is killed at each write, the first of them before its
+  // first move; else between two moves.
+  const undone = ['undo', '--session', session, '--yes']
+  if (!isSoak) await runCli(world.project, undone, { env: dyingWhen(world.base, `after ${names[2 + draws('moved')(2)]}`) })
+  for (let moment = 12; isSoak; moment++) {
     expect(moment).toBeLessThan(mostMoments)
-    const undone = ['undo', '--session', session, '--yes']
     await killedAt(world.base, world.project, undone, moment, 'INSERT INTO snapshots')
     if (names.some(isBack)) break
     // What was left before the first move is put right, and the next kill comes later.

@@ -30,7 +30,7 @@ for (const answer of ['approve', 'deny'] as const)
   test(`${answer}: whenever its process dies, the question waits or is answered, and the log says which`, async () => {
     await using world = await openWorld({ files: { 'a.txt': '' }, config })
     let unfinished = 0
-    for (const moment of moments(answer, 12)) {
+    for (const moment of moments(answer, 24)) {
       const id = await asked(world, moment)
       const end = await killedAt(world.base, world.project, ['approvals', answer, id], moment, 'SELECT * FROM approvals')
       const state = stateOf(world, id)
@@ -60,7 +60,7 @@ for (const answer of ['approve', 'deny'] as const)
 test('whenever the caller dies, its yes is used once at most', async () => {
   await using world = await openWorld({ files: { 'a.txt': '' }, config })
   const call = (n: number): string[] => ['call', 'write_to_file', JSON.stringify(input(n)), '--wait', '0']
-  for (const moment of moments('the caller', 12)) {
+  for (const moment of moments('the caller', 24)) {
     const id = await asked(world, moment)
     world.runtime.approvals.decide(id, { approve: true, by: 'test' })
     const end = await killedAt(world.base, world.project, call(moment), moment, 'input_digest = ? AND session')
@@ -87,7 +87,7 @@ test(
     world.runtime.openSession({ id: 'sess_test', surface: 'mcp-stdio', client: 'test/1' })
     const logged = (event: string): number => world.runtime.audit.last(1_000, (line) => line.event === event).length
     for (const args of [['allow', 'secret', '.env'], ['revoke']])
-      for (const moment of moments(`grants ${args[0]}`, 12)) {
+      for (const moment of moments(`grants ${args[0]}`, 24)) {
         for (const { id } of world.runtime.grants.list()) world.runtime.grants.revoke(id, 'test')
         const given =
           args[0] === 'revoke' ? [(await world.runtime.grants.give({ kind: 'secret', subject: '.env', by: 'test' })).id] : []

@@ -94,7 +94,7 @@ describe.skipIf(noBrowser !== undefined)('pages that fight being read', () => {
   })
 
   test('many frames are all read, and what is in none is said', async () => {
-    const many = sweep(500, 24)
+    const many = sweep(500, 12)
     const { markdown, dropped } = await reader.read(
       Array.from({ length: many }, (_, at) => `<iframe srcdoc="<p>frame number ${at}."></iframe>`).join(''),
       { maxChars: 1_000_000 },
@@ -106,7 +106,7 @@ describe.skipIf(noBrowser !== undefined)('pages that fight being read', () => {
   })
 
   test('a page of many megabytes: whole, in parts, and nothing else waits for it', async () => {
-    const megabytes = sweep(50, 2)
+    const megabytes = sweep(50, 1)
     const one = `<p>${'word '.repeat(200)}</p>\n`
     const count = Math.ceil((megabytes * 1_000_000) / (one.length + 20))
     const html = `<main>${Array.from({ length: count }, (_, at) => `${one}<p>end of ${at}.`).join('')}</main>`

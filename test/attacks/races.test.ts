@@ -25,7 +25,8 @@ import { pathRules } from '../../src/host/paths.ts'
 import { placeFile, removeFile } from '../../src/host/place.ts'
 import { closeRoot, openRoot } from '../../src/host/walk.ts'
 import { openStdio, openWorld, type World } from '../support/world.ts'
-import { sweep } from '../support/soak.ts'
+import { openInside } from '../support/inside.ts'
+import { isSoak, sweep } from '../support/soak.ts'
 
 // Memory instead of a disk where there is some: the races are the same, and flushing ten thousand writes is not what is tested.
 try {
@@ -160,7 +161,7 @@ const metBoth = (counts: Record<string, number>): boolean =>
 
 test('T01 many reads while a folder turns into a link and back: 0 leaks (soak: 10,000)', async () => {
   await using arena = await openArena('folder')
-  for (let round = 0; round < sweep(5_000, 50) || !metBoth(arena.counts); round++) {
+  for (let round = 0; round < sweep(5_000, 25) || !metBoth(arena.counts); round++) {
     await arena.ask('read_file', { path: 'd/x.txt' })
     await arena.ask('read_file', { path: 'd/sub/y.txt' })
   }
@@ -169,7 +170,7 @@ test('T01 many reads while a folder turns into a link and back: 0 leaks (soak: 1
 
 test('T01 many reads over stdio, many at once, while a folder turns into a link and back: 0 leaks (soak: 2,000)', async () => {
   await using arena = await openArena('folder')
-  await using peer = await openStdio(arena.world.project)
+  await using peer = await (isSoak ? openStdio : openInside)(arena.world.project)
   const counts: Record<string, number> = {}
   for (let round = 0; round < sweep(40, 1) || !metBoth(counts); round++) {
     const replies = await Promise.all(
@@ -186,13 +187,13 @@ test('T01 many reads over stdio, many at once, while a folder turns into a link 
 
 test('T01 many reads while a file turns into a link and back: 0 leaks (soak: 3,000)', async () => {
   await using arena = await openArena('file')
-  for (let round = 0; round < sweep(3_000, 50) || !metBoth(arena.counts); round++) await arena.ask('read_file', { path: 'f.txt' })
+  for (let round = 0; round < sweep(3_000, 30) || !metBoth(arena.counts); round++) await arena.ask('read_file', { path: 'f.txt' })
   arena.held()
 })
 
 test('T02 many writes while a folder turns into a link and back: 0 escapes (soak: 10,000)', { timeout: 600_000 }, async () => {
   await using arena = await openArena('folder')
-  for (let round = 0; round < sweep(2_500, 5) || !metBoth(arena.counts); round++) {
+  for (let round = 0; round < sweep(2_500, 3) || !metBoth(arena.counts); round++) {
     await arena.ask('write_to_file', { path: 'd/x.txt', content: `write ${round}\n`, dryRun: false })
     await arena.ask('write_to_file', { path: `d/new-${round % 50}.txt`, content: `new ${round}\n`, dryRun: false })
     await arena.ask('write_to_file', { path: `d/fold-${round % 20}/in/er.txt`, content: `${round}\n`, dryRun: false })
@@ -203,7 +204,7 @@ test('T02 many writes while a folder turns into a link and back: 0 escapes (soak
 
 test('T02 many writes while a file turns into a link and back: 0 escapes (soak: 1,000)', async () => {
   await using arena = await openArena('file')
-  for (let round = 0; round < sweep(500, 10) || !metBoth(arena.counts); round++) {
+  for (let round = 0; round < sweep(500, 5) || !metBoth(arena.counts); round++) {
     await arena.ask('write_to_file', { path: 'f.txt', content: `write ${round}\n`, dryRun: false })
     await arena.ask('write_to_file', {
       path: 'f.txt',
@@ -217,7 +218,7 @@ test('T02 many writes while a file turns into a link and back: 0 escapes (soak: 
 
 test('T01 many listings while a folder turns into a link and back: no name from outside (soak: 600)', async () => {
   await using arena = await openArena('folder')
-  for (let round = 0; round < sweep(300, 8) || !metBoth(arena.counts); round++) {
+  for (let round = 0; round < sweep(300, 5) || !metBoth(arena.counts); round++) {
     await arena.ask('list_files', { path: 'd' })
     await arena.ask('list_files', { path: '.', globs: ['**'] })
   }
@@ -226,7 +227,7 @@ test('T01 many listings while a folder turns into a link and back: no name from 
 
 test('T01 many searches while a folder turns into a link and back: nothing from outside in any answer (soak: 180)', async () => {
   await using arena = await openArena('folder')
-  for (let round = 0; round < sweep(60, 8); round++) {
+  for (let round = 0; round < sweep(60, 4); round++) {
     await arena.ask('search_files', { path: 'd', regex: 'CANARY|public' })
     await arena.ask('search_files', { path: '.', regex: 'CANARY|public' })
     await arena.ask('search_files', { path: '.', regex: '(?=C|p)(CANARY|public)' })
@@ -239,7 +240,7 @@ test('T01 a search never tells whether a file outside holds a text: no line is a
   await using arena = await openArena('folder')
   let wrong: unknown[] = []
   // Only the files outside hold it; a hit would be an answer about them, whatever line it shows.
-  for (let round = 0; round < sweep(120, 8); round++) {
+  for (let round = 0; round < sweep(120, 6); round++) {
     const answer = (await arena.ask('search_files', { path: '.', regex: `^CANARY[0-9a-f]+$` })) as { matches?: unknown[] }
     wrong = wrong.concat(answer.matches ?? [])
   }

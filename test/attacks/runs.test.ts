@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterEach, expect, test, vi } from 'vitest'
 import type { Operator } from '../../src/contracts/operator.ts'
+import { mostDeaths } from '../../src/contracts/run-ports.ts'
 import type { RunHeadView, RunView } from '../../src/contracts/run.ts'
 import { wrongWith } from '../../src/runs/check-template.ts'
 import { runInside } from '../support/inside.ts'
@@ -87,7 +88,7 @@ test.skipIf(sharesRuns)(
     await using world = await openWorld({ files: { 'a.txt': 'x' } })
     putTemplates(world.base)
     const ids = new Set<string>()
-    for (let n = 0; n < sweep(10_000, 300); n++) {
+    for (let n = 0; n < sweep(10_000, 100); n++) {
       const { runId } = await hand(world.runtime, 'read_all', { items: [`${n}.txt`] }, { idempotencyKey: 'one' })
       ids.add(runId)
     }
@@ -287,7 +288,7 @@ test('a run that waits for a person outlives every restart: being closed is not 
   const { runId } = await hand(world.runtime, 'replace_once', { path: 'package.json', find: '{}', replace: '[]' })
   await expect.poll(async () => (await get(world.runtime, runId)).waiting).toBeDefined()
   const taken = (): number => world.runtime.audit.last(1_000, ({ event, run }) => event === 'run.started' && run === runId).length
-  for (let restart = 2; restart < 10; restart++) {
+  for (let restart = 2; restart < sweep(10, mostDeaths + 3); restart++) {
     await world.reopen()
     ;(await world.runtime.runs()).work()
     await expect.poll(taken).toBe(restart)
@@ -426,7 +427,7 @@ test('N10: however many runs have been, what a process holds of them stays what 
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const runsApi = await world.runtime.runs()
-  const [batch, rounds] = [50, sweep(400, 4)]
+  const [batch, rounds] = [sweep(50, 20), sweep(400, 4)]
   const held: number[] = []
   for (let round = 0; round < rounds; round++) {
     const all = await Promise.all(Array.from({ length: batch }, () => hand(world.runtime, 'read_all', { items: ['a.txt'] })))

@@ -5,11 +5,15 @@ import { chromium, type Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findChromium } from '../../src/host/browser/find.ts'
 import { noBrowser } from '../support/chromium.ts'
-import { runInside } from '../support/inside.ts'
+import { runInside, serveInside } from '../support/inside.ts'
 import { openServe, type Served } from '../support/serve.ts'
+import { isSoak } from '../support/soak.ts'
 import { openWorld, type World } from '../support/world.ts'
 
 // The link that signs a person in, against other programs of this machine that sit on a port, sat on one before, or can be reached on another.
+
+/** Where its process is not what matters; in a soak the program itself. */
+const serveSome = isSoak ? openServe : serveInside
 
 let world: World
 beforeAll(async () => {
@@ -92,7 +96,7 @@ test('the link leads to the server that runs, under a name that is new in each p
 
 test('of several servers one is named, and a key counts at no other', async () => {
   await using one = await openServe(world.project)
-  await using two = await openServe(world.project)
+  await using two = await serveSome(world.project)
   const { code, out, err } = await runInside(world.project, ['approvals', 'page'])
   expect([code === 0, out]).toEqual([false, ''])
   for (const { port } of [one, two]) expect(err).toContain(String(port))
@@ -114,7 +118,7 @@ test('a program that took the port of a server that was killed gets no key', asy
 })
 
 test('a program that has the port of a server it does not belong to is found out, even where it asks a real server what to say', async () => {
-  await using served = await openServe(world.project)
+  await using served = await serveSome(world.project)
   const squatter = await squat(0, async (path) => (await fetch(`${served.url}${path}`)).text())
   // As if a server had lost its port without a word.
   const withdraw = world.runtime.servedPages.announce({ instance: 'lost', url: `http://127.0.0.1:${squatter.port}` })
@@ -146,7 +150,7 @@ describe.skipIf(noBrowser !== undefined)('in a browser that was at that port bef
     const context = await browser.newContext()
     const tab = await context.newPage()
     // The name of an earlier server is known to whoever took its port with a tab still open.
-    const earlier = await openServe(world.project)
+    const earlier = await serveSome(world.project)
     const { hostname: before } = await linkOf()
     await earlier[Symbol.asyncDispose]()
     const left = await squat(earlier.port, (path) => Promise.resolve(path === '/sw.js' ? worker : page))

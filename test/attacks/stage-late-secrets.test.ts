@@ -2,10 +2,23 @@ import { existsSync, linkSync, mkdirSync, renameSync, rmSync, writeFileSync } fr
 import { basename, dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { oneUser, openGround, type Ground } from '../support/ground.ts'
+import { draws } from '../support/seed.ts'
+import { isSoak } from '../support/soak.ts'
 import { soon, stagesLeft } from '../support/stage.ts'
 import type { CliEnd } from '../support/world.ts'
 
 const canary = 'CANARY-late-77'
+
+/** Two ways each that are alike: in `npm test` one of them, drawn with every seed. */
+const drawn = draws('late secrets')
+const pair = (): [boolean, boolean] => {
+  const isFirst = drawn(2) === 0
+  return [isSoak || isFirst, isSoak || !isFirst]
+}
+const [removed, removedAtOnce] = pair()
+const [moved, twoNames] = pair()
+const [folder, folderAtOnce] = pair()
+const [settings, settingsAtOnce] = pair()
 
 describe.each(oneUser)('run by %s: a secret that comes while a program runs, and goes before it ends', (_, uid) => {
   let ground: Ground
@@ -28,9 +41,9 @@ describe.each(oneUser)('run by %s: a secret that comes while a program runs, and
     stays: 'until it is read' | 'until it is seen' = 'until it is read',
   ): Promise<CliEnd & { read: boolean }> => {
     // Listed, since a name that was looked for before it came is not found by an overlay; and read where it stands already.
-    const [folder, name] = [dirname(path), basename(path)]
+    const [within, name] = [dirname(path), basename(path)]
     const done = 'ls conf | grep -qx done'
-    const command = `echo > up; until { ls -aR conf | grep -qx ${name} && grep -qs ${canary} ${path}; } || ${done}; do sleep 0.05; done; cat ${folder}/${name}; echo > read; until ${done}; do sleep 0.05; done; rm up read`
+    const command = `echo > up; until { ls -aR conf | grep -qx ${name} && grep -qs ${canary} ${path}; } || ${done}; do sleep 0.05; done; cat ${within}/${name}; echo > read; until ${done}; do sleep 0.05; done; rm up read`
     const words = ['call', 'shell', JSON.stringify({ command, timeout_seconds: 30 }), '--project', ground.project]
     let ended = false
     const running = ground.cli([...words, '--enable-shell', '--wait', '0']).finally(() => (ended = true))
@@ -49,7 +62,7 @@ describe.each(oneUser)('run by %s: a secret that comes while a program runs, and
     expect(end.err).toContain(path)
   }
 
-  test('is made and removed', async () => {
+  test.runIf(removed)('is made and removed', async () => {
     withheld(
       await race(
         'conf/x/.env.late',
@@ -60,12 +73,12 @@ describe.each(oneUser)('run by %s: a secret that comes while a program runs, and
     )
   })
 
-  test('is there for no longer than it takes to remove it', async () => {
+  test.runIf(removedAtOnce)('is there for no longer than it takes to remove it', async () => {
     const quick = (): void => (writeFileSync(at('conf/id_rsa'), 'x'), rmSync(at('conf/id_rsa')))
     withheld(await race('conf/none', quick, () => undefined), 'conf/id_rsa')
   })
 
-  test('is moved to a plain name and back', async () => {
+  test.runIf(moved)('is moved to a plain name and back', async () => {
     withheld(
       await race(
         'conf/notes.txt',
@@ -76,7 +89,7 @@ describe.each(oneUser)('run by %s: a secret that comes while a program runs, and
     )
   })
 
-  test('gets a second name', async () => {
+  test.runIf(twoNames)('gets a second name', async () => {
     withheld(
       await race(
         'conf/second.txt',
@@ -87,7 +100,7 @@ describe.each(oneUser)('run by %s: a secret that comes while a program runs, and
     )
   })
 
-  test('is moved in with its folder and out again', async () => {
+  test.runIf(folder)('is moved in with its folder and out again', async () => {
     mkdirSync(join(ground.base, 'aside'))
     writeFileSync(join(ground.base, 'aside/.env.aside'), canary)
     ground.give(join(ground.base, 'aside'))
@@ -102,7 +115,7 @@ describe.each(oneUser)('run by %s: a secret that comes while a program runs, and
     )
   })
 
-  test('is written into git’s settings and taken out', async () => {
+  test.runIf(settings)('is written into git’s settings and taken out', async () => {
     withheld(
       await race(
         'conf/.git/config',
@@ -115,7 +128,7 @@ describe.each(oneUser)('run by %s: a secret that comes while a program runs, and
   })
 
   // As fast as it goes: nobody can look between. The other ways are in host/stage/hidden-guard.test.ts.
-  test('is moved in with its folder and out again at once', async () => {
+  test.runIf(folderAtOnce)('is moved in with its folder and out again at once', async () => {
     const inAndOut = (): void => {
       mkdirSync(join(ground.base, 'aside'))
       writeFileSync(join(ground.base, 'aside/.env.aside'), canary)
@@ -125,7 +138,7 @@ describe.each(oneUser)('run by %s: a secret that comes while a program runs, and
     withheld(await race('conf/none', inAndOut, () => undefined), 'conf/aside')
   })
 
-  test('is written into git’s settings and taken out at once', async () => {
+  test.runIf(settingsAtOnce)('is written into git’s settings and taken out at once', async () => {
     const inAndOut = (): void => {
       writeFileSync(at('conf/.git/config'), `[remote "o"]\n\turl = https://u:${canary}@example.com/x\n`)
       writeFileSync(at('conf/.git/config'), '[core]\n')

@@ -47,11 +47,12 @@ describe.each(users)('run by %s, programs read no secret', (_, uid) => {
         mkdir -p "$at/.ssh"; for name in .env .ssh/key id_rsa "$(printf '.env.\\377')" "$(printf '\\377.key')"; do echo $K > "$at/$name"; done
       done
       echo $K > "$(printf '.env.\\377')"; echo $K > "$bad/plain.txt"; echo $K > "$(printf 'a\\377.txt')"`)
-    expect(await found('', '--exclude=plain.txt .')).toEqual([expect.stringMatching(/^\.\/a.+\.txt$/)])
-    expect(await found()).toHaveLength(2)
+    // Both are none of them: the first by its name, the other in a folder whose name is no text.
+    expect(await found()).toEqual([expect.stringMatching(/^\.\/a.+\.txt$/), expect.stringMatching(/^\.\/b.+d\/plain\.txt$/)])
   })
 
-  test('in folders that Handrail may not list, whatever they make of their permissions', async () => {
+  // Root may list them all.
+  test.runIf(isOne(uid))('in folders that Handrail may not list, whatever they make of their permissions', async () => {
     prepare(`
       for at in enter nobody list wide/nobody node_modules/p/enter; do
         mkdir -p $at/deep; echo $K > $at/.env; echo $K > $at/deep/.env; echo $K > $at/deep/id_rsa
@@ -132,10 +133,9 @@ describe.each(users)('run by %s, programs read no secret', (_, uid) => {
       echo 'ref: x' > .jj/repo/store/git/HEAD; printf '[remote "o"]\n\turl = https://me:%s@example.com/r\n' $K > .jj/repo/store/git/config
       echo $K > .svn/auth/svn.simple/abc; printf 'parent_location = https://me:%s@example.com/r\n' $K > .bzr/branch/branch.conf
       echo "https://me:$K@example.com/r" | tee .bzr/branch/location > _darcs/prefs/defaultrepo; echo $K > mine.fossil; echo $K > .hg/store/plain`)
-    expect(await found()).toEqual(['./.hg/store/plain'])
-    const { stdout } = await ground.shell('cat .hg/hgrc .bzr/branch/branch.conf .bzr/branch/location')
+    const { stdout } = await ground.shell(`grep -rasl ${canary} .; cat .hg/hgrc .bzr/branch/branch.conf .bzr/branch/location`)
     expect(stdout).toBe(
-      '[paths]\ndefault = https://example.com/r\nother = ssh://hg@example.com/o\n[ui]\nusername = A B <a@example.com>\nparent_location = https://example.com/r\nhttps://example.com/r\n',
+      './.hg/store/plain\n[paths]\ndefault = https://example.com/r\nother = ssh://hg@example.com/o\n[ui]\nusername = A B <a@example.com>\nparent_location = https://example.com/r\nhttps://example.com/r\n',
     )
   })
 

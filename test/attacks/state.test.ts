@@ -34,6 +34,7 @@ import type { Manifest } from '../../src/host/state-project.ts'
 import { openRuntime } from '../../src/runtime/open.ts'
 import { signInKey } from '../../src/surfaces/person-auth.ts'
 import { treeOf } from '../support/stage.ts'
+import { isSoak } from '../support/soak.ts'
 import { oneUser } from '../support/ground.ts'
 import { runInside } from '../support/inside.ts'
 import { asUser, cleanEnv, openWorld, program, runToExit, stateOf, type CliEnd, type World } from '../support/world.ts'
@@ -107,7 +108,8 @@ function faultOf(act: () => unknown): Coded {
 /** What an older version would have taken for its own: approvals that were given, never run out, and a token everybody knows. */
 const asks: Record<string, string[]> = {
   'a write that runs': ['call', 'write_to_file', JSON.stringify({ path: 'package.json', content: '{"x":1}\n', dryRun: false })],
-  ...(confines && { 'the network': ['call', 'shell', JSON.stringify({ command: 'true', network: true }), '--enable-shell'] }),
+  ...(confines &&
+    isSoak && { 'the network': ['call', 'shell', JSON.stringify({ command: 'true', network: true }), '--enable-shell'] }),
 }
 const unasked = ['--wait', '0', '--write-requires-diff', 'false', '--json']
 

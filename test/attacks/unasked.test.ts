@@ -2,6 +2,7 @@
 import { chmodSync, existsSync, readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { runInside } from '../support/inside.ts'
+import { isSoak } from '../support/soak.ts'
 import { agreed, approve, ask, stagesLeft, withShell } from '../support/stage.ts'
 import { openWorld, runCli, type World } from '../support/world.ts'
 
@@ -62,7 +63,8 @@ describe('what a program does unasked is bounded', () => {
     expect(await why(world, 'echo 1 > x; echo 2 > y; echo 3 > z')).toContain('3 files and folders')
   })
 
-  test('little by little adds up, over all sessions, until a person has looked', async () => {
+  // In `npm test` the one over restarts and processes, below, is over sessions too.
+  test.runIf(isSoak)('little by little adds up, over all sessions, until a person has looked', async () => {
     await using world = await openWorld({ files: several(40), flags: withShell })
     const remove = (from: number, session: string): Promise<unknown> =>
       world.call('shell', { command: `rm f${from}.txt f${from + 1}.txt f${from + 2}.txt` }, { approvalWaitMs: 0, session })
@@ -79,21 +81,27 @@ describe('what a program does unasked is bounded', () => {
   })
 })
 
-test('little by little adds up over restarts and over processes on the same project', async () => {
-  await using world = await openWorld({ files: several(40), flags: withShell })
+test('little by little adds up over sessions, over restarts and over processes on the same project, until a person has looked', async () => {
+  await using world = await openWorld({ files: several(43), flags: withShell })
   const remove = (from: number): string => `rm f${from}.txt f${from + 1}.txt f${from + 2}.txt`
   const elsewhere = (command: string) =>
     runCli(world.project, ['call', 'shell', JSON.stringify({ command }), '--enable-shell', '--wait', '0'])
-  for (let round = 0; round < 4; round++) await unasked(world, remove(round * 3))
+  const here = (from: number): Promise<unknown> =>
+    world.call('shell', { command: remove(from) }, { approvalWaitMs: 0, session: `sess_${from}` })
+  for (let round = 0; round < 4; round++) await here(round * 3)
   await world.reopen()
-  for (let round = 4; round < 9; round++) await unasked(world, remove(round * 3))
+  for (let round = 4; round < 9; round++) await here(round * 3)
   expect(await elsewhere(remove(27))).toMatchObject({ code: 0 })
+  // A yes to something else, to whomever, is none to what adds up.
+  await agreed(world, { command: 'ln -s f42.txt link' })
   const asked = await ask(world, { command: remove(30) })
   expect(asked.card.notes?.join('\n')).toMatch(/33 files.*together with what programs did unasked within the hour/)
   expect((await elsewhere(remove(33))).code, 'every process asks').toBe(1)
   approve(world, asked)
   await world.call('shell', { command: remove(30) }, { approvalWaitMs: 0 })
   expect(await elsewhere(remove(36)), 'a person has looked, for all of them').toMatchObject({ code: 0 })
+  await here(39)
+  expect(readdirSync(world.project).toSorted()).toEqual(['f33.txt', 'f34.txt', 'f35.txt', 'f42.txt', 'link'])
 })
 
 describe('what is no plain content asks, be it ever so little', () => {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { atTerminal } from '../support/terminal.ts'
+import { isSoak } from '../support/soak.ts'
 import { openWorld, type World } from '../support/world.ts'
 
 /** While the person reads what `undo` shows, agents go on. The yes is to what was shown. */
@@ -62,11 +63,16 @@ test('what another undo took back meanwhile is not taken back again', async () =
 
 test.for([
   [['undo', '--last'], true],
-  [['undo', '--last', '--json'], false],
-  [['init', 'gemini'], true],
   [['init', 'cursor', '--json'], false],
   [['state', 'reset'], true],
-  [['state', 'reset', '--json'], false],
+  // Each command in one of the two ways; in a soak in both.
+  ...(isSoak
+    ? [
+        [['undo', '--last', '--json'], false],
+        [['init', 'gemini'], true],
+        [['state', 'reset', '--json'], false],
+      ]
+    : []),
 ] as [string[], boolean][])('%j, stdout in a file %s: nobody is asked about what was not shown', async ([args, redirected]) => {
   await using world = await openWorld({ files })
   await world.put('a.txt', 'evil\n')

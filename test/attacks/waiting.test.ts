@@ -47,27 +47,19 @@ afterEach(() => {
   for (const word of words.splice(0)) endAllWith(word)
 })
 
-describe('long programs of one client', () => {
-  test('every read and write of another is answered before any of them ends', async () => {
-    await using world = await openWorld({ files: { 'a.txt': 'a\n' }, flags: withShell })
-    await using many = programs(world, 40)
-    await many.up(12)
-    expect(await world.call('read_file', { path: 'a.txt' }, honest)).toMatchObject({ content: 'a\n' })
-    expect(await world.call('search_files', { path: '.', regex: 'a' }, honest)).toMatchObject({ matches: [{ path: 'a.txt' }] })
-    await world.call('write_to_file', { path: 'b.txt', content: 'b\n', dryRun: true }, honest)
-    await world.call('write_to_file', { path: 'b.txt', content: 'b\n', dryRun: false }, honest)
-    expect(world.read('b.txt')).toBe('b\n')
-    expect(many.ended).toEqual([])
-  })
-
-  test('so is a program of another, and what the first itself reads', async () => {
-    await using world = await openWorld({ files: { 'a.txt': 'a\n' }, flags: withShell })
-    await using many = programs(world, 40)
-    await many.up(12)
-    expect(await world.call('shell', { command: 'cat a.txt' }, honest)).toMatchObject({ stdout: 'a\n' })
-    expect(await world.call('read_file', { path: 'a.txt' }, greedy)).toMatchObject({ content: 'a\n' })
-    expect(many.ended).toEqual([])
-  })
+test('beside long programs of one client every read, write and program of another is answered before any of them ends, and what the first itself reads', async () => {
+  await using world = await openWorld({ files: { 'a.txt': 'a\n' }, flags: withShell })
+  await using many = programs(world, 40)
+  await many.up(12)
+  expect(await world.call('read_file', { path: 'a.txt' }, honest)).toMatchObject({ content: 'a\n' })
+  expect(await world.call('search_files', { path: '.', regex: 'a' }, honest)).toMatchObject({ matches: [{ path: 'a.txt' }] })
+  await world.call('write_to_file', { path: 'b.txt', content: 'b\n', dryRun: true }, honest)
+  await world.call('write_to_file', { path: 'b.txt', content: 'b\n', dryRun: false }, honest)
+  expect(world.read('b.txt')).toBe('b\n')
+  expect(many.ended).toEqual([])
+  expect(await world.call('shell', { command: 'cat a.txt' }, honest)).toMatchObject({ stdout: 'a\n' })
+  expect(await world.call('read_file', { path: 'a.txt' }, greedy)).toMatchObject({ content: 'a\n' })
+  expect(many.ended).toEqual([])
 })
 
 test('a program that nothing confines has the project to itself: whoever would change it is told so before it ends', async () => {

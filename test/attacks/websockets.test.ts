@@ -9,6 +9,7 @@ import { openPeers } from '../../src/host/peer.ts'
 import { answer, listen, type ListenOptions, type Route } from '../../src/surfaces/listen.ts'
 import type { WebSocketPeer } from '../../src/surfaces/websockets.ts'
 import { bytesOf, type Ask, closing, eventually, exchange, openWire, type Wire } from '../support/sockets.ts'
+import { sweep } from '../support/soak.ts'
 
 // Hostile ends of a WebSocket, against the one listener.
 
@@ -193,7 +194,7 @@ test('upgrades beyond the rate are told to wait, and messages beyond it end the 
   wire.socket.write(Buffer.concat(Array.from({ length: 500 }, () => frame(text, Buffer.from('x')))))
   expect(await codeOf(wire)).toBe(1008)
   expect(ground.heard.length).toBeLessThan(200)
-  const seen = await Promise.all(Array.from({ length: 300 }, () => status(ground, '/agent')))
+  const seen = await Promise.all(Array.from({ length: sweep(300, 150) }, () => status(ground, '/agent')))
   expect(seen).toContain(429)
 })
 
@@ -405,7 +406,7 @@ test.runIf(process.platform === 'linux')('one process takes all connections for 
   const child = spawn(process.execPath, ['-e', greedy, String(ground.port), token], { stdio: ['ignore', 'pipe', 'inherit'] })
   try {
     await once(createInterface(child.stdout), 'line')
-    for (let times = 0; times < 10; times++) {
+    for (let times = 0; times < sweep(10, 5); times++) {
       const socket = await openClient(ground)
       expect(await says(socket, `let in ${times}`)).toBe(`let in ${times}`)
     }

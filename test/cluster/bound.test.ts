@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RunView } from '../../src/contracts/run.ts'
 import { noBrowser } from '../support/chromium.ts'
-import { ask, newSpace, openMachine, sites, startWorker } from '../support/cluster.ts'
+import { ask, newSpace, openMachine, sites, startWorker, workInside } from '../support/cluster.ts'
 import { handIn, putTemplates } from '../support/runs.ts'
 import { html, openSite, type Site } from '../support/site.ts'
 import { isSoak } from '../support/soak.ts'
@@ -47,8 +47,8 @@ test('a run that asks a person asks on the machine that carries it out, stays th
   // Whoever takes the place of a worker that died takes its question up; nobody on another machine does.
   worker.signal('SIGKILL')
   await worker.ended
-  await using _elsewhere = await startWorker(here, space)
-  await using _again = await startWorker(there, space)
+  await using _elsewhere = await workInside(here, space)
+  await using _again = await workInside(there, space)
   there.runtime.approvals.decide(id, { approve: true, by: 'the person' })
   const runsApi = await here.runtime.runs()
   expect(await runsApi.wait(runId)).toMatchObject({ status: 'succeeded', progress: { doneSteps: 2 } })
@@ -56,7 +56,7 @@ test('a run that asks a person asks on the machine that carries it out, stays th
 })
 
 test('a no on that machine ends it everywhere, with the words of the person', async () => {
-  await using _worker = await startWorker(there, space)
+  await using _worker = await workInside(there, space)
   const { runId } = await handIn(here, 'sites', { items: ['https://example.net/'] }, { mode: 'async' })
   there.runtime.approvals.decide(await question(runId), { approve: false, by: 'the person', note: 'not that one' })
   const runsApi = await here.runtime.runs()
@@ -68,7 +68,7 @@ test('a no on that machine ends it everywhere, with the words of the person', as
 
 test('what a template hides is sealed for the machine it was handed in on, is carried out there, and is gone with its end', async () => {
   putTemplates(here.base, { hides: { ...sites, id: 'hides', secrets: ['word'] } })
-  await using _worker = await startWorker(there, space)
+  await using _worker = await workInside(there, space)
   const { runId } = await handIn(here, 'hides', { items: ['http://localhost/'], word: 'Linde-4-Segel' }, { mode: 'async' })
   const [row] = await ask<{ queue: string }>('SELECT queue FROM handrail.runs WHERE id = $1', [runId])
   expect(row?.queue).toMatch(/^@/)

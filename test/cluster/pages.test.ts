@@ -1,13 +1,14 @@
 import { expect, test } from 'vitest'
 import { noBrowser } from '../support/chromium.ts'
-import { newSpace, openMachine, reached, startWorker } from '../support/cluster.ts'
+import { newSpace, openMachine, reached, startWorker, workInside } from '../support/cluster.ts'
 import { handIn } from '../support/runs.ts'
 import { html, openSite } from '../support/site.ts'
-import { sweep } from '../support/soak.ts'
+import { isSoak, sweep } from '../support/soak.ts'
 
 const pages = sweep(100, 6)
 
-test.skipIf(noBrowser !== undefined)(
+// `workers` kills one of two, and `browser-killed` whoever has pages open: both at once is for the soak.
+test.skipIf(noBrowser !== undefined || !isSoak)(
   'pages over two workers, one of them killed -9: none is lost, and it is known which were visited twice',
   async () => {
     const space = newSpace()
@@ -22,7 +23,7 @@ test.skipIf(noBrowser !== undefined)(
     const handed = await Promise.all(
       [list(0), list(half)].map((urls) => handIn(here, 'batch_extract_pages', { urls }, { mode: 'async' })),
     )
-    await using _second = await startWorker(here, space, { args: ['--slots', '1'] })
+    await using _second = await workInside(here, space, { args: ['--slots', '1'] })
     const runsApi = await here.runtime.runs()
     await Promise.race(handed.map(({ runId }) => reached(runsApi, runId, 1)))
     first.signal('SIGKILL')
@@ -47,7 +48,7 @@ test.skipIf(noBrowser !== undefined)(
     site.pages.set('/', html('<h1>Inside</h1>', 'Inside'))
     await using here = await openMachine(space)
     await using there = await openMachine(space)
-    await using _worker = await startWorker(there, space)
+    await using _worker = await workInside(there, space)
     const { runId } = await handIn(here, 'batch_extract_pages', { urls: [`${site.url}/`] }, { mode: 'async' })
     const runsApi = await here.runtime.runs()
     const end = await runsApi.wait(runId)

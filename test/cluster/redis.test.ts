@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
-import { newSpace, openMachine, reached, redis, startWorker, urls } from '../support/cluster.ts'
+import { newSpace, openMachine, reached, redis, startWorker, urls, workInside } from '../support/cluster.ts'
 import { handIn } from '../support/runs.ts'
 import { findRedis } from '../support/postgres.ts'
 import { sweep } from '../support/soak.ts'
@@ -25,12 +25,12 @@ test.skipIf(none)('with the queue on Redis it is the same, also when that loses 
   const runsApi = await here.runtime.runs()
   expect((await here.runtime.cluster())?.queue).toBe('redis')
   expect(await runsApi.wait(await submit(1))).toMatchObject({ status: 'succeeded' })
-  const ids = await Promise.all(Array.from({ length: 8 }, () => submit(some)))
+  const ids = await Promise.all(Array.from({ length: sweep(8, 4) }, () => submit(some)))
   await reached(runsApi, ids[0] as string, 1)
   const client = new Redis(redis())
   await client.flushall()
   client.disconnect()
-  await using _second = await startWorker(two, space, { env, args: ['--slots', '2'] })
+  await using _second = await workInside(two, space, { env, args: ['--slots', '2'] })
   first.signal('SIGKILL')
   const ends = await Promise.all(ids.map((id) => runsApi.wait(id)))
   expect(ends.map(({ status }) => status)).toEqual(ids.map(() => 'succeeded'))

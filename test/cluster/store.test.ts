@@ -9,7 +9,7 @@ import { openClusterNews } from '../../src/stores/cluster/news.ts'
 import { openClusterRuns } from '../../src/stores/cluster/runs.ts'
 import { clusterVersion } from '../../src/stores/cluster/schema.ts'
 import { openRoster, type Roster } from '../../src/stores/cluster/workers.ts'
-import { ask, database, newSpace, openCable, openMachine, sites, startWorker, urls } from '../support/cluster.ts'
+import { ask, database, newSpace, openCable, openMachine, sites, urls, workInside } from '../support/cluster.ts'
 import { failedBesides, handIn } from '../support/runs.ts'
 import { sweep } from '../support/soak.ts'
 
@@ -204,7 +204,7 @@ test('runs whose offers were lost with the queue are carried out all the same', 
   const space = newSpace()
   await using here = await openMachine(space)
   await using there = await openMachine(space)
-  await using _worker = await startWorker(there, space)
+  await using _worker = await workInside(there, space)
   const first = await handIn(here, 'sites', { items: urls(1) }, { mode: 'async' })
   const runsApi = await here.runtime.runs()
   await runsApi.wait(first.runId)
@@ -233,7 +233,7 @@ test('runs whose offers were lost with the queue are carried out all the same', 
 test('a run that only a dead process could carry out ends, and says why', async () => {
   const space = newSpace()
   await using there = await openMachine(space)
-  await using _worker = await startWorker(there, space)
+  await using _worker = await workInside(there, space)
   const gone = await join(space, 'gone', 1_000)
   const store = openClusterRuns({
     db,
@@ -251,7 +251,7 @@ test('a run that only a dead process could carry out ends, and says why', async 
 test('what somebody wrote into the database who has not the key of a machine is not carried out on it', async () => {
   const space = newSpace()
   await using there = await openMachine(space)
-  await using _worker = await startWorker(there, space)
+  await using _worker = await workInside(there, space)
   const [known] = await ask<{ authority: string; place: string }>(
     'SELECT authority, place FROM handrail.workers WHERE space = $1',
     [space],
@@ -282,7 +282,7 @@ test('a step begun on another machine is never made again here', async () => {
   let authority = ''
   {
     // Gone again before there is a run, which it would take.
-    await using _early = await startWorker(there, space)
+    await using _early = await workInside(there, space)
     const [known] = await ask<{ authority: string }>(
       `SELECT authority FROM handrail.workers WHERE space = $1 AND kind = 'worker' AND authority <> 'same'`,
       [space],
@@ -300,7 +300,7 @@ test('a step begun on another machine is never made again here', async () => {
     { step: 'ask', item: 0, state: 'begun', call: 'call_of_another_machine' },
     progress,
   )
-  await using _worker = await startWorker(there, space)
+  await using _worker = await workInside(there, space)
   const runsApi = await there.runtime.runs()
   expect(await runsApi.wait(run.id)).toMatchObject({
     status: 'failed',

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RunView } from '../../src/contracts/run.ts'
+import { runInside } from '../support/inside.ts'
 import { handIn } from '../support/runs.ts'
 import { sweep } from '../support/soak.ts'
-import { runCli, type World } from '../support/world.ts'
+import type { World } from '../support/world.ts'
 import {
   alive,
   ask,
@@ -15,6 +16,7 @@ import {
   reached,
   startWorker,
   urls,
+  workInside,
   type Cable,
 } from '../support/cluster.ts'
 
@@ -34,7 +36,7 @@ const submit = async (items: number, options: object = {}, from = here): Promise
   (await handIn(from, 'sites', { items: urls(items) }, { mode: 'async', ...options })).runId
 
 /** Long enough that a worker is found in the middle of it. */
-const [some, many] = [sweep(300, 60), sweep(1_000, 120)]
+const [some, many] = [sweep(300, 45), sweep(1_000, 90)]
 
 const endOf = async (runId: string): Promise<RunView> => (await here.runtime.runs()).wait(runId)
 
@@ -67,7 +69,7 @@ describe('workers', () => {
     expect(chunk).toMatchObject({ complete: true, mimeType: 'application/json' })
     const { events } = await two.call<{ events: { event: string }[] }>('subscribe_task_run_events', { runId: id })
     expect(events.map(({ event }) => event)).toEqual(expect.arrayContaining(['run.queued', 'run.started', 'run.ended']))
-    const shown = await runCli(two.project, ['runs', 'workers'], { env: { HANDRAIL_RUN_SPACE: space } })
+    const shown = await runInside(two.project, ['runs', 'workers'], { env: { HANDRAIL_RUN_SPACE: space } })
     expect(shown.out).toContain(String(worker.pid))
     expect(shown.out).not.toContain('hidden-word')
     const health = await fetch(`${worker.url}/healthz`)
@@ -80,7 +82,7 @@ describe('workers', () => {
   })
 
   test('a run that touches files is carried out where its project is, and nowhere else', async () => {
-    await using _worker = await startWorker(one, space)
+    await using _worker = await workInside(one, space)
     const handed = await handIn(here, 'read_all', { items: ['a.txt'] }, { mode: 'async' })
     const free = await submit(1)
     await endOf(free)
@@ -98,7 +100,7 @@ describe('workers', () => {
   })
 
   test('cancelled on one machine, it stops on the other', async () => {
-    await using _worker = await startWorker(one, space)
+    await using _worker = await workInside(one, space)
     const id = await submit(many)
     const runsApi = await here.runtime.runs()
     await reached(runsApi, id, 1)
@@ -111,7 +113,7 @@ describe('workers', () => {
 
   test('one killed -9 in the middle: its runs end elsewhere, each result stored once', async () => {
     await using first = await startWorker(one, space, { args: ['--slots', '3'] })
-    await using _second = await startWorker(two, space, { args: ['--slots', '3'] })
+    await using _second = await workInside(two, space, { args: ['--slots', '3'] })
     const before = callsIn([one, two], 'allow_sites')
     const ids = await Promise.all(Array.from({ length: 6 }, () => submit(some)))
     const runsApi = await here.runtime.runs()
@@ -143,13 +145,13 @@ describe('workers', () => {
     expect(await endOf(id)).toMatchObject({ status: 'succeeded', progress: { doneSteps: some } })
     // All of it was done there, and nothing of the other.
     expect(callsIn([one], 'allow_sites') - before).toBe(some)
-    await using _second = await startWorker(two, space)
+    await using _second = await workInside(two, space)
     expect(await endOf(next)).toMatchObject({ status: 'succeeded' })
   })
 
   test('put down at the end of its time to drain, a run goes on where it was', async () => {
     await using first = await startWorker(one, space, { args: ['--slots', '1', '--drain', '0'] })
-    await using _second = await startWorker(two, space, { args: ['--slots', '1'] })
+    await using _second = await workInside(two, space, { args: ['--slots', '1'] })
     const before = [callsIn([one], 'allow_sites'), callsIn([two], 'allow_sites')] as const
     // One for each of them, of which the first to be put down goes on with the other.
     const [id, other] = [await submit(many), await submit(many)]
@@ -168,24 +170,24 @@ describe('workers', () => {
     await using _picky = await startWorker(one, space, { args: ['--worker-templates', 'batch_extract_pages'] })
     const id = await submit(1)
     const before = callsIn([one], 'allow_sites')
-    await using _other = await startWorker(two, space)
+    await using _other = await workInside(two, space)
     expect(await endOf(id)).toMatchObject({ status: 'succeeded' })
     expect(callsIn([one], 'allow_sites')).toBe(before)
   })
 
   test('one that goes by other settings takes nothing', async () => {
-    await using _other = await startWorker(one, space, { args: ['--read-only'] })
+    await using _other = await workInside(one, space, { args: ['--read-only'] })
     const id = await submit(1)
     const before = callsIn([one], 'allow_sites')
-    await using _same = await startWorker(two, space)
+    await using _same = await workInside(two, space)
     expect(await endOf(id)).toMatchObject({ status: 'succeeded' })
     expect(callsIn([one], 'allow_sites')).toBe(before)
   })
 
   test('two submitters with one key get one run', async () => {
-    await using _worker = await startWorker(one, space)
+    await using _worker = await workInside(one, space)
     const key = { idempotencyKey: `key-${space}` }
-    const ids = await Promise.all(Array.from({ length: 60 }, (_, at) => submit(1, key, at % 2 ? here : two)))
+    const ids = await Promise.all(Array.from({ length: sweep(60, 20) }, (_, at) => submit(1, key, at % 2 ? here : two)))
     expect(new Set(ids).size).toBe(1)
     expect(await endOf(ids[0] as string)).toMatchObject({ status: 'succeeded' })
   })
@@ -207,7 +209,7 @@ describe('a cable', () => {
     await Promise.all(ids.map((id) => reached(runsApi, id, 1)))
     cable.cut()
     {
-      await using _near = await startWorker(two, space, { args: ['--slots', '2'] })
+      await using _near = await workInside(two, space, { args: ['--slots', '2'] })
       const ends = await Promise.all(ids.map(endOf))
       expect(ends.map(({ status, progress }) => [status, progress.doneSteps])).toEqual(ids.map(() => ['succeeded', many]))
     }

@@ -182,7 +182,8 @@ describe.skipIf(missing)('with the fixtures', () => {
   })
   afterAll(() => serving?.close())
 
-  test.each(revisions)('everything %s requires is there', async (revision) => {
+  // In `npm test` the newest revision whole, and the older one by what the program has as it ships: both are answered from the same code.
+  test.each(isSoak ? revisions : revisions.slice(-1))('everything %s requires is there', async (revision) => {
     const scenarios = required(revision)
     expect(scenarios).toHaveLength(requiredCount[revision])
     expect(complaints(scenarios, await serving.judge(revision))).toEqual(new Map())
@@ -196,8 +197,7 @@ describe.skipIf(missing)('as it ships', () => {
   })
   afterAll(() => serving?.close())
 
-  // With its fixtures it answers both from the same code: one of them shows that the program has that code.
-  test.each(isSoak ? revisions : revisions.slice(-1))('what of %s needs no fixtures is there', async (revision) => {
+  test.each(isSoak ? revisions : revisions.slice(0, -1))('what of %s needs no fixtures is there', async (revision) => {
     const { scenarios, excused } = production[revision]
     const seen = await serving.judge(revision)
     const left = complaints(scenarios, seen)

@@ -4,6 +4,7 @@ import { openAgentWorld } from '../support/agent.ts'
 import { beachDate, endOfBeachDate, told } from '../support/beach-date.ts'
 import { proves } from '../support/proof.ts'
 import { inEditor, inEditorHere, type Update } from '../support/editor.ts'
+import { isSoak } from '../support/soak.ts'
 import type { Line } from '../support/scripted-model.ts'
 import { fakeEngine } from '../support/tiny-game.ts'
 
@@ -55,7 +56,8 @@ proves(
       },
       { env },
     )
-    await inEditor(
+    // This process is another one, too.
+    await (isSoak ? inEditor : inEditorHere)(
       at.world,
       async ({ load, updates }) => {
         await load(session)

@@ -34,7 +34,7 @@ function once({ world }: AgentWorld): void {
 }
 
 test('killed at any write of a turn: the conversation says what is open, goes on, and nothing is done twice', async () => {
-  for (const moment of moments('a turn of the agent', 60)) {
+  for (const moment of moments('a turn of the agent', 120)) {
     await using at = await openAgentWorld(story, { files })
     const { code } = await killedAt(at.world.base, at.world.project, chat, moment, 'agent_sessions', env)
     const left = await state(at)

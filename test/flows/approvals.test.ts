@@ -1,28 +1,14 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
 import type { Approval, ApprovalHead } from '../../src/contracts/approval.ts'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { errorBodyOf, type ErrorBody } from '../../src/contracts/faults/contract-000.ts'
 import type { Fault } from '../../src/contracts/faults/fault.ts'
 import { lapseNow } from '../support/approve.ts'
-import { openInside, runInside } from '../support/inside.ts'
+import { openInside, runInside, serveInside } from '../support/inside.ts'
 import { soon } from '../support/stage.ts'
-import {
-  cleanEnv,
-  openStdio,
-  openWorld,
-  program,
-  runCli,
-  runToExit,
-  type CliEnd,
-  type Peer,
-  type World,
-} from '../support/world.ts'
+import { cleanEnv, openStdio, openWorld, runCli, runToExit, type CliEnd, type Peer, type World } from '../support/world.ts'
 
 const before = '{ "name": "game" }\n'
 const after = '{ "name": "game", "scripts": { "dev": "vite" } }\n'
@@ -143,7 +129,7 @@ test('a question outlives its server, and its answer serves nobody else', async 
   process.kill(peer.pid, 'SIGKILL')
   await closed
   await approve(world, id)
-  await using next = await openStdio(world.project, noWaitNoDiff)
+  await using next = await openInside(world.project, noWaitNoDiff)
   const again = needed(await write(next))
   expect(again).not.toBe(id)
   await approve(world, again)
@@ -353,39 +339,30 @@ test('an agent can neither see nor answer questions, over stdio', async () => {
 
 test('an agent can neither see nor answer questions, over HTTP with the token in hand', async () => {
   await using world = await openWorld(project)
-  const args = [program, 'serve', '--project', world.project, '--port', '0', '--json', ...noWaitNoDiff.args]
-  const child = spawn(process.execPath, args, { env: cleanEnv(dirname(world.project)), stdio: ['ignore', 'pipe', 'inherit'] })
-  const gone = once(child, 'close')
-  try {
-    const [line] = (await once(createInterface(child.stdout), 'line')) as [string]
-    const { url, tokenFile } = JSON.parse(line) as { url: string; tokenFile: string }
-    const headers: Record<string, string> = {
-      Authorization: `Bearer ${readFileSync(tokenFile, 'utf8').trim()}`,
-      'Content-Type': 'application/json',
-      Accept: 'application/json, text/event-stream',
-    }
-    const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
-    const opened = await fetch(`${url}/mcp`, {
-      method: 'POST',
-      headers,
-      body: JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params: hello }),
-    })
-    headers['Mcp-Session-Id'] = opened.headers.get('mcp-session-id') ?? ''
-    const call = async (name: string, input: object): Promise<string> => {
-      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: input } })
-      return (await fetch(`${url}/mcp`, { method: 'POST', headers, body })).text()
-    }
-    expect(await call('write_to_file', { path: 'package.json', content: after, dryRun: false })).toContain('E_POLICY_VIOLATION')
-    const { id } = await asked(world)
-    for (const path of ['/approvals', `/approvals/${id}`, `/approvals/${id}/approve`, `/api/approvals/${id}`])
-      for (const method of ['GET', 'POST'])
-        expect([401, 403, 404]).toContain((await fetch(url + path, { method, headers })).status)
-    expect(await call('approvals', { id, approve: true })).toMatch(/unknown tool/i)
-    expect(state(world, id)).toBe('pending')
-  } finally {
-    child.kill('SIGKILL')
-    await gone
+  await using served = await serveInside(world.project, noWaitNoDiff)
+  const { url, token } = served
+  const headers: Record<string, string> = {
+    Authorization: `Bearer ${token}`,
+    'Content-Type': 'application/json',
+    Accept: 'application/json, text/event-stream',
   }
+  const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+  const opened = await fetch(`${url}/mcp`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params: hello }),
+  })
+  headers['Mcp-Session-Id'] = opened.headers.get('mcp-session-id') ?? ''
+  const call = async (name: string, input: object): Promise<string> => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: input } })
+    return (await fetch(`${url}/mcp`, { method: 'POST', headers, body })).text()
+  }
+  expect(await call('write_to_file', { path: 'package.json', content: after, dryRun: false })).toContain('E_POLICY_VIOLATION')
+  const { id } = await asked(world)
+  for (const path of ['/approvals', `/approvals/${id}`, `/approvals/${id}/approve`, `/api/approvals/${id}`])
+    for (const method of ['GET', 'POST']) expect([401, 403, 404]).toContain((await fetch(url + path, { method, headers })).status)
+  expect(await call('approvals', { id, approve: true })).toMatch(/unknown tool/i)
+  expect(state(world, id)).toBe('pending')
 })
 
 test('policies.askFrom R1 makes every change ask, and only changes', async () => {
@@ -507,6 +484,6 @@ test('the command a waiting call prints for another terminal answers it as it st
   const [, command = ''] = /From another terminal: (.*)/.exec(asked.err) ?? []
   const answered = await runToExit('sh', ['-c', command], { env: cleanEnv(dirname(world.project)) })
   expect(answered).toMatchObject({ code: 0, err: '' })
-  expect((await runCli(world.project, call)).code).toBe(0)
+  expect((await runInside(world.project, call)).code).toBe(0)
   expect(world.read('package.json')).toBe(after)
 })

@@ -448,5 +448,5 @@ test('what one process found the next one knows: it reads what was kept, until t
   writeFileSync(kept, readFileSync(kept, 'utf8').replaceAll('"idLiteral":"todo"', '"idLiteral":"as kept"'))
   expect(idsIn((await runCli(own.project, words)).out)).toEqual(['as kept'])
   writeFileSync(join(own.project, 'src/todo.ts'), slice.replace("'todo'", "'other'"))
-  expect(idsIn((await runCli(own.project, words)).out)).toEqual(['other'])
+  expect(idsIn((await runInside(own.project, words)).out)).toEqual(['other'])
 })

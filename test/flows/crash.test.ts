@@ -8,7 +8,8 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { expect, test } from 'vitest'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { cleanEnv, openWorld, program, runCli, type World } from '../support/world.ts'
-import { sweep } from '../support/soak.ts'
+import { runInside } from '../support/inside.ts'
+import { isSoak, sweep } from '../support/soak.ts'
 import {
   counterFile,
   counterIn,
@@ -177,6 +178,8 @@ test(
     const lanesEach = 4
     const total = sweep(10_000, 60)
     const killsInTurn = sweep(15, 3)
+    // All of them at once, after those that are killed in turn: in a soak.
+    const killsOfAll = sweep(1, 0)
     const names = ['a', 'b', 'h']
     const counters = names.flatMap((name) => Array.from({ length: lanesEach }, (_, lane) => `${name}${lane}=0;\n`)).join('')
     await using world = await openWorld({ files: { [counterFile]: counters }, flags: { 'snapshot-retention': '1000000' } })
@@ -194,8 +197,8 @@ test(
     const over = new AbortController()
     let strokes = 0
     const strike = (): void => {
-      const due = Math.floor((ledger.jobs / total) * (killsInTurn + 2))
-      while (strokes < Math.min(due, killsInTurn + 1)) {
+      const due = Math.floor((ledger.jobs / total) * (killsInTurn + killsOfAll + 1))
+      while (strokes < Math.min(due, killsInTurn + killsOfAll)) {
         const stroke = strokes++
         const victims = stroke === killsInTurn ? writers : [writers[stroke % writers.length] as Writer]
         // By turns at any moment, and right after one of its files was moved into place.
@@ -225,13 +228,14 @@ test(
     }
     const seconds = (performance.now() - began) / 1000
 
-    const after = await runCli(world.project, [
+    const runAnew = isSoak ? runCli : runInside
+    const after = await runAnew(world.project, [
       'call',
       'write_to_file',
       JSON.stringify({ path: 'after.txt', content: 'after\n', dryRun: false }),
       ...bare,
     ])
-    const verified = await runCli(world.project, ['audit', 'verify'])
+    const verified = await runAnew(world.project, ['audit', 'verify'])
     const lines = [...world.runtime.audit.lines()]
     const conflicts = ledger.errors.get('E_CONFLICT') ?? 0
     const kept = new Set(world.runtime.snapshots(1_000_000, '').map((one) => one.id))
@@ -251,7 +255,7 @@ test(
         'no process dies on its own',
       )
       .toEqual([])
-    expect.soft(writers.map((writer) => writer.kills)).toEqual(names.map(() => killsInTurn / names.length + 1))
+    expect.soft(writers.map((writer) => writer.kills)).toEqual(names.map(() => killsInTurn / names.length + killsOfAll))
     expect.soft(ledger.jobs).toBe(total)
     expect.soft(ledger.unknown, 'some kill hit a call').toBeGreaterThan(0)
     expect.soft(tally(ledger.faults), 'no error but E_CONFLICT').toEqual([])

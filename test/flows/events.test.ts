@@ -9,6 +9,7 @@ import type { AuditLine, AuditListener, Subscription } from '../../src/contracts
 import { openConnection } from '../../src/host/database.ts'
 import { watchFile } from '../../src/host/watch-file.ts'
 import { openServe, openMcp } from '../support/serve.ts'
+import { sweep } from '../support/soak.ts'
 import { cleanEnv, openWorld, program, runCli, type World } from '../support/world.ts'
 
 // The one stream over the audit log: who follows hears every line in order, whichever process wrote it, and loses its place only by being told.
@@ -326,7 +327,7 @@ test.skipIf(process.platform !== 'linux')(
     await using peer = await openMcp('http 2025', world.project, served)
     await peer.call('read_file', { path: 'a.txt' })
     const before = readBytes(served.pid)
-    readLines(world, 30_000)
+    readLines(world, sweep(30_000, 10_000))
     // Longer than it took to look some times.
     await pause(2_500)
     await peer.call('read_file', { path: 'a.txt' })

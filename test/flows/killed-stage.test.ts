@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Approval } from '../../src/contracts/approval.ts'
 import type { AuditLine } from '../../src/contracts/audit.ts'
+import { sweep } from '../support/soak.ts'
 import { approve, ask, shownFirst, soon, stagesLeft } from '../support/stage.ts'
 import { expectWhole, storiesOf } from '../support/stories.ts'
 import { openWorld, runCli, type CliEnd, type World } from '../support/world.ts'
@@ -24,6 +25,10 @@ fs.renameSync = (from, to) => {
 require('node:module').syncBuiltinESMExports()
 `
 
+/** So many files, the last of which is called so. */
+const many = sweep(300, 40)
+const last = `f${many}`
+
 const named = /\/stages\/[^/]+\/\d+-\d+-[^/]+$/
 
 /** A stage that waits and was agreed to, and the process that is to commit it. */
@@ -32,7 +37,7 @@ async function committing(
   to: RegExp,
   signal: 'SIGKILL' | 'SIGSTOP',
 ): Promise<{ approval: Approval; ended: Promise<CliEnd> }> {
-  const command = 'for i in $(seq 300); do echo $i > f$i; done; rm a.txt'
+  const command = `for i in $(seq ${many}); do echo $i > f$i; done; rm a.txt`
   const approval = await ask(world, { command }, 'shell', { session: 'cli-default' })
   approve(world, approval)
   const file = join(world.base, 'preload.cjs')
@@ -58,7 +63,7 @@ test('killed between taking the record and the name of a stage away: the next st
   await using world = await openWorld(old)
   await killed(world, /\/left-/)
   expect(stagesLeft(world.base)).toEqual([])
-  expect(world.read('f300')).toBe('300\n')
+  expect(world.read(last)).toBe(`${many}\n`)
 })
 
 test('killed between using a yes and taking the stage it was for: the log says that nothing of it landed', async () => {
@@ -82,7 +87,7 @@ test('a process that starts between the two takes nothing away from one that liv
   expect(stagesLeft(world.base)).toHaveLength(1)
   process.kill(Number(readFileSync(met, 'utf8')), 'SIGCONT')
   expect(await ended).toMatchObject({ code: 0 })
-  expect(world.read('f300')).toBe('300\n')
+  expect(world.read(last)).toBe(`${many}\n`)
   expect(stagesLeft(world.base)).toEqual([])
   expect(recovered(world)).toEqual([])
 })

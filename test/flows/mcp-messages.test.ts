@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openMcp, openServe, someWays, type Served } from '../support/serve.ts'
-import { runInside } from '../support/inside.ts'
+import { runInside, serveInside } from '../support/inside.ts'
 import { say } from '../support/sockets.ts'
+import { isSoak } from '../support/soak.ts'
 import { openWorld, type World } from '../support/world.ts'
 import { names, openLine } from '../support/everywhere.ts'
 
@@ -35,27 +36,35 @@ describe('messages nobody can read', () => {
     },
   })
 
-  test.for(['2025', '2026'] as const)('are answered, and the next call works: stdio %s', async (era) => {
-    await using line = await openLine(world.project, era)
-    const works = async (id: number): Promise<void> =>
-      expect(await line.ask(JSON.stringify(message(era === '2026', id, { path: 'a.txt' })), id)).toMatchObject({
-        result: { structuredContent: { content: 'one\n' } },
-      })
-    await works(1)
-    expect(
-      await line.ask(
-        Buffer.concat([Buffer.from('{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"x":"'), large, Buffer.from('"}}')]),
-        2,
-      ),
-    ).toMatchObject({ error: { code: -32600 } })
-    await works(3)
-    for (const bad of ['{', 'hello', '{"jsonrpc":"2.0","id":4', '[1', '\u0000'])
-      expect(await line.ask(bad, null)).toMatchObject({ error: { code: -32700 } })
-    await works(5)
-    for (const bad of ['5', '[]', '{"jsonrpc":"1.0","method":"x"}'])
-      expect(await line.ask(bad, null)).toMatchObject({ error: { code: -32600 } })
-    await works(6)
-  })
+  // Lines are read before anybody asks of what era they are.
+  test.for(isSoak ? (['2025', '2026'] as const) : (['2025'] as const))(
+    'are answered, and the next call works: stdio %s',
+    async (era) => {
+      await using line = await openLine(world.project, era)
+      const works = async (id: number): Promise<void> =>
+        expect(await line.ask(JSON.stringify(message(era === '2026', id, { path: 'a.txt' })), id)).toMatchObject({
+          result: { structuredContent: { content: 'one\n' } },
+        })
+      await works(1)
+      expect(
+        await line.ask(
+          Buffer.concat([
+            Buffer.from('{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"x":"'),
+            large,
+            Buffer.from('"}}'),
+          ]),
+          2,
+        ),
+      ).toMatchObject({ error: { code: -32600 } })
+      await works(3)
+      for (const bad of ['{', 'hello', '{"jsonrpc":"2.0","id":4', '[1', '\u0000'])
+        expect(await line.ask(bad, null)).toMatchObject({ error: { code: -32700 } })
+      await works(5)
+      for (const bad of ['5', '[]', '{"jsonrpc":"1.0","method":"x"}'])
+        expect(await line.ask(bad, null)).toMatchObject({ error: { code: -32600 } })
+      await works(6)
+    },
+  )
 
   /** One post to `/mcp` or `/messages`: its status and its JSON. In one piece: who begins a body after its head may lose an answer that is there by then. */
   async function post(
@@ -131,7 +140,7 @@ describe('a smaller list', () => {
   test.for(someWays)('--tools files, over %s', async (way) => {
     await using world = await openWorld({ files: { 'a.txt': 'one\n' } })
     const args = ['--tools', 'files']
-    await using served = way.startsWith('stdio') ? undefined : await openServe(world.project, { args })
+    await using served = way.startsWith('stdio') ? undefined : await (isSoak ? openServe : serveInside)(world.project, { args })
     await using peer = await openMcp(way, world.project, served, { args })
     expect(await names(peer.client)).toEqual([
       'list_files',

@@ -6,6 +6,7 @@ import type { AuditLine } from '../../src/contracts/audit.ts'
 import { publishable } from '../../src/surfaces/mcp/dialect.ts'
 import { openMcp, ways } from '../support/serve.ts'
 import { runInside } from '../support/inside.ts'
+import { isSoak } from '../support/soak.ts'
 import {
   type Everywhere,
   follow,
@@ -48,7 +49,7 @@ describe('on one project, over every way', () => {
         files: { 'a.txt': 'one\n', 'deep/er/b.md': '# b\n', 'deep/c.txt': 'c\n', 'package.json': '{}\n' },
       },
       ways,
-      { real: true },
+      isSoak ? { real: true } : {},
     )
     for (const folder of ['many', 'some']) mkdirSync(all.world.path(folder))
     for (let index = 0; index < 10_500; index++) writeFileSync(all.world.path(`many/${index}`), '')
@@ -357,7 +358,9 @@ describe('on one project, over every way', () => {
   })
 
   test('the first scene makes a game of it, and everybody is told', async () => {
-    await using own = await openEverywhere({ config: { policies: { writeRequiresDiff: false } } }, ['stdio 2025', 'http 2026'])
+    await using own = await openEverywhere({ config: { policies: { writeRequiresDiff: false } } }, ['stdio 2025', 'http 2026'], {
+      inside: !isSoak,
+    })
     const followers: Follower[] = []
     for (const [way, peer] of own.peers) followers.push(await follow(way, peer))
     await own.on('http 2026').call('write_to_file', { path: 'game/scene/start.txt', content: 'end;\n', dryRun: false })

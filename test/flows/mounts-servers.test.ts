@@ -111,8 +111,15 @@ test('a program that speaks the new revision alone is started again for it; neit
   expect(text(await world.call('mcp.new.echo', { n: 3 }))).toBe('echo {"n":3}')
 })
 
-test('`handrail mcp --wrap` as a client starts it, and `serve --wrap`: the server’s tools and answers, in both eras', async () => {
-  await using world = await open({ p: plain({ tools: [tool('echo')] }) })
+test('`handrail mcp --wrap` as a client starts it, and `serve --wrap`: the server’s tools and answers in its own shapes, in both eras; without it they are not there', async () => {
+  await using world = await open({ p: plain({ tools: [tool('echo', { title: 'Echo' }), tool('screenshot')] }) })
+  const both = ['p__echo', 'p__screenshot']
+  {
+    await using bare = await openInside(world.project)
+    expect(wired((await bare.client.listTools()).tools)).toEqual([])
+    for (const name of ['p__echo', 'mcp.p.echo'])
+      await expect(bare.client.callTool({ name, arguments: {} })).rejects.toThrow('Unknown tool')
+  }
   {
     await using peer = await openStdio(world.project, { args: ['--wrap'] })
     // Nobody has seen that server yet: on a busy machine it is told of a moment later.
@@ -120,15 +127,18 @@ test('`handrail mcp --wrap` as a client starts it, and `serve --wrap`: the serve
       peer.client.setNotificationHandler('notifications/tools/list_changed', () => resolve()),
     )
     if (wired((await peer.client.listTools()).tools).length === 0) await changed
-    expect(wired((await peer.client.listTools()).tools)).toEqual(['p__echo'])
-    expect(text(await peer.client.callTool({ name: 'p__echo', arguments: { a: 1 } }))).toBe('echo {"a":1}')
+    expect(wired((await peer.client.listTools()).tools)).toEqual(both)
+    expect(await peer.client.callTool({ name: 'p__echo', arguments: { a: 1 } })).toMatchObject({
+      content: [{ type: 'text', text: 'echo {"a":1}' }],
+    })
+    await expect(peer.client.callTool({ name: 'mcp.p.echo', arguments: {} })).rejects.toThrow('Unknown tool')
   }
   await using served = await serveInside(world.project, { args: ['--wrap'] })
   for (const mode of ['legacy', 'auto'] as const) {
     const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } })
     const requestInit = { headers: { Authorization: `Bearer ${served.token}` } }
     await client.connect(new StreamableHTTPClientTransport(new URL(`${served.url}/mcp`), { requestInit }))
-    expect(wired((await client.listTools()).tools)).toEqual(['p__echo'])
+    expect(wired((await client.listTools()).tools)).toEqual(both)
     expect(text(await client.callTool({ name: 'p__echo', arguments: { b: mode } }))).toBe(`echo {"b":"${mode}"}`)
     await client.close()
   }

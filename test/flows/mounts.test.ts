@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { World } from '../support/world.ts'
 import { openWorld, repository } from '../support/world.ts'
-import { openInside, runInside } from '../support/inside.ts'
+import { runInside } from '../support/inside.ts'
 import { proves } from '../support/proof.ts'
+import { isSoak } from '../support/soak.ts'
 
 const plain = join(repository, 'test/support/mcp-servers/plain.mjs')
 const any = { type: 'object' }
@@ -127,9 +128,12 @@ test('a definition that changes after it was accepted is withheld until a person
   const shown = await runInside(world.project, ['mounts', 'show', 'p'])
   expect(shown.out).toContain('\\u{e0041}')
   expect(shown.out).toMatch(/write_to_file is new/)
-  expect((await runInside(world.project, ['mounts', 'accept', 'p'])).err).toContain('Nobody is at this terminal')
+  // What was found is known by now: in a soak the server is started and asked each time.
+  const accept = (...words: string[]) =>
+    runInside(world.project, ['mounts', 'accept', 'p', ...words, ...(isSoak ? [] : ['--offline'])])
+  expect((await accept()).err).toContain('Nobody is at this terminal')
   const digest = /digest (\S+)/.exec(shown.out)?.[1] as string
-  expect((await runInside(world.project, ['mounts', 'accept', 'p', '--digest', digest])).out).toContain('Accepted: 2 definitions')
+  expect((await accept('--digest', digest)).out).toContain('Accepted: 2 definitions')
   await world.reopen()
   // A tool of theirs that is named like one of ours is another tool, and its words are marked and show what is hidden in them.
   expect(offered()).toEqual(['mcp.p.a', 'mcp.p.b', 'mcp.p.write_to_file'])
@@ -189,21 +193,4 @@ test('a mount in the settings of a cloned project starts nothing before a person
   await world.runtime.mounts.look()
   await world.call('mcp.p.write', { path: join(world.project, 'out/x'), text: 'done' })
   expect(world.read('out/x')).toBe('done')
-})
-
-test('handrail mcp --wrap offers them onwards in the server’s own shapes; without it they are not there', async () => {
-  const tools = [tool('echo', { title: 'Echo' }), tool('screenshot')]
-  await using world = await open({ p: mount({ tools }, { risks: { '*': 'R0' } }) })
-  await using bare = await openInside(world.project)
-  expect((await bare.client.listTools()).tools.filter(({ name }) => name.includes('__'))).toEqual([])
-  await expect(bare.client.callTool({ name: 'p__echo', arguments: {} })).rejects.toThrow('Unknown tool')
-  await expect(bare.client.callTool({ name: 'mcp.p.echo', arguments: {} })).rejects.toThrow('Unknown tool')
-  await world.runtime.mounts.look()
-  await using peer = await openInside(world.project, { args: ['--wrap'] })
-  const listed = (await peer.client.listTools()).tools
-  expect(listed.filter(({ name }) => name.includes('__')).map(({ name }) => name)).toEqual(['p__echo', 'p__screenshot'])
-  expect(await peer.client.callTool({ name: 'p__echo', arguments: { a: 1 } })).toMatchObject({
-    content: [{ type: 'text', text: 'echo {"a":1}' }],
-  })
-  await expect(peer.client.callTool({ name: 'mcp.p.echo', arguments: {} })).rejects.toThrow('Unknown tool')
 })

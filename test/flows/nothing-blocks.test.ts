@@ -5,10 +5,10 @@ import { expect, test } from 'vitest'
 import { backBy, openPriority } from '../../src/host/stage/priority.ts'
 import { sweep } from '../support/soak.ts'
 import { approve, ask, theStage, shownFirst, withShell } from '../support/stage.ts'
-import { countingTurns } from '../support/turns.ts'
+import { countingTurns, untilTurn } from '../support/turns.ts'
 import { openWorld, type World } from '../support/world.ts'
 
-const many = 2_000
+const many = sweep(2_000, 1_200)
 const makingSome = (count: number): string =>
   `mkdir many; i=0; while [ $i -lt ${count} ]; do echo $i > many/f$i; i=$((i+1)); done`
 const making = makingSome(many)
@@ -127,20 +127,15 @@ test('thousands of links to a folder of files that run are followed in small ste
   await world.put('b.txt', 'c\n')
   // They are looked behind each time: nobody tells of changes there.
   let opened = { all: 0, inTurn: 0, most: 0 }
-  let open = true
-  const turn = (): void => {
-    opened.inTurn = 0
-    if (open) setImmediate(turn)
-  }
-  turn()
+  const isCounted = untilTurn(() => (opened.inTurn = 0))
   await countingTurns(
     () => world.put('b.txt', 'd\n'),
     (name) => {
       if (name !== 'opendirSync' && name !== 'readdirSync') return
+      isCounted()
       opened = { all: opened.all + 1, inTurn: opened.inTurn + 1, most: Math.max(opened.most, opened.inTurn + 1) }
     },
   )
-  open = false
   expect(opened.all, 'it looked behind every link').toBeGreaterThanOrEqual(links)
   expect(opened.most).toBeLessThan(few(opened.all))
 })
@@ -148,21 +143,18 @@ test('thousands of links to a folder of files that run are followed in small ste
 test('programs that are sent together are started one after the other, others in between', async () => {
   await using world = await openWorld({ flags: withShell })
   await world.call('shell', { command: 'true' })
-  let [inTurn, most, open] = [0, 0, true]
-  const turn = (): void => {
-    inTurn = 0
-    if (open) setImmediate(turn)
-  }
-  turn()
+  let [inTurn, most] = [0, 0]
+  const isCounted = untilTurn(() => (inTurn = 0))
   const together = 8
   const one = (_: unknown, at: number): Promise<unknown> => world.call('shell', { command: 'true' }, { session: `s${at}` })
   const { calls } = await countingTurns(
     () => Promise.all(Array.from({ length: together }, one)),
     (name, path) => {
-      if (name === 'mkdirSync' && String(path).endsWith('/upper')) most = Math.max(most, ++inTurn)
+      if (name !== 'mkdirSync' || !String(path).endsWith('/upper')) return
+      isCounted()
+      most = Math.max(most, ++inTurn)
     },
   )
-  open = false
   expect(calls.all).toBeGreaterThan(together)
   // One that is called for, and one that is set up ahead.
   expect(most).toBeLessThanOrEqual(2)

@@ -1,12 +1,13 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { errorTable, type ErrorCode, type ErrorBody } from '../../src/contracts/faults/contract-000.ts'
 import { catalogue } from '../../src/toolsets/index.ts'
 import { openBridgeWorld, openRawClient } from '../support/bridge.ts'
 import { openMcp, openServe, someWays, ways, type McpConnection, type Way } from '../support/serve.ts'
 import { until } from '../support/everywhere.ts'
-import { openInside, runInside } from '../support/inside.ts'
+import { openInside, runInside, serveInside } from '../support/inside.ts'
 import { turn } from '../support/gateway.ts'
+import { isSoak } from '../support/soak.ts'
 import { openWorld, type World } from '../support/world.ts'
 import { files, type Play, plays, type Stage } from '../support/plays.ts'
 
@@ -37,7 +38,8 @@ interface Door {
 interface Row {
   name: Way | 'terminal'
   surface: string
-  open(project: string): Promise<Door>
+  /** Through the real program, or inside the test process. */
+  open(project: string, real: boolean): Promise<Door>
 }
 
 const rows: Row[] = [
@@ -49,12 +51,12 @@ const rows: Row[] = [
 ]
 
 function mcpRow(way: Way, surface: string): Row {
-  return { name: way, surface, open: (project) => openMcpDoor(way, project) }
+  return { name: way, surface, open: (project, real) => openMcpDoor(way, project, real) }
 }
 
-async function openMcpDoor(way: Way, project: string): Promise<Door> {
-  const served = way.startsWith('stdio') ? undefined : await openServe(project)
-  const mcp = await openMcp(way, project, served, { real: true })
+async function openMcpDoor(way: Way, project: string, real: boolean): Promise<Door> {
+  const served = way.startsWith('stdio') ? undefined : await (real ? openServe : serveInside)(project)
+  const mcp = await openMcp(way, project, served, real ? { real } : {})
   return {
     mcp,
     async call(tool, input) {
@@ -113,9 +115,9 @@ interface Run {
   resources?: Record<string, unknown> | undefined
 }
 
-async function play(row: Row, { config, calls }: Play): Promise<Run> {
+async function play(row: Row, { config, calls }: Play, real = false): Promise<Run> {
   await using world = await openWorld({ files, config })
-  await using door = await row.open(world.project)
+  await using door = await row.open(world.project, real)
   const stage: Stage = { world, kept: new Map() }
   const seen: Run['seen'] = new Map()
   const recorded: (string | undefined)[] = []
@@ -273,8 +275,13 @@ const rowsOf = (play: string): Row[] =>
 describe.each(Object.entries(plays))('%s', (title, script) => {
   const rows = rowsOf(title)
   const runs = new Map<string, Run>()
+  // The first through the real program over one of each kind; all of them over all ways in `npm run soak`.
+  const isReal = ({ name }: Row): boolean => isSoak || (title === Object.keys(plays)[0] && someWays.some((way) => way === name))
   beforeAll(async () => {
-    await Promise.all(rows.map(async (row) => runs.set(row.name, await play(row, script))))
+    // What a program would say of a fault on its own.
+    const said = vi.spyOn(console, 'error').mockImplementation(() => undefined)
+    await Promise.all(rows.map(async (row) => runs.set(row.name, await play(row, script, isReal(row)))))
+    said.mockRestore()
   })
 
   const seenBy = (row: Row, name: string) => runs.get(row.name)?.seen.get(name)
@@ -320,28 +327,32 @@ describe.each(Object.entries(plays))('%s', (title, script) => {
     }
   })
 
-  test('at the terminal: the same answers, the same faults, the same effects and the same acts on record', async () => {
-    const first = runs.get(rows[0]?.name ?? '') as Run
-    const here = await play(terminal, script)
-    const said = ({ seen }: Run): string[] =>
-      [...seen].map(([name, { output, error, left, refused }]) =>
-        JSON.stringify([name, refused ? 'refused' : { output, error, left }]).replaceAll('cli-default', '<sess 1>'),
-      )
-    const done = ({ audit }: Run) =>
-      audit
-        .filter(({ tool }) => tool !== undefined)
-        .map(({ event, tool, risk, outcome, error, reason, inputDigest }) => ({
-          event,
-          tool,
-          risk,
-          outcome,
-          error,
-          reason,
-          inputDigest,
-        }))
-    expect(said(here)).toEqual(said(first))
-    expect(done(here)).toEqual(done(first))
-  })
+  // The terminal runs no program in a way of its own.
+  test.runIf(isSoak || title !== 'programs on a stage')(
+    'at the terminal: the same answers, the same faults, the same effects and the same acts on record',
+    async () => {
+      const first = runs.get(rows[0]?.name ?? '') as Run
+      const here = await play(terminal, script)
+      const said = ({ seen }: Run): string[] =>
+        [...seen].map(([name, { output, error, left, refused }]) =>
+          JSON.stringify([name, refused ? 'refused' : { output, error, left }]).replaceAll('cli-default', '<sess 1>'),
+        )
+      const done = ({ audit }: Run) =>
+        audit
+          .filter(({ tool }) => tool !== undefined)
+          .map(({ event, tool, risk, outcome, error, reason, inputDigest }) => ({
+            event,
+            tool,
+            risk,
+            outcome,
+            error,
+            reason,
+            inputDigest,
+          }))
+      expect(said(here)).toEqual(said(first))
+      expect(done(here)).toEqual(done(first))
+    },
+  )
 
   const asked = ['server', 'capabilities', 'instructions', 'tools', 'resources', 'templates', 'prompts']
   test.for(asked)('over MCP, what is said of the %s is the same', (what) => {
@@ -401,8 +412,11 @@ const acts: SharedAct[] = [
   { name: 'another that asks', ...create('.vscode/tasks.json', '{}\n') },
   { name: 'the same after a no', before: decided(false), ...create('.vscode/tasks.json', '{}\n') },
   ...(process.env['HANDRAIL_TEST_CONFINES']
-    ? ['echo out; echo err >&2', 'exit 3', 'echo made > made.txt', 'pwd'].map((command): SharedAct => {
-        const input = { command, ...(command === 'pwd' && { cwd: 'deep' }) }
+    ? (isSoak
+        ? ['echo out; echo err >&2', 'exit 3', 'echo made > made.txt', 'pwd']
+        : ['echo out; echo err >&2; echo made > made.txt', 'pwd; exit 3']
+      ).map((command): SharedAct => {
+        const input = { command, ...(command.startsWith('pwd') && { cwd: 'deep' }) }
         return { name: command, gateway: ['shell', input], mcp: ['shell', input] }
       })
     : []),
@@ -413,7 +427,7 @@ test('the acts of the gateway have the same effect and the same record over it a
   const config = { enableShell: true, policies: { writeRequiresDiff: false }, limits: { approvalWaitMs: 0 } }
   const playActs = async (surface: 'gateway' | 'mcp') => {
     await using world = await openWorld({ files, config, onDisk: true })
-    await using served = await openServe(world.project)
+    await using served = await (isSoak ? openServe : serveInside)(world.project)
     await using mcp = await openMcp('http 2026', world.project, served)
     const went: unknown[] = []
     let asked = ''
@@ -457,17 +471,14 @@ test('the acts of the gateway have the same effect and the same record over it a
 
 test('checks over the bridge and over MCP: the same results, the same faults, the same record', async () => {
   const timeoutMs = 60_000
-  const asked: Record<string, unknown>[] = [
-    { checks: ['lint'], timeoutMs },
-    { checks: [], timeoutMs },
-    { checks: ['typecheck', 'test'], timeoutMs },
-  ]
+  const lists = isSoak ? [['lint'], [], ['typecheck', 'test']] : [['lint', 'test'], []]
+  const asked: Record<string, unknown>[] = lists.map((checks) => ({ checks, timeoutMs }))
   const playChecks = async (surface: 'bridge' | 'mcp') => {
     await using world = await openWorld({
       files: { ...files, 'package.json': '{"name":"plain"}' },
       config: { mode: 'developer' },
     })
-    await using served = await openServe(world.project)
+    await using served = await (isSoak ? openServe : serveInside)(world.project)
     await using mcp = await openMcp('http 2026', world.project, served)
     const raw = await openRawClient(`${served.url.replace('http', 'ws')}/dev`, { own: served.token })
     const went: unknown[] = []
@@ -486,7 +497,9 @@ test('checks over the bridge and over MCP: the same results, the same faults, th
     return plainer(world.project)({ went, audit: [...world.runtime.audit.lines()] })
   }
   const [bridge, mcp] = [await playChecks('bridge'), await playChecks('mcp')]
-  expect(bridge.went).toMatchObject([[{ check: 'lint', exitCode: 127 }], [], [{ check: 'typecheck' }, { check: 'test' }]])
+  expect(bridge.went).toMatchObject(
+    lists.map((checks) => checks.map((check) => (check === 'lint' ? { check, exitCode: 127 } : { check }))),
+  )
   expect(bridge.went).toEqual(mcp.went)
   expect(bridge.audit).toEqual(mcp.audit)
 })

@@ -27,6 +27,8 @@ import {
   userFile,
   writeUserFile,
 } from '../support/seats.ts'
+import { draws } from '../support/seed.ts'
+import { isSoak } from '../support/soak.ts'
 
 /** The whole runtime, as the program opens it, with settings from one source. */
 function openSeat(source: Source, settings: Settings, files: Record<string, string> = {}): Seat {
@@ -174,7 +176,11 @@ describe('where a setting comes from', () => {
 
 // ---- what they do ------------------------------------------------------------------------------------------------
 
-describe.for(sources)('in force from the %s:', (source) => {
+/** Of the person's own sources one, another with every seed; in a soak all. That each of them is heard is above. */
+const own = sources.filter((source) => source !== 'project')
+const someSources: readonly Source[] = isSoak ? sources : ['project', own[draws('sources')(own.length)] as Source]
+
+describe.for(someSources)('in force from the %s:', (source) => {
   test('policies.sandboxRoot', async () => {
     await using seat = openSeat(source, { 'policies.sandboxRoot': 'game' }, { 'game/a.txt': 'in\n', 'b.txt': 'out\n' })
     expect(await seat.call('list_files', { path: 'game' })).toEqual({ entries: ['a.txt'] })

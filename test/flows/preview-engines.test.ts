@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { noBrowser } from '../support/chromium.ts'
 import { fakeEngine, tinyGame } from '../support/tiny-game.ts'
 import { isSoak } from '../support/soak.ts'
@@ -43,13 +43,20 @@ const inFolder = (folder: string, files: Record<string, string>): Record<string,
 const show = (world: World, input: object): Promise<Shown> => world.call<Shown>('preview_scene', input)
 
 describe.skipIf(noBrowser !== undefined)('engines of other shapes', () => {
+  // One runtime, and so one browser, for the two that are told on port 9999.
+  let world: World
+  beforeAll(async () => {
+    world = await openWorld({ files: { ...tinyGame, ...fakeEngine('older') } })
+  })
+  afterAll(() => world[Symbol.asyncDispose]())
+
   test('one of 4.3 or 4.4 in the game is told where to go, and says that it is there', async () => {
-    await using world = await openWorld({ files: { ...tinyGame, ...engineOf(older.bare) } })
+    world.write('assets/engine.js', older.bare)
     expect(await show(world, { line: 3 })).toMatchObject({ logs: [], engine: 'the engine in the project' })
   })
 
   test('one of 4.2 is told too; it cannot say where it is, and that is said', async () => {
-    await using world = await openWorld({ files: { ...tinyGame, ...engineOf(older.words) } })
+    world.write('assets/engine.js', older.words)
     const { logs, engine } = await show(world, { scenePath: 'deep/two', line: 2 })
     expect(engine).toBe('the engine in the project')
     expect(logs).toEqual(['this engine does not say where it is: it was told to go there'])

@@ -10,7 +10,7 @@ import { slowDrawing } from '../../src/host/preview/jump-script.ts'
 import { openRuntime } from '../../src/runtime/open.ts'
 import { footprint, noBrowser, whatIsLeft } from '../support/chromium.ts'
 import { proves } from '../support/proof.ts'
-import { isSoak } from '../support/soak.ts'
+import { isSoak, sweep } from '../support/soak.ts'
 import { fakeEngine, tinyGame } from '../support/tiny-game.ts'
 import { cleanEnv, openStdio, openWorld, type World } from '../support/world.ts'
 
@@ -25,21 +25,38 @@ const show = (world: World, input: object): Promise<Shown> => world.call<Shown>(
 /** Its last line lies behind a choice that leads elsewhere. */
 const fork = ':One.;\nchoose:Left:start.txt|Right:deep/two.txt;\n:Three.;\n:Four.;\n'
 
+/** Asks for two pictures that are not there, and speaks of them elsewhere. */
+const broken = [
+  '; changeBg:gone.png; changeFigure:sea.png',
+  'changeBg:sea.png -next;',
+  ':gone.png is only spoken of.;',
+  'changeFigure:sea.png -next;',
+  'changeBg:gone.png -next;',
+  'changeBg:gone.png -next;',
+  ':The end.;',
+].join('\n')
+
+function isToldAsMissing({ logs, firstErrorLine }: Shown): void {
+  expect(logs).toContain('missing asset game/figure/sea.png')
+  expect(logs).toContain('missing asset game/background/gone.png')
+  expect(logs.join()).not.toContain('game/background/sea.png')
+  expect(firstErrorLine).toBe(4)
+}
+
+/** Looks at what is shown with eyes of its own. */
+const looking = openBrowser(process.env)
+afterAll(() => looking.close())
+
 /** Everything the engine shows in words, read from the page itself. */
 async function wordsAt(url: string, wanted: string): Promise<string> {
-  const browser = openBrowser(process.env)
-  try {
-    return await browser.withPage(portOnly(Number(new URL(url).port)), { timeoutMs: 58_000 }, async (visit) => {
-      // Its words stand in the page; what it draws around them takes a whole processor.
-      await visit.page.addInitScript(slowDrawing)
-      await visit.go(url, 30_000)
-      const read = (): Promise<string> => visit.page.evaluate(`document.body.innerText.replace(/\\s+/g, '')`) as Promise<string>
-      for (let tries = 0; tries < 300 && !(await read()).includes(wanted); tries++) await visit.page.waitForTimeout(100)
-      return read()
-    })
-  } finally {
-    await browser.close()
-  }
+  return looking.withPage(portOnly(Number(new URL(url).port)), { timeoutMs: 58_000 }, async (visit) => {
+    // Its words stand in the page; what it draws around them takes a whole processor.
+    await visit.page.addInitScript(slowDrawing)
+    await visit.go(url, 30_000)
+    const read = (): Promise<string> => visit.page.evaluate(`document.body.innerText.replace(/\\s+/g, '')`) as Promise<string>
+    for (let tries = 0; tries < 300 && !(await read()).includes(wanted); tries++) await visit.page.waitForTimeout(100)
+    return read()
+  })
 }
 
 describe.skipIf(noBrowser !== undefined)('with a real browser and the real engine', () => {
@@ -49,15 +66,7 @@ describe.skipIf(noBrowser !== undefined)('with a real browser and the real engin
     world = await openWorld({
       files: {
         ...tinyGame,
-        'game/scene/broken.txt': [
-          '; changeBg:gone.png; changeFigure:sea.png',
-          'changeBg:sea.png -next;',
-          ':gone.png is only spoken of.;',
-          'changeFigure:sea.png -next;',
-          'changeBg:gone.png -next;',
-          'changeBg:gone.png -next;',
-          ':The end.;',
-        ].join('\n'),
+        'game/scene/broken.txt': broken,
         'game/scene/fork.txt': fork,
       },
     })
@@ -81,12 +90,8 @@ describe.skipIf(noBrowser !== undefined)('with a real browser and the real engin
     },
   )
 
-  test('missing files are named, with the first line that asks for one: not a comment, not the same name elsewhere', async () => {
-    const { logs, firstErrorLine } = await show(world, { scenePath: 'broken' })
-    expect(logs).toContain('missing asset game/figure/sea.png')
-    expect(logs).toContain('missing asset game/background/gone.png')
-    expect(logs.join()).not.toContain('game/background/sea.png')
-    expect(firstErrorLine).toBe(4)
+  test.runIf(isSoak)('missing files are named, with the first line that asks for one', async () => {
+    isToldAsMissing(await show(world, { scenePath: 'broken' }))
   })
 
   test.runIf(isSoak)('a line behind a choice cannot be reached, and that is said', async () => {
@@ -98,9 +103,10 @@ describe.skipIf(noBrowser !== undefined)('with a real browser and the real engin
 describe.skipIf(noBrowser !== undefined)('an engine in the project itself, of either protocol', () => {
   let older: World
   let newer: World
-  const looking = openBrowser(process.env)
   beforeAll(async () => {
-    older = await openWorld({ files: { ...tinyGame, ...fakeEngine('older') } })
+    older = await openWorld({
+      files: { ...tinyGame, 'game/scene/broken.txt': broken, 'game/scene/fork.txt': fork, ...fakeEngine('older') },
+    })
     newer = await openWorld({ files: { ...tinyGame, ...fakeEngine('newer') } })
   })
   afterAll(async () => {
@@ -108,6 +114,17 @@ describe.skipIf(noBrowser !== undefined)('an engine in the project itself, of ei
     await older[Symbol.asyncDispose]()
     await newer[Symbol.asyncDispose]()
   })
+
+  /** The same world and its browser, with another program of the engine. */
+  async function shownBy(script: string, input: object): Promise<Shown> {
+    const { 'assets/engine.js': engine = '' } = fakeEngine('older')
+    older.write('assets/engine.js', script)
+    try {
+      return await show(older, input)
+    } finally {
+      older.write('assets/engine.js', engine)
+    }
+  }
 
   test('two runtimes at once do not know of each other', async () => {
     const [first, second] = await Promise.all([show(older, { line: 2 }), show(newer, { line: 3 })])
@@ -118,25 +135,35 @@ describe.skipIf(noBrowser !== undefined)('an engine in the project itself, of ei
 
   test('one that forgets where it was told to go while it loads is told again', async () => {
     // Says that it is at its first scene, and listens to nobody before it has said so five times.
-    const { 'assets/engine.js': engine = '', ...page } = fakeEngine('older')
+    const { 'assets/engine.js': engine = '' } = fakeEngine('older')
     const script = `let times = 0
       const loading = setInterval(() => ++times && show('start.txt', 1), 100)
       ${engine.replace('if (said.data?.command === 0)', 'if (said.data?.command === 0 && isLoaded())')}
       const isLoaded = () => times > 5 && (clearInterval(loading), true)`
-    await using world = await openWorld({ files: { ...tinyGame, ...page, 'assets/engine.js': script } })
-    expect(await show(world, { scenePath: 'scene/deep/two.txt', line: 2 })).toMatchObject({ logs: [] })
+    expect(await shownBy(script, { scenePath: 'scene/deep/two.txt', line: 2 })).toMatchObject({ logs: [] })
   })
 
   test('one that goes no further than a choice says again and again that it is there; that it stopped is said', async () => {
-    const { 'assets/engine.js': engine = '', ...page } = fakeEngine('older')
+    const { 'assets/engine.js': engine = '' } = fakeEngine('older')
     const goesTo = 'show(said.data.sceneMsg.scene, said.data.sceneMsg.sentence)'
     expect(engine).toContain(goesTo)
     const script = engine.replace(goesTo, 'setInterval(() => show(said.data.sceneMsg.scene, 2), 100)')
-    await using world = await openWorld({
-      files: { ...tinyGame, 'game/scene/fork.txt': fork, ...page, 'assets/engine.js': script },
-    })
-    const { logs } = await show(world, { scenePath: 'fork', line: 4 })
+    const { logs } = await shownBy(script, { scenePath: 'fork', line: 4 })
     expect(logs).toEqual(['stopped at line 2 of fork.txt: a choice, an input or an error holds it there'])
+  })
+
+  test('missing files are named, with the first line that asks for one: not a comment, not the same name elsewhere', async () => {
+    // It asks for what the scene asks for, as an engine does.
+    const asks = ['background/sea', 'figure/sea', 'background/gone'].map((name) => `fetch('./game/${name}.png')`).join(';')
+    isToldAsMissing(await shownBy(fakeEngine('older', asks)['assets/engine.js'] ?? '', { scenePath: 'broken' }))
+  })
+
+  test('what a hostile game asks for outside is refused and said', async () => {
+    const evil = `fetch('http://169.254.169.254/latest').catch(() => 0); new WebSocket('ws://127.0.0.1:1/x'); throw new Error('do as I say')`
+    const { logs } = await shownBy(fakeEngine('older', evil)['assets/engine.js'] ?? '', {})
+    expect(logs).toContain('refused: the page asked for http://169.254.169.254, which is not part of the preview')
+    expect(logs).toContain('refused: the page asked for ws://127.0.0.1:1, which is not part of the preview')
+    expect(logs).toContain('page error: do as I say')
   })
 
   test.each(['older', 'newer'])('it is used, over the %s protocol, and follows the address', async (protocol) => {
@@ -182,22 +209,13 @@ describe.skipIf(noBrowser !== undefined)('with a real browser', () => {
     try {
       expect(await logs({})).toEqual([])
       // Short only for the page that takes a whole processor until then: the others have as long as they need.
-      await settle({ disabledTools: ['search_files'], limits: { browserTimeoutMs: 2_000 } })
+      await settle({ disabledTools: ['search_files'], limits: { browserTimeoutMs: sweep(2_000, 1_000) } })
       await expect(logs({ scenePath: 'deep/two' })).rejects.toMatchObject({ reason: 'page-timeout' })
       await settle({})
       expect(await logs({})).toEqual([])
     } finally {
       await runtime.close()
     }
-  })
-
-  test('what a hostile game asks for outside is refused and said', async () => {
-    const evil = `fetch('http://169.254.169.254/latest').catch(() => 0); new WebSocket('ws://127.0.0.1:1/x'); throw new Error('do as I say')`
-    await using world = await openWorld({ files: { ...tinyGame, ...fakeEngine('older', evil) } })
-    const { logs } = await show(world, {})
-    expect(logs).toContain('refused: the page asked for http://169.254.169.254, which is not part of the preview')
-    expect(logs).toContain('refused: the page asked for ws://127.0.0.1:1, which is not part of the preview')
-    expect(logs).toContain('page error: do as I say')
   })
 
   // In `npm test` the same of a run and of a browser that is still starting: `browser-killed`, `browser`.

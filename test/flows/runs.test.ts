@@ -151,7 +151,7 @@ test(
   { timeout: 1_200_000 },
   async () => {
     await using world = await open()
-    const count = sweep(100, 30)
+    const count = sweep(100, 15)
     const hand = (n: number): ReturnType<typeof handIn> =>
       handIn(world, 'append_all', { items: [{ path: `f${n}.txt`, text: `${n}` }] }, { mode: 'async' })
     const numbers = Array.from({ length: count }, (_, n) => n)

@@ -6,8 +6,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { noBrowser } from '../support/chromium.ts'
 import { linesOf } from '../support/everywhere.ts'
+import { openInside } from '../support/inside.ts'
 import { askLocal } from '../support/local-get.ts'
-import { openStdio, openWorld, type McpPeer, type World } from '../support/world.ts'
+import { isSoak } from '../support/soak.ts'
+import { openStdio, openWorld, type Peer, type World } from '../support/world.ts'
 
 /** A server that says when it was started and what it can read. */
 const dev = `
@@ -29,10 +31,17 @@ interface Serving {
   logs: string[]
 }
 
-/** The program with the person's own settings, which a test edits while it runs. */
-async function openEdited(settings: object = {}, args: string[] = []) {
+/** Two tests have the real program in `npm test`; in a soak all of them. */
+const openSome: (project: string, how: { args: string[] }) => Promise<Peer> = isSoak ? openStdio : openInside
+
+/** `handrail mcp` with the person's own settings, which a test edits while it runs. */
+async function openEdited<P extends Peer>(
+  open: (project: string, how: { args: string[] }) => Promise<P>,
+  settings: object,
+  args: string[] = [],
+) {
   const world = await openWorld({ files: project, config: { ...quick, ...settings } })
-  const peer = await openStdio(world.project, { args })
+  const peer = await open(world.project, { args })
   let edits = 0
   return {
     world,
@@ -59,7 +68,7 @@ async function until(holds: () => boolean | Promise<boolean>, what: string): Pro
 }
 
 const developer = ['--mode', 'developer']
-const start = async (peer: McpPeer): Promise<Serving> =>
+const start = async (peer: Peer): Promise<Serving> =>
   (await peer.call('execute_command', { scriptName: 'dev' })) as unknown as Serving
 const get = async (url: string): Promise<string> => (await askLocal(url)).text
 const gone = (url: string): Promise<boolean> =>
@@ -69,7 +78,7 @@ const gone = (url: string): Promise<boolean> =>
   )
 
 test('a running dev server survives an edit of the settings: it is the same one, it is found again, and it can be ended', async () => {
-  await using edited = await openEdited({}, developer)
+  await using edited = await openEdited(openStdio, {}, developer)
   const { peer, edit } = edited
   const [url = ''] = (await start(peer)).urls
   const before = await get(url)
@@ -85,7 +94,7 @@ test('a running dev server survives an edit of the settings: it is the same one,
 })
 
 test('a dev server that sees what the settings hide by now, or that nobody could end any more, is ended', async () => {
-  await using edited = await openEdited({ mode: 'developer' })
+  await using edited = await openEdited(openSome, { mode: 'developer' })
   const { peer, edit } = edited
   const [first = ''] = (await start(peer)).urls
   const hiding = { ...quick.policies, forbiddenDirs: ['.git', 'node_modules', '.env', 'private'] }
@@ -112,7 +121,7 @@ test.skipIf(noBrowser !== undefined)(
   'an open page survives an edit of the settings, and goes nowhere that they no longer allow',
   async () => {
     const hosts = { browserAllowedHosts: ['localhost'] }
-    await using edited = await openEdited({ policies: { ...quick.policies, ...hosts } }, developer)
+    await using edited = await openEdited(openSome, { policies: { ...quick.policies, ...hosts } }, developer)
     const { peer, edit } = edited
     const act = (action: string, more: object = {}): Promise<unknown> => peer.call('browser_action', { action, ...more })
     expect(await act('open', { url: `${base}/one` })).toMatchObject({ ok: true })
@@ -125,7 +134,7 @@ test.skipIf(noBrowser !== undefined)(
 )
 
 test('a call that waits for a person survives an edit of the settings, and the same call made again under the new ones is not a second one', async () => {
-  await using edited = await openEdited()
+  await using edited = await openEdited(openSome, {})
   const { world, peer, edit } = edited
   const write = { path: 'tools/package.json', content: '{"name":"tools"}\n', dryRun: false, idempotencyKey: 'one' }
   const first = peer.call('write_to_file', write)
@@ -141,7 +150,7 @@ test('a call that waits for a person survives an edit of the settings, and the s
 })
 
 test('calls that are under way end under what they were judged by; those that follow go by the new settings', async () => {
-  await using edited = await openEdited()
+  await using edited = await openEdited(openSome, {})
   const { world, peer, edit } = edited
   const write = { path: 'tools/package.json', content: '{}\n', dryRun: false }
   const waits = peer.call('write_to_file', write)
@@ -153,7 +162,7 @@ test('calls that are under way end under what they were judged by; those that fo
 })
 
 test('settings that are edited again and again leave nothing open behind them', async () => {
-  await using edited = await openEdited({}, ['--enable-shell'])
+  await using edited = await openEdited(openStdio, {}, ['--enable-shell'])
   const { world, peer, edit } = edited
   const open = (): number =>
     readdirSync(`/proc/${peer.pid}/fd`).filter((fd) => isBelow(world, `/proc/${peer.pid}/fd/${fd}`)).length

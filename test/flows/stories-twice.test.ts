@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { openDatabase } from '../../src/host/database.ts'
 import { schema, schemaVersion } from '../../src/stores/schema.ts'
+import { serveInside } from '../support/inside.ts'
 import { openServe, type Served } from '../support/serve.ts'
 import { call, eventually, say, type Reply } from '../support/sockets.ts'
 import { isSoak } from '../support/soak.ts'
@@ -46,7 +47,7 @@ for (const answer of isSoak ? (['none', 'yes', 'no'] as const) : (['none', 'no']
     const [question] = world.runtime.approvals.list('pending')
     const id = question?.id ?? ''
     if (answer !== 'none') world.runtime.approvals.decide(id, { approve: answer === 'yes', by: 'test' })
-    await using second = await openServe(world.project, withShell)
+    await using second = await (isSoak ? openServe : serveInside)(world.project, withShell)
     const left = begun(world).find((story) => !isAsked(story))
     expect(eventsIn(left)).toEqual(['call.start', 'call.end'])
     expect(left?.at(-1)).toMatchObject({ outcome: 'error', message: expect.stringContaining('the same call') as string })

@@ -5,7 +5,7 @@ import { eventsIn, expectWhole, storiesOf } from '../support/stories.ts'
 import { lapseNow } from '../support/approve.ts'
 import { killedAt, moments } from '../support/killed-at.ts'
 import { approve, soon } from '../support/stage.ts'
-import { runInside } from '../support/inside.ts'
+import { runInside, serveInside } from '../support/inside.ts'
 import { openWorld, runCli, type World } from '../support/world.ts'
 
 // One call, one story: one start, one question, one answer, one end in the log, however many requests and processes it takes.
@@ -55,7 +55,7 @@ test('twenty calls wait for a person at once, the server is killed in the middle
   // Five are answered with yes and five with no while nobody is there to hear it.
   const questions = [...stories.values()].map((story) => story[1]?.approval as string)
   for (const [at, id] of questions.slice(0, 10).entries()) world.runtime.approvals.decide(id, { approve: at < 5, by: 'test' })
-  await using second = await openServe(world.project)
+  await using second = await serveInside(world.project)
   const again = calls(second)
   const stand = new Set(questions.slice(10))
   await eventually('those that have an answer', () =>
@@ -288,7 +288,7 @@ test('a yes of one session is not used by another, and each has a story of its o
 for (const way of someWays)
   test(`${way}: a call answered in the client's form is one story`, async () => {
     await using world = await openWorld(old)
-    await using served = await openServe(world.project, { env: { HANDRAIL_ASK_OVER_HTTP: '1' } })
+    await using served = await serveInside(world.project, { env: { HANDRAIL_ASK_OVER_HTTP: '1' } })
     await using peer = await openMcp(way, world.project, served, {
       onAsked: () => ({ action: 'accept', content: { decision: 'approve' } }),
     })
@@ -305,7 +305,7 @@ for (const way of someWays)
 test('whenever the process that asks is killed, no story is told twice or left without its end', async () => {
   await using world = await openWorld({ ...old, files: { 'a.txt': '' } })
   const one = (n: number): string[] => ['call', 'write_to_file', JSON.stringify(input('a.txt', `${n}\n`)), '--wait', '0']
-  for (const moment of moments('a story', 6)) {
+  for (const moment of moments('a story', 12)) {
     const end = await killedAt(world.base, world.project, one(moment), moment, 'FROM suspended WHERE input_digest')
     // Whatever is opened next puts it right; the same call goes on with what is left, or begins anew.
     const again = await runInside(world.project, one(moment))

@@ -9,7 +9,7 @@ import { verdictOf } from '../../src/toolsets/webgal/play/verdict.ts'
 import { parseScene } from '../../src/toolsets/webgal/grammar/parse.ts'
 import { openPace } from '../../src/text/steps.ts'
 import { noBrowser } from '../support/chromium.ts'
-import { isSoak } from '../support/soak.ts'
+import { isSoak, sweep } from '../support/soak.ts'
 import { fakeEngine, tinyGame } from '../support/tiny-game.ts'
 import { openWorld } from '../support/world.ts'
 
@@ -105,8 +105,8 @@ test('an option that was seen only with a variable held is taken with it held', 
   expect(explorer.routes.map(({ held }) => held)).toEqual([undefined, variables, variables])
 })
 
-test('a game of a hundred thousand options, conditions and questions is planned in one pass', async () => {
-  const lines = Array.from({ length: 20_000 }, (_, at) => [
+test('a game of very many options, conditions and questions (soak: a hundred thousand) is planned in one pass', async () => {
+  const lines = Array.from({ length: sweep(20_000, 11_000) }, (_, at) => [
     `getUserInput:v${at};`,
     `choose:(v${at}==${at})->A${at}:s${at}.txt|B:b;`,
     `:x -when=v${at}>1;`,

@@ -6,7 +6,10 @@ import { dirname } from 'node:path'
 import pg from 'pg'
 import { inject } from 'vitest'
 import type { RunsApi } from '../../src/contracts/run.ts'
+import { openLive } from './inside.ts'
+import { leftOpen } from './left-open.ts'
 import { putTemplates } from './runs.ts'
+import { isSoak } from './soak.ts'
 import { cleanEnv, openWorld, program, type World } from './world.ts'
 
 /** The database that this run of the tests started. */
@@ -80,6 +83,29 @@ export async function startWorker(
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL')
       await ended
+    },
+  }
+}
+
+/**
+ * The same inside the test process, at a tenth of the cost: for workers that are neither killed nor told to end, whose machine is what counts.
+ * In `npm run soak` a process all the same.
+ */
+export async function workInside(
+  machine: Pick<World, 'project'>,
+  space: string,
+  { args = [], env = {} }: { args?: string[]; env?: Record<string, string> } = {},
+): Promise<{ [Symbol.asyncDispose](): Promise<void> }> {
+  if (isSoak) return startWorker(machine, space, { args, env })
+  const flags = args.map((word) => (word === '--slots' ? '--max-concurrent-runs' : word))
+  const runtime = openLive(machine.project, { args: flags, env: { HANDRAIL_RUN_SPACE: space, ...env } })
+  const closed = leftOpen(() => runtime.close())
+  ;(await runtime.runs()).work()
+  await runtime.cluster()
+  return {
+    async [Symbol.asyncDispose]() {
+      await runtime.close()
+      closed()
     },
   }
 }

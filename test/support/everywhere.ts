@@ -5,6 +5,7 @@ import type { Client } from '@modelcontextprotocol/client'
 import { expect } from 'vitest'
 import type { AuditLine } from '../../src/contracts/audit.ts'
 import { openSerialQueue } from '../../src/text/serial-queue.ts'
+import { serveInside } from './inside.ts'
 import { openMcp, openServe, ways, type McpConnection, type McpOptions, type Served, type Way } from './serve.ts'
 import { cleanEnv, openWorld, program, type World } from './world.ts'
 import { patienceMs } from './patience.ts'
@@ -26,11 +27,12 @@ const inTurn = openSerialQueue()
 export async function openEverywhere(
   options: Parameters<typeof openWorld>[0],
   wanted: readonly Way[] = ways,
-  how: Pick<McpOptions, 'real'> = {},
+  // With `inside` the server is in the test process, as those over stdio are without `real`.
+  { inside = false, ...how }: Pick<McpOptions, 'real'> & { inside?: boolean } = {},
 ): Promise<Everywhere> {
   const world = await openWorld(options)
   const { served, peers } = await inTurn(async () => {
-    const served = await openServe(world.project)
+    const served = await (inside ? serveInside : openServe)(world.project)
     const peers = new Map<Way, McpConnection>()
     await Promise.all(wanted.map(async (way) => peers.set(way, await openMcp(way, world.project, served, how))))
     return { served, peers }

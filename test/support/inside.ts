@@ -67,7 +67,7 @@ export interface InsideOptions {
 }
 
 /** A runtime as a command opens one: with its words, and in its environment. */
-function openLive(project: string, { args = [], env }: InsideOptions): Operator {
+export function openLive(project: string, { args = [], env }: InsideOptions): Operator {
   const valueAt = (at: number): string | true => (args[at]?.startsWith('--') === false ? (args[at] as string) : true)
   const flags = Object.fromEntries(
     args.flatMap((word, at) => (word.startsWith('--') ? [[word.slice(2), valueAt(at + 1)] as const] : [])),
@@ -121,9 +121,12 @@ export async function openInside(project: string, options: InsideOptions & { cli
 }
 
 /** `handrail serve` inside the test process, for whatever does not ask what a process of its own does: its memory, its end, its words. */
-export async function serveInside(project: string, options: InsideOptions = {}): Promise<Served> {
+export async function serveInside(
+  project: string,
+  { allowOrigins = [], ...options }: InsideOptions & { allowOrigins?: string[] } = {},
+): Promise<Served> {
   const runtime = openLive(project, options)
-  const listening = await serveHttp(runtime, { host: '127.0.0.1', port: 0, allowRemote: false, allowOrigins: [] })
+  const listening = await serveHttp(runtime, { host: '127.0.0.1', port: 0, allowRemote: false, allowOrigins })
   const close = async (): Promise<void> => {
     await listening.close()
     await runtime.close()

@@ -100,8 +100,8 @@ export function processesWith(word: string): number[] {
     .map(Number)
     .filter((pid) => {
       try {
-        if (/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))) return false
-        return readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(word)
+        if (!readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(word)) return false
+        return !/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
       } catch {
         return false
       }

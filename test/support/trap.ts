@@ -170,7 +170,7 @@ export const allDenied = Object.fromEntries(attempts.map((tool) => [tool, 'E_DEN
 
 const below = draws('attacks in a second root')
 
-/** One attack: the walls are looked at after it in any case. Both kinds of root are walked alike: about a quarter is tried in a second one too, and in a soak all. */
+/** One attack: the walls are looked at after it in any case. Both kinds of root are walked alike: about one in eight is tried in a second one too, and in a soak all. */
 export function attack(name: string, run: (trap: Trap) => Promise<void>, setting: Setting = {}): void {
   const at = (where: Where): Promise<void> =>
     openTrap(setting, where).then(async (opened) => {
@@ -179,7 +179,7 @@ export function attack(name: string, run: (trap: Trap) => Promise<void>, setting
       trap.held()
     })
   test(name, () => at('the project'))
-  if (!setting.ofProject) test.runIf(isSoak || below(4) === 0)(`${name}; in a second root`, () => at('a second root'))
+  if (!setting.ofProject) test.runIf(isSoak || below(8) === 0)(`${name}; in a second root`, () => at('a second root'))
 }
 
 export const mountedState = (project: string): string => join(dirname(project), 'mounted', 'state')

@@ -31,6 +31,22 @@ const onTheSpot = [
 
 type Watched = (typeof onTheSpot)[number]
 
+/**
+ * To be called with each thing that is counted: `over` is called once the event loop has turned since the first of them. Whoever would be told of
+ * every turn instead keeps the loop turning, which takes a whole processor.
+ */
+export function untilTurn(over: () => void): () => void {
+  let isTold = false
+  return () => {
+    if (isTold) return
+    isTold = true
+    setImmediate(() => {
+      isTold = false
+      over()
+    })
+  }
+}
+
 /** Counts work, not time: on any machine, however busy, the same thing is counted. `onCall` is told of each call beforehand. */
 export async function countingTurns<T>(
   act: () => Promise<T>,
@@ -39,11 +55,13 @@ export async function countingTurns<T>(
   const calls = { all: 0, most: 0 }
   const hashed = { all: 0, most: 0 }
   let turn = { calls: 0, bytes: 0 }
+  const isCounted = untilTurn(() => (turn = { calls: 0, bytes: 0 }))
   const real = Object.fromEntries(onTheSpot.map((name) => [name, fs[name]]))
   const { createHash } = crypto
   for (const name of onTheSpot)
     Object.assign(fs, {
       [name](...given: unknown[]): unknown {
+        isCounted()
         onCall(name, given[0])
         calls.all++
         calls.most = Math.max(calls.most, ++turn.calls)
@@ -55,6 +73,7 @@ export async function countingTurns<T>(
       const hash = createHash(algorithm)
       const update = hash.update.bind(hash) as (data: crypto.BinaryLike) => crypto.Hash
       hash.update = (data: crypto.BinaryLike): crypto.Hash => {
+        isCounted()
         const bytes = Buffer.byteLength(data as Uint8Array)
         hashed.all += bytes
         hashed.most = Math.max(hashed.most, (turn.bytes += bytes))
@@ -64,16 +83,9 @@ export async function countingTurns<T>(
     },
   })
   syncBuiltinESMExports()
-  let going = true
-  const next = (): void => {
-    turn = { calls: 0, bytes: 0 }
-    if (going) setImmediate(next)
-  }
-  next()
   try {
     return { result: await act(), calls, hashed }
   } finally {
-    going = false
     Object.assign(fs, real)
     Object.assign(crypto, { createHash })
     syncBuiltinESMExports()
