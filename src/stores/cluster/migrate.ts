@@ -28,7 +28,11 @@ export async function migrate(db: Postgres): Promise<void> {
 }
 
 async function versionOf(query: Postgres['query']): Promise<number> {
-  const [table] = await query<{ there: boolean }>(`SELECT to_regclass('handrail.meta') IS NOT NULL AS there`)
+  // Not with to_regclass: a connection that once found nothing still finds nothing there while it waits for whoever makes the tables, and would make
+  // them once more beside those who use them already.
+  const [table] = await query<{ there: boolean }>(
+    `SELECT EXISTS (SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'handrail' AND tablename = 'meta') AS there`,
+  )
   if (!table?.there) return 0
   const [row] = await query<{ version: number }>('SELECT version FROM handrail.meta')
   return row?.version ?? 0
