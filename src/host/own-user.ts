@@ -1,21 +1,25 @@
 import type { Socket } from 'node:net'
 import { endsOf } from './peer.ts'
-import { socketTables } from './socket-table.ts'
+import { socketTables, type ReadTable } from './socket-table.ts'
 
 /**
  * Whether a connection to a port of this machine comes from this user, or from root, who may do everything anyway. A port on loopback is open to every user
  * of the machine: what asks for no credential there would show another user the person's files. Linux says whose each end is; elsewhere
- * nobody can tell, and everybody is let in.
+ * nobody can tell, and everybody is let in. Where Linux could not be asked this time, nobody is.
  */
-export function openOwnUser(us = process.geteuid?.()): (socket: Socket) => Promise<boolean> {
+export function openOwnUser(
+  us = process.geteuid?.(),
+  tables: readonly ReadTable[] = [socketTables.tcp, socketTables.tcp6],
+): (socket: Socket) => Promise<boolean> {
   const found = new WeakMap<Socket, Promise<boolean>>()
   const look = async (socket: Socket): Promise<boolean> => {
     const ends = endsOf(socket)
     if (us === undefined || process.platform !== 'linux' || ends === undefined) return true
     const ours = ends.split(' ').toReversed().join(' ')
     let isTold = false
-    for (const read of [socketTables.tcp, socketTables.tcp6]) {
+    for (const read of tables) {
       const table = await read()
+      if (table === undefined) return false
       const owner = ownerIn(table, ends)
       if (owner !== undefined) return owner === us || owner === 0
       isTold ||= ownerIn(table, ours) !== undefined

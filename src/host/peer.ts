@@ -82,7 +82,7 @@ async function inodesOf(asked: readonly Asked[]): Promise<Map<string, Asked>> {
   const wanted = new Map<string, Asked>()
   const kinds = new Set(asked.map(({ ends }) => (ends.indexOf(':') > 8 ? ('tcp6' as const) : ('tcp' as const))))
   for (const kind of kinds) {
-    const table = await socketTables[kind]()
+    const table = (await socketTables[kind]()) ?? ''
     for (const [, ends = '', inode = ''] of table.matchAll(/^ *\d+: (\S+ \S+) \S+ \S+ \S+ \S+ +\d+ +\d+ (\d+)/gm)) {
       const one = byEnds.get(ends)
       if (one && inode !== '0') wanted.set(inode, one)

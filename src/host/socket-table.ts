@@ -8,12 +8,18 @@ const mostSavedMs = 50
 /** However long one reading took, nobody waits longer than five times this for the next to begin. */
 const mostOwedMs = 20
 
+/** Systems that tell nobody, or not this user. Any other failure passes, as that of a process which has opened too many files. */
+const untold = new Set<string | undefined>(['ENOENT', 'EACCES', 'EPERM'])
+
+/** As it is at some moment after it was asked for: empty where the system has none, nothing where it could not be read this time. */
+export type ReadTable = () => Promise<string | undefined>
+
 /**
  * Linux's list of the connections of this machine. To list them takes the system 5 ms, however few there are, because it looks at every place where one
  * could be. So all who ask before a reading begins share it, and a client that connects again and again does not keep a processor busy with it.
  */
-function openTable(path: string): () => Promise<string> {
-  let next: Promise<string> | undefined
+export function openTable(path: string): ReadTable {
+  let next: Promise<string | undefined> | undefined
   let last: Promise<unknown> = Promise.resolve()
   let saved = mostSavedMs
   let since = performance.now()
@@ -23,12 +29,12 @@ function openTable(path: string): () => Promise<string> {
     saved = Math.max(-mostOwedMs, Math.min(mostSavedMs, saved + (now - since) * share) - spent)
     since = now
   }
-  const read = async (): Promise<string> => {
+  const read = async (): Promise<string | undefined> => {
     settle(0)
     if (saved < 0) await pause(-saved / share)
     next = undefined
     const began = performance.now()
-    const text = await readFile(path, 'latin1').catch(() => '')
+    const text = await readFile(path, 'latin1').catch(({ code }: NodeJS.ErrnoException) => (untold.has(code) ? '' : undefined))
     settle(performance.now() - began)
     return text
   }
@@ -38,5 +44,7 @@ function openTable(path: string): () => Promise<string> {
   }
 }
 
-/** Each as it is at some moment after it was asked for; empty where the system has none. */
-export const socketTables = { tcp: openTable('/proc/net/tcp'), tcp6: openTable('/proc/net/tcp6') }
+export const socketTables: Record<'tcp' | 'tcp6', ReadTable> = {
+  tcp: openTable('/proc/net/tcp'),
+  tcp6: openTable('/proc/net/tcp6'),
+}
