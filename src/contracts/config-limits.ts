@@ -80,7 +80,7 @@ export const limits = Type.Object(
       loosens: 'carries out {} calls at once',
       default: 16,
       description:
-        'Calls carried out at once; those that wait for a page, a search or a pattern have as many slots of their own.',
+        'Calls carried out at once; changes, and those that wait for a page, a search or a pattern, have as many slots of their own.',
     }),
     maxPrograms: Type.Integer({
       ...whole,

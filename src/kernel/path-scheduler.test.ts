@@ -21,7 +21,7 @@ function stays(scheduler: PathScheduler) {
   const doors = new Map<string, () => void>()
   return {
     inside,
-    enter(name: string, { session = 's', peer, lane = 'files', touches = [], signal }: Asked = {}): Promise<string> {
+    enter(name: string, { session = 's', peer, lane = 'reads', touches = [], signal }: Asked = {}): Promise<string> {
       const caller = { session, ...(peer !== undefined && { peer }) }
       return scheduler.run({ caller, lane, touches, signal }, async () => {
         inside.push(name)
@@ -123,17 +123,17 @@ test('a process with many sessions is one client', async () => {
   await Promise.all(all)
 })
 
-test('programs, and what waits for others, take no slot of what is over in a moment; nobody has all of theirs', async () => {
+test('programs, changes, and what waits for others, take no slot of what is over in a moment; nobody has all of theirs', async () => {
   const { enter, inside, letOut } = stays(openPathScheduler({ ...limits, maxConcurrent: 4, maxPrograms: 4 }))
-  const lanes: Lane[] = ['programs', 'waits']
+  const lanes: Lane[] = ['programs', 'changes', 'waits']
   const all = lanes.flatMap((lane) => [1, 2, 3, 4].map((each) => enter(`${lane}${each}`, { lane })))
   await turns()
-  expect(inside).toEqual(['programs1', 'programs2', 'programs3', 'waits1', 'waits2', 'waits3'])
+  expect(inside).toEqual(lanes.flatMap((lane) => [1, 2, 3].map((each) => `${lane}${each}`)))
   all.push(enter('read'), ...lanes.map((lane) => enter(`${lane} of another`, { lane, session: 'another' })))
   await turns()
-  expect(inside.slice(6)).toEqual(['read', 'programs of another', 'waits of another'])
+  expect(inside.slice(9)).toEqual(['read', ...lanes.map((lane) => `${lane} of another`)])
   await letOut(...inside)
-  await letOut('programs4', 'waits4')
+  await letOut(...lanes.map((lane) => `${lane}4`))
   await Promise.all(all)
 })
 
@@ -183,7 +183,7 @@ test('ten thousand calls that came together are not one turn of the event loop',
     while (performance.now() < until);
     done++
   }
-  const all = Array.from({ length: 200 }, () => scheduler.run({ caller: { session: 's' }, lane: 'files', touches: [] }, busy))
+  const all = Array.from({ length: 200 }, () => scheduler.run({ caller: { session: 's' }, lane: 'reads', touches: [] }, busy))
   await new Promise((resolve) => setImmediate(resolve))
   expect(done).toBeLessThan(200)
   await Promise.all(all)

@@ -5,8 +5,11 @@ import { openFairSlots, type FairSlots, type Throttle } from '../text/fair-slots
 import type { Touch } from '../contracts/tool.ts'
 import { openPathOrder } from './path-order.ts'
 
-/** `files`: over in a moment. `waits`: for a page, a search, a pattern. `programs`: as long as they run. Each has slots of its own. */
-export type Lane = 'files' | 'waits' | 'programs'
+/**
+ * `reads`: over in a moment. `changes`: may wait for the project's lock, behind a commit of any length. `waits`: for a page, a search, a pattern.
+ * `programs`: as long as they run. Each has slots of its own.
+ */
+export type Lane = 'reads' | 'changes' | 'waits' | 'programs'
 
 export interface Scheduled {
   caller: Pick<Caller, 'session' | 'peer'>
@@ -52,8 +55,10 @@ export function openPathScheduler(limits: SchedulerLimits): PathScheduler {
       busy,
       ...(throttle && { throttle }),
     })
+  const throttle = openThrottle(turnMs)
   const lanes: Record<Lane, FairSlots> = {
-    files: open(() => limits.maxConcurrent, all, openThrottle(turnMs)),
+    reads: open(() => limits.maxConcurrent, all, throttle),
+    changes: open(() => limits.maxConcurrent, shareOf, throttle),
     waits: open(() => limits.maxConcurrent, shareOf),
     programs: open(() => limits.maxPrograms, shareOf),
   }

@@ -14,6 +14,7 @@ import { commitNow, openToolContext, type CommitGuard } from './tool-context.ts'
 import { scrub, redactInput } from './redacted-input.ts'
 import { newSites, tellSites } from './sites.ts'
 import type { CallContext, ProgramContext, KernelContext } from './call-context.ts'
+import type { Scheduled } from './path-scheduler.ts'
 import { cardBefore } from './program-card.ts'
 import { prepareProgram, riskBefore, scopeOf, stage } from './staging.ts'
 import { statesOf, type States } from './states.ts'
@@ -169,9 +170,9 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
   else callAudit.start(!program?.confined || program.program.network === true)
   const within = tool.unhurried ? Number.POSITIVE_INFINITY : config.limits.callTimeoutMs
   const act = (): Promise<unknown> => (changes ? change(context) : run(context, {}, { within }))
-  const scheduled = {
+  const scheduled: Scheduled = {
     caller: call.caller,
-    lane: tool.waits(input) ? ('waits' as const) : ('files' as const),
+    lane: changes ? 'changes' : tool.waits(input) ? 'waits' : 'reads',
     touches,
     signal: call.options.signal,
   }

@@ -265,7 +265,7 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
     }
     ports.unasked.add(extent)
   }
-  return kernel.scheduler.run({ caller: call.caller, lane: 'files', touches, signal: call.options.signal }, () =>
+  return kernel.scheduler.run({ caller: call.caller, lane: 'changes', touches, signal: call.options.signal }, () =>
     ports.world.exclusive(async () => {
       if (role !== 'person') {
         const now = await kernel.marksNow({ touches, effects: staged.ran.effects, drafts: () => [...begins] })

@@ -140,6 +140,26 @@ describe('turns', () => {
     expect(gate.most()).toBe(3)
   })
 
+  test('changes that wait, for the lock or for whatever else, keep no read out', async () => {
+    const gate = gates()
+    await using bench = openBench(gate.tools, { settings: { 'limits.maxConcurrent': 2 }, files })
+    const others = { session: 'sess_other' }
+    const changes = [
+      bench.call('write_gate', { path: 'w1.txt', name: 'w1' }),
+      bench.call('write_gate', { path: 'w2.txt', name: 'w2' }, others),
+      bench.call('write_gate', { path: 'w3.txt', name: 'w3' }),
+    ]
+    await gate.reached('w1')
+    await gate.reached('w2')
+    const read = bench.call('read_gate', { path: 'a.txt', name: 'r' }, others)
+    await gate.reached('r')
+    for (const name of ['r', 'w1', 'w2']) gate.open(name)
+    await read
+    await gate.reached('w3')
+    gate.open('w3')
+    expect(await Promise.all(changes)).toHaveLength(3)
+  })
+
   test('limits.maxQueued bounds how many wait; one more is told so', async () => {
     const gate = gates()
     await using bench = openBench(gate.tools, { settings: { 'limits.maxConcurrent': 1, 'limits.maxQueued': 2 }, files })
