@@ -94,7 +94,8 @@ for (const [path, connections, each] of [
     await once(reader, 'close')
     expect(head).toMatch(/^HTTP\/1\.1 200/)
     expect(heard).toBeGreaterThan(3 << 20)
-    expect(megabytesHeld() - before).toBeLessThan(64)
+    // V8 gives back what buffers held a moment after it has found that nobody holds them.
+    await expect.poll(() => megabytesHeld() - before).toBeLessThan(64)
     for (const socket of sockets) socket.destroy()
   })
 
