@@ -5,7 +5,7 @@ import { openEverywhere, names, type Everywhere } from '../support/everywhere.ts
 import { proves } from '../support/proof.ts'
 import { ended, putTemplates } from '../support/runs.ts'
 import type { McpConnection, Way } from '../support/serve.ts'
-import { openWorld } from '../support/world.ts'
+import { openWorld, sharesRuns } from '../support/world.ts'
 
 /** Seed 002 §8, line by line, over real stdio and real SSE. Where its own templates need a browser, one that reads files stands in. */
 const two = ['stdio 2025', 'sse'] as const satisfies readonly Way[]
@@ -297,12 +297,15 @@ test('events after a cursor, and news of the run as a resource', async () => {
     events: { event: string; cursor: number; status?: string }[]
   }
   expect(told).toBe(uri)
-  expect(events[0]).toMatchObject({ event: 'run.queued', status: 'queued' })
-  expect(events.at(-1)).toMatchObject({ event: 'run.ended', status: 'succeeded' })
+  const queued = events.findIndex(({ event }) => event === 'run.queued')
+  const end = events.findIndex(({ event }) => event === 'run.ended')
+  expect(events[queued]).toMatchObject({ status: 'queued' })
+  expect(events[end]).toMatchObject({ status: 'succeeded' })
+  // A database tells the process that takes a run up sooner than the one that handed it in has written its line.
+  if (!sharesRuns) expect([queued, end]).toEqual([0, events.length - 1])
   expect(await peer.call('subscribe_task_run_events', { runId, after: cursor })).toMatchObject({ events: [] })
-  expect(await peer.call('subscribe_task_run_events', { runId, after: (events.at(-1)?.cursor ?? 0) - 1 })).toMatchObject({
-    events: [{ event: 'run.ended' }],
-  })
+  const rest = (await peer.call('subscribe_task_run_events', { runId, after: (events[end]?.cursor ?? 0) - 1 })) as unknown
+  expect(rest).toMatchObject({ events: [{ event: 'run.ended' }, ...events.slice(end + 1).map(({ event }) => ({ event }))] })
   await expect.poll(() => news.includes(uri)).toBe(true)
   const { contents } = await peer.client.readResource({ uri })
   expect(JSON.parse((contents[0] as { text: string }).text)).toMatchObject({ runId, status: 'succeeded' })
