@@ -25,7 +25,7 @@ export interface Mounts {
   /** Settles once every mounted server that was never seen was asked for its tools, or could not be; after two seconds at the latest. */
   known(): Promise<void>
   person: MountsOfPerson
-  inForce(config: Config): void
+  applySettings(config: Config): void
   close(): Promise<void>
 }
 
@@ -204,7 +204,7 @@ export function openMounts(parts: MountsParts): Mounts {
         return count
       },
     },
-    inForce: ({ mounts }) => servers.inForce(mounts),
+    applySettings: ({ mounts }) => servers.applySettings(mounts),
     async close() {
       unsubscribe?.()
       await servers.close()

@@ -26,7 +26,7 @@ export interface MountedServers {
   /** Why a server could not be reached when it was last tried. */
   faultOf(server: string): string | undefined
   /** Others are named now, or the same in other words: what is no longer named is ended. */
-  inForce(mounts: Readonly<Record<string, Mount>>): void
+  applySettings(mounts: Readonly<Record<string, Mount>>): void
   close(): Promise<void>
 }
 
@@ -127,7 +127,7 @@ export function openMountedServers(parts: MountParts): MountedServers {
       return to.call(definition.name, input, how)
     },
     faultOf: (server) => faults.get(server),
-    inForce(mounts) {
+    applySettings(mounts) {
       for (const [server, { entry }] of held) {
         const mount = mounts[server]
         if (!mount || mount.off || JSON.stringify(mount) !== entry) void inTurn(server, () => drop(server))

@@ -4,7 +4,7 @@ import type { Effect } from '../../contracts/stage.ts'
 import { openPace, runInSlices, sorted, type Steps } from '../../text/steps.ts'
 import type { Card, CardChange } from '../../contracts/tool.ts'
 import type { Diffs } from '../diffs.ts'
-import type { Behind, BehindFile } from './behind.ts'
+import type { LinkTargets, TargetFile } from './link-targets.ts'
 import { archiveRows } from '../readings/archive-rows.ts'
 import { isDatabase } from '../readings/database-rows.ts'
 import { insideOf } from '../readings/inside.ts'
@@ -23,20 +23,20 @@ const largestText = 8_388_608
 const mostCompared = 67_108_864
 /** So long databases are read for one card: whoever waits for it does not wait for each of a thousand hostile ones. */
 const mostDatabaseMs = 10_000
-/** Files and folders behind new links. */
-const mostBehind = 200
+/** Files and folders that new links lead to. */
+const mostTargets = 200
 const none: LineDiff = { type: 'line', hunks: [] }
 
 /** New links that a person is asked about: where each ends in the project, and what stands there. */
 interface Links {
   ends: ReadonlyMap<string, string>
-  look(at: string, most: number): Promise<Behind>
+  look(at: string, most: number): Promise<LinkTargets>
 }
 
 /** What a card shows: a change, or a file that did not change and gets another name by a new link. */
 interface Item {
   effect: Effect
-  also?: { names: string[]; file: BehindFile }
+  also?: { names: string[]; file: TargetFile }
 }
 
 /**
@@ -55,9 +55,9 @@ export async function showEffects(
   const rank = ({ effect, also }: Item): number => (effect.kind === 'deleted' ? 0 : also || isMarked(effect) ? 1 : 2)
   const before = (a: Item, b: Item): number =>
     rank(a) - rank(b) || largest(a.effect) - largest(b.effect) || (a.effect.path < b.effect.path ? -1 : 1)
-  const { led, items } = await behindAll(links)
+  const { led, items } = await allTargets(links)
   const ends = [...links.ends.values()]
-  const isBehind = (path: string): boolean => ends.some((end) => isAtOrBelow(path, end))
+  const isLinkTarget = (path: string): boolean => ends.some((end) => isAtOrBelow(path, end))
   const ordered = await runInSlices(sorted([...effects.map((effect): Item => ({ effect })), ...items], before))
   const left = { lines: mostLines, characters: mostCharacters, compared: mostCompared, databaseMs: mostDatabaseMs }
   const changes: CardChange[] = []
@@ -79,7 +79,7 @@ export async function showEffects(
     const known = also ? {} : { kind, ...(effect.from !== undefined && { from: effect.from }) }
     const change: CardChange = { path, ...known, says, diff: none, ...sizeAndHash, ...(marked && { sensitive: true as const }) }
     if (form === 'link' && kind !== 'deleted') return shownLink(change, effect)
-    const old = form === 'file' && (also !== undefined || isOldUnderNewMeaning(effect, marked, isBehind(path)))
+    const old = form === 'file' && (also !== undefined || isOldUnderNewMeaning(effect, marked, isLinkTarget(path)))
     if (form !== 'file' || !(old || kind === 'created' || kind === 'modified')) return change
     const size = largest(effect)
     if (size > largestText || left.compared < size) return { ...change, unshown: {} }
@@ -131,23 +131,23 @@ export async function showEffects(
 
   /** Where a link only names something, its target is all there is to see. */
   function shownLink(change: CardChange, effect: Effect): CardChange {
-    const behind = led.get(effect.path)
-    if (targetIsOdd(effect) || (change.sensitive && !behind)) return { ...change, unshown: { why: 'what it leads to' } }
-    if (behind?.why !== undefined) return { ...change, unshown: { why: behind.why } }
+    const targets = led.get(effect.path)
+    if (targetIsOdd(effect) || (change.sensitive && !targets)) return { ...change, unshown: { why: 'what it leads to' } }
+    if (targets?.why !== undefined) return { ...change, unshown: { why: targets.why } }
     const end = links.ends.get(effect.path) ?? ''
     const isMade = effects.some(({ path, kind }) => kind !== 'deleted' && isAtOrBelow(path, end))
-    return behind?.nothing && !isMade ? { ...change, says: `${change.says}, where nothing stands` } : change
+    return targets?.nothing && !isMade ? { ...change, says: `${change.says}, where nothing stands` } : change
   }
 }
 
 /** What stands behind all of them; a file that several lead to is there once. */
-async function behindAll({ ends, look }: Links): Promise<{ led: Map<string, Behind>; items: Item[] }> {
-  const led = new Map<string, Behind>()
+async function allTargets({ ends, look }: Links): Promise<{ led: Map<string, LinkTargets>; items: Item[] }> {
+  const led = new Map<string, LinkTargets>()
   const items = new Map<string, Item>()
   for (const [link, end] of ends) {
-    const behind = await look(end, mostBehind - items.size)
-    led.set(link, behind)
-    for (const file of behind.files) {
+    const targets = await look(end, mostTargets - items.size)
+    led.set(link, targets)
+    for (const file of targets.files) {
       const { path, standing: pathState } = file
       const name = `${link}${path.slice(end.length)}`
       const known = items.get(path)?.also
@@ -160,13 +160,13 @@ async function behindAll({ ends, look }: Links): Promise<{ led: Map<string, Behi
 
 const isAtOrBelow = (path: string, end: string): boolean => path === end || path.startsWith(`${end}/`)
 
-function standingStill(path: string, { mode, bytes, sha256 }: BehindFile['standing']): Effect {
+function standingStill(path: string, { mode, bytes, sha256 }: TargetFile['standing']): Effect {
   return { path, kind: 'modified', form: 'file', modes: [mode, mode], sizes: [bytes, bytes], hashes: [sha256, sha256] }
 }
 
 /** Content that nobody was asked about, under a name that runs or with the right to be executed: shown as if it were new. */
-function isOldUnderNewMeaning({ kind, modes: [, mode] }: Effect, sensitive: boolean, behind: boolean): boolean {
-  if (behind) return kind !== 'deleted'
+function isOldUnderNewMeaning({ kind, modes: [, mode] }: Effect, sensitive: boolean, isTarget: boolean): boolean {
+  if (isTarget) return kind !== 'deleted'
   return (kind === 'renamed' && (sensitive || ((mode ?? 0) & 0o111) !== 0)) || (kind === 'mode' && sensitive)
 }
 

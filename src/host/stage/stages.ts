@@ -14,7 +14,7 @@ import type { PathRules } from '../paths.ts'
 import { nodeParts } from '../toolchain.ts'
 import { closeRoot, openRoot, type Root } from '../walk.ts'
 import { reopenPreRunCopy } from './pre-run-copy.ts'
-import { fileAt } from './behind.ts'
+import { fileAt } from './link-targets.ts'
 import { overlaid, programEnv, readsAsShown, type View } from './confine.ts'
 import { writeMasks } from './masks.ts'
 import { differences, effectsOf, type Differences } from './effects.ts'
@@ -80,7 +80,7 @@ export interface Stages {
    */
   sweep(endOf: (approval: string) => QuestionEnd, lost: (record: StageRecord, made: ReturnType<Staged['made']>) => void): void
   /** The settings that these were opened with are in force from now on: a server that may not go on under them is ended. */
-  inForce(): Promise<void>
+  applySettings(): Promise<void>
   /** Waits for a server that was started here; what waits for an answer stays. */
   close(): Promise<void>
 }
@@ -358,7 +358,7 @@ export function openStages(parts: StageParts): Stages {
       sweepStages(places, endOf, (record, folder) =>
         lost(record, record.confined ? [] : runToEnd(reopenPreRunCopy(project, parts.rules, join(folder, 'before')).compare())),
       ),
-    inForce: () => servers.judge(serverParts),
+    applySettings: () => servers.judge(serverParts),
     async close() {
       await probing
       await residents.close()

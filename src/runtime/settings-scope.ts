@@ -28,7 +28,7 @@ import { version } from '../version.ts'
 import { openWorld } from './world.ts'
 
 /** What outlasts settings, and is used by whatever is made from them. */
-export interface Lasting {
+export interface SharedDependencies {
   stores: Stores
   machine: Machine
   grants: GrantPort
@@ -42,7 +42,7 @@ export interface Lasting {
 }
 
 /** The runtime as one reading of the settings makes it: cheap to make, and a call ends under the one it began with. */
-export interface Settled {
+export interface SettingsScope {
   readonly settings: LoadedSettings
   readonly reach: Reach
   readonly files: Files
@@ -53,11 +53,11 @@ export interface Settled {
   readonly scripts: Uses['webgal']
 }
 
-export function settle(
-  { stores, machine, grants, recover, runs, templates, mounts, skills, toolsets, agent }: Lasting,
+export function openSettingsScope(
+  { stores, machine, grants, recover, runs, templates, mounts, skills, toolsets, agent }: SharedDependencies,
   reach: Reach,
   settings: LoadedSettings,
-): Settled {
+): SettingsScope {
   const { config } = settings
   const { limits } = config
   const { root, rules, stages } = reach

@@ -8,14 +8,14 @@ import { contentAt, pathStateAt, pathStateInSteps, type PathState } from '../pat
 import { openFolder, type Root } from '../walk.ts'
 
 /** A file of the project that a new link gives another name to, and so a meaning it did not have. */
-export interface BehindFile {
+export interface TargetFile {
   path: string
   standing: PathState
   content: () => Buffer
 }
 
-export interface Behind {
-  files: BehindFile[]
+export interface LinkTargets {
+  files: TargetFile[]
   /** Nothing stands there. */
   nothing?: true
   /** What of it cannot be shown. */
@@ -26,15 +26,15 @@ export interface Behind {
  * What stands in the project where a link leads: the file, or every file of the folder. `known` are paths that the program changed: they
  * are on the card by themselves. Links in there are not followed, and what tools may not read is not read here either.
  */
-export function* filesBehind(
+export function* linkTargetsAt(
   project: Root,
   rules: PathRules,
   at: string,
   known: (path: string) => boolean,
   most: number,
-): Steps<Behind> {
+): Steps<LinkTargets> {
   if (at === '') return { files: [], why: 'the whole project, which it leads to' }
-  const files: BehindFile[] = []
+  const files: TargetFile[] = []
   const waiting = [at]
   let entries = 0
   let why: string | undefined
@@ -74,10 +74,10 @@ export function fileAt(project: Root, rules: PathRules, path: string): PathState
 
 function asSeen(content: Buffer, pathState: PathState, path: string): Buffer {
   if (sha256(content) === pathState.sha256) return content
-  throw movedBehind(path)
+  throw targetMoved(path)
 }
 
-export function movedBehind(path: string): Fault {
+export function targetMoved(path: string): Fault {
   return new Fault('conflict', `${path} was changed while what a link leads to was being shown`, {
     details: { path },
     hint: 'Nothing was applied. Make the call again.',
