@@ -7,7 +7,7 @@ import type { Programs } from '../host/installed.ts'
 import { definitionDigest, idOf, openMountedServers } from '../host/mcp/mounts.ts'
 import { targetOf } from '../host/mcp/target.ts'
 import type { SchemaChecks } from '../host/schema-checks.ts'
-import type { ResidentHost } from '../host/stage/resident.ts'
+import type { StdioServerHost } from '../host/stage/stdio-servers.ts'
 import type { AuditStore } from '../stores/audit.ts'
 import type { MountedToolStore } from '../stores/mounted-tools.ts'
 import { canonical } from '../text/canonical.ts'
@@ -36,7 +36,7 @@ export interface MountsParts {
   store: MountedToolStore
   audit: Pick<AuditStore, 'note' | 'write' | 'subscribe'>
   config: () => Config
-  residents: () => Pick<ResidentHost, 'open'>
+  stdioServers: () => Pick<StdioServerHost, 'open'>
   /** The list of tools is another now. */
   changed: () => void
 }
@@ -79,7 +79,7 @@ export function openMounts(parts: MountsParts): Mounts {
   const servers = openMountedServers({
     mounts: () => config().mounts,
     targetOf: (server, mount) => targetOf(server, mount, parts),
-    residents: parts.residents,
+    stdioServers: parts.stdioServers,
     saw(server, tools) {
       const first = store.of(server).length === 0
       const before = canonical(store.of(server))

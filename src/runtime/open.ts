@@ -174,7 +174,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     store: stores.mountedTools,
     audit,
     config,
-    residents: () => stages().residents,
+    stdioServers: () => stages().stdioServers,
     // The same settings, made anew: the tools are others.
     changed() {
       change(settings)

@@ -4,7 +4,7 @@ import type { Definition, Mount } from '../../contracts/mounts.ts'
 import { canonicalDefinition, definitionBounds, whyUnusable } from '../../text/mount-definition.ts'
 import { mountedId } from '../../text/mount-names.ts'
 import { openSerialQueue } from '../../text/serial-queue.ts'
-import type { ResidentHost } from '../stage/resident.ts'
+import type { StdioServerHost } from '../stage/stdio-servers.ts'
 import { connectMount, failed, type MountAnswer, type MountConnection, type MountTarget } from './connection.ts'
 
 /** A tool as a server defines it now, and why it cannot be used where it cannot. */
@@ -33,7 +33,7 @@ export interface MountedServers {
 export interface MountParts {
   mounts: () => Readonly<Record<string, Mount>>
   targetOf: (server: string, mount: Mount) => MountTarget
-  residents: () => Pick<ResidentHost, 'open'>
+  stdioServers: () => Pick<StdioServerHost, 'open'>
   /** Told what a server defines whenever that was asked. */
   saw: (server: string, tools: readonly Seen[]) => void
   /** Whether this is what was accepted, and stands. */
@@ -94,7 +94,7 @@ export function openMountedServers(parts: MountParts): MountedServers {
         if (!one) {
           const opened: Held = { entry, lookedAt: Number.NEGATIVE_INFINITY, stale: false } as Held
           const changed = (): void => void (opened.stale = true)
-          const { open } = parts.residents()
+          const { open } = parts.stdioServers()
           opened.connection = await connectMount(server, parts.targetOf(server, mount), open, changed, closing.signal)
           if (closing.signal.aborted) {
             await opened.connection.close()

@@ -17,7 +17,7 @@ import { linkTargetsAt, targetMoved, type LinkTargets } from './link-targets.ts'
 import { effectsOf, type Contents, type Difference } from './effects.ts'
 import { removeStage } from './places.ts'
 import { nameStage, replaceRecord, writeStory, type StageRecord, type StageStory } from './records.ts'
-import { showEffects } from './show.ts'
+import { cardChanges } from './card-changes.ts'
 
 /** A program that ran on a stage, as the stage lies on the disk. */
 export function* onStage(
@@ -73,7 +73,7 @@ export function* onStage(
           if (path === at && links?.states[at] !== stateFingerprint(pathState)) throw targetMoved(path)
         return found
       }
-      return showEffects(ran.effects, both, sensitive, diffs, links && { ends: links.ends, look })
+      return cardChanges(ran.effects, both, sensitive, diffs, links && { ends: links.ends, look })
     },
     sides: sidesOf(byPath, contents),
     async mayWait(lapse) {

@@ -12,10 +12,10 @@ import { removeStage } from './places.ts'
 import type { Probe } from './probe.ts'
 import { nameStage } from './records.ts'
 import type { ServerParts } from './server.ts'
-import { holds, whyNotShown, whySecret, type Walls } from './walls.ts'
+import { holds, whyNotShown, whySecret, type BindRules } from './bind-rules.ts'
 
 /** A program that stays and is talked to: an MCP server of somebody else's. */
-export interface ResidentProgram {
+export interface StdioServerProgram {
   argv: readonly string[]
   env: Readonly<Record<string, string>>
   /** What it takes to run it: its own files. */
@@ -30,7 +30,7 @@ export interface ResidentProgram {
   secrets: readonly string[]
 }
 
-export interface Resident {
+export interface StdioServer {
   readonly stdin: Writable
   /** Ends it with all it started; settles once nothing of it is left. */
   end(why: string): Promise<void>
@@ -38,8 +38,8 @@ export interface Resident {
   readonly gone: Promise<string>
 }
 
-export interface ResidentHost {
-  open(program: ResidentProgram, onOutput: (chunk: Buffer) => void): Promise<Resident>
+export interface StdioServerHost {
+  open(program: StdioServerProgram, onOutput: (chunk: Buffer) => void): Promise<StdioServer>
   /** Ends those that are left. */
   close(): Promise<void>
 }
@@ -48,21 +48,21 @@ export interface ResidentHost {
 const noDeadlineMs = 2_147_483_647
 const errorBytes = 4_000
 
-export function openResidents(given: {
+export function openStdioServers(given: {
   parts: ServerParts
-  walls: () => Walls
+  bindRules: () => BindRules
   probed: () => Promise<Probe>
   /** Variables every program gets. */
   env: () => Record<string, string>
   place: () => string
-}): ResidentHost {
-  const { parts, walls } = given
+}): StdioServerHost {
+  const { parts, bindRules } = given
   const project = parts.project.path
-  const open = new Set<Resident>()
+  const open = new Set<StdioServer>()
 
   const mayShow = (paths: readonly string[]): void => {
     for (const path of paths) {
-      const why = path === project ? undefined : (whyNotShown(path, walls()) ?? whySecret(path))
+      const why = path === project ? undefined : (whyNotShown(path, bindRules()) ?? whySecret(path))
       if (why !== undefined || !existsSync(path))
         throw new Fault('unsupported', `A mounted server may not be shown ${path}: ${why ?? 'it is not there'}`, {
           hint: 'Name the very folder it works on in reads or writes of the setting mounts.',
@@ -71,14 +71,14 @@ export function openResidents(given: {
   }
 
   /** What it sees besides the system: outer folders first, so that one inside another can be changed. */
-  const shownTo = ({ reads, writes }: ResidentProgram): Shown[] =>
+  const shownTo = ({ reads, writes }: StdioServerProgram): Shown[] =>
     [...reads.map((at) => ({ from: at, at, writes: false })), ...writes.map((at) => ({ from: at, at, writes: true }))].sort(
       (one, other) => one.at.length - other.at.length,
     )
 
   const confined = async (
     found: Probe & { confined: true },
-    program: ResidentProgram,
+    program: StdioServerProgram,
     folder: string,
     hear: Hear,
   ): Promise<Started> => {
@@ -128,7 +128,7 @@ export function openResidents(given: {
   }
 
   /** In a group of its own, with an environment and a home of its own: all that can be done without namespaces. */
-  const unconfined = (program: ResidentProgram, folder: string, hear: Hear): Started => {
+  const unconfined = (program: StdioServerProgram, folder: string, hear: Hear): Started => {
     const home = join(folder, 'home')
     mkdirSync(home, { mode: 0o700 })
     let stdin: Writable | undefined
@@ -167,19 +167,19 @@ export function openResidents(given: {
           (how) => inWords(how, errors.end().text),
           (fault: Error) => `it could not be started: ${fault.message}`,
         )
-        const resident: Resident = {
+        const server: StdioServer = {
           stdin: started.stdin,
           async end(why) {
             started.end(why)
             await gone
           },
           gone: gone.finally(() => {
-            open.delete(resident)
+            open.delete(server)
             removeStage(folder)
           }),
         }
-        open.add(resident)
-        return resident
+        open.add(server)
+        return server
       } catch (fault) {
         removeStage(folder)
         throw fault

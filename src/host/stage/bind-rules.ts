@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { secretOn } from '../../text/secret-files.ts'
 
 /** What no path that is shown to a program may be, hold, or lie in. */
-export interface Walls {
+export interface BindRules {
   project: string
   /** Where people live: none is shown whole. */
   homes: readonly string[]
@@ -38,11 +38,11 @@ const system = ['/etc', '/home', '/root', '/var', '/boot']
 /** Nor anything in these. */
 const machine = ['/proc', '/sys', '/dev', '/run']
 
-export function wallsOf(
+export function bindRulesOf(
   environment: Readonly<Record<string, string | undefined>>,
   project: string,
   kept: readonly string[] = [],
-): Walls {
+): BindRules {
   const homes = [...new Set([environment['HOME'] || homedir(), ownHome()])].filter((home) => home !== '/').map(real)
   const base = (name: string, below: string): string[] =>
     environment[name] ? [join(environment[name], 'handrail')] : homes.map((home) => join(home, below, 'handrail'))
@@ -62,7 +62,7 @@ export function wallsOf(
  * The one judge of every path that is shown to a program besides the project: what it is told to show, finds by itself or is
  * asked for by a tool. Says why not.
  */
-export function whyNotShown(path: string, { project, homes, kept }: Walls): string | undefined {
+export function whyNotShown(path: string, { project, homes, kept }: BindRules): string | undefined {
   if (!path.startsWith('/')) return 'it is no absolute path'
   const at = real(path)
   const home = homes.find((one) => holds(at, one))

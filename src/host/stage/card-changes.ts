@@ -44,7 +44,7 @@ interface Item {
  * hashes. What goes away and what makes programs run something comes first, then the small before the large, so that nothing hides
  * behind another.
  */
-export async function showEffects(
+export async function cardChanges(
   effects: readonly Effect[],
   contents: (effect: Effect) => readonly [Buffer, Buffer],
   sensitive: ReadonlySet<string>,

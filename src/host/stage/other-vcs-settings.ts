@@ -14,7 +14,7 @@ const kept: Record<string, { shown?: RegExp; hidden?: RegExp }> = {
 }
 
 /** What such a file is to a program: hidden, to be read first, or like any other. */
-export function kinSettings(names: readonly string[]): 'hidden' | 'read' | undefined {
+export function otherVcsSettings(names: readonly string[]): 'hidden' | 'read' | undefined {
   const at = names.findLastIndex((name) => Object.hasOwn(kept, name))
   if (at < 0) return undefined
   const { shown, hidden } = kept[names[at] as string] ?? {}
@@ -26,7 +26,7 @@ export function kinSettings(names: readonly string[]): 'hidden' | 'read' | undef
 const person = madeOnce(() => /^[\p{L}\p{M}\p{N} .,'’()_+&-]{1,100}(?:<[^\s@:/<>]{1,64}@[A-Za-z\d.-]{1,200}>)?$/u)
 
 /** Such settings as programs may read them: who somebody is and where from, without logins, and nothing else. */
-export function shownKinSettings(text: string): string {
+export function shownVcsSettings(text: string): string {
   const lines = text.split(/\r?\n/)
   const isList = !lines.some((line) => /^\[|=/.test(line.replace(/:\/\/\S*/, '')))
   let section = ''

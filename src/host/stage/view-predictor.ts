@@ -3,10 +3,10 @@ import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Program } from '../../contracts/stage.ts'
 import type { Hidden } from './hidden.ts'
-import { holds } from './walls.ts'
+import { holds } from './bind-rules.ts'
 
 /** What decides what a program sees. */
-export interface Sight {
+export interface ViewInputs {
   program: Program
   hides: readonly Hidden[]
   /** What of the machine it reads. */
@@ -17,34 +17,34 @@ export interface Sight {
  * What the next program will see, where the last two saw the same: then bubblewrap, which takes longer than most programs, is done with it
  * before there is one. Nothing is shown by that which may not be shown: a program is run there only where all of it would be said again now.
  */
-export interface Foresight {
+export interface ViewPredictor {
   /** A program was started. */
-  ran(sight: Sight): void
+  ran(inputs: ViewInputs): void
   /** Tells a stage what can be foreseen, if anything can. */
-  tell(folder: string, tell: (sight: Sight) => void): void
+  tell(folder: string, tell: (inputs: ViewInputs) => void): void
   /** Whether a stage was told nothing, or what still is so. */
-  holds(folder: string, sight: Sight): boolean
+  holds(folder: string, inputs: ViewInputs): boolean
 }
 
-export function openForesight(project: string): Foresight {
-  let last: Sight | undefined
-  let likely: Sight | undefined
+export function openViewPredictor(project: string): ViewPredictor {
+  let last: ViewInputs | undefined
+  let likely: ViewInputs | undefined
   let told: { folder: string; hides: readonly Hidden[]; on: string } | undefined
-  const standsOn = ({ hides, reads }: Sight): string => identities([...reads, ...above(hides, project)])
+  const standsOn = ({ hides, reads }: ViewInputs): string => identities([...reads, ...above(hides, project)])
   return {
-    ran(sight) {
-      likely = last && canBeTold(sight, project) && isDeepStrictEqual(shapeOf(last), shapeOf(sight)) ? sight : undefined
-      last = sight
+    ran(inputs) {
+      likely = last && canBeTold(inputs, project) && isDeepStrictEqual(shapeOf(last), shapeOf(inputs)) ? inputs : undefined
+      last = inputs
     },
     tell(folder, tell) {
       if (!likely) return
       told = { folder, hides: likely.hides, on: standsOn(likely) }
       tell(likely)
     },
-    holds(folder, sight) {
+    holds(folder, inputs) {
       if (told?.folder !== folder) return true
       // What was replaced has the same name, and may not be covered, or not be what is shown.
-      return isDeepStrictEqual(told.hides, sight.hides) && told.on === standsOn(sight)
+      return isDeepStrictEqual(told.hides, inputs.hides) && told.on === standsOn(inputs)
     },
   }
 }
@@ -56,13 +56,13 @@ const mostHidden = 50
  * Not what is made for one call; nor what may be secret, which lies nowhere before it must. A cover outside of the overlay falls off with
  * what it covers.
  */
-function canBeTold({ program, hides }: Sight, project: string): boolean {
+function canBeTold({ program, hides }: ViewInputs, project: string): boolean {
   const { network = false, env = {}, secrets = [], changes = '' } = program
   const own = network || Object.keys(env).length > 0 || secrets.length > 0 || changes !== ''
   return !own && hides.length <= mostHidden && hides.every(({ at }) => holds(project, at.toString()))
 }
 
-function shapeOf({ program, reads }: Sight): unknown {
+function shapeOf({ program, reads }: ViewInputs): unknown {
   const { cwd, alone = false } = program
   return { cwd, alone, reads }
 }

@@ -9,13 +9,13 @@ import type { Difference } from './effects.ts'
 import { decodeLossless } from './readable-text.ts'
 import { pictureKind } from '../readings/picture-kind.ts'
 import { sha256 } from '../files.ts'
-import { describeEffect } from './show.ts'
+import { describeEffect } from './card-changes.ts'
 import { contentsOf } from './staged.ts'
 
 const partBytes = 65_536
 
 /** A part of a staged file as text, read from where it lies; a path that goes away is read in the project. */
-export function partOf(project: Root, folder: string, { path, before, after }: Difference, from: number): TextPart {
+export function stagedPart(project: Root, folder: string, { path, before, after }: Difference, from: number): TextPart {
   if (after?.form === 'file') {
     const fd = openSync(join(folder, 'upper', path), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
     try {
@@ -34,7 +34,7 @@ export function partOf(project: Root, folder: string, { path, before, after }: D
 const largestPicture = 8_388_608
 
 /** A side of a picture that would be changed: exactly the bytes that were found when the program ended, or nothing. */
-export function pictureOf(
+export function stagedPicture(
   project: Root,
   folder: string,
   { path, before, after }: Difference,
@@ -51,7 +51,7 @@ export function pictureOf(
 const partLines = 500
 
 /** Every change of a stage by name, kind, size and hash, a line each. */
-export function listOf(effects: readonly Effect[], from: number): TextPart {
+export function changeList(effects: readonly Effect[], from: number): TextPart {
   const lines = effects.slice(from, from + partLines).map((effect) => {
     const [, size] = effect.sizes
     const sizeAndHash = effect.form === 'file' && size !== null ? `; ${size} bytes, sha256 ${effect.hashes[1] ?? 'none'}` : ''
