@@ -64,13 +64,13 @@ export async function perform(kernel: KernelContext, tool: Tool, raw: unknown, c
         if (known) return replay(context, known.output)
         if (!(fault instanceof RiskChanged) || round === mostRounds || callAudit.snapshots.length > 0) throw fault
         // Its yes is used up and came to nothing; it must not wait for itself.
-        kernel.same.over(call.id, false)
+        kernel.duplicates.over(call.id, false)
       }
     }
   } catch (thrown) {
     throw thrown instanceof Unanswered ? callAudit.suspend(thrown) : callAudit.fail(thrown)
   } finally {
-    kernel.same.over(call.id, done)
+    kernel.duplicates.over(call.id, done)
   }
 }
 
@@ -145,7 +145,7 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
     const question = {
       ...call,
       ...asked,
-      same: kernel.same,
+      duplicates: kernel.duplicates,
       callAudit,
       closing: kernel.closing,
       sensitive,

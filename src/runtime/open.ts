@@ -10,7 +10,7 @@ import { isSecretGranted, withSecretGrants } from '../host/secret-grants.ts'
 import { claimPorts } from '../host/own-ports.ts'
 import { programOf } from '../host/peer.ts'
 import type { Stages } from '../host/stage/stages.ts'
-import { attended } from '../kernel/attended.ts'
+import { withSessionActivity } from '../kernel/session-activity.ts'
 import { openClientForms } from '../kernel/client-forms.ts'
 import { decisions } from '../kernel/decisions.ts'
 import { recoverSuspended, settleSuspended } from '../kernel/suspended-calls.ts'
@@ -279,7 +279,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     },
   })
   const callUnder = (one: (caller: Caller) => ActiveSettings): Operator['call'] =>
-    attended((name, input, caller, how) => {
+    withSessionActivity((name, input, caller, how) => {
       live.lookAgain()
       if (how?.run === undefined) calledAt = performance.now()
       return one(caller).during(({ kernel }) => kernel.call(name, input, caller, how))

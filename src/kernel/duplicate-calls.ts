@@ -2,7 +2,7 @@
  * Calls that a person agreed to and that are being carried out. The same call of the same session, made again meanwhile, waits for what becomes of
  * them: asked about anew, it would wait for an answer that no longer matters.
  */
-export interface SameCalls {
+export interface DuplicateCalls {
   /** From the moment its yes is used up until it is over. */
   begin(call: string, key: string): void
   over(call: string, done: boolean): void
@@ -10,7 +10,7 @@ export interface SameCalls {
   ahead(key: string): Promise<boolean> | undefined
 }
 
-export function openSameCalls(): SameCalls {
+export function openDuplicateCalls(): DuplicateCalls {
   const byKey = new Map<string, Promise<boolean>>()
   const byCall = new Map<string, (done: boolean) => void>()
   return {

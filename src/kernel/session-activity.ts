@@ -4,7 +4,7 @@ import { plainly } from './granting.ts'
 
 const longestPath = 1_000
 
-interface Attendance {
+interface SessionActivity {
   /** A session is at work. */
   called(session: string, peer: string | undefined): void
   /** It was refused a path. */
@@ -12,7 +12,7 @@ interface Attendance {
 }
 
 /** Calls, with a note of who is at work and who was refused which path: for the person who is asked whose a grant shall be. */
-export function attended(call: Operator['call'], sessions: Attendance): Operator['call'] {
+export function withSessionActivity(call: Operator['call'], sessions: SessionActivity): Operator['call'] {
   return async (name, input, caller, options) => {
     ifPossible(() => sessions.called(caller.session, caller.peer))
     try {

@@ -6,7 +6,7 @@ import { tooMuch } from './extent.ts'
 const times = 10
 
 /** What programs did unasked adds up: little by little, nobody removes or fills a project without a question. Why a person is asked about one that is little by itself. */
-export function tooMuchTogether(before: Extent, extent: Extent, policies: Config['policies']): string[] {
+export function cumulativeExcess(before: Extent, extent: Extent, policies: Config['policies']): string[] {
   const most = {
     ...policies,
     unaskedRemovals: policies.unaskedRemovals * times,
