@@ -1,6 +1,6 @@
 import { redact } from '../../text/redact/redact.ts'
 import { addressWithoutLogin } from './git-config-filter.ts'
-import { madeOnce } from '../../text/made-once.ts'
+import { lazy } from '../../text/lazy.ts'
 
 /** What other version controls keep beside their history: settings with addresses, which are shown without logins, and what is not shown at all. */
 const kept: Record<string, { shown?: RegExp; hidden?: RegExp }> = {
@@ -23,7 +23,7 @@ export function otherVcsSettings(names: readonly string[]): 'hidden' | 'read' | 
   return shown?.test(path) ? 'read' : undefined
 }
 
-const person = madeOnce(() => /^[\p{L}\p{M}\p{N} .,'’()_+&-]{1,100}(?:<[^\s@:/<>]{1,64}@[A-Za-z\d.-]{1,200}>)?$/u)
+const person = lazy(() => /^[\p{L}\p{M}\p{N} .,'’()_+&-]{1,100}(?:<[^\s@:/<>]{1,64}@[A-Za-z\d.-]{1,200}>)?$/u)
 
 /** Such settings as programs may read them: who somebody is and where from, without logins, and nothing else. */
 export function shownVcsSettings(text: string): string {

@@ -6,7 +6,7 @@ import type { Config } from '../../contracts/config.ts'
 import { Fault } from '../../contracts/faults/fault.ts'
 import type { Confinement, Program, ProgramResult } from '../../contracts/stage.ts'
 import type { Staged } from '../../contracts/staged.ts'
-import { madeOnce } from '../../text/made-once.ts'
+import { lazy } from '../../text/lazy.ts'
 import { oneInATurn, runToEnd, runInSlices } from '../../text/steps.ts'
 import type { Diffs } from '../diffs.ts'
 import { captureBothEnds } from '../output.ts'
@@ -112,7 +112,7 @@ export function openStages(parts: StageParts): Stages {
   const places = homes.map((home) => placeFor(home, project.path))
   const hiddenWatches = openHiddenWatches(project.path, parts.rules, settings.stageVisible)
   /** Found when the first program is to run: each takes a look at the disk, and most commands run none. */
-  const bindRules = madeOnce(() => bindRulesOf(environment, project.path, [...homes, parts.state]))
+  const bindRules = lazy(() => bindRulesOf(environment, project.path, [...homes, parts.state]))
   let node: readonly string[] | undefined
   let probing: Promise<Probe> | undefined
   let pool: StagePool | undefined

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { holderOf } from '../../text/giving-way.ts'
+import { holderOf } from '../../text/eviction.ts'
 
 /** Large answers that are made at once: of everybody, and of one process. */
 const mostAtOnce = 4

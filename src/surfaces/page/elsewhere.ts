@@ -1,5 +1,5 @@
 import { isAnswerTo } from '../../text/is-answer-to.ts'
-import { lookOften } from '../../text/look-often.ts'
+import { pollWithBackoff } from '../../text/poll-with-backoff.ts'
 import { oneLine } from '../../text/printable.ts'
 import { widthOf } from '../../text/width.ts'
 import { Refusal } from '../../contracts/refusal.ts'
@@ -44,7 +44,7 @@ export function elsewherePages(desks: Desks): Record<'/elsewhere/*', Route> {
         let stopLooking = (): void => undefined
         const look = (): void => {
           stopLooking()
-          stopLooking = lookOften(isSaid)
+          stopLooking = pollWithBackoff(isSaid)
         }
         const leave = (): void => void (response.headersSent || response.writeHead(204, { Connection: 'close' }).end())
         const stop = desk.audit.subscribe(

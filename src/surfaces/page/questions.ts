@@ -1,7 +1,7 @@
 import { Fault } from '../../contracts/faults/fault.ts'
 import type { Question } from '../../contracts/question.ts'
 import { Refusal } from '../../contracts/refusal.ts'
-import { heldBack } from '../../text/held-back.ts'
+import { redactForAgent } from '../../text/redact-for-agent.ts'
 import { oneLine, printableInline } from '../../text/printable.ts'
 import { rowsOf } from '../../text/rows.ts'
 import type { Incoming, Route } from '../listen.ts'
@@ -76,7 +76,7 @@ function answerIn(form: URLSearchParams, { options }: Question): string | undefi
   const chosen = form.get('choice')
   if (chosen !== 'own') return /^\d{1,2}$/.test(chosen ?? '') ? options[Number(chosen)] : undefined
   const typed = (form.get('own') ?? '').replaceAll('\r\n', '\n').trim().slice(0, longestAnswer).toWellFormed()
-  return typed === '' ? undefined : heldBack(typed)
+  return typed === '' ? undefined : redactForAgent(typed)
 }
 
 /** The words are an agent's: they stand behind a bar. */

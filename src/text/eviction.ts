@@ -1,5 +1,5 @@
-/** Something of which there are only so many, and whose it is. */
-export interface Place {
+/** Something that takes one of a bounded number of slots, and whose it is. */
+export interface SlotHolder {
   peer: string
   usedAt: number
 }
@@ -37,7 +37,7 @@ export function largest<P>(shares: Iterable<P[]>): P[] {
  * Who gives way where every place is taken: of the process that holds most of them, the one it used longest ago. Nobody does for a newcomer
  * that holds as many itself.
  */
-export function whoGivesWay<P extends Place>(places: Iterable<P>, newcomer: string): P | undefined {
+export function chooseVictim<P extends SlotHolder>(places: Iterable<P>, newcomer: string): P | undefined {
   const held = byHolder(places)
   const most = largest(held.values())
   if (most.length <= (held.get(holderOf(newcomer))?.length ?? 0)) return undefined

@@ -9,7 +9,7 @@ export function withoutPersonKeys(words: string): string {
 }
 
 /** Words for an agent out of a form, which anybody may have talked a secret into; that something was kept back is said. */
-export function heldBack(words: string): string {
+export function redactForAgent(words: string): string {
   const kept = redact(withoutPersonKeys(words))
   return kept === words ? kept : `${kept}\n(Handrail kept back what looked like a secret.)`
 }

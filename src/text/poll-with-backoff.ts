@@ -2,7 +2,7 @@
 const storeMs = 20_000
 
 /** Looks now and after 1, 2, 4… ms, until it is there: what the log tells of may still be on its way into the store. Returns how to stop. */
-export function lookOften(isThere: () => boolean): () => void {
+export function pollWithBackoff(isThere: () => boolean): () => void {
   const before = Date.now() + storeMs
   let again: ReturnType<typeof setTimeout> | undefined
   const next = (ms: number): void => {
