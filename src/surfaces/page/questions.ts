@@ -8,7 +8,7 @@ import type { Incoming, Route } from '../listen.ts'
 import type { PersonAuth } from '../person-auth.ts'
 import { width } from './change.ts'
 import { about, deskWith, type Desk, type Desks } from './desks.ts'
-import { elsewhereMarkup } from './elsewhere.ts'
+import { answeredElsewhereMarkup } from './answered-elsewhere.ts'
 import { goTo, html, sendPage, type Markup } from './html.ts'
 import { wordsFor } from './language.ts'
 import { answeredMarkup, projectMarkup, timeMarkup } from './list.ts'
@@ -92,7 +92,7 @@ function form(formToken: string, { id, options }: Question, words: Words): Marku
   return html`<form class="answer" id="answer" method="post" action="/questions/${id}" aria-label="${words.answer.heading}">
     <input type="hidden" name="form" value="${formToken}" />
     <input type="hidden" name="shown" value="${Date.now()}" />
-    ${elsewhereMarkup(id)}
+    ${answeredElsewhereMarkup(id)}
     <p class="quiet">${words.questions.means}</p>
     <div class="options">
       ${options.map((option, at) => html`<button name="choice" value="${at}" accesskey="${(at + 1) % 10}">${at + 1}. ${printableInline(option)}</button>`)}

@@ -1,19 +1,19 @@
 import type { ToolResult } from './dialect.ts'
 
 /** What one answer carries of a text, by the bytes it takes where it is encoded most. */
-export interface Carried {
+export interface PayloadLimit {
   most: number
   /** The text stands in JSON that is itself a text in JSON. */
   twice: boolean
 }
 
 /** Contract 001's own: a read as long as the settings allow comes whole, unless it is made of what JSON writes in six bytes. */
-export const carriedPlain: Carried = { most: 8 << 20, twice: false }
+export const plainPayload: PayloadLimit = { most: 8 << 20, twice: false }
 /** The other dialects say the same text up to seven times over. */
-export const carriedTwice: Carried = { most: 1 << 20, twice: true }
+export const nestedPayload: PayloadLimit = { most: 1 << 20, twice: true }
 
 /** Where a text must end to take no more than `most` bytes: never within a character. The whole length where it fits. */
-export function fits(text: string, { most, twice }: Carried): number {
+export function fits(text: string, { most, twice }: PayloadLimit): number {
   if (text.length * 7 <= most) return text.length
   let bytes = 0
   for (let at = 0; at < text.length; at++) {
@@ -41,20 +41,20 @@ const isLow = (unit: number): boolean => unit >= 0xdc00 && unit <= 0xdfff
 const cutAt = (text: string, end: number): string => Buffer.from(text.slice(0, end)).toString()
 
 /** A result within what an answer carries. What is cut says so, with how much there is. */
-export function carry(result: ToolResult, carried: Carried): ToolResult {
+export function limitResult(result: ToolResult, payload: PayloadLimit): ToolResult {
   const { content, output, text, size } = result
   if (typeof content === 'string') {
-    const end = fits(content, carried)
+    const end = fits(content, payload)
     if (end === content.length) return result
     const cut = cutAt(content, end)
     return { ...result, truncated: true, content: cut, text: `${cut}\n[truncated: the file has ${String(size)} bytes]` }
   }
-  const end = fits(text, carried)
+  const end = fits(text, payload)
   if (end === text.length) return result
   const bytes = Buffer.byteLength(text)
   return {
     ...result,
-    ...(typeof output === 'string' && { output: cutAt(output, fits(output, carried)) }),
+    ...(typeof output === 'string' && { output: cutAt(output, fits(output, payload)) }),
     truncated: true,
     size: bytes,
     text: `${cutAt(text, end)}\n[truncated: there are ${bytes} bytes]`,

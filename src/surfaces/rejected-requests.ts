@@ -1,8 +1,8 @@
 /** What the listener itself shuts somebody out for: by another name than ours, from somebody else's page, or with a credential that is none. */
-export type ShutOutBy = 'Host' | 'Origin' | 'token'
+export type RejectedBy = 'Host' | 'Origin' | 'token'
 
-export interface ShutOut {
-  by: ShutOutBy
+export interface RejectedRequest {
+  by: RejectedBy
   /** How often it happened since the last one that was told. */
   untold?: number
 }
@@ -10,8 +10,11 @@ export interface ShutOut {
 const everyMs = 600_000
 
 /** Tells the first of each kind at once, and then one in ten minutes: whoever tries all day leaves a trace, and fills no log. */
-export function openShutOuts(tell: (one: ShutOut) => void, now = (): number => performance.now()): (by: ShutOutBy) => void {
-  const kinds = new Map<ShutOutBy, { toldAt: number; untold: number }>()
+export function openRejectedRequests(
+  tell: (one: RejectedRequest) => void,
+  now = (): number => performance.now(),
+): (by: RejectedBy) => void {
+  const kinds = new Map<RejectedBy, { toldAt: number; untold: number }>()
   return (by) => {
     const known = kinds.get(by)
     if (known && now() - known.toldAt < everyMs) return void known.untold++

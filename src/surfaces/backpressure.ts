@@ -10,7 +10,7 @@ const standsStillMs = 2_000
 const lookMs = 250
 
 /** Answers that are being given. A client that does not read what it asked for is let go before it fills our memory. */
-export interface Unread {
+export interface Backpressure {
   /** For the server to make its answers with: they say when they are not taken at once. */
   readonly Answer: typeof ServerResponse<IncomingMessage>
   watch(response: ServerResponse, socket: Socket): void
@@ -22,7 +22,7 @@ export interface Unread {
 }
 
 /** `sweep` lets others go who are there for nothing; it is handed who is being answered, and says whether it must look again. */
-export function openUnread(sweep: (busy: ReadonlySet<Socket>) => boolean): Unread {
+export function openBackpressure(sweep: (busy: ReadonlySet<Socket>) => boolean): Backpressure {
   const open = new Map<ServerResponse, { socket: Socket; sent: number; since: number }>()
   let timer: NodeJS.Timeout | undefined
 

@@ -12,14 +12,14 @@ import { wordsFor } from './language.ts'
 const mostHeld = 4
 
 /** Stands in the form of a question; shows nothing until somebody answers it in another place. It is loaded last, and no page waits for it. */
-export const elsewhereMarkup = (id: string): Markup =>
+export const answeredElsewhereMarkup = (id: string): Markup =>
   html`<img class="elsewhere" loading="lazy" alt="" src="/elsewhere/${id}" />`
 
 /**
  * How a page without a script hears of an answer: by a picture that is sent once there is one. What the person typed meanwhile stays where it is. Of
  * more pages than there is room for, the oldest shows nothing.
  */
-export function elsewherePages(desks: Desks): Record<'/elsewhere/*', Route> {
+export function answeredElsewherePages(desks: Desks): Record<'/elsewhere/*', Route> {
   const held = new Set<() => void>()
   return {
     '/elsewhere/*': {

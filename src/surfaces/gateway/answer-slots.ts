@@ -13,7 +13,7 @@ const standsStillMs = 5_000
 export const largeBytes = 1 << 18
 
 /** What a request needs to give a large answer. */
-export interface Room {
+export interface AnswerSlot {
   /** Waits for a place among those who give one; at once where it has one, or where nobody waits for the answer any more. */
   hold(): Promise<void>
   release(): void
@@ -27,7 +27,7 @@ interface Waiting {
 }
 
 /** Places for large answers. Whoever has fewest is next, and whoever does not read what it asked for gives up its place to others. */
-export function openRooms(): (response: ServerResponse, peer: string) => Room {
+export function openAnswerSlots(): (response: ServerResponse, peer: string) => AnswerSlot {
   const held = new Map<string, number>()
   const waiting = new Set<Waiting>()
   let taken = 0

@@ -7,14 +7,14 @@ const mostTogether = 32 << 20
 const mostBehind = 64
 
 /** Keeps what nobody reads within bounds. */
-export interface Unread {
+export interface Backpressure {
   /** One answer at a time on a connection: waits for its turn; false where the connection is gone by then. */
   turn(socket: Socket, response: ServerResponse): Promise<boolean>
   /** To be called when something was written: where too much waits, whoever was asked first and did not read goes. */
   wrote(): void
 }
 
-export function openUnread(): Unread {
+export function openBackpressure(): Backpressure {
   const open = new Set<ServerResponse>()
   const lines = new WeakMap<Socket, { behind: number; last: Promise<void>; gone: Promise<void> }>()
   const lineOf = (socket: Socket) => {

@@ -5,7 +5,7 @@ import type { AgentCaller, AgentGate } from '../contracts/gate.ts'
 import type { Attachment } from '../contracts/tool.ts'
 
 /** One call in a surface's dialect: its own name and input in, its own answer out, whether it went well or not. */
-export async function callIn<Answer>(
+export async function callInDialect<Answer>(
   dialect: Dialect<Answer>,
   gate: Pick<AgentGate, 'call'>,
   { name, input }: { name: string; input: unknown },
