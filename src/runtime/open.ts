@@ -181,8 +181,8 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       live.toolsChanged()
     },
   })
-  const pursue: AgentUse['pursue'] = async (goal, { caller, signal }) =>
-    (await agents.at(operator.gate)).pursue(goal, { ...(caller as Caller), role: 'agent' }, signal)
+  const runGoal: AgentUse['runGoal'] = async (goal, { caller, signal }) =>
+    (await agents.at(operator.gate)).runGoal(goal, { ...(caller as Caller), role: 'agent' }, signal)
   const shared = {
     mounts,
     stores,
@@ -193,7 +193,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     templates,
     skills,
     toolsets,
-    agent: { pursue },
+    agent: { runGoal },
   }
   const openIt = (): ActiveSettings =>
     openActiveSettings({

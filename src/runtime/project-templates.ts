@@ -61,9 +61,9 @@ export function openOwnTemplates(
     async look(tools, offers) {
       const { all, isTrusted } = now()
       if (all.length === 0) return []
-      const [{ readTemplate }, { inWords }, { builtInTemplates }] = await Promise.all([
+      const [{ readTemplate }, { describeTemplate }, { builtInTemplates }] = await Promise.all([
         import('../runs/template-catalog.ts'),
-        import('../runs/in-words.ts'),
+        import('../runs/describe-template.ts'),
         import('./templates.ts'),
       ])
       const taken = new Set(ofPerson().flatMap((one) => readTemplate(one, builtInTemplates).template?.id ?? []))
@@ -81,7 +81,7 @@ export function openOwnTemplates(
           ...(template && { id: template.id }),
           trusted: isTrusted(one),
           wrong: shadowed ? ['a template of this id is there already, yours or in a file before it'] : wrong,
-          does: template ? inWords(template, (tool) => tools.find(({ name }) => name === tool)?.title) : [],
+          does: template ? describeTemplate(template, (tool) => tools.find(({ name }) => name === tool)?.title) : [],
         }
       })
     },

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { RunView } from '../../src/contracts/run.ts'
-import type { NewRun, RunRoom } from '../../src/contracts/run-ports.ts'
+import type { NewRun, RunCapacity } from '../../src/contracts/run-ports.ts'
 import { openDatabase } from '../../src/host/database.ts'
 import { openRuns } from '../../src/stores/runs.ts'
 import { schema, schemaVersion } from '../../src/stores/schema.ts'
@@ -62,7 +62,7 @@ const newRun = (id: string, holder: string, inputs: Record<string, unknown> = {}
   ttlMs: 60_000,
 })
 const worker = { name: 'nobody 1', authority: 'a' }
-const room: RunRoom = { queued: 5, queuedEach: 3, most: 100, bytes: 1_000_000 }
+const room: RunCapacity = { queued: 5, queuedEach: 3, most: 100, bytes: 1_000_000 }
 
 test('so many wait for each and in all: one more is refused and says whose they are, and a turn makes room', async () => {
   const db = openDatabase(':memory:', schema, schemaVersion)

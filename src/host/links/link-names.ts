@@ -166,10 +166,10 @@ export function openLinkNames(
     async scan(given) {
       const links = await watch.scan()
       await resolve(links)
-      const { targets, all, noted } = links
+      const { targets, all, starterIndex } = links
       const { firm } = known
       const loose = outside.names
-      const git = await ofGit(noted.repositories)
+      const git = await ofGit(starterIndex.repositories)
       const made = [...git.links, ...given]
       const mine: Names = new Map()
       const madeAt = new Map(made.map(({ path, target }) => [path, target]))
@@ -185,7 +185,7 @@ export function openLinkNames(
         namesOf: (path) => (tables.length ? namesOf(path, tables) : { names: [], all: true }),
         leadsTo,
         namedBy: await started.look(
-          noted,
+          starterIndex,
           git,
           given.map(({ path }) => ({ path, at: `${root.path}/${leadsTo(path)}` })),
         ),

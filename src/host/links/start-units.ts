@@ -6,7 +6,7 @@ import { foldPath } from '../../text/fold-name.ts'
 import type { Pace } from '../../text/steps.ts'
 
 /** Something that is started together: what it names, and whom it calls. */
-export interface Piece {
+export interface StartUnit {
   starter: string
   included: boolean
   /** The folder that what it says counts from. */
@@ -19,7 +19,7 @@ export interface Piece {
 
 export type Named = (path: string) => NamedBy | undefined
 
-export function pieceOf(starter: string, text: string, bases: readonly string[], root: string): Piece {
+export function startUnitOf(starter: string, text: string, bases: readonly string[], root: string): StartUnit {
   const home = homedir()
   const here = text.replaceAll(/(?<![\w/])(?:~|\$HOME|\$\{HOME\})\//g, () => `${home}/`).replaceAll(`${root}/`, () => ' ')
   // What is told by its whole path counts from the top.
@@ -29,40 +29,44 @@ export function pieceOf(starter: string, text: string, bases: readonly string[],
 }
 
 /** What is taken in: it is part of the starter, and calls nobody by a name. */
-export function includedPiece(starter: string, words: readonly string[], bases: readonly string[], root: string): Piece {
-  const piece = pieceOf(starter, words.join('\n'), bases, root)
+export function includedUnit(starter: string, words: readonly string[], bases: readonly string[], root: string): StartUnit {
+  const unit = startUnitOf(starter, words.join('\n'), bases, root)
   // `mk/*.txt`: anything in there may be meant.
-  for (const word of piece.names.words)
+  for (const word of unit.names.words)
     if (word.includes('*'))
-      for (const base of bases) piece.names.below.add(joined(base, word.slice(0, word.indexOf('*')).replace(/[^/]*$/, '')) ?? '')
-  piece.names.below.delete('')
-  return { ...piece, included: true, calls: [], cut: false }
+      for (const base of bases) unit.names.below.add(joined(base, word.slice(0, word.indexOf('*')).replace(/[^/]*$/, '')) ?? '')
+  unit.names.below.delete('')
+  return { ...unit, included: true, calls: [], cut: false }
 }
 
 /** Who names a path, of all these. */
-export async function namedIn(pieces: readonly Piece[], unread: { starter: string; base: string }[], pace: Pace): Promise<Named> {
+export async function namedIn(
+  units: readonly StartUnit[],
+  unread: { starter: string; base: string }[],
+  pace: Pace,
+): Promise<Named> {
   const tables = {
-    whole: new Map<string, Piece>(),
-    modules: new Map<string, Piece>(),
-    ends: new Map<string, Piece>(),
-    below: new Map<string, Piece>(),
+    whole: new Map<string, StartUnit>(),
+    modules: new Map<string, StartUnit>(),
+    ends: new Map<string, StartUnit>(),
+    below: new Map<string, StartUnit>(),
   }
-  for (const piece of pieces) {
-    const { starter, base, cut, names } = piece
+  for (const unit of units) {
+    const { starter, base, cut, names } = unit
     if (cut) unread.push({ starter, base })
     for (const key of ['whole', 'modules', 'ends', 'below'] as const)
-      for (const name of names[key]) if (!tables[key].has(name)) tables[key].set(name, piece)
+      for (const name of names[key]) if (!tables[key].has(name)) tables[key].set(name, unit)
     if (pace.due()) await pace.turn()
   }
   const { whole, modules, ends, below } = tables
-  const aboveOf = (path: string): Piece | undefined => {
+  const aboveOf = (path: string): StartUnit | undefined => {
     for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) {
       const found = below.get(path.slice(0, at))
       if (found !== undefined) return found
     }
     return undefined
   }
-  const byEnd = (path: string): Piece | undefined => {
+  const byEnd = (path: string): StartUnit | undefined => {
     for (let from = 0; ; from = path.indexOf('/', from) + 1) {
       const found = ends.get(path.slice(from))
       if (found !== undefined || !path.includes('/', from)) return found
@@ -84,4 +88,4 @@ export async function namedIn(pieces: readonly Piece[], unread: { starter: strin
   }
 }
 
-const by = ({ starter, included }: Piece, how: NamedBy['how']): NamedBy => ({ starter, included, how })
+const by = ({ starter, included }: StartUnit, how: NamedBy['how']): NamedBy => ({ starter, included, how })

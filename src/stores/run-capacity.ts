@@ -1,5 +1,5 @@
 import { Fault } from '../contracts/faults/fault.ts'
-import type { RunRoom } from '../contracts/run-ports.ts'
+import type { RunCapacity } from '../contracts/run-ports.ts'
 import type { Database, SqlValue } from '../host/database.ts'
 import type { RunSteps } from './run-steps.ts'
 
@@ -12,7 +12,7 @@ export const ended = `status NOT IN ('queued', 'running')`
 const late = 'expires_at IS NOT NULL AND expires_at <= ?'
 
 /** How many runs there are, how much they take, and which go where that is too much. */
-export function openRunRoom(db: Database, steps: RunSteps) {
+export function openRunCapacity(db: Database, steps: RunSteps) {
   const count = (where: string, ...values: SqlValue[]): number =>
     db.get<{ n: number | null }>(`SELECT sum(n) AS n FROM run_counts WHERE ${where}`, ...values)?.n ?? 0
   const taken = (): number => db.get<{ n: number }>('SELECT n FROM run_bytes')?.n ?? 0
@@ -36,7 +36,7 @@ export function openRunRoom(db: Database, steps: RunSteps) {
     return gone
   }
   /** Of the ended the oldest go, where there are more than are kept. Whether there is room now, or will be. */
-  const make = ({ most, bytes }: RunRoom): boolean =>
+  const make = ({ most, bytes }: RunCapacity): boolean =>
     count('true') >= most || taken() > bytes ? forget(`${ended} ORDER BY seq`) > 0 || taken() <= bytes : true
 
   return {
@@ -49,12 +49,13 @@ export function openRunRoom(db: Database, steps: RunSteps) {
       return db.transaction(() => forget(late, Date.now())) > 0
     },
     /** Throws where one more of theirs cannot wait for its turn. */
-    mustHave(holder: string, room: RunRoom): void {
+    mustHave(holder: string, capacity: RunCapacity): void {
       const mine = db.get<{ queued: number }>('SELECT queued FROM run_turns WHERE holder = ?', holder)?.queued ?? 0
-      if (mine >= room.queuedEach) throw full(`${mine} runs of yours wait for their turn already`, { waiting: mine, yours: true })
+      if (mine >= capacity.queuedEach)
+        throw full(`${mine} runs of yours wait for their turn already`, { waiting: mine, yours: true })
       const waiting = count(`status = 'queued'`)
-      if (waiting >= room.queued) throw full(`${waiting} runs wait for their turn already`, { waiting })
-      if (!make(room)) throw full('Runs that wait or are under way take all the room there is', { bytes: taken() })
+      if (waiting >= capacity.queued) throw full(`${waiting} runs wait for their turn already`, { waiting })
+      if (!make(capacity)) throw full('Runs that wait or are under way take all the room there is', { bytes: taken() })
     },
   }
 }

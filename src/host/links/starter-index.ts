@@ -1,7 +1,7 @@
 import { starterAt, startersBelow, type StarterKind } from '../../text/files-that-run/starters.ts'
 
 /** Names in a project that start others, as they are now. */
-export interface Noted {
+export interface StarterIndex {
   /** Files, by their path. */
   readonly files: ReadonlyMap<string, StarterKind>
   /** Links in the place of a folder that holds such files. */
@@ -14,7 +14,7 @@ export interface Noted {
   mayHaveChanged(path: string): boolean
 }
 
-export interface Notes extends Noted {
+export interface WritableStarterIndex extends StarterIndex {
   /** Whether the name is one of them. */
   note(folders: readonly string[], name: string, kind: 'link' | 'folder' | 'other'): boolean
   forget(folders: readonly string[], name: string): void
@@ -23,7 +23,7 @@ export interface Notes extends Noted {
 }
 
 /** `isTold` says whether the system tells of changes in the folder of a path. */
-export function noteStarters(isTold: (path: string) => boolean): Notes {
+export function openStarterIndex(isTold: (path: string) => boolean): WritableStarterIndex {
   const files = new Map<string, StarterKind>()
   const links = new Set<string>()
   const repositories = new Set<string>()

@@ -1,4 +1,4 @@
-import type { AgentGoal, Pursued } from '../contracts/agent.ts'
+import type { AgentGoal, GoalResult } from '../contracts/agent.ts'
 import { Fault } from '../contracts/faults/fault.ts'
 import type { AgentCaller } from '../contracts/gate.ts'
 import type { AgentPorts } from './ports.ts'
@@ -11,12 +11,12 @@ import { outlineOf } from './plan-phase.ts'
  * Pursues a goal with nobody there to talk to: plans, acts, checks, and says what came of it. Where a person is needed it throws
  * `needs-approval` and is called again once they have answered; so it is after a crash. Either way it goes on where it was.
  */
-export async function pursue(
+export async function runGoal(
   { key, goal, inputs }: AgentGoal,
   caller: AgentCaller,
   ports: AgentPorts,
   signal: AbortSignal,
-): Promise<Pursued> {
+): Promise<GoalResult> {
   const model = await ports.model()
   if (!model)
     throw new Fault('unsupported', 'No model is configured, so nobody can pursue a goal', {

@@ -11,7 +11,7 @@ const channel = 'handrail_runs'
 const unhurriedMs = 20
 const hurried = new Set(['run.ended', 'run.waiting'])
 
-export interface ClusterNews {
+export interface ClusterNotifications {
   /** Tells the other processes, soon. What it was told in one turn goes in one statement. */
   tell(entry: AuditEntry): void
   /** Hears what happens to the runs of the space, whichever machine does it. */
@@ -26,7 +26,7 @@ export interface ClusterNews {
 }
 
 /** What happens to runs, between machines: rows that last as long as the run, and a notice for whoever listens. `mark`s are digests. */
-export function openClusterNews(db: Postgres, mark: string, placeMark: string): ClusterNews {
+export function openClusterNotifications(db: Postgres, mark: string, placeMark: string): ClusterNotifications {
   const listeners = new Set<{ wanted: Subscription; listener: AuditListener }>()
   let onBound: (queue: string) => void = () => undefined
   let later: NodeJS.Timeout | undefined
