@@ -31,8 +31,8 @@ export async function perform(kernel: KernelContext, tool: Tool, raw: unknown, c
     const input = checkInput(tool, raw)
     callAudit.accepted(input)
     // 2. policy
-    const judgingLinks = ports.world.judgeLinks()
-    if (judgingLinks) await judgingLinks
+    const hidingSecrets = ports.world.hideLinkedSecrets()
+    if (hidingSecrets) await hidingSecrets
     // Nothing is waited for that is there at once: calls that come together keep their order.
     const told = tool.touches(input)
     const given = told instanceof Promise ? await told : told

@@ -158,9 +158,9 @@ export function operatorOf(parts: RuntimeParts, close: () => Promise<void>): Ope
     get projectSettings() {
       return now().settings.project
     },
-    projectTemplates: (offers) => parts.templates.look(gate.tools, offers),
+    projectTemplates: (offers) => parts.templates.projectTemplates(gate.tools, offers),
     async projectTexts() {
-      shown = [...(await parts.skills.look()), ...parts.prompts.look(), ...parts.identity.look()]
+      shown = [...(await parts.skills.projectTexts()), ...parts.prompts.projectTexts(), ...parts.identity.projectTexts()]
       return shown
     },
     skills: parts.skills,

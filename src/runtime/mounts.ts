@@ -58,7 +58,7 @@ export function openMounts(parts: MountsParts): Mounts {
     const before = asked.get(server)
     if (before && (before.failedAt === undefined || performance.now() - before.failedAt < askAgainMs)) return before.done
     const one: { done: Promise<void>; failedAt?: number } = {
-      done: servers.look(server).catch((fault: Error) => {
+      done: servers.refresh(server).catch((fault: Error) => {
         one.failedAt = performance.now()
         console.error(`handrail: ${fault.message}`)
       }),
@@ -171,10 +171,10 @@ export function openMounts(parts: MountsParts): Mounts {
     },
     person: {
       list: () => Object.entries(config().mounts).map(viewOf),
-      async look(server) {
+      async refresh(server) {
         const wanted = server === undefined ? Object.entries(config().mounts) : [named(server)]
         const on = wanted.filter(([, { off }]) => off !== true)
-        await Promise.all(on.map(([name]) => servers.look(name).catch(() => undefined)))
+        await Promise.all(on.map(([name]) => servers.refresh(name).catch(() => undefined)))
         return wanted.map(viewOf)
       },
       accept(server, tools, by) {

@@ -94,7 +94,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       const { files, reach } = activeSettings.now()
       return {
         files,
-        judgeLinks: reach.links.judgeSecrets,
+        hideLinkedSecrets: reach.links.hideLinkedSecrets,
         preview,
         allowedHosts: policies.browserAllowedHosts,
         forbiddenHosts: policies.browserForbiddenHosts,

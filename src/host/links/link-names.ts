@@ -16,7 +16,7 @@ export interface LinkNames {
   /** All links as they are now, and those that are about to be made. */
   scan(made: readonly MadeLink[]): Promise<KnownLinks>
   /** Tells the rules what links that are called like secrets lead to; little to wait for where no link has changed. */
-  judgeSecrets(): Promise<void> | undefined
+  hideLinkedSecrets(): Promise<void> | undefined
   changed(): void
   close(): void
 }
@@ -184,14 +184,14 @@ export function openLinkNames(
         all,
         namesOf: (path) => (tables.length ? namesOf(path, tables) : { names: [], all: true }),
         leadsTo,
-        namedBy: await started.look(
+        namedBy: await started.findNamed(
           starterIndex,
           git,
           given.map(({ path }) => ({ path, at: `${root.path}/${leadsTo(path)}` })),
         ),
       }
     },
-    judgeSecrets() {
+    hideLinkedSecrets() {
       // A link that was made before the call came is in the system's queue at least: the rules hold only once that was heard.
       return polled().then(() => (isJudged() ? undefined : judgeNow()))
     },

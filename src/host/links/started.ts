@@ -49,7 +49,11 @@ const mostStarters = 4_096
 const longestRead = 1_048_576
 
 export interface Started {
-  look(starterIndex: StarterIndex, git: { texts: readonly GitText[]; version: number }, made: readonly LinkTo[]): Promise<Named>
+  findNamed(
+    starterIndex: StarterIndex,
+    git: { texts: readonly GitText[]; version: number },
+    made: readonly LinkTo[],
+  ): Promise<Named>
 }
 
 /** Knows what the files of a project start. They are read again where they have changed, and a text is looked through once. */
@@ -159,7 +163,7 @@ export function openStarted(root: string): Started {
     return found
   }
 
-  const lookOnce: Started['look'] = async (starterIndex, git, made) => {
+  const findNamedOnce: Started['findNamed'] = async (starterIndex, git, made) => {
     const linked = await behindAll([...starterIndex.links].map((path) => ({ path, at: `${root}/${path}` })))
     const files = (): Starter[] => [...starterIndex.files].map(([path, kind]) => ({ path, at: `${root}/${path}`, kind }))
     const pace = openPace()
@@ -184,7 +188,7 @@ export function openStarted(root: string): Started {
 
   // Whoever looks forgets what has changed: nobody else may look before it is read again.
   const inTurn = openSerialQueue()
-  return { look: (...given) => inTurn(() => lookOnce(...given)) }
+  return { findNamed: (...given) => inTurn(() => findNamedOnce(...given)) }
 }
 
 const depthOf = ({ path }: Starter): number => path.split('/').length

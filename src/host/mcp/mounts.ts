@@ -16,7 +16,7 @@ export interface Seen {
 /** The mounted servers of one process: connected when they are first needed, and gone with it. */
 export interface MountedServers {
   /** Asks a server what it defines, connecting where that is needed. */
-  look(server: string): Promise<void>
+  refresh(server: string): Promise<void>
   call(
     server: string,
     definition: Definition,
@@ -113,7 +113,7 @@ export function openMountedServers(parts: MountParts): MountedServers {
     })
 
   return {
-    async look(server) {
+    async refresh(server) {
       await connection(server, true)
     },
     async call(server, definition, input, how) {

@@ -53,7 +53,7 @@ export function servePreview(
   files: Pick<Files, 'readPart'>,
   engine: Engine,
   game: string,
-  judgeLinks: () => Promise<void> | undefined = () => undefined,
+  hideLinkedSecrets: () => Promise<void> | undefined = () => undefined,
   project?: string,
 ): Promise<PreviewServer> {
   const beside = besideGame(game)
@@ -97,7 +97,7 @@ export function servePreview(
       // Its cache would show yesterday's game.
       if (path === 'webgal-serviceworker.js') throw new Refusal(404, 'Nothing here.')
       // What a link made a secret since the last request is none of the game's.
-      await judgeLinks()
+      await hideLinkedSecrets()
       await sendFile(request, response, backpressure, path, (choose) => {
         if (path.startsWith('game/')) return files.readPart((game === '' ? '' : `${game}/`) + path.slice('game/'.length), choose)
         if (path.startsWith('lib/')) return files.readPart(beside + path, choose)

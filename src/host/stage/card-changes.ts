@@ -30,7 +30,7 @@ const none: LineDiff = { type: 'line', hunks: [] }
 /** New links that a person is asked about: where each ends in the project, and what stands there. */
 interface Links {
   ends: ReadonlyMap<string, string>
-  look(at: string, most: number): Promise<LinkTargets>
+  targetsAt(at: string, most: number): Promise<LinkTargets>
 }
 
 /** What a card shows: a change, or a file that did not change and gets another name by a new link. */
@@ -49,7 +49,7 @@ export async function cardChanges(
   contents: (effect: Effect) => readonly [Buffer, Buffer],
   sensitive: ReadonlySet<string>,
   diffs: Diffs,
-  links: Links = { ends: new Map(), look: async () => ({ files: [] }) },
+  links: Links = { ends: new Map(), targetsAt: async () => ({ files: [] }) },
 ): Promise<Pick<Card, 'changes' | 'rest' | 'counts'>> {
   const isMarked = ({ path, from }: Effect): boolean => sensitive.has(path) || (from !== undefined && sensitive.has(from))
   const rank = ({ effect, also }: Item): number => (effect.kind === 'deleted' ? 0 : also || isMarked(effect) ? 1 : 2)
@@ -141,11 +141,11 @@ export async function cardChanges(
 }
 
 /** What stands behind all of them; a file that several lead to is there once. */
-async function allTargets({ ends, look }: Links): Promise<{ led: Map<string, LinkTargets>; items: Item[] }> {
+async function allTargets({ ends, targetsAt }: Links): Promise<{ led: Map<string, LinkTargets>; items: Item[] }> {
   const led = new Map<string, LinkTargets>()
   const items = new Map<string, Item>()
   for (const [link, end] of ends) {
-    const targets = await look(end, mostTargets - items.size)
+    const targets = await targetsAt(end, mostTargets - items.size)
     led.set(link, targets)
     for (const file of targets.files) {
       const { path, standing: pathState } = file

@@ -66,14 +66,14 @@ export function* onStage(
         byPath.get(path)?.before?.form === 'file' ? contents.before(path) : Buffer.alloc(0),
         contents.after(path),
       ]
-      const look = async (at: string, most: number): Promise<LinkTargets> => {
+      const targetsAt = async (at: string, most: number): Promise<LinkTargets> => {
         const found = await runInSlices(linkTargetsAt(project, rules, at, (path) => byPath.has(path), most))
         // A yes is bound to this state: what stood there for a moment while the card was made is not what is shown.
         for (const { path, standing: pathState } of found.files)
           if (path === at && links?.states[at] !== stateFingerprint(pathState)) throw targetMoved(path)
         return found
       }
-      return cardChanges(ran.effects, both, sensitive, diffs, links && { ends: links.ends, look })
+      return cardChanges(ran.effects, both, sensitive, diffs, links && { ends: links.ends, targetsAt })
     },
     sides: sidesOf(byPath, contents),
     async mayWait(lapse) {

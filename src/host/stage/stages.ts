@@ -358,7 +358,7 @@ export function openStages(parts: StageParts): Stages {
       sweepStages(places, endOf, (record, folder) =>
         lost(record, record.confined ? [] : runToEnd(reopenPreRunCopy(project, parts.rules, join(folder, 'before')).compare())),
       ),
-    applySettings: () => servers.judge(serverParts),
+    applySettings: () => servers.recheck(serverParts),
     async close() {
       await probing
       await stdioServers.close()
