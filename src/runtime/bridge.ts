@@ -138,7 +138,7 @@ export async function serveBridge(operator: Operator, options: DevServerOptions)
     isPersonKey: () => false,
     page: {
       name: `${randomBytes(8).toString('hex')}.localhost`,
-      room: `/${randomBytes(8).toString('hex')}`,
+      basePath: `/${randomBytes(8).toString('hex')}`,
       detour: bridge.route,
     },
     routes: { '/': bridge.route },

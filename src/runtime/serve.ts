@@ -63,7 +63,7 @@ export async function serveHttp(
     onRejected: noteRejectedRequests(operator, 'http'),
     isPerson: personAuth.isPerson,
     isPersonKey: personAuth.isProgramKey,
-    page: { name: personAuth.name, room: personAuth.room, detour },
+    page: { name: personAuth.name, basePath: personAuth.basePath, detour },
     routes: options.watchOnly
       ? watched
       : {

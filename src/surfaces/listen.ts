@@ -43,7 +43,7 @@ export interface ListenOptions {
     /** A host name that only the person's pages have, so that what a browser keeps for them is kept for them alone. */
     name: string
     /** The path below which they are; their cookie is sent nowhere else. */
-    room: string
+    basePath: string
     /** What a person sees whom somebody else's page led here. */
     detour: Route
   }
@@ -121,7 +121,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
     upgrade = false,
   ): { route: Route; by: Incoming['by'] } => {
     let by: Incoming['by'] = 'anyone'
-    const { path, within } = placeOf(whole, options.page.room)
+    const { path, within } = placeOf(whole, options.page.basePath)
     const found = findRoute(options.routes, path)
     const route = (named || within) && found && !showsAs(found) ? undefined : found
     const later = route?.webSocket?.credentialLater === true && timesGiven(request, 'authorization') === 0
@@ -137,7 +137,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
       if (!admitted && (authorization !== undefined || apiKey !== undefined)) options.onRejected?.('token')
       if (!admitted && !wrongTokens.take()) throw new Refusal(429, 'Too many wrong tokens; wait a second.')
       const browses = request.headers.accept?.includes('text/html')
-      // Where a room was, before Handrail was started again, too.
+      // Where the pages were, before Handrail was started again, too.
       if (!admitted && browses && (named || route?.for === 'person' || path.startsWith('/p/')))
         throw new Refusal(303, 'This is for the person; sign in first.', '/sign-in')
       if (!admitted) throw new Refusal(401, { ...needs, ...options.needs }[route?.for ?? 'agent'])
@@ -157,7 +157,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
     response.setHeader('X-Frame-Options', 'DENY')
     response.setHeader('Cross-Origin-Resource-Policy', 'same-origin')
     const [whole = '/', query = ''] = (request.url ?? '/').split('?', 2)
-    const { path } = placeOf(whole, options.page.room)
+    const { path } = placeOf(whole, options.page.basePath)
     const { socket } = request
     const entered = lines.enter(socket)
     // At once where nobody is in front: an answer must not come later than it could.

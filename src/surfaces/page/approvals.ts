@@ -34,7 +34,7 @@ export function approvalPages(desks: Desks, personAuth: PersonAuth, leftOut = ()
         const again = looksAgain(options.about?.waiting ?? 0)
         // What was just answered is said once: looking again leads to the list alone.
         const headers: Record<string, string> = query.has('after')
-          ? { Refresh: `${again}; url=${personAuth.room}/approvals` }
+          ? { Refresh: `${again}; url=${personAuth.basePath}/approvals` }
           : {}
         sendPage(response, 200, words.titles.approvals, body, again, { ...options, headers })
       },
@@ -89,7 +89,7 @@ export function approvalPages(desks: Desks, personAuth: PersonAuth, leftOut = ()
         goTo(
           response,
           '/approvals',
-          `handrail_lang=${lang}; HttpOnly; SameSite=Strict; Path=${personAuth.room}; Max-Age=31536000`,
+          `handrail_lang=${lang}; HttpOnly; SameSite=Strict; Path=${personAuth.basePath}; Max-Age=31536000`,
         )
       },
     },
