@@ -2,7 +2,7 @@ import { asFault, hintFor } from '../contracts/faults/fault.ts'
 import type { AgentCaller, AgentGate } from '../contracts/gate.ts'
 import { higherRisk, riskOf, type JudgedPlan, type JudgedStep, type Plan } from '../contracts/plan.ts'
 import type { Risk, Tool } from '../contracts/tool.ts'
-import { placesIn } from './places.ts'
+import { placeholdersIn } from './placeholders.ts'
 import { kernelCall } from './seed-names.ts'
 
 /**
@@ -20,7 +20,7 @@ export async function judgePlan(
   for (const step of plan.steps) {
     const { tool, input } = kernelCall(step.tool_id, step.params)
     const raised = higherRisk(plan.min_risk ?? 'R0', step.risk_level === undefined ? 'R0' : riskOf(step.risk_level))
-    const open = plan.needs ? placesIn(step.params).filter((name) => plan.needs?.includes(name)) : []
+    const open = plan.needs ? placeholdersIn(step.params).filter((name) => plan.needs?.includes(name)) : []
     const judged = (risk: Risk, wrong: readonly string[]): JudgedStep => ({
       ...step,
       ...(gate.offers(tool) && { tool }),

@@ -3,7 +3,7 @@ import type { Skill } from '../contracts/skill.ts'
 import { parseJson } from '../text/json.ts'
 import { outsideFences } from '../text/markdown-lines.ts'
 import { stepsIn, type SkillStep } from '../text/skill-steps.ts'
-import { fillPlaces, placesIn } from './places.ts'
+import { fillPlaceholders, placeholdersIn } from './placeholders.ts'
 
 /** A plan that is not kept yet. */
 export type PlanDraft = Omit<Plan, 'plan_id' | 'created_at'>
@@ -37,13 +37,13 @@ export function planFromSkill(
       outline.push({ text: step.text, line, step_ids: [] })
       continue
     }
-    for (const name of placesIn(call.params)) if (!Object.hasOwn(inputs, name)) needs.add(name)
+    for (const name of placeholdersIn(call.params)) if (!Object.hasOwn(inputs, name)) needs.add(name)
     const step_id = `s${steps.length + 1}`
     steps.push({
       step_id,
       tool_id: call.tool,
       description: step.text,
-      params: fillPlaces(call.params, inputs) as Record<string, unknown>,
+      params: fillPlaceholders(call.params, inputs) as Record<string, unknown>,
       ...(call.risk !== undefined && { risk_level: riskOf(call.risk) }),
     })
     outline.push({ text: step.text, line, step_ids: [step_id] })

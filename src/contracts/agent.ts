@@ -45,7 +45,7 @@ export interface AgentRecord {
   /** How the phase ended, kept with the last answer of its calls: whoever goes on after a crash asks for nothing again. */
   ended?: PhaseEnd
   /** What came of a goal, until whoever pursues it has heard of it. */
-  pursued?: Pursued
+  pursued?: GoalResult
   /** The newest calls, so that a third one alike is noticed. */
   recent: string[]
   updatedAt: number
@@ -96,7 +96,7 @@ export interface AgentGoal {
   inputs: Record<string, unknown>
 }
 
-export interface Pursued {
+export interface GoalResult {
   /** False where it ended in a question. */
   done: boolean
   reply: string
@@ -107,7 +107,7 @@ export interface Pursued {
 /** The agent as the person's surfaces hold it. */
 export interface Agent {
   readonly taker: TurnTaker
-  pursue(goal: AgentGoal, caller: AgentCaller, signal: AbortSignal): Promise<Pursued>
+  runGoal(goal: AgentGoal, caller: AgentCaller, signal: AbortSignal): Promise<GoalResult>
   /** Whom it asks, and where; undefined without a model. Throws where it cannot be used: no key, no address. */
   about(): Promise<{ name: string; endpoint: string } | undefined>
   /** The models that the endpoint says it has. */

@@ -70,9 +70,9 @@ export interface MountView {
 
 /** What the person holds of mounted servers. */
 export interface MountsOfPerson {
-  /** As it was last seen; `look` asks the servers first. */
+  /** As it was last seen; `refresh` asks the servers first. */
   list(): MountView[]
-  look(server?: string): Promise<MountView[]>
+  refresh(server?: string): Promise<MountView[]>
   /** What the server says now counts from here on; throws where it is not what was shown (`digest` of `found`). */
   accept(server: string, tools: readonly { tool: string; digest: string }[], by: string): void
   /** Forgets all that was known of it: the next definitions that are seen count as the first. */

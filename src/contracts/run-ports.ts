@@ -7,7 +7,7 @@ import type { Template } from './template.ts'
  */
 export interface RunStore {
   /** Durable when it resolves. A run of the same template and key whose record lives is answered in its place, whatever became of it. */
-  accept(run: NewRun, room: RunRoom): Promise<{ run: RunRecord; deduplicated: boolean }>
+  accept(run: NewRun, capacity: RunCapacity): Promise<{ run: RunRecord; deduplicated: boolean }>
   get(id: string): Promise<RunRecord | undefined>
   /** What it was accepted with. */
   body(id: string): Promise<RunBody | undefined>
@@ -52,7 +52,7 @@ export interface RunStore {
   artifact(id: string): Promise<ArtifactInfo | undefined>
   artifacts(run?: string): Promise<ArtifactInfo[]>
   /** Of what is past its time, or beyond the room there is, some goes; says which contents may go with it, and whether there may be more. */
-  purge(room: RunRoom): Promise<{ contents: string[]; more: boolean }>
+  purge(capacity: RunCapacity): Promise<{ contents: string[]; more: boolean }>
 }
 
 /** Contents of artifacts, by their ids. */
@@ -66,7 +66,7 @@ export interface ArtifactStore {
 }
 
 /** How many runs wait for their turn at most, in all and of each who hands them in; how many are kept, and how much they take together. */
-export interface RunRoom {
+export interface RunCapacity {
   queued: number
   queuedEach: number
   most: number

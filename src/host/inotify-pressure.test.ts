@@ -56,7 +56,7 @@ const linksOf = (): { hidden: () => string[]; judge: () => Promise<void> | undef
   let hidden: ReadonlySet<string> = new Set()
   const links = openLinkNames(root, rules, { hideBehind: (places) => void (hidden = places) })
   closing.push(() => links.close())
-  return { hidden: () => [...hidden], judge: () => links.judgeSecrets() }
+  return { hidden: () => [...hidden], judge: () => links.hideLinkedSecrets() }
 }
 
 test('a link that was made before a call came is judged in it, though nothing was heard of it yet', async () => {

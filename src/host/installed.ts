@@ -1,6 +1,6 @@
 import { accessSync, closeSync, constants, existsSync, openSync, readFileSync, readSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { holds, wallsOf } from './stage/walls.ts'
+import { holds, bindRulesOf } from './stage/bind-rules.ts'
 import { programParts } from './toolchain.ts'
 
 /** A program of this machine, and what a stage must show for it to run. */
@@ -86,8 +86,8 @@ export function inPath(name: string, { path, project }: Pick<Machine, 'path' | '
 /** By its real path: what lies behind links would not be found on a stage. */
 function asInstalled(found: string, machine: Machine): Installed {
   const file = realpathSync(found)
-  const walls = wallsOf({ HOME: machine.home }, machine.project)
-  const reads = [file, ...interpreterOf(file)].flatMap((one) => programParts(one, walls))
+  const bindRules = bindRulesOf({ HOME: machine.home }, machine.project)
+  const reads = [file, ...interpreterOf(file)].flatMap((one) => programParts(one, bindRules))
   return { file, reads: [...new Set(reads)] }
 }
 

@@ -3,7 +3,7 @@ import { Fault } from '../contracts/faults/fault.ts'
 import { inPath, type Installed, type Machine } from './installed.ts'
 import { captureBothEnds } from './output.ts'
 import { runProcess } from './process.ts'
-import { wallsOf } from './stage/walls.ts'
+import { bindRulesOf } from './stage/bind-rules.ts'
 import { pythonParts } from './toolchain.ts'
 
 const question = 'import sys; print(sys.executable); print(sys.prefix); print(sys.base_prefix)'
@@ -19,7 +19,10 @@ async function findPython(machine: Machine): Promise<Installed> {
   for (const candidate of inPath('python3', machine)) {
     const [file, ...prefixes] = await ask(candidate, machine)
     if (!file?.startsWith('/')) continue
-    return { file, reads: pythonParts(prefixes, [file, realpathSync(file)], wallsOf({ HOME: machine.home }, machine.project)) }
+    return {
+      file,
+      reads: pythonParts(prefixes, [file, realpathSync(file)], bindRulesOf({ HOME: machine.home }, machine.project)),
+    }
   }
   throw new Fault('unsupported', 'There is no Python 3 on this machine', {
     hint: 'Install it (apt install python3), or put python3 on the PATH that Handrail is started with.',

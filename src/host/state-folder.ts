@@ -87,7 +87,7 @@ export interface ReadFile {
 export interface LogFile extends ReadFile {
   size(): number
   /** Why the open file is not, or not only, the one at its name; undefined where it is. */
-  astray(): string | undefined
+  whyReplaced(): string | undefined
   append(bytes: Uint8Array): void
   writeAt(bytes: Uint8Array, position: number): void
   truncate(size: number): void
@@ -334,7 +334,7 @@ function logAt(path: string, shown: string): LogFile {
   return {
     ...readingOf(place, shown),
     size: () => guarded(() => fstatSync(place).size),
-    astray: () =>
+    whyReplaced: () =>
       guarded(() => {
         const open = fstatSync(grow)
         if (!open.isFile()) return 'it is not a regular file'

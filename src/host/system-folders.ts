@@ -48,15 +48,15 @@ export function refuseSystem(
   const split = [...new Set(listed)].map((folder) => ({ folder, names: folder.split('/').slice(1) }))
   const lies = (path: readonly string[]): string | undefined =>
     split.find(({ names }) => names.every((name, index) => path[index] === name))?.folder
-  const judge = (root: Root) => {
+  const guardFor = (root: Root) => {
     const way = root.path.split('/').filter(Boolean)
     const whole = lies(way) ?? folders.find((folder) => isSame(fstatSync(root.fd), folder))
     // Mostly a root has nothing of the system above or below it, and no path in it need be looked at.
     const holds = split.some(({ names }) => way.every((name, index) => names[index] === name))
     return { way, whole, holds }
   }
-  const roots = new Map([...(project.others ?? [])].map(([mark, root]) => [mark, judge(root)]))
-  const own = judge(project)
+  const roots = new Map([...(project.others ?? [])].map(([mark, root]) => [mark, guardFor(root)]))
+  const own = guardFor(project)
   return (names) => {
     const mark = names[0] !== undefined && isInRoot(names[0]) ? names[0] : undefined
     const root = mark === undefined ? own : roots.get(mark)

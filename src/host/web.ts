@@ -29,7 +29,7 @@ interface Opened {
 export interface WebSettings {
   files: Files
   /** What links have made a secret since it was last looked; nothing to wait for where no link has changed. */
-  judgeLinks: () => Promise<void> | undefined
+  hideLinkedSecrets: () => Promise<void> | undefined
   preview: PreviewSettings
   allowedHosts: readonly string[]
   forbiddenHosts: readonly string[]

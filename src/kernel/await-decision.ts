@@ -1,6 +1,6 @@
 import { onAbort } from '../text/aborts.ts'
 import { isAnswerTo } from '../text/is-answer-to.ts'
-import { lookOften } from '../text/look-often.ts'
+import { pollWithBackoff } from '../text/poll-with-backoff.ts'
 import type { ApprovalState } from '../contracts/approval.ts'
 import type { AuditStream } from '../contracts/audit.ts'
 import { closed } from './question-faults.ts'
@@ -46,7 +46,7 @@ export function awaitDecision(
     }
     const lookAgain = (): void => {
       stopLooking?.()
-      stopLooking = lookOften(() => {
+      stopLooking = pollWithBackoff(() => {
         look()
         return over
       })

@@ -7,7 +7,7 @@ import type { Mark, Marks, MarksNow } from './marks.ts'
 import type { PathScheduler } from './path-scheduler.ts'
 import type { Policy } from './policy.ts'
 import type { Ports } from './ports.ts'
-import type { SameCalls } from './same-calls.ts'
+import type { DuplicateCalls } from './duplicate-calls.ts'
 import type { CallAudit } from './call-audit.ts'
 
 /** What every call has at hand. */
@@ -18,7 +18,7 @@ export interface KernelContext {
   marks: Marks
   marksNow: MarksNow
   scheduler: PathScheduler
-  same: SameCalls
+  duplicates: DuplicateCalls
   /** Aborted when Handrail is closed here. */
   closing: AbortSignal
   config: Config

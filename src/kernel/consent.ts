@@ -20,7 +20,7 @@ import {
   usedUp,
 } from './question-faults.ts'
 import { recordable } from './redacted-input.ts'
-import type { SameCalls } from './same-calls.ts'
+import type { DuplicateCalls } from './duplicate-calls.ts'
 import { withdrawQuestion } from './suspended-calls.ts'
 
 export interface Question extends Call {
@@ -42,7 +42,7 @@ export interface Question extends Call {
   beforeRun: boolean
   /** Asked before a yes is used up: what it throws leaves the yes as it is. */
   ready?: () => void
-  same: SameCalls
+  duplicates: DuplicateCalls
   callAudit: CallAudit
   /** Handrail is closed here: nobody waits any longer. */
   closing: AbortSignal
@@ -177,7 +177,7 @@ function use(ports: Ports, approval: ApprovalHead, question: Question): string {
   if (approval.stateDigest !== question.stateDigest) throw changedSinceAsked(approval)
   question.ready?.()
   if (!ports.approvals.move(approval.id, 'approved', 'used')) throw usedUp(approval)
-  question.same.begin(question.callAudit.id, sameKey(question))
+  question.duplicates.begin(question.callAudit.id, sameKey(question))
   return approval.id
 }
 
@@ -185,7 +185,7 @@ const sameKey = ({ caller, inputDigest }: Question): string => `${caller.session
 
 /** Lets the same call have its end first, where it is being carried out; throws where that has done what this one asks for. */
 async function afterSame(question: Question): Promise<void> {
-  const ahead = question.same.ahead(sameKey(question))
+  const ahead = question.duplicates.ahead(sameKey(question))
   if (!ahead || !(await orAborted(ahead, question.options.signal))) return
   throw new JustDone('conflict', `The same ${question.tool.name} was approved and carried out while this one was looked at`, {
     hint: 'It is done once. Look at the files; make the call again only if it is wanted once more.',

@@ -6,7 +6,7 @@ import type { CallContext } from './call-context.ts'
 import { extentOf, notPlain, readContents, tooManyLines, tooMuch, type Contents } from './extent.ts'
 import { marksAsk, type Mark } from './marks.ts'
 import { highest } from './policy.ts'
-import { tooMuchTogether } from './unasked.ts'
+import { cumulativeExcess } from './cumulative-extent.ts'
 
 /** What a program did on its stage, judged by that alone. */
 export interface Judged {
@@ -50,7 +50,7 @@ export async function judgeEffects(context: CallContext, staged: Staged, touches
     ...(await runInSlices(notPlain(effects), signal)),
     ...tooManyLines(lines, config.policies),
   ]
-  const sums = why.length === 0 ? tooMuchTogether(ports.unasked.sum(), extent, config.policies) : []
+  const sums = why.length === 0 ? cumulativeExcess(ports.unasked.sum(), extent, config.policies) : []
   why.push(...sums)
   const marked = marksAsk(marks, (mark) => ports.grants.mayChange(session, mark))
   const failing = why.length === 0 && ports.sessions.failing(session) ? touches : []

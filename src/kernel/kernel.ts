@@ -16,14 +16,14 @@ import { isMountedId } from '../text/mount-names.ts'
 import { nearest } from '../text/nearest.ts'
 import { scrub } from './redacted-input.ts'
 import { newSites } from './sites.ts'
-import { openSameCalls, type SameCalls } from './same-calls.ts'
+import { openDuplicateCalls, type DuplicateCalls } from './duplicate-calls.ts'
 
 const longestPath = 4_096
 
 /** What calls have in common, whichever settings they were judged by: whose turn it is, who is at the same thing, and their ids. */
 export interface Traffic {
   scheduler: PathScheduler
-  same: SameCalls
+  duplicates: DuplicateCalls
   judged: UnderWay
   nextId(): string
   /** Aborted when Handrail is closed here. */
@@ -39,7 +39,7 @@ export function openTraffic(limits: SchedulerLimits): Traffic {
   const closing = new AbortController()
   return {
     scheduler: openPathScheduler(limits),
-    same: openSameCalls(),
+    duplicates: openDuplicateCalls(),
     judged: nothingUnderWay(),
     nextId: () => `call_${start}${(++count).toString(16).padStart(8, '0')}`,
     closing: closing.signal,
@@ -87,7 +87,7 @@ export function openKernel(tools: readonly Tool[], config: Config, ports: Ports,
     marks,
     marksNow,
     scheduler: traffic.scheduler,
-    same: traffic.same,
+    duplicates: traffic.duplicates,
     closing: traffic.closing,
     config,
     offered: offered.map((tool) => tool.name),

@@ -14,7 +14,7 @@ import { runToEnd, each, runInSlices, type Steps } from '../text/steps.ts'
 import type { Card, Draft, Touch } from '../contracts/tool.ts'
 import { posix } from 'node:path'
 import { takenAway } from './extent.ts'
-import { saysNo } from './kept-by-no.ts'
+import { describeDecline } from './declined-paths.ts'
 import type { ApprovalPort, AskedFor, WorldPort } from './ports.ts'
 import { wouldBeRepository } from './runs-indirectly.ts'
 
@@ -91,10 +91,10 @@ export function openMarks({ policies }: Config, world: WorldPort, declined: Appr
     orElse(false, () => world.mayExecute(path))
       ? [{ path, says: 'can be executed, and is another from now on', asks: 'never' }]
       : []
-  const keptByNo = (path: string): Mark[] => {
+  const declinedMarks = (path: string): Mark[] => {
     const stands = orElse(true, () => world.exists(path))
     const no = declined(path, stands)
-    return no ? [{ path, says: saysNo(no), asks: 'once', no: true }] : []
+    return no ? [{ path, says: describeDecline(no), asks: 'once', no: true }] : []
   }
   const scriptsIn = async (drafts: NonNullable<PlannedWrite['drafts']>): Promise<Mark[]> => {
     try {
@@ -167,7 +167,7 @@ export function openMarks({ policies }: Config, world: WorldPort, declined: Appr
       mark.asks === 'once' && gone.has(mark.path) ? { ...mark, says: `${mark.says}, and is removed or emptied` } : mark
     const marks = [
       ...(await runInSlices(each(paths, byWord))).flat(),
-      ...(await runInSlices(each(paths, keptByNo))).flat(),
+      ...(await runInSlices(each(paths, declinedMarks))).flat(),
       ...repositories(await runInSlices(wouldBeRepository(world, paths))),
       ...(await runInSlices(byLinks(paths, links, otherwise))),
       ...(await runInSlices(each(effects, byEffect))).flat(),

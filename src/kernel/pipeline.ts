@@ -32,8 +32,8 @@ export async function perform(kernel: KernelContext, tool: Tool, raw: unknown, c
     const input = checkInput(tool, raw)
     callAudit.accepted(input)
     // 2. policy
-    const judgingLinks = ports.world.judgeLinks()
-    if (judgingLinks) await judgingLinks
+    const hidingSecrets = ports.world.hideLinkedSecrets()
+    if (hidingSecrets) await hidingSecrets
     // Nothing is waited for that is there at once: calls that come together keep their order.
     const told = tool.touches(input)
     const given = told instanceof Promise ? await told : told
@@ -65,13 +65,13 @@ export async function perform(kernel: KernelContext, tool: Tool, raw: unknown, c
         if (known) return replay(context, known.output)
         if (!(fault instanceof RiskChanged) || round === mostRounds || callAudit.snapshots.length > 0) throw fault
         // Its yes is used up and came to nothing; it must not wait for itself.
-        kernel.same.over(call.id, false)
+        kernel.duplicates.over(call.id, false)
       }
     }
   } catch (thrown) {
     throw thrown instanceof Unanswered ? callAudit.suspend(thrown) : callAudit.fail(thrown)
   } finally {
-    kernel.same.over(call.id, done)
+    kernel.duplicates.over(call.id, done)
   }
 }
 
@@ -146,7 +146,7 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
     const question = {
       ...call,
       ...asked,
-      same: kernel.same,
+      duplicates: kernel.duplicates,
       callAudit,
       closing: kernel.closing,
       sensitive,

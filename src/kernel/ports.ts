@@ -37,7 +37,7 @@ export interface WorldPort {
   /** The same without asking whether it may be used; only what is written absolute, or names a root, becomes another. */
   asWritten(path: string): string
   /** Looks where links that are called like secrets lead by now; nothing to wait for where none has changed. */
-  judgeLinks(): Promise<void> | undefined
+  hideLinkedSecrets(): Promise<void> | undefined
   read(path: string): Buffer | undefined
   /** One holder among all processes on the project and on the further roots of these paths; what a killed one left is put right first. */
   exclusive<T>(act: () => T | Promise<T>, signal?: AbortSignal, paths?: readonly string[]): Promise<T>

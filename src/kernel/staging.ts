@@ -12,7 +12,7 @@ import { deadline } from './deadline.ts'
 import { digest, digestLong } from './digest.ts'
 import { behindLinks, type BehindLinks } from './behind-links.ts'
 import { judgeEffects } from './judge-effects.ts'
-import { keptByNo } from './kept-by-no.ts'
+import { declinedPaths } from './declined-paths.ts'
 import { askedAbout, askedOnce, boundTo, newAmong, reasons, tellMarks, type Mark } from './marks.ts'
 import { highest } from './policy.ts'
 import { cardAfter } from './program-card.ts'
@@ -225,11 +225,11 @@ async function commitStage(context: CallContext, staged: Staged): Promise<Writte
       tellMarks(await cardAfter(await tool.card(input), staged, { sensitive, links, why }), marks)
     const question = {
       ...call,
-      same: kernel.same,
+      duplicates: kernel.duplicates,
       callAudit,
       closing: kernel.closing,
       sensitive,
-      keeps: await runInSlices(keptByNo(staged.ran.effects, sensitive)),
+      keeps: await runInSlices(declinedPaths(staged.ran.effects, sensitive)),
       beforeRun: false,
       stateNow: async () => bound(await stateNow(), digest((await behind()).states)),
       tool,

@@ -27,7 +27,7 @@ export interface RunPorts {
   questions: {
     /** Resolves when it can no longer be answered, whoever answered it in whichever process. */
     settled(id: string, signal: AbortSignal): Promise<void>
-    look(id: string): { state: ApprovalState; note?: string } | undefined
+    find(id: string): { state: ApprovalState; note?: string } | undefined
   }
   log: AuditStream & {
     /** In the log when it resolves, in the order in which it was called. */

@@ -90,7 +90,7 @@ export function openRunner(ports: RunPorts): Runner {
       signal.throwIfAborted()
       throw fault
     })
-    const asked = questions.look(approval)
+    const asked = questions.find(approval)
     if (asked?.state === 'denied') throw declined(approval, asked.note)
     if (!asked || asked.state === 'expired') throw lapsed(approval)
     const stopListening = onAbort(signal, () => live.slotFreed?.())

@@ -28,7 +28,7 @@ import { tellLog, type RunPorts } from './ports.ts'
 import { behindOf } from './retry.ts'
 import { entryFor, inputsFor, modeFor, templateFor, timeoutFor, withoutSecrets } from './submission.ts'
 import { describe, type TemplateCatalog } from './template-catalog.ts'
-import { inWords } from './in-words.ts'
+import { describeTemplate } from './describe-template.ts'
 
 /** What tools and the command line reach of runs. Who may hand what in is judged here; what a run does is judged call by call, by the kernel. */
 export function openRunsApi(ports: RunPorts, engine: Engine, catalog: TemplateCatalog): RunsApi {
@@ -215,7 +215,7 @@ export function openRunsApi(ports: RunPorts, engine: Engine, catalog: TemplateCa
     async template(id) {
       const { template, ...rest } = await entryFor(catalog, id)
       const titleOf = (tool: string): string | undefined => ports.gate.tools.find(({ name }) => name === tool)?.title
-      return { ...describe({ template, ...rest }), does: inWords(template, titleOf), steps: template.steps, ...rest }
+      return { ...describe({ template, ...rest }), does: describeTemplate(template, titleOf), steps: template.steps, ...rest }
     },
     profile(origin) {
       const { maxConcurrentRuns, runTtlMs, artifactTtlMs } = limits()

@@ -4,7 +4,7 @@ import { capabilityIndex } from '../agent/capability-index.ts'
 import { endpointOf } from '../agent/models/endpoint.ts'
 import { openModel } from '../agent/models/open-model.ts'
 import type { AgentPorts } from '../agent/ports.ts'
-import { pursue } from '../agent/pursue.ts'
+import { runGoal } from '../agent/run-goal.ts'
 import { openRouter, type AskModel } from '../agent/router.ts'
 import { openTaskAgent } from '../agent/shape.ts'
 import type { Agent, AgentLimits } from '../contracts/agent.ts'
@@ -84,7 +84,7 @@ export function agentAt(gate: AgentGate, parts: AgentParts): Agent {
   }
   return {
     taker: openAgent(ports),
-    pursue: (goal, caller, signal) => pursue(goal, caller, ports, signal),
+    runGoal: (goal, caller, signal) => runGoal(goal, caller, ports, signal),
     async about() {
       makeIdentity(identityFolder(parts.environment))
       const one = await model()

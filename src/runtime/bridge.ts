@@ -12,7 +12,7 @@ import { workspaceFacts } from '../host/workspace-facts.ts'
 import { openBridge, type Bridge, type BridgeOptions } from '../surfaces/bridge/bridge.ts'
 import { openCliPlane } from '../surfaces/cli/plane/plane.ts'
 import { listen } from '../surfaces/listen.ts'
-import { openShutOuts, type ShutOutBy } from '../surfaces/shut-out.ts'
+import { openRejectedRequests, type RejectedBy } from '../surfaces/rejected-requests.ts'
 
 export interface BridgeParts {
   /** Else those of the command line. */
@@ -68,20 +68,20 @@ const refusedFor: Partial<Record<Reason, string>> = {
   unauthorized: 'No token, or a wrong one',
   'read-only': 'It would write source, and this server is read-only',
 }
-const shutOutFor: Record<ShutOutBy, string> = {
+const rejectedFor: Record<RejectedBy, string> = {
   Host: 'Shut out: not by a name of ours (Host)',
   Origin: "Shut out: from somebody else's page (Origin)",
   token: 'Shut out: a wrong token',
 }
 
 /** Who the listener shut out, in the log of the project; nothing of what they said. */
-export function noteShutOuts({ audit }: Operator, surface: 'bridge' | 'http'): (by: ShutOutBy) => void {
-  return openShutOuts(({ by, untold }) =>
+export function noteRejectedRequests({ audit }: Operator, surface: 'bridge' | 'http'): (by: RejectedBy) => void {
+  return openRejectedRequests(({ by, untold }) =>
     audit.note({
       event: 'request.refused',
       surface,
       reason: by === 'token' ? 'unauthorized' : 'policy',
-      message: shutOutFor[by],
+      message: rejectedFor[by],
       details: { listener: by, ...(untold !== undefined && { untold }) },
     }),
   )
@@ -131,14 +131,14 @@ export async function serveBridge(operator: Operator, options: DevServerOptions)
     peers,
     requestsPerSecond: operator.config.limits.requestsPerSecond,
     token,
-    onShutOut: noteShutOuts(operator, 'bridge'),
+    onRejected: noteRejectedRequests(operator, 'bridge'),
     needs: { agent: 'A bearer token is needed. It is in the state file that `handrail devserver start` names.' },
     // Nobody signs in here.
     isPerson: () => false,
     isPersonKey: () => false,
     page: {
       name: `${randomBytes(8).toString('hex')}.localhost`,
-      room: `/${randomBytes(8).toString('hex')}`,
+      basePath: `/${randomBytes(8).toString('hex')}`,
       detour: bridge.route,
     },
     routes: { '/': bridge.route },

@@ -14,7 +14,7 @@ import { contentsWithEnd, openClusterArtifacts, type Persist } from '../stores/c
 import { migrate } from '../stores/cluster/migrate.ts'
 import { moveToEmbedded, moveToShared, type Moving } from '../stores/cluster/move.ts'
 import { endSessionless, holderOf, keepSession } from '../stores/cluster/kept-sessions.ts'
-import { openClusterNews } from '../stores/cluster/news.ts'
+import { openClusterNotifications } from '../stores/cluster/notifications.ts'
 import { openClusterRuns } from '../stores/cluster/runs.ts'
 import { openS3Artifacts } from '../stores/cluster/s3.ts'
 import { openRoster } from '../stores/cluster/workers.ts'
@@ -131,8 +131,8 @@ export async function openCluster(parts: {
     const store = openClusterRuns({ db, space, place, persist, queueFor, isFree, sign: parts.sign })
     const spaceMark = digest('space', space).slice(0, 16)
     const placeMark = digest('place', place).slice(0, 16)
-    const news = openClusterNews(db, spaceMark, placeMark)
-    closers.push(news.close)
+    const notifications = openClusterNotifications(db, spaceMark, placeMark)
+    closers.push(notifications.close)
     const dispatch = await openJobQueue({
       db,
       ...(config.redisUrl && { redis: config.redisUrl }),
@@ -176,7 +176,7 @@ export async function openCluster(parts: {
         if (closed || kind !== 'worker') continue
         try {
           for (const id of await endSessionless(db, space))
-            news.tell({ event: 'run.ended', run: id, details: { status: 'failed' } })
+            notifications.tell({ event: 'run.ended', run: id, details: { status: 'failed' } })
           if (await roster.isClaimable()) come()
         } catch (fault) {
           if (!closed && !isPassing(fault)) complain(fault)
@@ -216,7 +216,7 @@ export async function openCluster(parts: {
           const accepted = await store.accept(run, room)
           if (accepted.deduplicated) return accepted
           const queue = bound.get(run)
-          if (queue !== undefined) news.tellBound(queue)
+          if (queue !== undefined) notifications.tellBound(queue)
           else if (accepted.isBehind) offerBehind()
           else offer()
           return accepted
@@ -233,7 +233,7 @@ export async function openCluster(parts: {
           const wasBound = store.isBound(id)
           const ended = await store.finish(id, by, end)
           // Others of this place may have waited for its slot.
-          if (wasBound) news.tellBound(`@${place}`)
+          if (wasBound) notifications.tellBound(`@${place}`)
           return ended
         },
       } satisfies RunStore,
@@ -246,9 +246,9 @@ export async function openCluster(parts: {
       newId: (prefix) =>
         prefix === 'call' ? `${ownCalls}${randomBytes(8).toString('hex')}` : `${prefix}_${randomBytes(16).toString('hex')}`,
       log: {
-        subscribe: news.subscribe,
+        subscribe: notifications.subscribe,
         write(entry) {
-          news.tell(entry)
+          notifications.tell(entry)
           return parts.log.write(entry)
         },
         newestOf: (call) => parts.log.newestOf(call) ?? (call.startsWith(ownCalls) ? undefined : elsewhere),
@@ -267,15 +267,15 @@ export async function openCluster(parts: {
               .catch(complain)
           },
         },
-        since: news.since,
+        since: notifications.since,
         onBound(listener) {
           come = listener
-          news.onBound((queue) => {
+          notifications.onBound((queue) => {
             if (queue === `@${place}` || queue === `=${worker.name}`) listener()
           })
         },
       },
-      onElsewhere: news.onElsewhere,
+      onElsewhere: notifications.onElsewhere,
       async view() {
         const [workers, depth, ended, offered] = await Promise.all([
           roster.list(),
@@ -299,7 +299,7 @@ export async function openCluster(parts: {
       },
       async close() {
         // Where the database is away, nobody waits for it to say good-bye: the lease says it.
-        await soon(news.close())
+        await soon(notifications.close())
         await soon(dispatch.close())
         closed = true
         clearInterval(watchdog)

@@ -212,7 +212,7 @@ export async function serveDesk(options: DeskOptions): Promise<ServedDesk> {
       agent: 'No token opens anything here: this serves a person, who signs in with the link that `handrail desk` prints.',
       person: "This is for the person: sign in with the link that `handrail desk` prints. An agent's token does not open it.",
     },
-    page: { name: personAuth.name, room: personAuth.room, detour },
+    page: { name: personAuth.name, basePath: personAuth.basePath, detour },
     routes: { ...signInPages(personAuth, () => page, 'desk'), ...approvalPages(desksNow, personAuth, () => leftOut) },
   })
   page = listening.page

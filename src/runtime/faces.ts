@@ -15,7 +15,7 @@ import { trusting } from '../stores/trust.ts'
 import { scrub } from '../text/redact/scrub.ts'
 import type { Traces } from './traces.ts'
 import { version } from '../version.ts'
-import type { InForce } from './in-force.ts'
+import type { ActiveSettings } from './active-settings.ts'
 import type { Live } from './live.ts'
 import type { OwnTemplates } from './project-templates.ts'
 import type { Machine } from './machine.ts'
@@ -26,11 +26,11 @@ import type { OwnSkills } from './skills.ts'
 import type { Place } from './place.ts'
 import type { Stores } from './stores.ts'
 
-export interface Behind {
+export interface RuntimeParts {
   place: Place
   stores: Stores
   machine: Machine
-  inForce: InForce
+  activeSettings: ActiveSettings
   live: Live
   roots: () => readonly NamedRoot[]
   call: Operator['call']
@@ -53,7 +53,7 @@ export interface Behind {
   servers: Operator['servers']
   agent: (gate: AgentGate) => ReturnType<Operator['agent']>
   /** What the callers of a profile go by, and how they call. */
-  under: (profile: Profile) => Pick<Behind, 'inForce' | 'call'>
+  under: (profile: Profile) => Pick<RuntimeParts, 'activeSettings' | 'call'>
 }
 
 /** So many states are offered to whoever fills in an address. */
@@ -62,14 +62,14 @@ const mostIds = 1_000
 /** What agents' surfaces are handed. It is an object of its own: there is nothing of the person's behind it, whatever anybody casts it to. */
 export function gateTo({
   stores: { audit, sessions, snapshots },
-  inForce: { now },
+  activeSettings: { now },
   live,
   templates,
   mounts,
   skills,
   call,
   runsElsewhere,
-}: Behind): AgentGate {
+}: RuntimeParts): AgentGate {
   return {
     version,
     get notice() {
@@ -128,25 +128,25 @@ function asAgent(caller: Caller): AgentCaller {
 }
 
 /** What the person holds. */
-export function operatorOf(behind: Behind, close: () => Promise<void>): Operator {
-  const { place, stores, machine, inForce, call, approvals, grants, forms, recover } = behind
+export function operatorOf(parts: RuntimeParts, close: () => Promise<void>): Operator {
+  const { place, stores, machine, activeSettings, call, approvals, grants, forms, recover } = parts
   const { state, projectLock, db, audit, contents, snapshots, sessions, credentials, chats, servedPages } = stores
-  const { now } = inForce
-  const gate = gateTo(behind)
+  const { now } = activeSettings
+  const gate = gateTo(parts)
   const gates = new Map<Profile, AgentGate>()
   const project = place.root.path
   let shown: ProjectText[] = []
   return {
     gate,
     gateFor(profile) {
-      const known = gates.get(profile) ?? gateTo({ ...behind, ...behind.under(profile) })
+      const known = gates.get(profile) ?? gateTo({ ...parts, ...parts.under(profile) })
       gates.set(profile, known)
       return known
     },
     forms,
     project,
     get roots() {
-      return behind.roots()
+      return parts.roots()
     },
     version,
     get config() {
@@ -158,17 +158,17 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
     get projectSettings() {
       return now().settings.project
     },
-    projectTemplates: (offers) => behind.templates.look(gate.tools, offers),
+    projectTemplates: (offers) => parts.templates.projectTemplates(gate.tools, offers),
     async projectTexts() {
-      shown = [...(await behind.skills.look()), ...behind.prompts.look(), ...behind.identity.look()]
+      shown = [...(await parts.skills.projectTexts()), ...parts.prompts.projectTexts(), ...parts.identity.projectTexts()]
       return shown
     },
-    skills: behind.skills,
-    prompts: behind.prompts,
-    plans: behind.plans,
+    skills: parts.skills,
+    prompts: parts.prompts,
+    plans: parts.plans,
     trust: trusting(
       () => now().settings,
-      behind.templates.digests,
+      parts.templates.digests,
       // What was read and shown is what is granted.
       () => shown.flatMap(({ file, digest, wrong }) => (digest !== undefined && wrong.length === 0 ? [{ file, digest }] : [])),
       audit,
@@ -181,7 +181,7 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
       paths: place.root.method,
       sqlite: process.getBuiltinModule?.('node:sqlite') ? 'node:sqlite' : '@photostructure/sqlite',
       browser: machine.web.about,
-      traces: behind.traces.about,
+      traces: parts.traces.about,
       confinement: () => now().reach.stages.confinement(),
     },
     get tools() {
@@ -205,13 +205,13 @@ export function operatorOf(behind: Behind, close: () => Promise<void>): Operator
         return removed
       },
     },
-    mounts: behind.mounts.person,
-    runs: behind.runs,
-    cluster: behind.cluster,
-    moveRuns: behind.moveRuns,
-    servers: behind.servers,
+    mounts: parts.mounts.person,
+    runs: parts.runs,
+    cluster: parts.cluster,
+    moveRuns: parts.moveRuns,
+    servers: parts.servers,
     modelKeys: { set: stores.modelKeys.set, list: stores.modelKeys.list, clear: stores.modelKeys.clear },
-    agent: (one = gate) => behind.agent(one),
+    agent: (one = gate) => parts.agent(one),
     async scriptEditor() {
       const { openScriptEditor } = await import('../toolsets/webgal/editor/script-editor.ts')
       return openScriptEditor(() => now().scripts)

@@ -8,7 +8,7 @@ export interface Identity {
   /** Who the agent is: the person's files, and after them what this project says, once it is trusted. */
   text(): string
   /** What the project would add, trusted or not. */
-  look(): ProjectText[]
+  projectTexts(): ProjectText[]
 }
 
 const file = identityInProject.join('/')
@@ -30,7 +30,7 @@ export function openIdentity(
       const here = trust().texts().has(file) ? ofProject() : undefined
       return here?.trusted ? `${own}\n\nIn this project, where it differs from the above:\n${here.text}` : own
     },
-    look() {
+    projectTexts() {
       const here = ofProject()
       const does = ['It tells the agent what to be like in this project, in the place of your own words where they differ.']
       return here ? [{ kind: 'identity', id: 'identity', file, ...here, wrong: [], does }] : []

@@ -3,9 +3,9 @@ import { stampOf } from '../host/settings-file.ts'
 import { watchNames } from '../host/watch-names.ts'
 import type { AuditStore } from '../stores/audit.ts'
 import { printable } from '../text/printable.ts'
-import type { InForce } from './in-force.ts'
+import type { ActiveSettings } from './active-settings.ts'
 import type { LoadedSettings } from './settings.ts'
-import type { Settled } from './settled.ts'
+import type { SettingsScope } from './settings-scope.ts'
 
 export interface Live {
   /** Trust is in bytes: while some is in force, no call goes out on a file that has been replaced since it was read. */
@@ -22,13 +22,13 @@ export interface Live {
  * stays in force.
  */
 export function openLive(parts: {
-  inForce: InForce
+  activeSettings: ActiveSettings
   /** Takes the settings up as they are now, with this in the place of a project's own that cannot be used. */
   reload: (standIn: string) => void
   audit: Pick<AuditStore, 'note'>
 }): Live {
-  const { inForce, reload, audit } = parts
-  const settings = (): LoadedSettings => inForce.now().settings
+  const { activeSettings, reload, audit } = parts
+  const settings = (): LoadedSettings => activeSettings.now().settings
   const { files } = settings()
   /** The files as they were just before they were read. */
   let seen = settings().stamp
@@ -37,7 +37,7 @@ export function openLive(parts: {
   const listeners = new Set<() => void>()
 
   const takeUp = (): void => {
-    const before = inForce.now()
+    const before = activeSettings.now()
     const listed = toolNames(before)
     seen = stampOf(files)
     try {
@@ -54,7 +54,7 @@ export function openLive(parts: {
         console.error(`handrail: ${printable(project.says)}`)
     }
     noteChange(before.settings, settings(), audit)
-    if (toolNames(inForce.now()) !== listed) for (const listener of listeners) listener()
+    if (toolNames(activeSettings.now()) !== listed) for (const listener of listeners) listener()
   }
   const look = (): void => {
     if (stampOf(files) !== seen) takeUp()
@@ -84,8 +84,8 @@ function complain(why: string): void {
   console.error(`handrail: the settings changed but cannot be used, so the old ones stay in force: ${printable(why)}`)
 }
 
-function toolNames(settled: Settled): string {
-  return settled
+function toolNames(scope: SettingsScope): string {
+  return scope
     .listed()
     .map((tool) => tool.name)
     .join()

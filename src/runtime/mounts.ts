@@ -7,7 +7,7 @@ import type { Programs } from '../host/installed.ts'
 import { definitionDigest, idOf, openMountedServers } from '../host/mcp/mounts.ts'
 import { targetOf } from '../host/mcp/target.ts'
 import type { SchemaChecks } from '../host/schema-checks.ts'
-import type { ResidentHost } from '../host/stage/resident.ts'
+import type { StdioServerHost } from '../host/stage/stdio-servers.ts'
 import type { AuditStore } from '../stores/audit.ts'
 import type { MountedToolStore } from '../stores/mounted-tools.ts'
 import { canonical } from '../text/canonical.ts'
@@ -25,7 +25,7 @@ export interface Mounts {
   /** Settles once every mounted server that was never seen was asked for its tools, or could not be; after two seconds at the latest. */
   known(): Promise<void>
   person: MountsOfPerson
-  inForce(config: Config): void
+  applySettings(config: Config): void
   close(): Promise<void>
 }
 
@@ -36,7 +36,7 @@ export interface MountsParts {
   store: MountedToolStore
   audit: Pick<AuditStore, 'note' | 'write' | 'subscribe'>
   config: () => Config
-  residents: () => Pick<ResidentHost, 'open'>
+  stdioServers: () => Pick<StdioServerHost, 'open'>
   /** The list of tools is another now. */
   changed: () => void
 }
@@ -58,7 +58,7 @@ export function openMounts(parts: MountsParts): Mounts {
     const before = asked.get(server)
     if (before && (before.failedAt === undefined || performance.now() - before.failedAt < askAgainMs)) return before.done
     const one: { done: Promise<void>; failedAt?: number } = {
-      done: servers.look(server).catch((fault: Error) => {
+      done: servers.refresh(server).catch((fault: Error) => {
         one.failedAt = performance.now()
         console.error(`handrail: ${fault.message}`)
       }),
@@ -79,7 +79,7 @@ export function openMounts(parts: MountsParts): Mounts {
   const servers = openMountedServers({
     mounts: () => config().mounts,
     targetOf: (server, mount) => targetOf(server, mount, parts),
-    residents: parts.residents,
+    stdioServers: parts.stdioServers,
     saw(server, tools) {
       const first = store.of(server).length === 0
       const before = canonical(store.of(server))
@@ -171,10 +171,10 @@ export function openMounts(parts: MountsParts): Mounts {
     },
     person: {
       list: () => Object.entries(config().mounts).map(viewOf),
-      async look(server) {
+      async refresh(server) {
         const wanted = server === undefined ? Object.entries(config().mounts) : [named(server)]
         const on = wanted.filter(([, { off }]) => off !== true)
-        await Promise.all(on.map(([name]) => servers.look(name).catch(() => undefined)))
+        await Promise.all(on.map(([name]) => servers.refresh(name).catch(() => undefined)))
         return wanted.map(viewOf)
       },
       accept(server, tools, by) {
@@ -204,7 +204,7 @@ export function openMounts(parts: MountsParts): Mounts {
         return count
       },
     },
-    inForce: ({ mounts }) => servers.inForce(mounts),
+    applySettings: ({ mounts }) => servers.applySettings(mounts),
     async close() {
       unsubscribe?.()
       await servers.close()

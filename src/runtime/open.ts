@@ -10,7 +10,7 @@ import { isSecretGranted, withSecretGrants } from '../host/secret-grants.ts'
 import { claimPorts } from '../host/own-ports.ts'
 import { programOf } from '../host/peer.ts'
 import type { Stages } from '../host/stage/stages.ts'
-import { attended } from '../kernel/attended.ts'
+import { withSessionActivity } from '../kernel/session-activity.ts'
 import { openClientForms } from '../kernel/client-forms.ts'
 import { decisions } from '../kernel/decisions.ts'
 import { recoverSuspended, settleSuspended } from '../kernel/suspended-calls.ts'
@@ -22,7 +22,7 @@ import type { AgentUse } from '../toolsets/agent/index.ts'
 import { allTools, type Uses } from '../toolsets/index.ts'
 import { openClosing, type Closing } from './closing.ts'
 import { operatorOf } from './faces.ts'
-import { openInForce, type InForce } from './in-force.ts'
+import { openActiveSettings, type ActiveSettings } from './active-settings.ts'
 import { notLive, openLive } from './live.ts'
 import { openAgents } from './agents.ts'
 import { openMachine } from './machine.ts'
@@ -38,7 +38,7 @@ import { openRoots } from './roots.ts'
 import { openRuns } from './runs.ts'
 import { openServerRuns } from './server-runs.ts'
 import { loadSettings, type LoadedSettings } from './settings.ts'
-import { settle } from './settled.ts'
+import { openSettingsScope } from './settings-scope.ts'
 import { openSkills } from './skills.ts'
 import { openStores } from './stores.ts'
 import { openAsking } from './questions.ts'
@@ -80,7 +80,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
   let settings = orStandIn(options.standIn, read)
   const config = () => settings.config
 
-  const stages = (): Stages => inForce.now().reach.stages
+  const stages = (): Stages => activeSettings.now().reach.stages
   const roots = keep(openRoots(place, options, () => stores.rootNames))
   const traces = keep(openTraces(place.environment))
   const stores = openStores(place, config, roots, (approval) => stages().forget(approval), traces, keep, options.patienceMs)
@@ -91,10 +91,10 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     config,
     () => {
       const { preview, policies, limits } = config()
-      const { files, reach } = inForce.now()
+      const { files, reach } = activeSettings.now()
       return {
         files,
-        judgeLinks: reach.links.judgeSecrets,
+        hideLinkedSecrets: reach.links.hideLinkedSecrets,
         preview,
         allowedHosts: policies.browserAllowedHosts,
         forbiddenHosts: policies.browserForbiddenHosts,
@@ -149,7 +149,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
   const identity = openIdentity(place.root, place.environment, () => settings.trust)
   const agents = openAgents({
     stores,
-    settings: () => inForce.now().settings,
+    settings: () => activeSettings.now().settings,
     environment: place.environment,
     traces,
     prompts,
@@ -161,7 +161,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     taskAgent: agents.taskAgent,
     stores,
     gate: () => operator.gate,
-    settings: () => inForce.now().settings,
+    settings: () => activeSettings.now().settings,
     untightened: options.untightened === true,
     templates,
     sessions: machine.web.sessions,
@@ -174,16 +174,16 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     store: stores.mountedTools,
     audit,
     config,
-    residents: () => stages().residents,
+    stdioServers: () => stages().stdioServers,
     // The same settings, made anew: the tools are others.
     changed() {
       change(settings)
       live.toolsChanged()
     },
   })
-  const pursue: AgentUse['pursue'] = async (goal, { caller, signal }) =>
-    (await agents.at(operator.gate)).pursue(goal, { ...(caller as Caller), role: 'agent' }, signal)
-  const lasting = {
+  const runGoal: AgentUse['runGoal'] = async (goal, { caller, signal }) =>
+    (await agents.at(operator.gate)).runGoal(goal, { ...(caller as Caller), role: 'agent' }, signal)
+  const shared = {
     mounts,
     stores,
     machine,
@@ -193,17 +193,17 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     templates,
     skills,
     toolsets,
-    agent: { pursue },
+    agent: { runGoal },
   }
-  const openIt = (): InForce =>
-    openInForce({
+  const openIt = (): ActiveSettings =>
+    openActiveSettings({
       openReach: (given) => openReach(place, given, machine, roots),
-      settle: (reach, given) => settle(lasting, reach, given),
+      openSettingsScope: (reach, given) => openSettingsScope(shared, reach, given),
     })
-  const inForce = openIt()
+  const activeSettings = openIt()
   /** What callers of other contracts go by: made of the same settings, and changed with them. */
-  const profiles = new Map<Profile, InForce>()
-  const under = (profile: Profile): InForce => {
+  const profiles = new Map<Profile, ActiveSettings>()
+  const under = (profile: Profile): ActiveSettings => {
     const known = profiles.get(profile)
     if (known) return known
     const one = openIt()
@@ -212,27 +212,27 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
     return one
   }
   /** The person reaches every root they named; what serves agents only those of its profile. */
-  const personally = (): InForce => (roots.named().length > 0 ? under(ofPerson) : inForce)
+  const personally = (): ActiveSettings => (roots.named().length > 0 ? under(ofPerson) : activeSettings)
   keep({
     async close() {
       await mounts.close()
       await machine.servers.close()
-      await Promise.all([inForce, ...profiles.values()].map((one) => one.close()))
+      await Promise.all([activeSettings, ...profiles.values()].map((one) => one.close()))
     },
   })
   const change = (next: LoadedSettings): void => {
     roots.take(next)
     try {
-      inForce.change(next)
+      activeSettings.change(next)
     } catch (fault) {
       roots.take(settings)
       throw fault
     }
     settings = next
     for (const [profile, one] of profiles) one.change(underProfile(next, profile))
-    mounts.inForce(next.config)
+    mounts.applySettings(next.config)
     // A server goes on under the settings it was started with, as long as those of now would let it see what it sees, and let it be ended.
-    if (inForce.now().kernel.offers(startsServers)) void stages().inForce()
+    if (activeSettings.now().kernel.offers(startsServers)) void stages().applySettings()
     else void machine.servers.stop('the settings no longer offer what it was started with')
   }
   const first = settings
@@ -244,11 +244,11 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
   settleSuspended(left)
 
   const live = options.live
-    ? keep(openLive({ inForce, reload: (text) => orStandIn(text, (standIn) => change(read(standIn))), audit }))
+    ? keep(openLive({ activeSettings, reload: (text) => orStandIn(text, (standIn) => change(read(standIn))), audit }))
     : notLive
   // Where a client may well run programs: found out before the first one asks, but after the first answers, which a client waits for.
   const runsPrograms = (): boolean =>
-    inForce
+    activeSettings
       .now()
       .listed()
       .some((tool) => tool.program)
@@ -278,8 +278,8 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       picture: (...given) => stages().picture(...given),
     },
   })
-  const callUnder = (one: (caller: Caller) => InForce): Operator['call'] =>
-    attended((name, input, caller, how) => {
+  const callUnder = (one: (caller: Caller) => ActiveSettings): Operator['call'] =>
+    withSessionActivity((name, input, caller, how) => {
       live.lookAgain()
       if (how?.run === undefined) calledAt = performance.now()
       return one(caller).during(({ kernel }) => kernel.call(name, input, caller, how))
@@ -290,10 +290,10 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       stores,
       machine,
       traces,
-      inForce,
+      activeSettings,
       live,
       roots: roots.named,
-      call: callUnder(({ role }) => (role === 'person' ? personally() : inForce)),
+      call: callUnder(({ role }) => (role === 'person' ? personally() : activeSettings)),
       approvals,
       grants: grants.person,
       forms: openClientForms({
@@ -317,7 +317,7 @@ function wire(place: Place, options: RuntimeOptions, toolsets: (use: Uses) => To
       agent: agents.at,
       under(profile) {
         const one = under(profile)
-        return { inForce: one, call: callUnder(() => one) }
+        return { activeSettings: one, call: callUnder(() => one) }
       },
     },
     close,

@@ -10,7 +10,7 @@ export interface OwnTemplates extends TemplateSource {
   /** Of the project's files that can be read: what can be trusted. */
   digests(): { file: string; digest: string }[]
   /** All that the project brings, each with what it would do. Where `offers` is given, a step whose tool is not offered is wrong. */
-  look(tools: readonly Tool[], offers?: (tool: string) => boolean): Promise<ProjectTemplate[]>
+  projectTemplates(tools: readonly Tool[], offers?: (tool: string) => boolean): Promise<ProjectTemplate[]>
 }
 
 const folder = templatesInProject.join('/')
@@ -58,12 +58,12 @@ export function openOwnTemplates(
       }
     },
     digests: () => ofProject().flatMap((one) => ('digest' in one ? [{ file: pathOf(one), digest: one.digest }] : [])),
-    async look(tools, offers) {
+    async projectTemplates(tools, offers) {
       const { all, isTrusted } = now()
       if (all.length === 0) return []
-      const [{ readTemplate }, { inWords }, { builtInTemplates }] = await Promise.all([
+      const [{ readTemplate }, { describeTemplate }, { builtInTemplates }] = await Promise.all([
         import('../runs/template-catalog.ts'),
-        import('../runs/in-words.ts'),
+        import('../runs/describe-template.ts'),
         import('./templates.ts'),
       ])
       const taken = new Set(ofPerson().flatMap((one) => readTemplate(one, builtInTemplates).template?.id ?? []))
@@ -81,7 +81,7 @@ export function openOwnTemplates(
           ...(template && { id: template.id }),
           trusted: isTrusted(one),
           wrong: shadowed ? ['a template of this id is there already, yours or in a file before it'] : wrong,
-          does: template ? inWords(template, (tool) => tools.find(({ name }) => name === tool)?.title) : [],
+          does: template ? describeTemplate(template, (tool) => tools.find(({ name }) => name === tool)?.title) : [],
         }
       })
     },

@@ -10,7 +10,7 @@ const fileOf = (id: string): string => `${[...promptsInProject, id].join('/')}.m
 
 export interface OwnPrompts extends PromptLibrary {
   /** What the project would put in the place of ours, trusted or not. */
-  look(): ProjectText[]
+  projectTexts(): ProjectText[]
 }
 
 /** Prompts of the package, each in the version that was committed, and of the project what a person trusted to stand in their place. */
@@ -87,7 +87,7 @@ export function openPrompts(project: Root, shipped: string, trust: () => Pick<Tr
       ...[...ownPrompts()].map(([id, { prompt, wrong }]) => ({ id, from: prompt.from, version: prompt.version, wrong })),
       ...ofProject().map(({ id, prompt, wrong }) => ({ id, from: 'project' as const, version: prompt?.version ?? '', wrong })),
     ],
-    look() {
+    projectTexts() {
       const trusted = trust().texts()
       return ofProject().map(({ id, file, digest, text, wrong }): ProjectText => ({
         kind: 'prompt',

@@ -115,7 +115,7 @@ export function openRuns(parts: {
     newId: (prefix) => `${prefix}_${randomBytes(prefix === 'call' ? 12 : 16).toString('hex')}`,
     questions: {
       settled: (id, signal) => awaitDecision(audit, () => approvals.head(id)?.state, { id }, signal),
-      look: (id) => approvals.head(id),
+      find: (id) => approvals.head(id),
     },
     log: {
       subscribe: audit.subscribe,

@@ -21,7 +21,7 @@ import { approvalOperations } from '../surfaces/person/approvals.ts'
 import { questionOperations } from '../surfaces/person/questions.ts'
 import { openPersonAuth } from '../surfaces/person-auth.ts'
 import { linkTo } from '../surfaces/page/link.ts'
-import { bridgeOf, noteShutOuts } from './bridge.ts'
+import { bridgeOf, noteRejectedRequests } from './bridge.ts'
 
 export interface ServeOptions {
   host: string
@@ -60,10 +60,10 @@ export async function serveHttp(
     peers,
     requestsPerSecond: operator.config.limits.requestsPerSecond,
     token: operator.token().token,
-    onShutOut: noteShutOuts(operator, 'http'),
+    onRejected: noteRejectedRequests(operator, 'http'),
     isPerson: personAuth.isPerson,
     isPersonKey: personAuth.isProgramKey,
-    page: { name: personAuth.name, room: personAuth.room, detour },
+    page: { name: personAuth.name, basePath: personAuth.basePath, detour },
     routes: options.watchOnly
       ? watched
       : {

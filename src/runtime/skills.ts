@@ -37,7 +37,7 @@ interface Place {
 
 export interface OwnSkills extends SkillLibrary {
   /** What the project brings, trusted or not. */
-  look(): Promise<ProjectText[]>
+  projectTexts(): Promise<ProjectText[]>
 }
 
 export function openSkills(
@@ -154,7 +154,7 @@ export function openSkills(
         throw new Fault('encoding', `${path.slice(0, 200)} of the skill ${id} is no text`, { cause })
       }
     },
-    async look() {
+    async projectTexts() {
       const { places } = await now()
       const trusted = trust().texts()
       const texts: ProjectText[] = []

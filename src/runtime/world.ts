@@ -43,7 +43,7 @@ export function openWorld(
     asWritten: (path) => asWritten(path, rules),
     whichRoots: (paths) => rootsOf(paths).map(([mark, folder]) => `${mark} is ${folder}.`),
     read: (path) => files.peek(path),
-    judgeLinks: links.judgeSecrets,
+    hideLinkedSecrets: links.hideLinkedSecrets,
     links: links.scan,
     mayExecute: (path) => mayExecuteAt(root, splitPath(path, rules)),
     exists: (path) => existsAt(root, splitPath(path, anywhere)),

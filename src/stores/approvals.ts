@@ -6,7 +6,7 @@ import type { Database } from '../host/database.ts'
 import { openCards } from './cards.ts'
 import { openDeclined, type Declined } from './declined.ts'
 import { sha256 } from '../host/files.ts'
-import { holderOf } from '../text/giving-way.ts'
+import { holderOf } from '../text/eviction.ts'
 
 interface Row {
   id: string

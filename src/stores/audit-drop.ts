@@ -27,7 +27,7 @@ export interface DroppingParts {
   /** Files whose last entry is older are dropped; 0: never. */
   keptDays(): number
   /** The log and its head kept apart as they are now: a person may have started a new one. */
-  now(): { log: AuditFiles; apartFile: LogFile; number: number }
+  now(): { log: AuditFiles; externalHeadFile: LogFile; number: number }
   /** What was dropped before. */
   dropped(): Dropped
   write(entry: AuditEntry, durable: boolean): void
@@ -76,10 +76,10 @@ export function openDropping({ folder, lock, keptDays, now, dropped, write, must
     lock.holdNow(() => {
       mustStand()
       if (dropped().end >= end) return
-      const { apartFile, number } = now()
+      const { externalHeadFile, number } = now()
       const point = { seq: line.seq, hash: line.hash, end, log: number, by: by.slice(0, 80), at: new Date().toISOString() }
-      writeDropped(apartFile, point)
-      apartFile.flush()
+      writeDropped(externalHeadFile, point)
+      externalHeadFile.flush()
       clear()
       mustStand()
     })

@@ -21,9 +21,9 @@ export interface ClosedFile {
  * The log as one run of bytes over all its files: the closed ones, oldest first, and the one that grows. Places count from the very first
  * entry there ever was, so none moves when a file is closed or the oldest are dropped.
  */
-export interface AuditFiles extends Readable, Omit<LogFile, 'writeAt' | 'id' | 'astray'> {
+export interface AuditFiles extends Readable, Omit<LogFile, 'writeAt' | 'id' | 'whyReplaced'> {
   /** Why the file that grows is not the one at its name; with `closedToo`, the same for each of the others. */
-  astray(closedToo?: boolean): string | undefined
+  whyReplaced(closedToo?: boolean): string | undefined
   closed(): readonly ClosedFile[]
   /** What stands in the file that grows. */
   liveBytes(): number
@@ -86,7 +86,7 @@ export function openAuditFiles(folder: StateFolder, dropped: () => Dropped): Aud
   }
 
   const wrong = (closedToo: boolean): string | undefined => {
-    const why = view.live.astray()
+    const why = view.live.whyReplaced()
     if (why !== undefined) return `${liveName}: ${why}`
     if (!closedToo) return undefined
     for (const { name, id, bytes } of view.closed) {
@@ -123,7 +123,7 @@ export function openAuditFiles(folder: StateFolder, dropped: () => Dropped): Aud
   }
   /** For readers: where others went on meanwhile, so do they. */
   const settle = (): void => {
-    if (view.live.astray() !== undefined || dropped().end !== view.dropped.end) goOn()
+    if (view.live.whyReplaced() !== undefined || dropped().end !== view.dropped.end) goOn()
   }
 
   const fileOf = (name: string): ReadFile | undefined => {
@@ -164,7 +164,7 @@ export function openAuditFiles(folder: StateFolder, dropped: () => Dropped): Aud
     liveBytes: () => view.live.size(),
     closed: () => view.closed,
     nameAt: (position) => view.closed.find(({ from, bytes }) => position < from + bytes)?.name ?? liveName,
-    astray(closedToo = false) {
+    whyReplaced(closedToo = false) {
       const why = wrong(closedToo)
       return why === undefined || !goOn() ? why : wrong(closedToo)
     },

@@ -90,13 +90,15 @@ export function broken(message: string): Fault {
   })
 }
 
-export function writeExternalHead(file: LogFile, apart: Omit<ExternalHead, 'at' | 'boot'>): void {
-  writePadded(file, { ...apart, at: new Date().toISOString(), boot: bootId() })
+export function writeExternalHead(file: LogFile, externalHead: Omit<ExternalHead, 'at' | 'boot'>): void {
+  writePadded(file, { ...externalHead, at: new Date().toISOString(), boot: bootId() })
 }
 
 export function readExternalHead(file: LogFile): ExternalHead | undefined {
-  const apart = readPadded(file) as Partial<ExternalHead> | undefined
-  return isLine(apart?.last) && isLine(apart?.durable) && Number.isSafeInteger(apart?.log) ? (apart as ExternalHead) : undefined
+  const externalHead = readPadded(file) as Partial<ExternalHead> | undefined
+  return isLine(externalHead?.last) && isLine(externalHead?.durable) && Number.isSafeInteger(externalHead?.log)
+    ? (externalHead as ExternalHead)
+    : undefined
 }
 
 /** Up to where a log was verified: line `seq` ends at byte `end`, and all bytes before that have this digest. */

@@ -52,9 +52,9 @@ export interface OpenStream extends AuditStream {
 
 /**
  * Lines for whoever follows the log, read from the file itself, so that all processes hear the same in the same order. `current` is the log
- * as it stands, a renewed one where a person started that; `astray` says that it is not the file at its name.
+ * as it stands, a renewed one where a person started that; `isReplaced` says that it is not the file at its name.
  */
-export function openStream(current: () => { log: AuditFiles; astray: boolean }): OpenStream {
+export function openStream(current: () => { log: AuditFiles; isReplaced: boolean }): OpenStream {
   const followers = new Set<Follower>()
   let watched: { log: AuditFiles; stop: () => void } | undefined
   let missing: NodeJS.Timeout | undefined
@@ -70,7 +70,7 @@ export function openStream(current: () => { log: AuditFiles; astray: boolean }):
     news = true
     due ??= setImmediate(run)
   }
-  const watch = (log: AuditFiles, astray: boolean): void => {
+  const watch = (log: AuditFiles, isReplaced: boolean): void => {
     if (watched?.log !== log) {
       watched?.stop()
       watched = { log, stop: log.watch(poll) }
@@ -79,7 +79,7 @@ export function openStream(current: () => { log: AuditFiles; astray: boolean }):
     }
     clearTimeout(missing)
     // The new one says nothing to who watches the old one.
-    missing = astray ? setTimeout(poll, missingMs).unref() : undefined
+    missing = isReplaced ? setTimeout(poll, missingMs).unref() : undefined
   }
   const rest = (): void => {
     watched?.stop()
@@ -112,8 +112,8 @@ export function openStream(current: () => { log: AuditFiles; astray: boolean }):
     if (round.length === 0) begin()
     const until = performance.now() + sliceMs
     try {
-      const { log, astray } = current()
-      watch(log, astray)
+      const { log, isReplaced } = current()
+      watch(log, isReplaced)
       do {
         const follower = round.pop()
         if (!follower || follower.busy || !followers.has(follower)) continue
@@ -168,12 +168,12 @@ export function openStream(current: () => { log: AuditFiles; astray: boolean }):
   return {
     poll,
     subscribe(wanted, listener) {
-      const { log, astray } = current()
+      const { log, isReplaced } = current()
       const { from: least = 0 } = wanted
       const { end: at, seq } = least > 0 ? { end: placeOf(log, least), seq: 0 } : endOf(log)
       const follower: Follower = { ...wanted, listener, log, at, seq, least, busy: false, had: 0 }
       followers.add(follower)
-      watch(log, astray)
+      watch(log, isReplaced)
       poll()
       return () => {
         if (followers.delete(follower) && followers.size === 0) rest()

@@ -14,7 +14,7 @@ export interface LogCopy {
   nameAt(position: number): string | undefined
   read(position: number, length: number): Steps<Buffer>
   head: Head | undefined
-  apart: ExternalHead | undefined
+  externalHead: ExternalHead | undefined
   /** Up to where it was verified before. */
   checked: Checked | undefined
 }
@@ -27,7 +27,7 @@ const comparedBytes = 1 << 22
 /** Taken while the lock is held. Only what lies behind the seal can still be cut off by others: that is copied, the rest never changes. */
 export function copyOf(
   log: AuditFiles,
-  { head, apart, checked, dropped }: Pick<LogCopy, 'head' | 'apart' | 'checked' | 'dropped'>,
+  { head, externalHead, checked, dropped }: Pick<LogCopy, 'head' | 'externalHead' | 'checked' | 'dropped'>,
 ): LogCopy {
   const size = log.size()
   const from = head?.sealed.end ?? size
@@ -37,9 +37,9 @@ export function copyOf(
   return {
     size,
     head,
-    apart,
+    externalHead,
     dropped,
-    checked: checked?.log === apart?.log ? checked : undefined,
+    checked: checked?.log === externalHead?.log ? checked : undefined,
     nameAt: (position) => (log.closed().length ? log.nameAt(position) : undefined),
     read: (position, length) => {
       const whole = tail && position < from ? Math.min(length, from - position) : length
@@ -107,7 +107,7 @@ function* verifyLines(
   anchors: readonly Anchored[],
   onProgress: Asked['onProgress'],
 ): Steps<Verified> {
-  const { head, apart, dropped, size: total } = copy
+  const { head, externalHead, dropped, size: total } = copy
   let { seq: lines, hash: prev, end } = from ?? dropped
   const bad = (line: number, why: string): Verified => {
     const name = copy.nameAt(end)
@@ -126,7 +126,7 @@ function* verifyLines(
     : []
   if (!head) {
     if (total > 0) return bad(1, 'the seal (audit.head) is missing or unreadable')
-    const shorter = apart && lost(apart, start)
+    const shorter = externalHead && lost(externalHead, start)
     if (shorter) return bad(1, shorter)
     return { verdict: missing.size ? notThere(missing, lines) : { whole: true, lines: 0, head: genesis } }
   }
@@ -160,29 +160,29 @@ function* verifyLines(
   }
   if (rest.length) {
     // A cut that is made to look like a crash leaves less than the head kept apart knows of.
-    const cut = apart && lost(apart, { seq: lines, hash: prev })
+    const cut = externalHead && lost(externalHead, { seq: lines, hash: prev })
     if (cut) return bad(lines + 1, cut)
     const torn = end + rest.length
     if (torn > head.intended.end || torn <= head.sealed.end)
       return bad(lines + 1, 'it has no end: bytes were cut from it or added to it')
     if (missing.size) return { verdict: notThere(missing, lines) }
     if (!isSaid) return unsaid()
-    notes.push(...unsealed(apart, { seq: lines, hash: prev }))
+    notes.push(...unsealed(externalHead, { seq: lines, hash: prev }))
     notes.push(`line ${lines + 1} was torn by a process that died; the next write cuts it off`)
     return { verdict: { whole: true, lines, head: prev, note: notes.join('; '), ...pruned } }
   }
   if (lines < head.sealed.seq)
     return bad(lines + 1, `it is missing: the log was sealed at line ${head.sealed.seq} and its tail was cut`)
-  const shorter = apart && lost(apart, { seq: lines, hash: prev })
+  const shorter = externalHead && lost(externalHead, { seq: lines, hash: prev })
   if (shorter) return bad(lines + 1, shorter)
   if (copy.checked && lines < copy.checked.seq)
     return bad(lines + 1, `it is missing: the log had ${copy.checked.seq} entries when it was last verified`)
   if (missing.size) return { verdict: notThere(missing, lines) }
   if (!isSaid) return unsaid()
-  notes.push(...unsealed(apart, { seq: lines, hash: prev }))
+  notes.push(...unsealed(externalHead, { seq: lines, hash: prev }))
   const checked =
-    apart && lines > 0
-      ? { log: apart.log, seq: lines, hash: prev, end, digest: digest.digest('hex'), from: dropped.end }
+    externalHead && lines > 0
+      ? { log: externalHead.log, seq: lines, hash: prev, end, digest: digest.digest('hex'), from: dropped.end }
       : undefined
   const note = notes.length > 0 && { note: notes.join('; ') }
   return { verdict: { whole: true, lines, head: prev, ...note, ...pruned }, ...(checked && { checked }) }
@@ -217,24 +217,29 @@ function whatIsWrong(bytes: Buffer, number: number, prev: string): string {
 }
 
 /** Why a line that is right in itself does not belong there. */
-function misplaced({ apart, checked }: LogCopy, { sealed, intended }: Head, number: number, hash: string): string | undefined {
+function misplaced(
+  { externalHead, checked }: LogCopy,
+  { sealed, intended }: Head,
+  number: number,
+  hash: string,
+): string | undefined {
   if (number === sealed.seq && hash !== sealed.hash) return 'it is not the line that was sealed'
   if (number > sealed.seq && (number > intended.seq || (number === intended.seq && hash !== intended.hash)))
     return 'it was added after the log was sealed'
-  if (number === apart?.last.seq && hash !== apart.last.hash)
+  if (number === externalHead?.last.seq && hash !== externalHead.last.hash)
     return 'it is not the line that was written: the head kept apart has another hash'
-  if (apart && behind(apart, { seq: number, hash }) === 'added')
-    return `it was added: the head kept apart knows of ${apart.last.seq} entries, and of none on their way`
+  if (externalHead && behind(externalHead, { seq: number, hash }) === 'added')
+    return `it was added: the head kept apart knows of ${externalHead.last.seq} entries, and of none on their way`
   if (number === checked?.seq && hash !== checked.hash)
     return 'it is not the line that was there when the log was last verified: its hashes were made anew'
   return undefined
 }
 
 /** What the last lines rest on where the head kept apart does not know them yet. */
-function unsealed(apart: ExternalHead | undefined, end: { seq: number; hash: string }): string[] {
-  if (!apart?.next || end.seq <= apart.last.seq) return []
-  const which = `entries ${apart.last.seq + 1} to ${end.seq} stand behind the head kept apart`
-  return behind(apart, end) === undefined
+function unsealed(externalHead: ExternalHead | undefined, end: { seq: number; hash: string }): string[] {
+  if (!externalHead?.next || end.seq <= externalHead.last.seq) return []
+  const which = `entries ${externalHead.last.seq + 1} to ${end.seq} stand behind the head kept apart`
+  return behind(externalHead, end) === undefined
     ? [`${which}: a process died while it wrote them`]
     : [`${which}: the system stopped before it was on the disk, or somebody added them`]
 }

@@ -69,10 +69,10 @@ export interface AuditBounds {
 /** An append-only log, one JSON line an event, each carrying the hash of the line before; shared by every process on the project. */
 export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPlace, bounds: AuditBounds): AuditStore {
   let headFile = folder.openLog('audit.head')
-  let apartFile = place.folder.openLog(place.name)
+  let externalHeadFile = place.folder.openLog(place.name)
   let known: End = start
-  let apart = readExternalHead(apartFile) ?? unknown
-  const dropped = (): Dropped => readDropped(apartFile, apart.log)
+  let externalHead = readExternalHead(externalHeadFile) ?? unknown
+  const dropped = (): Dropped => readDropped(externalHeadFile, externalHead.log)
   let log = openAuditFiles(folder, dropped)
   let waiting: AuditEntry[] = []
   let timer: NodeJS.Timeout | undefined
@@ -90,7 +90,7 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
     folder,
     lock,
     keptDays: () => bounds.keptDays,
-    now: () => ({ log, apartFile, number: apart.log }),
+    now: () => ({ log, externalHeadFile, number: externalHead.log }),
     dropped,
     write: (entry, durable) => write(entry, durable),
     mustStand: () => mustStand(),
@@ -125,8 +125,8 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
       } else flushing.soon(log, at.end, isCurrent(log))
       writeHead(headFile, { sealed: at, intended: at })
       known = at
-      apart = { ...apart, last, durable: durable ? last : apart.durable }
-      writeExternalHead(apartFile, apart)
+      externalHead = { ...externalHead, last, durable: durable ? last : externalHead.durable }
+      writeExternalHead(externalHeadFile, externalHead)
       isDurable ||= durable
       waiting = []
       stuck = false
@@ -163,10 +163,10 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
 
   /** Said apart before a line is written: what stands there later and was never said, nobody of ours wrote. */
   function announce(next: { seq: number; hash: string }): void {
-    const { closed = false, ...open } = apart
-    apart = { ...open, next }
-    writeExternalHead(apartFile, apart)
-    if (closed) apartFile.flush()
+    const { closed = false, ...open } = externalHead
+    externalHead = { ...open, next }
+    writeExternalHead(externalHeadFile, externalHead)
+    if (closed) externalHeadFile.flush()
   }
 
   /** Where nobody has written since, a log that what counts was written to is closed at its last line. */
@@ -174,9 +174,9 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
     if (!isDurable) return
     try {
       lock.holdNow(() => {
-        if (astray(false) !== undefined || log.size() !== known.end) return
-        writeExternalHead(apartFile, { ...apart, closed: true })
-        apartFile.flush()
+        if (whyReplaced(false) !== undefined || log.size() !== known.end) return
+        writeExternalHead(externalHeadFile, { ...externalHead, closed: true })
+        externalHeadFile.flush()
       })
     } catch {
       // The state was taken away, or the disk is full: it stays open, and a halt of the system leaves it unsure.
@@ -195,14 +195,14 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
     dropping.fileClosed()
   }
 
-  const astray = (closedToo: boolean): string | undefined => {
-    const why = log.astray(closedToo)
+  const whyReplaced = (closedToo: boolean): string | undefined => {
+    const why = log.whyReplaced(closedToo)
     if (why !== undefined) return why
     for (const [file, name] of [
       [headFile, 'audit.head'],
-      [apartFile, 'its head kept apart'],
+      [externalHeadFile, 'its head kept apart'],
     ] as const) {
-      const why = file.astray()
+      const why = file.whyReplaced()
       if (why !== undefined) return `${name}: ${why}`
     }
     return undefined
@@ -213,8 +213,8 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
    * person has started a new log meanwhile, it is taken up.
    */
   function mustStand(closedToo = true): void {
-    let why = astray(closedToo)
-    if (why !== undefined && takeUp()) why = astray(closedToo)
+    let why = whyReplaced(closedToo)
+    if (why !== undefined && takeUp()) why = whyReplaced(closedToo)
     if (why !== undefined) throw broken(`The audit log was swapped under Handrail: ${why}`)
     const other = folder.swapped()
     if (other !== undefined)
@@ -225,17 +225,17 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
 
   /** Takes up the log that a person has started meanwhile; false where nobody has. */
   function takeUp(): boolean {
-    const found = readExternalHead(apartFile)
-    if (!found || found.log === apart.log) return false
-    apart = found
+    const found = readExternalHead(externalHeadFile)
+    if (!found || found.log === externalHead.log) return false
+    externalHead = found
     reopen()
     return true
   }
 
   const stream = openStream(() => {
-    let away = log.astray() !== undefined
-    if (away && takeUp()) away = log.astray() !== undefined
-    return { log, astray: away }
+    let away = log.whyReplaced() !== undefined
+    if (away && takeUp()) away = log.whyReplaced() !== undefined
+    return { log, isReplaced: away }
   })
 
   function reopen(): void {
@@ -251,13 +251,13 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
     const size = file.size()
     if (last.end === size && size > 0) return last
     const { sealed, intended } = readHead(head) ?? { sealed: start, intended: start }
-    apart = readExternalHead(apartFile) ?? apart
+    externalHead = readExternalHead(externalHeadFile) ?? externalHead
     if (sealed.end !== size) known = repair(file, size, sealed, intended, mustHold, tell)
     else {
       mustHold(file, sealed)
       known = sealed
     }
-    if (behind(apart, known) !== undefined) tell(stamp(foundBehind(apart, known)))
+    if (behind(externalHead, known) !== undefined) tell(stamp(foundBehind(externalHead, known)))
     return known
   }
 
@@ -266,10 +266,10 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
    * then nothing is added to it, since the head kept apart would forget what it knows. The same where it goes on past what was announced.
    */
   function mustHold(file: AuditFiles, end: End): void {
-    const { last } = apart
-    const gone = lost(apart, end)
+    const { last } = externalHead
+    const gone = lost(externalHead, end)
     if (gone !== undefined) throw broken(`The audit log is not the one that was written: ${gone}`)
-    if (behind(apart, end) === 'added')
+    if (behind(externalHead, end) === 'added')
       throw broken(`The audit log is not the one that was written: lines were added to it behind line ${last.seq}`)
     if (end.seq < last.seq || last.seq === 0) return
     const hash = end.seq === last.seq ? end.hash : lastLines(file, 1, (line) => line.seq <= last.seq)[0]?.hash
@@ -285,11 +285,11 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
       fault = cause
     }
     const copy = lock.holdNow((): LogCopy | string => {
-      const why = astray(true)
+      const why = whyReplaced(true)
       const heads = {
         head: readHead(headFile),
-        apart: readExternalHead(apartFile),
-        checked: readChecked(apartFile),
+        externalHead: readExternalHead(externalHeadFile),
+        checked: readChecked(externalHeadFile),
         dropped: dropped(),
       }
       return why ?? copyOf(log, heads)
@@ -311,7 +311,7 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
           () => file.flush(),
           () => file.flushSoon(),
         )
-      writeChecked(apartFile, checked)
+      writeChecked(externalHeadFile, checked)
     } catch {
       // It costs the next one more time, no more.
     }
@@ -367,12 +367,12 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
             kept.push(`${name}.${aside}`)
             folder.remove(name)
           }
-        apart = readExternalHead(apartFile) ?? apart
-        apartFile.close()
-        apartFile = place.folder.openLog(place.name)
-        writeExternalHead(apartFile, { log: apart.log + 1, last: start, durable: start, next: start })
-        before = { log: apart.log, entries: apart.last.seq, hash: apart.last.hash }
-        apart = { ...unknown, log: apart.log + 1 }
+        externalHead = readExternalHead(externalHeadFile) ?? externalHead
+        externalHeadFile.close()
+        externalHeadFile = place.folder.openLog(place.name)
+        writeExternalHead(externalHeadFile, { log: externalHead.log + 1, last: start, durable: start, next: start })
+        before = { log: externalHead.log, entries: externalHead.last.seq, hash: externalHead.last.hash }
+        externalHead = { ...unknown, log: externalHead.log + 1 }
         reopen()
       })
       refuseAwaited(broken('A person started a new log'))
@@ -393,7 +393,7 @@ export function openAudit(folder: StateFolder, lock: Lock, place: ExternalHeadPl
         refuseAwaited(broken('The audit log was closed'))
         log.close()
         headFile.close()
-        apartFile.close()
+        externalHeadFile.close()
       }
     },
   }

@@ -46,14 +46,14 @@ export function checkOldStates(
 /** Takes the states in; those that are kept already stay as they are. The caller holds the project's lock. */
 export function importOldStates(old: OldFolder, rules: PathRules, snapshots: SnapshotStore): number {
   const fresh: Snapshot[] = []
-  const intake = runToEnd(snapshots.takeIn(1))
+  const batch = runToEnd(snapshots.beginBatch(1))
   checkOldStates(old, rules, (snapshot, content) => {
     // Its time is what somebody says. Only as a state from before all that is kept here does it push none of that out.
     if (snapshots.get(snapshot.id) || snapshot.timestamp >= (snapshots.oldest(snapshot.path) ?? Infinity)) return
-    runToEnd(intake.keep(snapshot, content))
+    runToEnd(batch.keep(snapshot, content))
     fresh.push(snapshot)
   })
-  runToEnd(intake.flush.all())
+  runToEnd(batch.flush.all())
   for (const snapshot of fresh) snapshots.insert(snapshot, 'kept')
   return fresh.length
 }

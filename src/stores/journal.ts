@@ -12,10 +12,10 @@ import { contentOfState, pathStateInSteps, existsAt, stampOf, stateFingerprint, 
 import { checkRegularFile, type Root } from '../host/walk.ts'
 import { applyChanges, namesOf, temporaryName, type Step } from './apply-changes.ts'
 import { recover, type Recovered } from './recover.ts'
-import type { Beyond } from './retention.ts'
-import { openRows, type Taken } from './rows.ts'
+import type { Excess } from './retention.ts'
+import { openRows, type NewState } from './rows.ts'
 import type { Plan } from './snapshot-row.ts'
-import type { Intake, SnapshotStore } from './snapshots.ts'
+import type { SnapshotBatch, SnapshotStore } from './snapshots.ts'
 
 export interface ChangeOrigin {
   call: string
@@ -26,7 +26,7 @@ export interface ChangeOrigin {
 /** What was kept, and what went for it. */
 export interface Kept {
   written: Written[]
-  pruned: Beyond
+  pruned: Excess
 }
 
 /** In small steps, so that nobody else waits; the caller holds the project's lock until they are done. */
@@ -57,7 +57,7 @@ interface Found {
 }
 
 /** A new state and what it takes to bring it about. */
-interface Prepared extends Taken {
+interface Prepared extends NewState {
   plan: Plan
   step: Step
 }
@@ -105,7 +105,7 @@ export function openJournal(parts: {
 
   /** The state before as an entry of the timeline; a new one where it is not there yet, so that an original is never lost. */
   const baselineOf = function* (
-    intake: Intake,
+    batch: SnapshotBatch,
     path: string,
     state: PathState | undefined,
     content: () => Content,
@@ -114,11 +114,11 @@ export function openJournal(parts: {
     const latest = snapshots.latest(path)
     if (latest && typeof latest.mode === 'number' && sameState(latest, state)) return { id: latest.id }
     const added: Snapshot = {
-      ...blank(intake, path, state),
+      ...blank(batch, path, state),
       kind: 'baseline',
       before: latest?.id ?? null,
     }
-    yield* intake.keep(added, content())
+    yield* batch.keep(added, content())
     return { id: added.id, added }
   }
 
@@ -128,22 +128,22 @@ export function openJournal(parts: {
 
   /** Both states on their way in; nothing of it counts before the rows are there. */
   const prepare = function* (
-    intake: Intake,
+    batch: SnapshotBatch,
     change: Change,
     { standing: pathState, seen, madeFolders }: Found,
     origin: ChangeOrigin,
   ): Steps<Prepared> {
     const { path } = change
-    const { id: before, added } = yield* baselineOf(intake, path, pathState, () => standingContent(path, pathState as PathState))
+    const { id: before, added } = yield* baselineOf(batch, path, pathState, () => standingContent(path, pathState as PathState))
     const content = typeof change.after === 'function' ? change.after() : change.after
     const after = content === null ? undefined : stateAfter(change, pathState, content, umask)
     const snapshot: Snapshot = {
-      ...blank(intake, path, after),
+      ...blank(batch, path, after),
       ...originOf(origin),
       kind: after ? 'write' : 'remove',
       before,
     }
-    if (after && content) yield* intake.keep(snapshot, after.form === 'folder' ? nothing : content)
+    if (after && content) yield* batch.keep(snapshot, after.form === 'folder' ? nothing : content)
     const undoes = change.undoes ?? []
     const step: Step = {
       names: namesOf(path),
@@ -168,25 +168,25 @@ export function openJournal(parts: {
     typeof after === 'function' ? () => snapshots.stored(snapshot) : () => after ?? nothing
 
   /** Takes states in, contents before rows; where that fails, nothing of them is left. */
-  const takeIn = function* <T extends Taken>(
+  const storeBatch = function* <T extends NewState>(
     count: number,
-    fill: (intake: Intake, taken: T[]) => Steps<void>,
-    insert: (taken: T[]) => Steps<void>,
+    fill: (batch: SnapshotBatch, newStates: T[]) => Steps<void>,
+    insert: (newStates: T[]) => Steps<void>,
   ): Steps<T[]> {
-    const intake = yield* snapshots.takeIn(count)
-    const taken: T[] = []
+    const batch = yield* snapshots.beginBatch(count)
+    const newStates: T[] = []
     try {
-      yield* fill(intake, taken)
-      yield* intake.flush.all()
-      yield* insert(taken)
+      yield* fill(batch, newStates)
+      yield* batch.flush.all()
+      yield* insert(newStates)
     } catch (fault) {
-      for (const id of intake.kept) {
+      for (const id of batch.kept) {
         snapshots.discard(id)
         yield
       }
       throw fault
     }
-    return taken
+    return newStates
   }
 
   const flushing = function* (paths: readonly string[]): Steps<Flush> {
@@ -195,9 +195,9 @@ export function openJournal(parts: {
     return yield* flushFor(paths.length, root.method === 'descriptors' ? `/proc/self/fd/${root.fd}` : root.path)
   }
 
-  const pruned = function* (taken: readonly Taken[]): Steps<Beyond> {
-    const all: Beyond = { written: [], others: [] }
-    for (const { snapshot } of taken) {
+  const pruned = function* (newStates: readonly NewState[]): Steps<Excess> {
+    const all: Excess = { written: [], others: [] }
+    for (const { snapshot } of newStates) {
       const { written, others } = snapshots.prune(snapshot.path, parts.retention)
       all.written.push(...written)
       all.others.push(...others)
@@ -225,15 +225,15 @@ export function openJournal(parts: {
       })
       yield
     }
-    const prepared = yield* takeIn<Prepared>(
+    const prepared = yield* storeBatch<Prepared>(
       changes.length,
-      function* (intake, taken) {
+      function* (batch, newStates) {
         for (const [index, change] of changes.entries()) {
-          taken.push(yield* prepare(intake, change, looks[index] as Found, origin))
+          newStates.push(yield* prepare(batch, change, looks[index] as Found, origin))
           yield
         }
       },
-      (taken) => rows.insert(origin.call, taken, () => together?.(taken.map(({ snapshot }) => writtenAs(snapshot)))),
+      (newStates) => rows.insert(origin.call, newStates, () => together?.(newStates.map(({ snapshot }) => writtenAs(snapshot)))),
     )
     try {
       const steps = prepared.map(({ step }) => step)
@@ -257,27 +257,27 @@ export function openJournal(parts: {
 
   const record = function* (changes: readonly Changed[], origin: ChangeOrigin): Steps<Kept> {
     refuseTwice(changes)
-    const recorded = yield* takeIn<Taken>(
+    const recorded = yield* storeBatch<NewState>(
       changes.length,
-      function* (intake, taken) {
+      function* (batch, newStates) {
         for (const { path, before } of changes) {
           yield
           const pathState = yield* pathStateInSteps(root, namesOf(path))
           const former = before ? stateGiven(before) : undefined
           if (sameState(former, pathState)) continue
-          const { id, added } = yield* baselineOf(intake, path, former, () => before?.content() ?? nothing)
+          const { id, added } = yield* baselineOf(batch, path, former, () => before?.content() ?? nothing)
           const snapshot: Snapshot = {
-            ...blank(intake, path, pathState),
+            ...blank(batch, path, pathState),
             ...originOf(origin),
             kind: pathState ? 'write' : 'remove',
             before: id,
           }
-          if (pathState) yield* intake.keep(snapshot, standingContent(path, pathState))
-          taken.push({ snapshot, baseline: added })
+          if (pathState) yield* batch.keep(snapshot, standingContent(path, pathState))
+          newStates.push({ snapshot, baseline: added })
         }
       },
       // It is done already, so there is nothing to take back.
-      (taken) => rows.insert(origin.call, taken, () => snapshots.mark(origin.call, 'keep')),
+      (newStates) => rows.insert(origin.call, newStates, () => snapshots.mark(origin.call, 'keep')),
     )
     yield* rows.settle(
       origin.call,
@@ -323,9 +323,9 @@ function stateGiven({ form, mode, sha256: hash, bytes }: NonNullable<Changed['be
 }
 
 /** A state of a path without its place in a story. */
-function blank(intake: Intake, path: string, state: PathState | undefined): Omit<Snapshot, 'kind' | 'before'> {
+function blank(batch: SnapshotBatch, path: string, state: PathState | undefined): Omit<Snapshot, 'kind' | 'before'> {
   return {
-    ...intake.mint(),
+    ...batch.mint(),
     path,
     sha256: state?.sha256 ?? null,
     bytes: state?.bytes ?? 0,

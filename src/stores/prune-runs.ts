@@ -2,7 +2,7 @@ import type { Amount } from '../contracts/prune.ts'
 import type { Database } from '../host/database.ts'
 import type { StateFolder } from '../host/state-folder.ts'
 import type { Steps } from '../text/steps.ts'
-import { ended, openRunRoom } from './run-room.ts'
+import { ended, openRunCapacity } from './run-capacity.ts'
 import { openRunSteps } from './run-steps.ts'
 
 /** Whoever handed a run in may still ask what came of it, and its key still stands for it. */
@@ -20,7 +20,7 @@ const gone = `state = 'expired' AND expires_at < ?`
 
 /** What `handrail prune` takes of runs: their records, journals and artifacts. Never one that waits or is under way. */
 export function openRunPruning(db: Database, state: StateFolder) {
-  const room = openRunRoom(db, openRunSteps(db))
+  const capacity = openRunCapacity(db, openRunSteps(db))
   let own: StateFolder | undefined
   const folder = (): StateFolder => (own ??= state.sub('artifacts'))
   const count = (table: string, where: string, time: number): { n: number; bytes: number | null } =>
@@ -61,7 +61,7 @@ export function openRunPruning(db: Database, state: StateFolder) {
       const time = until - leastMs
       const all = { runs: 0, artifacts: 0, bytes: 0, tombstones: 0 }
       for (let one = 1; one > 0; all.runs += one) {
-        one = db.transaction(() => room.forget(over, time))
+        one = db.transaction(() => capacity.forget(over, time))
         yield
       }
       for (let one = few; one === few; all.tombstones += one) {

@@ -57,10 +57,10 @@ export function* recover(parts: {
     // What was being settled had landed, all of it: what differs by now is somebody's later change.
     else if (phase === undefined) yield* applyWhatCanBe(root, yield* filtered(steps, isOurs), yield* flushing(pathsOf(steps)))
     // Looked at again: what could not be carried on was passed over.
-    const astray = new Set(phase === undefined ? yield* filtered(steps, forward ? isAstray : isNeither) : [])
+    const diverged = new Set(phase === undefined ? yield* filtered(steps, forward ? hasNotLanded : isNeither) : [])
     const entries = rows.map(({ id, path }, index) => ({ id, path, step: steps[index] as Step }))
-    const theirs = entries.filter(({ step }) => astray.has(step))
-    const changes = forward ? entries.filter(({ step }) => !astray.has(step)) : entries
+    const theirs = entries.filter(({ step }) => diverged.has(step))
+    const changes = forward ? entries.filter(({ step }) => !diverged.has(step)) : entries
     const dropped = forward ? theirs : entries
     if (forward)
       yield* parts.rows.settle(
@@ -128,7 +128,7 @@ export function* recover(parts: {
     return (yield* landed(step)) || (makesWay(step) && (yield* now(step)) === undefined)
   }
 
-  function* isAstray(step: Step): Steps<boolean> {
+  function* hasNotLanded(step: Step): Steps<boolean> {
     return !(yield* landed(step))
   }
 

@@ -7,7 +7,7 @@ const dayMs = 86_400_000
 export const daysAgo = (days: number): number => Math.max(0, Date.now() - days * dayMs)
 
 /** What goes of one path: states that were written through Handrail, and states of others, which are said apart. */
-export interface Beyond {
+export interface Excess {
   written: string[]
   others: string[]
 }
@@ -19,12 +19,12 @@ export interface Beyond {
 export const others = bounds.others
 
 /** What is to be dropped of a path where `most` states are kept: the original, and otherwise what was written. */
-export function beyond(db: Database, path: string, most: number): Beyond {
+export function excessStates(db: Database, path: string, most: number): Excess {
   const original = db.get<{ id: string }>(
     `SELECT id FROM snapshots WHERE path = ? AND state = 'kept' AND sha256 IS NOT NULL ORDER BY ts LIMIT 1`,
     path,
   )?.id
-  return { written: writtenBeyond(db, path, most - 1, original ?? ''), others: othersBeyond(db, path, original ?? '') }
+  return { written: excessWritten(db, path, most - 1, original ?? ''), others: excessOthers(db, path, original ?? '') }
 }
 
 interface Row {
@@ -36,7 +36,7 @@ interface Row {
  * First what lies in the middle of one session's writes, oldest first: no undo goes back to it but that of a single write. Then the
  * states that another session began from. Never the newest two.
  */
-function writtenBeyond(db: Database, path: string, room: number, original: string): string[] {
+function excessWritten(db: Database, path: string, room: number, original: string): string[] {
   const kept = `path = ? AND state = 'kept' AND kind != 'baseline' AND id != ?`
   const count = db.get<{ n: number }>(`SELECT count(*) AS n FROM snapshots WHERE ${kept}`, path, original)?.n ?? 0
   const excess = count - room
@@ -48,7 +48,7 @@ function writtenBeyond(db: Database, path: string, room: number, original: strin
   return inOrder.slice(0, excess).map(({ id }) => id)
 }
 
-function othersBeyond(db: Database, path: string, original: string): string[] {
+function excessOthers(db: Database, path: string, original: string): string[] {
   return db
     .all<{ id: string; ts: number }>(
       `SELECT id, ts FROM snapshots WHERE path = ? AND state = 'kept' AND kind = 'baseline' AND id != ?
@@ -64,7 +64,7 @@ function othersBeyond(db: Database, path: string, original: string): string[] {
  * Places of states that were dropped, of which there are too many at a path. One between two writes of its own session is no state that any
  * undo goes back to; the others go where there is no end to them, oldest first. A few at a time.
  */
-export function placesBeyond(db: Database, path: string): string[] {
+export function excessPlaces(db: Database, path: string): string[] {
   const { most, ever } = bounds.places
   const dropped = `path = ? AND state = 'dropped'`
   const count = db.get<{ n: number }>(`SELECT count(*) AS n FROM snapshots WHERE ${dropped}`, path)?.n ?? 0

@@ -5,7 +5,7 @@ import type { Plan } from './snapshot-row.ts'
 import type { SnapshotStore } from './snapshots.ts'
 
 /** A state on its way in. */
-export interface Taken {
+export interface NewState {
   snapshot: Snapshot
   /** The state before, where the timeline did not have it yet. */
   baseline: Snapshot | undefined
@@ -18,7 +18,7 @@ export interface Taken {
  */
 export interface Rows {
   /** All of them pending, on the disk itself, and `together` with the last of them; or none. */
-  insert(call: string, taken: readonly Taken[], together: () => void): Steps<void>
+  insert(call: string, newStates: readonly NewState[], together: () => void): Steps<void>
   /** The change has landed. */
   settle(call: string, landed: readonly { id: string; mode?: number | undefined }[]): Steps<void>
   /** The change did not come about. */
@@ -51,18 +51,18 @@ export function openRows(snapshots: SnapshotStore, db: Database): Rows {
   const plainly = { act: () => undefined, durable: false }
 
   const rows: Rows = {
-    *insert(call, taken, together) {
-      const put = ({ snapshot, baseline, plan }: Taken): void => {
+    *insert(call, newStates, together) {
+      const put = ({ snapshot, baseline, plan }: NewState): void => {
         if (baseline) snapshots.insert(baseline, 'kept')
         snapshots.insert(snapshot, 'pending', plan)
       }
       try {
         // One flush of the database's log carries all that was put into it before.
-        yield* inParts(call, 'drop', taken, put, { act: together, durable: true })
+        yield* inParts(call, 'drop', newStates, put, { act: together, durable: true })
       } catch (fault) {
         yield* rows.forget(
           call,
-          taken.flatMap(({ snapshot, baseline }) => (baseline ? [snapshot.id, baseline.id] : [snapshot.id])),
+          newStates.flatMap(({ snapshot, baseline }) => (baseline ? [snapshot.id, baseline.id] : [snapshot.id])),
         )
         throw fault
       }

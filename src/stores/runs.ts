@@ -6,7 +6,7 @@ import { isRunning } from '../host/running.ts'
 import { openArtifactRows } from './artifact-rows.ts'
 import { openGroupCommit } from './group-commit.ts'
 import { fromRow, type Row } from './run-row.ts'
-import { openRunRoom } from './run-room.ts'
+import { openRunCapacity } from './run-capacity.ts'
 import { openRunSteps } from './run-steps.ts'
 
 /** Ended in one go where nobody will take them in hand. */
@@ -23,7 +23,7 @@ type InSlot = Pick<Row, 'owner' | 'deaths'>
 export function openRuns(db: Database): RunStore {
   const together = openGroupCommit(db)
   const steps = openRunSteps(db)
-  const room = openRunRoom(db, steps)
+  const capacity = openRunCapacity(db, steps)
   const artifacts = openArtifactRows(db)
   const row = (id: string): Row | undefined =>
     db.get<Row>('SELECT * FROM runs WHERE id = ? AND (expires_at IS NULL OR expires_at > ?)', id, Date.now())
@@ -115,11 +115,11 @@ export function openRuns(db: Database): RunStore {
 
   return {
     async accept(run, most) {
-      room.forgetOld()
+      capacity.forgetOld()
       return together(() => {
         const known = run.key === undefined ? undefined : keyed(run)
         if (known) return { run: fromRow(known), deduplicated: true }
-        room.mustHave(run.holder, most)
+        capacity.mustHave(run.holder, most)
         insert(run)
         return { run: record(run.id) as RunRecord, deduplicated: false }
       })
@@ -143,7 +143,7 @@ export function openRuns(db: Database): RunStore {
       return found ? (JSON.parse(found) as unknown) : null
     },
     async list({ status, template, without, limit, offset }) {
-      room.forgetOld()
+      capacity.forgetOld()
       const wanted = [
         ['status', status],
         ['template', template],
@@ -157,7 +157,7 @@ export function openRuns(db: Database): RunStore {
         limit,
         offset,
       )
-      return { runs: rows.map(fromRow), total: room.count(where, ...values) }
+      return { runs: rows.map(fromRow), total: capacity.count(where, ...values) }
     },
     async claim(worker, slots) {
       // Most often there is nothing to take: that is found out without keeping anybody from writing.
@@ -246,9 +246,9 @@ export function openRuns(db: Database): RunStore {
     artifact: async (id) => artifacts.get(id),
     artifacts: async (run) => artifacts.list(run),
     async purge(most) {
-      const isMore = room.forgetOld()
+      const isMore = capacity.forgetOld()
       return db.transaction(() => {
-        room.make(most)
+        capacity.make(most)
         const contents = artifacts.expire()
         return { contents, more: isMore || contents.length > 0 }
       })
@@ -257,7 +257,7 @@ export function openRuns(db: Database): RunStore {
 
   /** The run that this key stands for. What is past its time, and not gone yet, frees it. */
   function keyed({ template, key = '' }: NewRun): Row | undefined {
-    room.forget('template = ? AND idem_key = ? AND expires_at <= ?', template.id, key, Date.now())
+    capacity.forget('template = ? AND idem_key = ? AND expires_at <= ?', template.id, key, Date.now())
     return db.get<Row>('SELECT * FROM runs WHERE template = ? AND idem_key = ?', template.id, key)
   }
 

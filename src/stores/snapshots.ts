@@ -9,7 +9,7 @@ import { flushFor, type Flush } from '../host/flush.ts'
 import { writeNew } from '../host/place.ts'
 import { stateFault, type StateFolder } from '../host/state-folder.ts'
 import { ioFault } from '../host/walk.ts'
-import { beyond, placesBeyond, type Beyond } from './retention.ts'
+import { excessStates, excessPlaces, type Excess } from './retention.ts'
 import { fromRow, insertRow, type Plan, type Row } from './snapshot-row.ts'
 import { changesOf, newestFirst, settled } from './snapshot-timeline.ts'
 
@@ -19,7 +19,7 @@ const idForm = new RegExp(snapshotIdPattern)
 export type Phase = 'drop' | 'keep'
 
 /** New states on their way in: all contents first, then `flush.all()`, then the rows. */
-export interface Intake {
+export interface SnapshotBatch {
   flush: Flush
   mint(): { id: string; timestamp: number }
   /** Stores content and its description; the row is the caller's to insert. */
@@ -54,7 +54,7 @@ export interface SnapshotStore {
   /** Folders that came into being with the file whose state this is, looked up back to its creation. */
   madeWith(id: string): string[]
   /** The caller holds the project's lock until the rows are in. */
-  takeIn(count: number): Steps<Intake>
+  beginBatch(count: number): Steps<SnapshotBatch>
   /** The content of a state whose row may not be there yet. */
   stored(snapshot: Pick<Snapshot, 'id' | 'sha256' | 'bytes'>): Content
   forget(id: string): void
@@ -68,8 +68,8 @@ export interface SnapshotStore {
   phase(call: string): Phase | undefined
   /** The change has landed: its state counts, with the mode it really got, and what it takes back is taken back. */
   settle(id: string, mode?: number): void
-  /** Drops states of a path beyond the limit (`beyond`), never its original. */
-  prune(path: string, most: number): Beyond
+  /** Drops states of a path beyond the limit (`excessStates`), never its original. */
+  prune(path: string, most: number): Excess
 }
 
 /** A timeline of states per file: `<id>.txt` holds the content (one copy however many states share it), `<id>.meta.json` describes it. */
@@ -165,7 +165,7 @@ export function openSnapshots(
       }
       return []
     },
-    *takeIn(count) {
+    *beginBatch(count) {
       const flush = yield* flushFor(count, folder.at('.'))
       const kept: string[] = []
       return { flush, mint: openMint(db), keep: openKeep(folder, db, flush, kept), kept }
@@ -202,13 +202,13 @@ export function openSnapshots(
       }
     },
     prune(path, most) {
-      const { written, others } = beyond(db, path, most)
+      const { written, others } = excessStates(db, path, most)
       for (const id of [...written, ...others]) {
         db.run(`UPDATE snapshots SET state = 'dropped' WHERE id = ?`, id)
         store.discard(id)
       }
       if (written.length && pruned++ % between === 0)
-        for (const id of placesBeyond(db, path)) db.run(`DELETE FROM snapshots WHERE id = ? AND state = 'dropped'`, id)
+        for (const id of excessPlaces(db, path)) db.run(`DELETE FROM snapshots WHERE id = ? AND state = 'dropped'`, id)
       return { written, others }
     },
   }
@@ -216,7 +216,7 @@ export function openSnapshots(
 }
 
 /** Times rise by one at least, also past the clock, so that they alone give the order; ids of one mint never meet. */
-function openMint(db: Database): Intake['mint'] {
+function openMint(db: Database): SnapshotBatch['mint'] {
   let newest = db.get<{ ts: number | null }>('SELECT max(ts) AS ts FROM snapshots')?.ts ?? 0
   let mark = randomBytes(4).readUInt32BE()
   return () => {
@@ -228,7 +228,7 @@ function openMint(db: Database): Intake['mint'] {
 }
 
 /** Stores a state's two files. Equal contents are one file under several names. */
-function openKeep(folder: StateFolder, db: Database, flush: Flush, kept: string[]): Intake['keep'] {
+function openKeep(folder: StateFolder, db: Database, flush: Flush, kept: string[]): SnapshotBatch['keep'] {
   const twins = new Map<string, string>()
   const create = function* (name: string, content: Content): Steps<void> {
     try {

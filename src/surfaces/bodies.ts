@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { Refusal } from '../contracts/refusal.ts'
 import type { Peers } from '../text/connections.ts'
-import { holderOf } from '../text/giving-way.ts'
+import { holderOf } from '../text/eviction.ts'
 
 export const longestBody = 32 << 20
 /** All bodies that are being read, together, but for the beginning of each. */

@@ -8,10 +8,10 @@ import { logFault } from './log-fault.ts'
 import { openRateLimiter } from '../text/rate-limiter.ts'
 import { shareConnections, type Peers } from '../text/connections.ts'
 import { openPipeliningLimiter } from './pipelining-limiter.ts'
-import { openUnread } from './unread.ts'
+import { openBackpressure } from './backpressure.ts'
 import { Refusal } from '../contracts/refusal.ts'
 import { cameByItself, findRoute, timesGiven, placeOf, showsAs, type Incoming, type Route } from './routes.ts'
-import type { ShutOutBy } from './shut-out.ts'
+import type { RejectedBy } from './rejected-requests.ts'
 import { openWebSockets } from './websockets.ts'
 
 export type { Incoming, Route } from './routes.ts'
@@ -43,14 +43,14 @@ export interface ListenOptions {
     /** A host name that only the person's pages have, so that what a browser keeps for them is kept for them alone. */
     name: string
     /** The path below which they are; their cookie is sent nowhere else. */
-    room: string
+    basePath: string
     /** What a person sees whom somebody else's page led here. */
     detour: Route
   }
   /** By path; a key that ends in `/*` takes everything below it. */
   routes: Record<string, Route>
   /** Somebody was shut out here, before any route saw the request. A request that shows no credential at all is not counted. */
-  onShutOut?: (by: ShutOutBy) => void
+  onRejected?: (by: RejectedBy) => void
   /** What is needed here, in words for whoever shows nothing that opens it, where it comes from another command than usual. */
   needs?: Partial<typeof needs>
   /** How often a WebSocket is asked whether anybody is still there. */
@@ -81,13 +81,13 @@ export function listen(options: ListenOptions): Promise<Listening> {
   const requests = openRateLimiter(options.requestsPerSecond, 2 * options.requestsPerSecond)
   const wrongTokens = openRateLimiter(wrongTokensPerSecond, 5 * wrongTokensPerSecond)
   const lines = openPipeliningLimiter()
-  const unread = openUnread((busy) => connections.sweep(busy))
+  const backpressure = openBackpressure((busy) => connections.sweep(busy))
   const origins = options.allowOrigins.filter(isOrigin)
   let names: string[] = []
   let pageHost: string | undefined
 
-  const shutOut = (by: ShutOutBy, refusal: Refusal): Refusal => {
-    options.onShutOut?.(by)
+  const rejected = (by: RejectedBy, refusal: Refusal): Refusal => {
+    options.onRejected?.(by)
     return refusal
   }
   /** Whether it came by one of our names, from nobody else's page; says whether by the page's own. */
@@ -95,10 +95,10 @@ export function listen(options: ListenOptions): Promise<Listening> {
     const { host = '', origin } = request.headers
     const named = host === pageHost
     if (timesGiven(request, 'host') !== 1 || !(named || names.includes(host)))
-      throw shutOut('Host', new Refusal(403, 'This Host is not served here.'))
+      throw rejected('Host', new Refusal(403, 'This Host is not served here.'))
     const known = named ? [`http://${host}`] : [...origins, ...names.map((name) => `http://${name}`)]
     if (origin !== undefined && !known.includes(origin))
-      throw shutOut('Origin', new Refusal(403, 'This Origin is not served here.'))
+      throw rejected('Origin', new Refusal(403, 'This Origin is not served here.'))
     return named
   }
   /** What a program shows; two of them are none. */
@@ -121,7 +121,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
     upgrade = false,
   ): { route: Route; by: Incoming['by'] } => {
     let by: Incoming['by'] = 'anyone'
-    const { path, within } = placeOf(whole, options.page.room)
+    const { path, within } = placeOf(whole, options.page.basePath)
     const found = findRoute(options.routes, path)
     const route = (named || within) && found && !showsAs(found) ? undefined : found
     const later = route?.webSocket?.credentialLater === true && timesGiven(request, 'authorization') === 0
@@ -134,10 +134,10 @@ export function listen(options: ListenOptions): Promise<Listening> {
           : shown !== undefined && opens[route?.for ?? 'agent'].includes(shown)
       if (admitted) by = shown ?? 'person'
       const { authorization, 'x-api-key': apiKey } = request.headers
-      if (!admitted && (authorization !== undefined || apiKey !== undefined)) options.onShutOut?.('token')
+      if (!admitted && (authorization !== undefined || apiKey !== undefined)) options.onRejected?.('token')
       if (!admitted && !wrongTokens.take()) throw new Refusal(429, 'Too many wrong tokens; wait a second.')
       const browses = request.headers.accept?.includes('text/html')
-      // Where a room was, before Handrail was started again, too.
+      // Where the pages were, before Handrail was started again, too.
       if (!admitted && browses && (named || route?.for === 'person' || path.startsWith('/p/')))
         throw new Refusal(303, 'This is for the person; sign in first.', '/sign-in')
       if (!admitted) throw new Refusal(401, { ...needs, ...options.needs }[route?.for ?? 'agent'])
@@ -157,7 +157,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
     response.setHeader('X-Frame-Options', 'DENY')
     response.setHeader('Cross-Origin-Resource-Policy', 'same-origin')
     const [whole = '/', query = ''] = (request.url ?? '/').split('?', 2)
-    const { path } = placeOf(whole, options.page.room)
+    const { path } = placeOf(whole, options.page.basePath)
     const { socket } = request
     const entered = lines.enter(socket)
     // At once where nobody is in front: an answer must not come later than it could.
@@ -166,7 +166,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
       leave()
       return void response.destroy()
     }
-    unread.watch(response, socket)
+    backpressure.watch(response, socket)
     response.once('close', leave)
     try {
       const named = judgeNames(request)
@@ -193,7 +193,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
 
   const server = createServer(
     {
-      ServerResponse: unread.Answer,
+      ServerResponse: backpressure.Answer,
       connectionsCheckingInterval: 500,
       headersTimeout: 5_000,
       requestTimeout: 30_000,
@@ -207,13 +207,13 @@ export function listen(options: ListenOptions): Promise<Listening> {
   const connections = shareConnections(server, options.peers, options.requestsPerSecond)
   // Node tells nobody that an answer which waits behind another will never go out: its call would run on, and what it holds would stay.
   server.on('connection', (socket) => {
-    unread.wake()
+    backpressure.wake()
     socket.once('close', () => {
-      for (const response of unread.on(socket)) if (!response.socket) response.destroy().emit('close')
+      for (const response of backpressure.on(socket)) if (!response.socket) response.destroy().emit('close')
     })
   })
   server.on('clientError', ({ code }: NodeJS.ErrnoException, socket) => {
-    const answering = unread.on(socket).some((response) => response.socket === socket && response.headersSent)
+    const answering = backpressure.on(socket).some((response) => response.socket === socket && response.headersSent)
     // Not into the middle of an answer that is under way.
     if (answering) socket.destroy()
     else closeRaw(socket, code === 'ERR_HTTP_REQUEST_TIMEOUT' ? '408 Request Timeout' : '400 Bad Request')
@@ -236,7 +236,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
       const { route, by } = authorize(request, (request.url ?? '/').split('?', 1)[0] as string, named, true)
       const { webSocket } = route
       // An answer that is under way would be written into the middle of the frames.
-      if (unread.on(socket).length > 0) throw new Refusal(400, 'Answers are still under way on this connection.')
+      if (backpressure.on(socket).length > 0) throw new Refusal(400, 'Answers are still under way on this connection.')
       if (!webSocket) throw new Refusal(403, 'Not from another page.')
       await webSockets.take(webSocket, request, head, by)
     } catch (fault) {
@@ -250,12 +250,12 @@ export function listen(options: ListenOptions): Promise<Listening> {
   })
   // Node tells a connection on which nothing moves from one that is slow: only what stands still comes here.
   server.setTimeout(stalledMs, (socket) => {
-    const answers = unread.on(socket).filter((response) => response.socket === socket)
+    const answers = backpressure.on(socket).filter((response) => response.socket === socket)
     if (answers.length === 0 || answers.some((response) => response.writableLength > 0)) socket.destroy()
   })
   return new Promise((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => {
-      unread.close()
+      backpressure.close()
       reject(startFault(cause, options))
     })
     server.listen(options.port, host, () => {
@@ -266,7 +266,7 @@ export function listen(options: ListenOptions): Promise<Listening> {
         pageHost = twin && `${options.page.name}:${port}`
         const close = (): Promise<void> =>
           new Promise((closed) => {
-            unread.close()
+            backpressure.close()
             webSockets.close()
             twin?.close()
             server.once('close', closed)

@@ -40,7 +40,7 @@ export interface PersonAuth {
    */
   readonly name: string
   /** Where the person's pages are, below every host; told to nobody who is not signed in. */
-  readonly room: string
+  readonly basePath: string
   proof(challenge: string): string
   /** Whether the key was made for this server and has not lapsed; it may have been used. */
   isKey(key: string): boolean
@@ -81,8 +81,8 @@ export function openPersonAuth(secret: string, consumeNonce: (word: string, unti
   const sessions = new Map<string, Session>()
   const passes = new Map<string, Pass>()
   const instance = randomBytes(16).toString('base64url')
-  const room = `/p/${base32(randomBytes(17))}`
-  const path = `HttpOnly; SameSite=Strict; Path=${room}`
+  const basePath = `/p/${base32(randomBytes(17))}`
+  const path = `HttpOnly; SameSite=Strict; Path=${basePath}`
 
   const keep = <T>(kept: Map<string, T>, name: string, value: T): void => {
     kept.set(hash(name), value)
@@ -109,7 +109,7 @@ export function openPersonAuth(secret: string, consumeNonce: (word: string, unti
   return {
     instance,
     name: `handrail-${base32(randomBytes(10))}.localhost`,
-    room,
+    basePath,
     proof: (challenge) => proofOf(secret, instance, challenge),
     isKey: (key) => isSealed(secret, instance, key),
     admit(key) {

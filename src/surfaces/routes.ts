@@ -6,7 +6,7 @@ import type { ShownBy, WebSocketRoute } from './websockets.ts'
 export interface Incoming {
   request: IncomingMessage
   response: ServerResponse
-  /** Without the query, and without the room that a person's pages are in. */
+  /** Without the query, and without the base path that a person's pages are in. */
   path: string
   query: URLSearchParams
   by: ShownBy
@@ -43,10 +43,10 @@ export function findRoute(routes: Record<string, Route>, path: string): Route | 
   return undefined
 }
 
-/** Where in the person's room, or outside it, an address leads. */
-export function placeOf(whole: string, room: string): { path: string; within: boolean } {
-  const within = whole.startsWith(`${room}/`)
-  return { path: within ? whole.slice(room.length) : whole, within }
+/** Where below the base path of the person's pages, or outside it, an address leads. */
+export function placeOf(whole: string, basePath: string): { path: string; within: boolean } {
+  const within = whole.startsWith(`${basePath}/`)
+  return { path: within ? whole.slice(basePath.length) : whole, within }
 }
 
 export function showsAs(route: Route): string | undefined {
@@ -55,7 +55,7 @@ export function showsAs(route: Route): string | undefined {
 
 /**
  * Whether a page is asked for as a page, by the person or by our own pages. Browsers say so in headers that no script can set; where there
- * are none, as with `curl`, the cookie, the room and the Origin of forms still hold.
+ * are none, as with `curl`, the cookie, the base path and the Origin of forms still hold.
  */
 export function cameByItself({ headers, method }: IncomingMessage, route: Route, upgrade: boolean): boolean {
   const shows = showsAs(route) && (upgrade ? 'websocket' : showsAs(route))

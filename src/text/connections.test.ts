@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { shareConnections } from './connections.ts'
-import { whoGivesWay } from './giving-way.ts'
+import { chooseVictim } from './eviction.ts'
 
 test('whoever hides has no more than one share, however many connections that is', async () => {
   await using ground = await openGround(5)
@@ -30,8 +30,8 @@ test('of those who hide one gives way for whoever holds less', () => {
     { peer: 'process 1 1', usedAt: 2 },
     ...[3, 4, 5].map((usedAt) => ({ peer: `connection ${usedAt}`, usedAt })),
   ]
-  expect(whoGivesWay(places, 'process 2 2')?.usedAt).toBe(3)
-  expect(whoGivesWay(places, 'connection 9')).toBeUndefined()
+  expect(chooseVictim(places, 'process 2 2')?.usedAt).toBe(3)
+  expect(chooseVictim(places, 'connection 9')).toBeUndefined()
 })
 
 test('streams have places of their own, and of whoever holds most of them one goes for another', async () => {

@@ -1,5 +1,5 @@
 import { openRateLimiter } from './rate-limiter.ts'
-import { byHolder, holderOf, largest, whoGivesWay, type Place } from './giving-way.ts'
+import { byHolder, holderOf, largest, chooseVictim, type SlotHolder } from './eviction.ts'
 
 /** What is needed of a connection, and of a server that takes them. */
 interface Socket {
@@ -82,19 +82,19 @@ export function shareConnections<S extends Socket>(
   }
 
   const makeWay = async (newcomer: S): Promise<void> => {
-    const placeOf = async ([socket, usedAt]: [S, number]): Promise<Place & { socket: S }> => ({
+    const placeOf = async ([socket, usedAt]: [S, number]): Promise<SlotHolder & { socket: S }> => ({
       socket,
       usedAt,
       peer: await peers.of(socket),
     })
     const places = await Promise.all([...staying].map(placeOf))
-    const gives = whoGivesWay(
+    const victim = chooseVictim(
       places.filter(({ socket }) => staying.has(socket)),
       await peers.of(newcomer),
     )
-    if (!gives || staying.size < mostStaying) return
-    staying.delete(gives.socket)
-    gives.socket.destroy()
+    if (!victim || staying.size < mostStaying) return
+    staying.delete(victim.socket)
+    victim.socket.destroy()
   }
 
   server.maxConnections = mostAtOnce + mostStaying

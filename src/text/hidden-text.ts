@@ -1,11 +1,11 @@
 import { foldPath } from './fold-name.ts'
 import { whatRuns } from './files-that-run/index.ts'
-import { madeOnce } from './made-once.ts'
+import { lazy } from './lazy.ts'
 import { quotedName } from './printable.ts'
 import type { CardChange } from '../contracts/tool.ts'
 
 /** What a reader does not see and a model does: zero widths, marks in the middle, directions, tags, selectors. One is part of many emoji. */
-const unseen = madeOnce(() => /(?!\ufe0f)[\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/gu)
+const unseen = lazy(() => /(?!\ufe0f)[\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/gu)
 
 /** Whether a text holds characters that a reader does not see. */
 export const hidesText = (text: string): boolean => text.replace(/^\ufeff/, '').search(unseen()) !== -1

@@ -1,14 +1,14 @@
-import { madeOnce } from './made-once.ts'
+import { lazy } from './lazy.ts'
 
 /** Longer ones are no words. */
 const longest = 64
 const mostAsked = 32
 const mostPairs = 512
 
-const wordForm = madeOnce(() => /[\p{L}\p{N}\p{M}_]+/gu)
+const wordForm = lazy(() => /[\p{L}\p{N}\p{M}_]+/gu)
 /** Written without spaces: every two neighbours are a word. */
-const unspaced = madeOnce(() => /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]+/gu)
-const parts = madeOnce(() => /\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lo}\p{M}]+|\p{N}+/gu)
+const unspaced = lazy(() => /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]+/gu)
+const parts = lazy(() => /\p{Lu}+(?!\p{Ll})|\p{Lu}?[\p{Ll}\p{Lo}\p{M}]+|\p{N}+/gu)
 
 /** The words that a text can be found by: whole names, their parts, and what is written without spaces by its letters and pairs. */
 export function wordsIn(text: string, most = Number.POSITIVE_INFINITY): Set<string> {

@@ -2,18 +2,18 @@ import type { LineDiff } from '../contracts/line-diff.ts'
 import { foldedAt, signedRows, type DiffRow } from './rows.ts'
 import type { Card, CardChange } from '../contracts/tool.ts'
 import { countsLine } from './card-words.ts'
-import { madeOnce } from './made-once.ts'
+import { lazy } from './lazy.ts'
 
 /** Everything that moves the cursor, changes the direction, cannot be seen, or looks like a space and is none. */
-const unseen = madeOnce(
+const unseen = lazy(
   () =>
     /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3164\uffa0]/gu,
 )
 
 /** More marks on one letter than any language has: piled up they are painted over the lines around it. */
-const piledUp = madeOnce(() => /(?<=\p{M}{4})\p{M}/gu)
+const piledUp = lazy(() => /(?<=\p{M}{4})\p{M}/gu)
 /** Looking back at every letter costs more than looking once whether there is anything of the kind. */
-const hasPiles = madeOnce(() => /\p{M}{5}/u)
+const hasPiles = lazy(() => /\p{M}{5}/u)
 
 /** Most text, and our own signs: nothing in it has to be looked at twice. */
 const plainest = /^[ -~→…×]*$/

@@ -1,4 +1,4 @@
-import { madeOnce } from './made-once.ts'
+import { lazy } from './lazy.ts'
 
 /** A command as one would type it into a shell: each word comes back as it is, whatever it holds. */
 export function shellWords(argv: readonly string[]): string {
@@ -13,7 +13,7 @@ export function pastedWords(argv: readonly string[]): string {
   return argv.map((word) => (unseen().test(word) ? `$'${[...word].map(spelt).join('')}'` : shellWords([word]))).join(' ')
 }
 
-const unseen = madeOnce(() => /[\p{C}\p{Zl}\p{Zp}]/u)
+const unseen = lazy(() => /[\p{C}\p{Zl}\p{Zp}]/u)
 
 function spelt(character: string): string {
   if (character === '\\' || character === "'") return `\\${character}`

@@ -1,5 +1,5 @@
 import { outsideFences } from './markdown-lines.ts'
-import { madeOnce } from './made-once.ts'
+import { lazy } from './lazy.ts'
 
 /** One step that a skill asks for. */
 export interface SkillStep {
@@ -28,14 +28,14 @@ interface Line {
 const numerals = '[0-9０-９一二三四五六七八九十]{1,4}'
 const count = `(?:${numerals}|[A-Za-z]|[IVX]{1,5}|one|two|three|four|five|six|seven|eight|nine|ten)`
 /** `Step 1`, `Phase II`, `步骤一`, `第一步`, `阶段 2`, with whatever decoration before it. */
-const stepTitle = madeOnce(
+const stepTitle = lazy(
   () =>
     new RegExp(
       `^[^\\p{L}\\p{N}]{0,8}(?:(?:sub-?)?(?:step|phase|stage|part|pass|task|round|milestone)s?\\s*#?\\s*${count}(?![\\p{L}\\p{N}])|(?:步骤|步驟|阶段|階段|环节|任务)\\s*${numerals}|第\\s*${numerals}\\s*(?:步|阶段|階段|部分|环节))`,
       'iu',
     ),
 )
-const numberedTitle = madeOnce(
+const numberedTitle = lazy(
   () => new RegExp(`^[^\\p{L}\\p{N}]{0,8}(?:${numerals}(?:\\.\\d+)?\\s*[.)、．:：）]|[①-⑳])\\s*\\S`, 'u'),
 )
 /** A heading below which one says what to do. */

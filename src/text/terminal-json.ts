@@ -1,7 +1,7 @@
-import { madeOnce } from './made-once.ts'
+import { lazy } from './lazy.ts'
 
 /** What a terminal obeys or does not show, and `JSON.stringify` leaves as it is: C1 controls, marks of direction, what is invisible. */
-const unseen = madeOnce(() => /[\x7f-\x9f\u2028\u2029]|\p{Cf}|\p{Default_Ignorable_Code_Point}/gu)
+const unseen = lazy(() => /[\x7f-\x9f\u2028\u2029]|\p{Cf}|\p{Default_Ignorable_Code_Point}/gu)
 
 /** JSON as it is printed: the same value for whoever parses it, and nothing in it that a terminal would act on. */
 export function terminalJson(value: unknown, indent?: number): string {

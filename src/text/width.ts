@@ -1,10 +1,10 @@
-import { madeOnce } from './made-once.ts'
+import { lazy } from './lazy.ts'
 
-const wide = madeOnce(
+const wide = lazy(
   () =>
     /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18cff}\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}\p{Emoji_Presentation}]/u,
 )
-const unseen = madeOnce(() => /[\p{Mn}\p{Me}\p{Cf}]/u)
+const unseen = lazy(() => /[\p{Mn}\p{Me}\p{Cf}]/u)
 
 /** Places a letter takes on a screen: none for a mark on the letter before, two for Chinese, Japanese, Korean and emoji. */
 function placesOf(letter: string): number {

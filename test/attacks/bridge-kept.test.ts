@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, expect } from 'vitest'
-import { openShutOuts, type ShutOut } from '../../src/surfaces/shut-out.ts'
+import { openRejectedRequests, type RejectedRequest } from '../../src/surfaces/rejected-requests.ts'
 import { openBridgeWorld, openRawClient, protocol, token, type BridgeWorld } from '../support/bridge.ts'
 import { proves } from '../support/proof.ts'
 import { isSoak, sweep } from '../support/soak.ts'
@@ -238,14 +238,14 @@ proves(
 
 proves('bridge.incident.log', 'who is shut out all day leaves a line in ten minutes, which counts the others', () => {
   let time = 0
-  const told: ShutOut[] = []
-  const shutOut = openShutOuts(
+  const told: RejectedRequest[] = []
+  const rejected = openRejectedRequests(
     (one) => told.push(one),
     () => time,
   )
   for (; time < 3_600_000; time += 1_000) {
-    shutOut('token')
-    if (time === 0) shutOut('Origin')
+    rejected('token')
+    if (time === 0) rejected('Origin')
   }
   expect(told).toHaveLength(7)
   expect(told.slice(0, 3)).toEqual([{ by: 'token' }, { by: 'Origin' }, { by: 'token', untold: 599 }])

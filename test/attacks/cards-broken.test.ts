@@ -163,13 +163,13 @@ describe.skipIf(noBrowser !== undefined)('the page in Chromium', () => {
           command: `${Array.from({ length: 120 }, (_, shift) => `echo '${'o '.repeat(shift)}NOTE: fine'`).join('; ')}; echo ${width} > n.txt`,
         }),
       ]
-      const { cookie, room } = await signInByLink(served, world.project)
+      const { cookie, basePath } = await signInByLink(served, world.project)
       const [name = '', value = ''] = cookie.split('=')
       const context = await browser.newContext({ viewport: { width, height: 800 } })
       await context.addCookies([{ name, value, domain: '127.0.0.1', path: '/' }])
       const page = await context.newPage()
       for (const path of [short.id, `${whole.id}/text?path=package.json`, printed.id]) {
-        await page.goto(`http://127.0.0.1:${served.port}${room}/approvals/${path}`)
+        await page.goto(`http://127.0.0.1:${served.port}${basePath}/approvals/${path}`)
         if (process.env['SHOW_PAGE'])
           await page.screenshot({ path: `${process.env['SHOW_PAGE']}-${width}-${path.length}-${path.slice(-3)}.png` })
         const spots = (await page.evaluate(painted)) as Spot[]

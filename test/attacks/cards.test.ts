@@ -111,9 +111,9 @@ describe('a write that is too long for its card', () => {
     expect(shown.out).toContain('- {}')
     expect(shown.out).toContain('\\u202elast')
     await using served = await serveInside(world.project)
-    const { cookie, room } = await enter(served, keyFor(served, world.runtime))
+    const { cookie, basePath } = await enter(served, keyFor(served, world.runtime))
     const page = async (path: string): Promise<string> => (await visitAt(served.port, path, { headers: { Cookie: cookie } })).text
-    const card = await page(`${room}/approvals/${asked.id}`)
+    const card = await page(`${basePath}/approvals/${asked.id}`)
     expect(card).toContain('name="unread"')
     let at = /href="([^"]*text\?path=package.json)"/.exec(card)?.[1]
     let text = ''

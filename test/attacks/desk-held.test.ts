@@ -56,9 +56,9 @@ async function deskOf(world: World) {
     troubles,
     asked,
     comes: (project: string) => new Promise<void>((resolve) => came.set(project, resolve)),
-    see: (path: string): Promise<Answer> => visitAt(port, person.room + path, { headers: { Cookie: person.cookie } }),
+    see: (path: string): Promise<Answer> => visitAt(port, person.basePath + path, { headers: { Cookie: person.cookie } }),
     send: (path: string, form: Record<string, string>): Promise<Answer> =>
-      visitAt(port, person.room + path, { method: 'POST', headers, body: new URLSearchParams(form).toString() }),
+      visitAt(port, person.basePath + path, { method: 'POST', headers, body: new URLSearchParams(form).toString() }),
     refused: (path: string): Promise<Answer> => visitAt(port, path),
   }
 }

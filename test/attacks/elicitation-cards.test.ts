@@ -59,7 +59,7 @@ describe.for(overHttp)('a card too large for a form, over %s', (way) => {
     const answered = asked.answer({ action: 'accept' })
     const { id } = approvalOf(house, path)
     const person = await signIn(house)
-    const page = `${house.served.url}${person.room}/approvals/${id}`
+    const page = `${house.served.url}${person.basePath}/approvals/${id}`
     const shown = await (await fetch(page, { headers: { Cookie: person.cookie } })).text()
     const form = /name="form" value="([^"]+)"/.exec(shown)?.[1] ?? ''
     expect(shown).toContain('line 449')
@@ -308,8 +308,8 @@ test("G07 a client's name cannot play tricks on the terminal or the page of the 
     expect([command, out]).toEqual([command, expect.stringMatching(/\S/)])
     if (/[\u001b\u202e]/.test(out)) tricked.push(command)
   }
-  const { cookie, room } = await signIn(house)
-  const page = await fetch(`${house.served.url}${room}/approvals/${id}`, { headers: { Cookie: cookie } })
+  const { cookie, basePath } = await signIn(house)
+  const page = await fetch(`${house.served.url}${basePath}/approvals/${id}`, { headers: { Cookie: cookie } })
   if (/[\u001b\u202e]|<script>/.test(await page.text())) tricked.push('the page')
   expect(tricked).toEqual([])
 })

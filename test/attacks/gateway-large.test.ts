@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
-import { carriedTwice, fits } from '../../src/surfaces/gateway/carried.ts'
-import { openRooms } from '../../src/surfaces/gateway/room.ts'
+import { nestedPayload, fits } from '../../src/surfaces/gateway/payload-limits.ts'
+import { openAnswerSlots } from '../../src/surfaces/gateway/answer-slots.ts'
 import { framesOf, openGateway, turn } from '../support/gateway.ts'
 import { draws } from '../support/seed.ts'
 import { isSoak, sweep } from '../support/soak.ts'
@@ -90,18 +90,18 @@ test('a cut text takes what it may take in JSON, and no character is halved', ()
       if (end < text.length) expect(bytes(end + 2)).toBeGreaterThan(most)
     }
   }
-  expect(fits('short', carriedTwice)).toBe(5)
+  expect(fits('short', nestedPayload)).toBe(5)
 })
 
 test('one process has two of the four places, whoever waits with none is next, and who goes away leaves its place', async () => {
-  const roomFor = openRooms()
+  const slotFor = openAnswerSlots()
   const answer = () => Object.assign(new EventEmitter(), { destroyed: false }) as unknown as ServerResponse
   const began: string[] = []
   const hold = (name: string, peer: string) => {
     const response = answer()
-    const room = roomFor(response, peer)
-    void room.hold().then(() => began.push(name))
-    return { room, response }
+    const slot = slotFor(response, peer)
+    void slot.hold().then(() => began.push(name))
+    return { slot, response }
   }
   const turnOver = () => new Promise((resolve) => setImmediate(resolve))
   const first = hold('a1', 'process 1 1')
@@ -116,7 +116,7 @@ test('one process has two of the four places, whoever waits with none is next, a
   hidden.response.emit('close')
   await turnOver()
   expect(began.slice(4)).toEqual(['c2'])
-  first.room.release()
+  first.slot.release()
   await turnOver()
   expect(began.slice(5)).toEqual(['d1'])
 })

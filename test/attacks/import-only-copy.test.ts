@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { openDatabase } from '../../src/host/database.ts'
 import { openStateAdmin } from '../../src/runtime/state-admin.ts'
 import { agedOf } from '../../src/stores/prune-snapshots.ts'
-import { beyond, others } from '../../src/stores/retention.ts'
+import { excessStates, others } from '../../src/stores/retention.ts'
 import { schema, schemaVersion } from '../../src/stores/schema.ts'
 import { cleanEnv, openWorld } from '../support/world.ts'
 
@@ -59,7 +59,7 @@ test('the original of a file is the oldest state that is left of it, also where 
     put('gone', 1, 'write', 'dropped')
     put('original', 2, 'baseline', 'kept')
     for (let n = 0; n < others.stay; n++) put(`other ${n}`, 3 + n, 'baseline', 'kept')
-    expect(beyond(db, 'a.txt', 3)).toEqual({ written: [], others: [] })
+    expect(excessStates(db, 'a.txt', 3)).toEqual({ written: [], others: [] })
     db.run(`DELETE FROM snapshots WHERE kind = 'baseline'`)
     for (const n of [2, 3, 4, 5]) put(`write ${n}`, n, 'write', 'kept')
     expect(agedOf(db, 'a.txt', Date.now())).toEqual(['write 3'])

@@ -9,7 +9,7 @@ import { openApprovals } from '../../src/stores/approvals.ts'
 import { openEvidence } from '../../src/stores/evidence.ts'
 import { openIdempotency } from '../../src/stores/idempotency.ts'
 import { openQuestions } from '../../src/stores/questions.ts'
-import { placesBeyond } from '../../src/stores/retention.ts'
+import { excessPlaces } from '../../src/stores/retention.ts'
 import { schema, schemaVersion } from '../../src/stores/schema.ts'
 import { sweep } from '../support/soak.ts'
 import { openWorld, type World } from '../support/world.ts'
@@ -63,7 +63,7 @@ test.for([
     sweep(bounds.places.ever, most) + 1_500,
     `INSERT INTO snapshots (id, path, ts, sha256, bytes, kind, session, state) SELECT 'snap' || n, 'a.txt', n, 'x', 1, 'write', ${session}, 'dropped' FROM s`,
   )
-  for (let ids = placesBeyond(db, 'a.txt'); ids.length; ids = placesBeyond(db, 'a.txt')) {
+  for (let ids = excessPlaces(db, 'a.txt'); ids.length; ids = excessPlaces(db, 'a.txt')) {
     expect(ids.length).toBeLessThanOrEqual(1_024)
     const gone = ids
     db.transaction(() => {

@@ -70,7 +70,7 @@ test('what signs in at a mounted server comes back to no agent, however the serv
     environment: () => ({ TRACKER: 'sesame-of-the-variable' }),
   })
   try {
-    await world.runtime.mounts.look()
+    await world.runtime.mounts.refresh()
     const answers = [JSON.stringify(await world.call('mcp.r.echo', {}))]
     for (const name of ['wrong', 'error', 'status'])
       answers.push(JSON.stringify(errorBodyOf(await world.fault(`mcp.r.${name}`, {}))))
@@ -89,7 +89,7 @@ test('a call whose answer ends, breaks off or is a flood before it is one ends w
   const server = await repeating(['ends', 'breaks', 'flood', 'echo'])
   await using world = await openWorld({ config: { mounts: { r: { url: server.url, risks: { '*': 'R0' } } } } })
   try {
-    await world.runtime.mounts.look()
+    await world.runtime.mounts.refresh()
     const said = async (name: string): Promise<string> => (await world.fault(`mcp.r.${name}`, {})).message
     expect(await said('ends')).toContain('it ended its answer without one')
     expect(await said('breaks')).toMatch(/broke off|ended its answer/)
@@ -122,7 +122,7 @@ test('two tools whose names come out as one are both left out, and nobody’s pr
   const server = await repeating(['a.b', `a_b_${mark}`, 'c'])
   await using world = await openWorld({ config: { mounts: { r: { url: server.url, risks: { '*': 'R0' } } } } })
   try {
-    const [view] = await world.runtime.mounts.look()
+    const [view] = await world.runtime.mounts.refresh()
     expect(view?.fault).toBeUndefined()
     expect(view?.tools.map(({ tool, wrong = '' }) => [tool, wrong.slice(0, 30)])).toEqual([
       ['a.b', 'another tool of this server wo'],

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Snapshot } from '../../src/contracts/snapshot.ts'
 import { openDatabase } from '../../src/host/database.ts'
-import { beyond, others } from '../../src/stores/retention.ts'
+import { excessStates, others } from '../../src/stores/retention.ts'
 import { schema, schemaVersion } from '../../src/stores/schema.ts'
 import { runInside } from '../support/inside.ts'
 import { openWorld, type World } from '../support/world.ts'
@@ -78,7 +78,7 @@ test('states of others have an end too: the newest stay whatever their age, the 
         )
     })
   const dropped = (): string[] => {
-    const found = beyond(db, 'a.txt', 3)
+    const found = excessStates(db, 'a.txt', 3)
     expect(found.written).toEqual([])
     for (const id of found.others) db.run(`UPDATE snapshots SET state = 'dropped' WHERE id = ?`, id)
     return found.others.toSorted()

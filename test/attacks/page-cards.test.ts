@@ -39,7 +39,7 @@ beforeAll(async () => {
       `cp made.txt 'two  blanks.txt'; cp made.txt '\u05d0\u05d1 12'; cp made.txt 'z${'\u0301'.repeat(60)}'; : '<b>x'; ln -s 't${'u'.repeat(400)}' way; cat made.txt`,
     ].join('; '),
   })
-  const { cookie, room } = await signInByLink(served, world.project)
+  const { cookie, basePath } = await signInByLink(served, world.project)
   const [name = '', value = ''] = cookie.split('=')
   const context = await browser.newContext({ viewport: { width: 1000, height: 800 } })
   page = await context.newPage()
@@ -49,7 +49,7 @@ beforeAll(async () => {
   })
   const url = new URL(served.url)
   await context.addCookies([{ name, value, domain: url.hostname, path: '/' }])
-  await page.goto(`http://127.0.0.1:${served.port}${room}/approvals/${asked.id}`)
+  await page.goto(`http://127.0.0.1:${served.port}${basePath}/approvals/${asked.id}`)
   if (process.env['SHOW_PAGE']) await page.screenshot({ path: process.env['SHOW_PAGE'], fullPage: true })
 })
 

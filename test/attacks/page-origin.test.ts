@@ -276,8 +276,8 @@ describe.skipIf(noBrowser !== undefined)('the page and the agents have a name ea
     const { port } = squatter.address() as AddressInfo
     await using other = await openServe(world.project, { args: ['--port', String(port)] })
     expect(other.port).toBe(port)
-    const { room, cookie } = await signInByLink(other, world.project, 'direct')
-    expect((await visitAt(port, `${room}/approvals`, { headers: { Cookie: cookie } })).status).toBe(200)
+    const { basePath, cookie } = await signInByLink(other, world.project, 'direct')
+    expect((await visitAt(port, `${basePath}/approvals`, { headers: { Cookie: cookie } })).status).toBe(200)
     squatter.close()
   })
 

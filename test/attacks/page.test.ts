@@ -39,7 +39,7 @@ const hour = 3_600_000
 test('what this file makes is good: a key signs in once, and the form decides', async () => {
   expect((await pressSignIn(served, seal(secretOf(world), 'link', Date.now() + hour))).status).toBe(303)
   const linked = await signInByLink(served, world.project)
-  expect((await visitAt(served.port, `${linked.room}/approvals`, { headers: { Cookie: linked.cookie } })).status).toBe(200)
+  expect((await visitAt(served.port, `${linked.basePath}/approvals`, { headers: { Cookie: linked.cookie } })).status).toBe(200)
   const { id } = await question()
   const cookie = await signIn()
   const form = await formToken(id, cookie)
@@ -59,8 +59,8 @@ describe('nobody but the person', () => {
         expect(text).not.toContain(id)
         expect(text).not.toContain(card.title)
       }
-    const room = (await enter(served, keyFor(served, world.runtime))).room
-    for (const where of [`/approvals/${id}`, `${room}/approvals/${id}`])
+    const basePath = (await enter(served, keyFor(served, world.runtime))).basePath
+    for (const where of [`/approvals/${id}`, `${basePath}/approvals/${id}`])
       expect(
         (await visitAt(served.port, where, { method: 'POST', headers: { Origin: served.url }, body: 'decision=approve' })).status,
       ).toBe(401)
@@ -250,25 +250,25 @@ describe('nobody but the person', () => {
       ;[key, unused] = [keyFor(first, other.runtime), keyFor(first, other.runtime)]
       port = first.port
       person = await enter(first, key)
-      expect((await visitAt(port, `${person.room}/approvals`, { headers: { Cookie: person.cookie } })).status).toBe(200)
+      expect((await visitAt(port, `${person.basePath}/approvals`, { headers: { Cookie: person.cookie } })).status).toBe(200)
     }
     await using second = await openServe(other.project, { args: [...args, '--port', String(port)] })
     expect(second.port).toBe(port)
     for (const one of [key, unused]) expect((await pressSignIn(second, one)).status).toBe(403)
     const fresh = await enter(second, keyFor(second, other.runtime))
-    expect(fresh.room).not.toBe(person.room)
-    for (const { room } of [person, fresh])
-      expect((await visitAt(port, `${room}/approvals`, { headers: { Cookie: person.cookie } })).status).toBe(401)
-    const tab = await visitAt(port, `${person.room}/approvals`, { headers: { Cookie: person.cookie, Accept: 'text/html' } })
+    expect(fresh.basePath).not.toBe(person.basePath)
+    for (const { basePath } of [person, fresh])
+      expect((await visitAt(port, `${basePath}/approvals`, { headers: { Cookie: person.cookie } })).status).toBe(401)
+    const tab = await visitAt(port, `${person.basePath}/approvals`, { headers: { Cookie: person.cookie, Accept: 'text/html' } })
     expect([tab.status, tab.headers.get('location')]).toEqual([303, '/sign-in'])
   })
 
   test('the cookie is for this page only, out of reach of scripts, and other sites cannot send it', async () => {
-    const { set: cookie, room } = await enter(served, keyFor(served, world.runtime))
+    const { set: cookie, basePath } = await enter(served, keyFor(served, world.runtime))
     expect(cookie).toMatch(/; HttpOnly(;|$)/)
     expect(cookie).toMatch(/; SameSite=Strict(;|$)/)
-    expect(cookie).toContain(`; Path=${room};`)
-    expect(room).toMatch(/^\/p\/[a-z2-7]{27}$/)
+    expect(cookie).toContain(`; Path=${basePath};`)
+    expect(basePath).toMatch(/^\/p\/[a-z2-7]{27}$/)
     expect(cookie).not.toMatch(/domain=/i)
     expect(cookie).not.toContain(secretOf(world))
   })

@@ -72,7 +72,7 @@ function openOn(world: World): Ground {
       gate: runtime.gate,
       worker: { name: 'test 1', authority: 'test' },
       newId: (prefix) => `${prefix}_${(made++).toString(16).padStart(32, '0')}`,
-      questions: { settled: async () => undefined, look: () => undefined },
+      questions: { settled: async () => undefined, find: () => undefined },
       log: {
         subscribe: runtime.audit.subscribe,
         write: async (entry) => runtime.audit.note(entry),

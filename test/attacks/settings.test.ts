@@ -72,8 +72,8 @@ test('a clone’s settings hand out nothing, and every surface says what is igno
     expect(out).toContain(words)
   await using served = await openServe(world.project)
   expect(served.stderr()).toMatch(says)
-  const { cookie, room } = await enter(served, keyFor(served, runtime))
-  const banner = (await visitAt(served.port, `${room}/approvals`, { headers: { Cookie: cookie } })).text
+  const { cookie, basePath } = await enter(served, keyFor(served, runtime))
+  const banner = (await visitAt(served.port, `${basePath}/approvals`, { headers: { Cookie: cookie } })).text
   expect(banner).toMatch(/asks for 6 things/)
 
   // No agent has a way to it: no tool, no address.

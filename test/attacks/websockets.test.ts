@@ -63,7 +63,7 @@ async function openGround(options: Partial<ListenOptions> = {}, longest?: number
     token,
     isPerson: (request) => request.headers.cookie === 'person=yes',
     isPersonKey: () => false,
-    page: { name: 'own.localhost', room: '/p/room', detour: { ...echo('anyone'), webSocket: undefined } as never },
+    page: { name: 'own.localhost', basePath: '/p/room', detour: { ...echo('anyone'), webSocket: undefined } as never },
     routes: {
       '/agent': echo('agent'),
       '/person': echo('person'),

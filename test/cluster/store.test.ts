@@ -5,7 +5,7 @@ import type { NewRun, RunStore } from '../../src/contracts/run-ports.ts'
 import type { Template } from '../../src/contracts/template.ts'
 import { openPostgres, type Postgres } from '../../src/host/postgres.ts'
 import { migrate } from '../../src/stores/cluster/migrate.ts'
-import { openClusterNews } from '../../src/stores/cluster/news.ts'
+import { openClusterNotifications } from '../../src/stores/cluster/notifications.ts'
 import { openClusterRuns } from '../../src/stores/cluster/runs.ts'
 import { clusterVersion } from '../../src/stores/cluster/schema.ts'
 import { openRoster, type Roster } from '../../src/stores/cluster/workers.ts'
@@ -183,7 +183,7 @@ describe('notices', () => {
     through.port = String(cable.port)
     const far = await openPostgres(through.href)
     closing.push(far.close)
-    const news = openClusterNews(far, 'mark', 'place-a')
+    const news = openClusterNotifications(far, 'mark', 'place-a')
     closing.push(news.close)
     let tell: (what: string) => void = () => undefined
     const next = (): Promise<string> => new Promise((resolve) => (tell = resolve))

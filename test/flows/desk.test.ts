@@ -70,7 +70,7 @@ const askOther = (): Promise<unknown> =>
   agent.call('write_to_file', { path: 'package.json', content: '{ "name": "changed" }\n', dryRun: false })
 
 const see = (path: string, at: Served = desk, who = person): Promise<Answer> =>
-  visitAt(at.port, who.room + path, { headers: { Cookie: who.cookie } })
+  visitAt(at.port, who.basePath + path, { headers: { Cookie: who.cookie } })
 const idsIn = (text: string, project: string): string[] =>
   [...text.matchAll(/(appr_[0-9a-f]{32}|ask_[0-9a-f]{16})"><strong>.*?<code>(\w+)<\/code>/gs)]
     .filter(([, , name]) => name === project)
@@ -89,12 +89,12 @@ test('an answer goes to the project that asked, into its own log and no other', 
   const [id = ''] = idsIn(text, 'other')
   const headers = { Cookie: person.cookie, Origin: desk.url, 'Content-Type': 'application/x-www-form-urlencoded' }
   const send = (path: string, body: URLSearchParams): Promise<Answer> =>
-    visitAt(desk.port, person.room + path, { method: 'POST', headers, body: body.toString() })
+    visitAt(desk.port, person.basePath + path, { method: 'POST', headers, body: body.toString() })
   const form = /name="form" value="([^"]+)"/.exec((await see(`/approvals/${id}`)).text)?.[1] ?? ''
   const confirm = await send(`/approvals/${id}`, new URLSearchParams({ form, decision: 'approve' }))
   const done = await send(`/approvals/${id}`, typed(confirm.text))
   // What has waited longest is next, of whichever project.
-  expect(done.headers.get('location')).toMatch(new RegExp(`^${person.room}/approvals/appr_\\w+\\?after=${id}$`))
+  expect(done.headers.get('location')).toMatch(new RegExp(`^${person.basePath}/approvals/appr_\\w+\\?after=${id}$`))
   await askOther()
   expect(readFileSync(join(other, 'package.json'), 'utf8')).toBe('{ "name": "changed" }\n')
   expect((await runInside(other, ['audit', 'show', '--json'])).out).toMatch(/approval\.decided.*person@page/)
@@ -122,7 +122,7 @@ test('no project sees anotherâ€™s: not on its own page, and not with its agentsâ
     '/api/approvals',
     '/healthz',
     '/approvals',
-    `${person.room}/approvals`,
+    `${person.basePath}/approvals`,
   ]) {
     const Authorization = `Bearer ${served.token}`
     const { status, text } = await visitAt(desk.port, path, { headers: { Authorization } })
@@ -130,7 +130,7 @@ test('no project sees anotherâ€™s: not on its own page, and not with its agentsâ
     expect(text).not.toContain(secretOfOne)
   }
   // A sign-in at one of the servers opens nothing at the desk, and a link opens once.
-  expect((await see('/approvals', desk, { ...own, room: person.room })).status).toBe(401)
+  expect((await see('/approvals', desk, { ...own, basePath: person.basePath })).status).toBe(401)
   await expect(enter(desk, new URL(desk.link).searchParams.get('key') ?? '')).rejects.toThrow('not let in')
   // Another link is to be had where the desk runs: the one of a project would lead elsewhere.
   const { text } = await visitAt(desk.port, '/sign-in')
@@ -196,8 +196,8 @@ test('what cannot be opened, leads elsewhere or is damaged is said and keeps nob
   const twoDaysAgo = Date.now() / 1_000 - 2 * 86_400
   for (const project of [late, quiet]) utimesSync(join(stateOf(project), 'audit.jsonl'), twoDaysAgo, twoDaysAgo)
   const second = await openDesk()
-  const { room, cookie } = await enter(second, new URL(second.link).searchParams.get('key') ?? '')
-  const { text } = await see('/approvals', second, { room, cookie, set: '' })
+  const { basePath, cookie } = await enter(second, new URL(second.link).searchParams.get('key') ?? '')
+  const { text } = await see('/approvals', second, { basePath, cookie, set: '' })
   expect(text).toContain('other')
   expect(text).toContain('Since the day before yesterday?')
   expect(text).not.toMatch(/Where am I led|Behind a pipe|<code>quiet<|<img|<script/)

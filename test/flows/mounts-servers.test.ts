@@ -86,7 +86,7 @@ test('over HTTP, of the old revisions and of the new one: connected, signed in, 
       resolve(line.client ?? '')
     })
   })
-  await world.runtime.mounts.look()
+  await world.runtime.mounts.refresh()
   expect(text(await world.call('mcp.old.echo', { a: 1 }))).toBe('echo {"a":1}')
   expect(old.headers.every(({ authorization }) => authorization === 'Bearer sesame-1')).toBe(true)
   expect(JSON.stringify(await world.call('mcp.other.read_file', { path: 'there.txt' }))).toContain('from there')
@@ -102,7 +102,7 @@ test('over HTTP, of the old revisions and of the new one: connected, signed in, 
 
 test('a program that speaks the new revision alone is started again for it; neither it nor an old one can ask the person anything', async () => {
   await using world = await open({ new: modern, old: plain({ tools: [tool('ask')] }) })
-  await world.runtime.mounts.look()
+  await world.runtime.mounts.refresh()
   expect(text(await world.call('mcp.new.echo', { n: 2 }))).toBe('echo {"n":2}')
   expect(errorBodyOf(await world.fault('mcp.new.ask', {}))).toMatchObject({
     error: { code: 'E_PREVIEW_FAIL', recoverable: true },
@@ -176,7 +176,7 @@ test('what a server started goes with it, also what wanted to stay', async () =>
   const word = `6${process.pid}.5`
   {
     await using world = await open({ p: plain({ tools: [tool('echo')], grandchild: word }) })
-    await world.runtime.mounts.look()
+    await world.runtime.mounts.refresh()
     expect(text(await world.call('mcp.p.echo', {}))).toBe('echo {}')
     expect(runs(word)).toBe(true)
   }
@@ -192,7 +192,7 @@ test('a grant leaves out the question of one tool, for one session, as it is def
       mounts: { p: plain({ file: file(base) }, { risks: {}, reads: [join(base, 'tools')] }) },
     }),
   })
-  await world.runtime.mounts.look()
+  await world.runtime.mounts.refresh()
   world.runtime.openSession({ id: 'sess_test', surface: 'mcp-stdio', client: 'test/1' })
   const asks = async (name: string, more: object = {}): Promise<string> =>
     (await world.fault(name, {}, { approvalWaitMs: 0, ...more })).code
@@ -209,7 +209,7 @@ test('a grant leaves out the question of one tool, for one session, as it is def
   expect(await asks('mcp.p.send', { raisedRisk: 'R3' })).toBe('E_POLICY_VIOLATION')
   // Another definition is another tool, also once it was accepted.
   writeFileSync(file(world.base), JSON.stringify([tool('send', { description: 'to everybody' })]))
-  await world.runtime.mounts.look()
+  await world.runtime.mounts.refresh()
   const [view] = world.runtime.mounts.list()
   const { foundDigest = '' } = view?.tools.find((one) => one.tool === 'send') ?? {}
   world.runtime.mounts.accept('p', [{ tool: 'send', digest: foundDigest }], 'me')
@@ -218,7 +218,7 @@ test('a grant leaves out the question of one tool, for one session, as it is def
 
 test('a plan that takes a picture of the screen has it among its evidence', async () => {
   await using world = await open({ p: plain({ tools: [tool('screenshot')] }) })
-  await world.runtime.mounts.look()
+  await world.runtime.mounts.refresh()
   const origin = { surface: 'cli', client: 'test', session: 'plan-test' } as const
   world.runtime.openSession({ id: origin.session, surface: origin.surface, client: origin.client })
   const step = { step_id: 'look', tool_id: 'mcp.p.screenshot', description: '', params: {} }

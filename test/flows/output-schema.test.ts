@@ -35,7 +35,7 @@ beforeAll(async () => {
       gate: world.runtime.gate,
       worker: { name: 'test 1', authority: 'test' },
       newId: (prefix) => `${prefix}_${(made++).toString(16).padStart(32, '0')}`,
-      questions: { settled: async () => undefined, look: () => undefined },
+      questions: { settled: async () => undefined, find: () => undefined },
       log: {
         subscribe: world.runtime.audit.subscribe,
         write: async (entry) => world.runtime.audit.note(entry),

@@ -67,7 +67,7 @@ function english(page: string): string[] {
 }
 
 test('every card, the list, the question, the number to type, the whole text', async () => {
-  const { room } = person
+  const { basePath } = person
   const question = world.runtime.questions.list()[0]?.id
   const pages = [
     `/approvals`,
@@ -76,11 +76,11 @@ test('every card, the list, the question, the number to type, the whole text', a
     `/questions/${question}`,
   ]
   for (const path of [...pages, '/sign-out', '/approvals/none', '/questions/none']) {
-    const { text } = await see(room + path)
+    const { text } = await see(basePath + path)
     expect([path, text.includes('lang="zh-CN"'), english(text)]).toEqual([path, true, []])
   }
-  const shown = (await see(`${room}/approvals/${cards[0]}`)).text
-  const confirm = await visitAt(served.port, `${room}/approvals/${cards[0]}`, {
+  const shown = (await see(`${basePath}/approvals/${cards[0]}`)).text
+  const confirm = await visitAt(served.port, `${basePath}/approvals/${cards[0]}`, {
     method: 'POST',
     headers: {
       Cookie: person.cookie,

@@ -78,7 +78,7 @@ async function looking(
     await context.addCookies([{ name, value, domain: '127.0.0.1', path: '/' }])
     const page = await context.newPage()
     await use(async (path) => {
-      await page.goto(`http://127.0.0.1:${served.port}${person.room}${path}`)
+      await page.goto(`http://127.0.0.1:${served.port}${person.basePath}${path}`)
       return page
     }, context)
   } finally {
@@ -160,7 +160,7 @@ describe.skipIf(noBrowser !== undefined)('the page', () => {
   })
 
   test('a picture is served as one, of a question that waits, to the person alone', async () => {
-    const at = (path: string) => `${person.room}/pictures/${asked['picture']?.id}?side=after&path=${path}`
+    const at = (path: string) => `${person.basePath}/pictures/${asked['picture']?.id}?side=after&path=${path}`
     const seen = await visitAt(served.port, at('logo.png'), { headers: { Cookie: person.cookie } })
     expect([seen.status, seen.headers.get('content-type'), seen.headers.get('x-content-type-options')]).toEqual([
       200,
@@ -193,14 +193,14 @@ describe.skipIf(noBrowser !== undefined)('the page', () => {
       await page.waitForURL((url) => url.searchParams.get('after') === first.id)
       expect(page.url()).toContain(asked['many']?.id)
       expect(await page.locator('.notice').innerText()).toMatch(/^declined by person@page.*not today/)
-      await page.goto(`http://127.0.0.1:${served.port}${person.room}/approvals`)
+      await page.goto(`http://127.0.0.1:${served.port}${person.basePath}/approvals`)
       expect(await page.locator('.verdicts').innerText()).toMatch(/declined by person@page.*not today.*Run echo first/)
     })
   })
 
   test('a no that comes with the card itself does not count; one that comes later does', async () => {
     const { id } = await ask(world, { command: 'echo second > second.txt' })
-    const at = `${person.room}/approvals/${id}`
+    const at = `${person.basePath}/approvals/${id}`
     const form = /name="form" value="([^"]+)"/.exec((await visitAt(served.port, at, { headers: { Cookie: person.cookie } })).text)
     const decline = (shown: number) =>
       visitAt(served.port, at, {

@@ -22,7 +22,7 @@ const ask = (wire: Wire, more: object = { options }): Promise<Asked> =>
 const waiting = (): string => house.world.runtime.questions.list().at(-1)?.id ?? ''
 const saidOf = async (asked: Asked): Promise<unknown> => (await asked.done).result?.structuredContent
 const shown = (path: string): Promise<Answer> =>
-  visitAt(house.served.port, person.room + path, { headers: { Cookie: person.cookie } })
+  visitAt(house.served.port, person.basePath + path, { headers: { Cookie: person.cookie } })
 const fieldsOf = (page: string): Record<string, string> =>
   Object.fromEntries([...page.matchAll(/type="hidden" name="(\w+)" value="([^"]+)"/g)].map(([, name, value]) => [name, value]))
 /** A person who has looked at it for a while, as far as the form knows. */
@@ -30,7 +30,7 @@ async function send(id: string, fields: Record<string, string>, cookie = person.
   const { text } = await shown(`/questions/${id}`)
   const headers = { Cookie: cookie, Origin: house.served.url, 'Content-Type': 'application/x-www-form-urlencoded' }
   const body = new URLSearchParams({ ...fieldsOf(text), shown: '1', ...fields }).toString()
-  return visitAt(house.served.port, `${person.room}/questions/${id}`, { method: 'POST', headers, body })
+  return visitAt(house.served.port, `${person.basePath}/questions/${id}`, { method: 'POST', headers, body })
 }
 
 describe('in the client’s form', () => {
@@ -71,7 +71,7 @@ describe('an answer in one place ends it in all others', () => {
     const id = waiting()
     expect((await shown('/approvals')).text).toContain(`/questions/${id}`)
     const done = await send(id, { choice: '1' })
-    expect([done.status, done.headers.get('location')]).toEqual([303, `${person.room}/approvals?after=${id}`])
+    expect([done.status, done.headers.get('location')]).toEqual([303, `${person.basePath}/approvals?after=${id}`])
     expect(await saidOf(asked)).toEqual({ ack: true, answer: 'the sad one' })
     await withdrawn(wire, asked.form)
     wire.tell({ id: asked.form?.id, result: { action: 'accept', content: { answer: '1. the happy one' } } })
@@ -155,7 +155,7 @@ describe('on the page', () => {
   test('an open page hears of an answer given elsewhere: its picture comes with it, for the person alone', async () => {
     const id = await asks('Which one?', { options })
     const page = await shown(`/questions/${id}`)
-    expect(page.text).toContain(`src="${person.room}/elsewhere/${id}"`)
+    expect(page.text).toContain(`src="${person.basePath}/elsewhere/${id}"`)
     expect(page.headers.get('content-security-policy')).toMatch(/default-src 'none';.* img-src 'self'$/)
     const heard = shown(`/elsewhere/${id}`)
     // Of more pages than there is room for, the oldest hears nothing more.
@@ -166,7 +166,7 @@ describe('on the page', () => {
     expect(found).toHaveLength(4)
     expect(found[0]?.text).toMatch(/^<svg [^]*Answered elsewhere, by [^<]+@cli\./)
     expect(found[0]?.text).not.toMatch(/<script|href=|onload/)
-    expect((await visitAt(house.served.port, `${person.room}/elsewhere/${id}`)).status).not.toBe(200)
+    expect((await visitAt(house.served.port, `${person.basePath}/elsewhere/${id}`)).status).not.toBe(200)
     expect((await shown('/elsewhere/ask_none')).status).toBe(404)
   })
 
@@ -196,7 +196,7 @@ describe('on the page', () => {
     expect((await send(id, { choice: '0', form: 'x' })).status).toBe(403)
     expect((await send(id, { choice: '0' }, 'a=b')).status).toBe(401)
     const Authorization = `Bearer ${house.served.token}`
-    for (const path of [`/questions/${id}`, `${person.room}/questions/${id}`])
+    for (const path of [`/questions/${id}`, `${person.basePath}/questions/${id}`])
       expect((await visitAt(house.served.port, path, { headers: { Authorization } })).status).toBe(401)
     expect(house.world.runtime.questions.get(id)).not.toHaveProperty('answer')
   })
@@ -213,7 +213,9 @@ describe('on the page', () => {
   test('after an answer the one that has waited longest is there, and the title counts them', async () => {
     const [oldest] = house.world.runtime.questions.list()
     const id = await asks('The newest?', { options })
-    expect((await send(id, { choice: '0' })).headers.get('location')).toBe(`${person.room}/questions/${oldest?.id}?after=${id}`)
+    expect((await send(id, { choice: '0' })).headers.get('location')).toBe(
+      `${person.basePath}/questions/${oldest?.id}?after=${id}`,
+    )
     const { text } = await shown(`/questions/${oldest?.id}?after=${id}`)
     expect(text).toContain(`<title>(${house.world.runtime.questions.count()}) `)
     expect(text).toMatch(/answered.*The newest\?/s)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { RunView } from '../../src/contracts/run.ts'
-import type { NewRun, RunRoom } from '../../src/contracts/run-ports.ts'
+import type { NewRun, RunCapacity } from '../../src/contracts/run-ports.ts'
 import { openDatabase } from '../../src/host/database.ts'
 import { openRuns } from '../../src/stores/runs.ts'
 import { schema, schemaVersion } from '../../src/stores/schema.ts'
@@ -62,12 +62,12 @@ const newRun = (id: string, holder: string, inputs: Record<string, unknown> = {}
   ttlMs: 60_000,
 })
 const worker = { name: 'nobody 1', authority: 'a' }
-const room: RunRoom = { queued: 5, queuedEach: 3, most: 100, bytes: 1_000_000 }
+const capacity: RunCapacity = { queued: 5, queuedEach: 3, most: 100, bytes: 1_000_000 }
 
 test('so many wait for each and in all: one more is refused and says whose they are, and a turn makes room', async () => {
   const db = openDatabase(':memory:', schema, schemaVersion)
   const store = openRuns(db)
-  const accept = (id: string, holder: string) => store.accept(newRun(id, holder), room)
+  const accept = (id: string, holder: string) => store.accept(newRun(id, holder), capacity)
   for (const id of ['a1', 'a2', 'a3']) await accept(id, 'a')
   await expect(accept('a4', 'a')).rejects.toMatchObject({ reason: 'busy', details: { waiting: 3, yours: true } })
   for (const id of ['b1', 'b2']) await accept(id, 'b')
@@ -87,7 +87,7 @@ test('what runs take has a bound: the oldest ended go, and where none has ended 
   const db = openDatabase(':memory:', schema, schemaVersion)
   const store = openRuns(db)
   const bytes = (): number => db.get<{ n: number }>('SELECT n FROM run_bytes')?.n ?? 0
-  const large = (id: string) => store.accept(newRun(id, id, { text: 'x'.repeat(400_000) }), { ...room, queued: 100 })
+  const large = (id: string) => store.accept(newRun(id, id, { text: 'x'.repeat(400_000) }), { ...capacity, queued: 100 })
   for (const id of ['one', 'two', 'three']) await large(id)
   await expect(large('four')).rejects.toMatchObject({ reason: 'busy', details: { bytes: bytes() } })
   const first = await store.claim(worker, 1)

@@ -7,7 +7,7 @@ import type { AgentCaller } from '../../src/contracts/gate.ts'
 import type { Dialect } from '../../src/contracts/dialect.ts'
 import { hintFor, type Reason } from '../../src/contracts/faults/fault.ts'
 import type { Profile } from '../../src/contracts/profile.ts'
-import { callIn } from '../../src/surfaces/speak.ts'
+import { callInDialect } from '../../src/surfaces/dialect-call.ts'
 import { auditText } from '../support/records.ts'
 import { openWorld } from '../support/world.ts'
 
@@ -66,7 +66,7 @@ async function open() {
   return {
     world,
     shelf: (name: string) => join(world.base, 'shelf', name),
-    say: (name: string, input: unknown) => callIn(notes, world.runtime.gateFor(profile), { name, input }, caller),
+    say: (name: string, input: unknown) => callInDialect(notes, world.runtime.gateFor(profile), { name, input }, caller),
   }
 }
 

@@ -87,8 +87,8 @@ export const secretOf = (of: World): string => of.runtime.token('person').token
 
 /** The cookie that a fresh key buys. */
 export async function signIn(at = served, of = world): Promise<string> {
-  const { cookie, room } = await enter(at, keyFor(at, of.runtime))
-  rooms.set(at, room)
+  const { cookie, basePath } = await enter(at, keyFor(at, of.runtime))
+  rooms.set(at, basePath)
   return cookie
 }
 

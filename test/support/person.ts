@@ -9,7 +9,7 @@ import type { Served } from './serve.ts'
 export interface Person {
   cookie: string
   /** Where their pages are, e.g. `/p/abc`. */
-  room: string
+  basePath: string
   /** The cookie as it was set. */
   set: string
 }
@@ -58,9 +58,9 @@ export async function enter(served: Served, key: string, way: 'asked' | 'direct'
   const pass = /^\/sign-in\/way\?(pass=[\w-]+)$/.exec(pressed.headers.get('location') ?? '')?.[1]
   const { headers } = way === 'direct' ? pressed : await visitAt(served.port, `/sign-in/on?${pass}`)
   const set = headers.get('set-cookie') ?? ''
-  const room = /^0; url=(\/p\/[a-z2-7]+)\/approvals$/.exec(headers.get('refresh') ?? '')?.[1]
-  if (room === undefined) throw new Error(`not let in: ${pressed.status} ${pressed.text}`)
-  return { cookie: set.split(';')[0] as string, room, set }
+  const basePath = /^0; url=(\/p\/[a-z2-7]+)\/approvals$/.exec(headers.get('refresh') ?? '')?.[1]
+  if (basePath === undefined) throw new Error(`not let in: ${pressed.status} ${pressed.text}`)
+  return { cookie: set.split(';')[0] as string, basePath, set }
 }
 
 /** The same with a link that the command line prints. */

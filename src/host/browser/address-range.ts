@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import { networkInterfaces, type NetworkInterfaceInfo } from 'node:os'
-import { madeOnce } from '../../text/made-once.ts'
+import { lazy } from '../../text/lazy.ts'
 
 /**
  * Where a host leads by its name alone. `machine`: this one. `private`: an address of a network that is not the internet. `public`: any other
@@ -54,7 +54,7 @@ export function ownOf(interfaces: readonly Pick<NetworkInterfaceInfo, 'address' 
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
 
 /** One list for each family: a list with mapped addresses in it would take every IPv4 address for one of them. */
-const privateNetworks = madeOnce(() => ({
+const privateNetworks = lazy(() => ({
   ipv4: listOf('ipv4', [
     '0.0.0.0/8',
     '10.0.0.0/8',
@@ -90,9 +90,7 @@ const privateNetworks = madeOnce(() => ({
 }))
 
 /** `0.0.0.0` and `::` are connected to as this machine is. */
-const machine = madeOnce(() =>
-  listOf('ipv6', ['::1/128', '::/128', '::7f00:0/104'], listOf('ipv4', ['127.0.0.0/8', '0.0.0.0/32'])),
-)
+const machine = lazy(() => listOf('ipv6', ['::1/128', '::/128', '::7f00:0/104'], listOf('ipv4', ['127.0.0.0/8', '0.0.0.0/32'])))
 
 function listOf(family: 'ipv4' | 'ipv6', networks: readonly string[], list = new BlockList()): BlockList {
   for (const net of networks) add(list, net, family)

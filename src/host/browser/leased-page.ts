@@ -41,7 +41,7 @@ export function leasedPage(tab: Tab, refused: readonly string[], leave: Leave): 
     takeNotSent: tab.takeNotSent,
     go: (address) => tab.go(address, leave),
     fill: (find, value, { reading = false } = {}) =>
-      tab.look(async () => {
+      tab.inspect(async () => {
         if (reading) await tab.read(leave)
         const field = await findElement(tab.page, find, 'field')
         const isChoice = (await field.evaluate((one: unknown) => (one as { tagName: string }).tagName)) === 'SELECT'
@@ -49,7 +49,7 @@ export function leasedPage(tab: Tab, refused: readonly string[], leave: Leave): 
         else await field.fill(value, { timeout: actMs })
       }),
     upload: (find, file) =>
-      tab.look(async () => {
+      tab.inspect(async () => {
         const field = await findElement(tab.page, find, 'file')
         await field.setInputFiles(filePayload(file), { timeout: actMs }).catch((cause: Error) => {
           throw cause.name === 'TimeoutError' ? cause : notForFiles(find, cause)
@@ -61,15 +61,15 @@ export function leasedPage(tab: Tab, refused: readonly string[], leave: Leave): 
         await (key ? element.press(key, { timeout: actMs }) : element.click({ timeout: actMs }))
       }),
     has: (find) =>
-      tab.look(async () => {
+      tab.inspect(async () => {
         const element = await findElement(tab.page, find, 'button', leadMs).catch((fault: unknown) => {
           if (fault instanceof Fault && fault.reason === 'element-not-found') return undefined
           throw fault
         })
         return element !== undefined && (await element.isEnabled())
       }),
-    waitFor: (wait) => tab.look(() => waitFor(tab.page, wait)),
-    where: async () => ({ url: tab.page.url(), title: await tab.look(() => tab.page.title()) }),
-    read: (options) => tab.look(() => readPage(tab.page, options)),
+    waitFor: (wait) => tab.inspect(() => waitFor(tab.page, wait)),
+    where: async () => ({ url: tab.page.url(), title: await tab.inspect(() => tab.page.title()) }),
+    read: (options) => tab.inspect(() => readPage(tab.page, options)),
   }
 }

@@ -38,7 +38,7 @@ export interface Tab {
   /** What its scripts wanted to send since then, and were not let; each is told once. */
   takeNotSent(): string[]
   /** Does something that only looks, and tells what the driver says of it in our words. */
-  look<T>(look: () => Promise<T>): Promise<T>
+  inspect<T>(look: () => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
@@ -127,7 +127,7 @@ export async function openTab(context: BrowserContext): Promise<Tab> {
       watch.begin({ ...leave, reading: true })
     },
     takeNotSent: watch.takeNotSent,
-    look: (look) =>
+    inspect: (look) =>
       look().catch(async (cause: unknown) => {
         soiled = true
         throw cause instanceof Fault ? cause : loadFault(cause, page.url(), await watch.hasGone())

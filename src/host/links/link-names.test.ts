@@ -43,7 +43,7 @@ test('where there are more links than are kept in mind, those that are called li
   const links = openLinkNames(root, pathRules([]), { hideBehind: (places) => void (hidden = places) }, undefined, { links: 3 })
   try {
     expect((await links.scan([])).all).toBe(false)
-    await links.judgeSecrets()
+    await links.hideLinkedSecrets()
     expect([...hidden]).toEqual(['plain.txt'])
   } finally {
     links.close()
@@ -99,11 +99,11 @@ test('files that come and go leave nothing to wait for; links, folders and a flo
   const links = openLinkNames(root, pathRules([]), { hideBehind })
   const waits = async (): Promise<boolean> => {
     const before = judged
-    await links.judgeSecrets()
+    await links.hideLinkedSecrets()
     return judged > before
   }
   try {
-    await links.judgeSecrets()
+    await links.hideLinkedSecrets()
     await waits()
     for (let n = 0; n < 40; n++) writeFileSync(join(base, `f${n}`), 'x')
     expect(await waits()).toBe(false)

@@ -16,7 +16,7 @@ export interface LinkNames {
   /** All links as they are now, and those that are about to be made. */
   scan(made: readonly MadeLink[]): Promise<KnownLinks>
   /** Tells the rules what links that are called like secrets lead to; little to wait for where no link has changed. */
-  judgeSecrets(): Promise<void> | undefined
+  hideLinkedSecrets(): Promise<void> | undefined
   changed(): void
   close(): void
 }
@@ -166,10 +166,10 @@ export function openLinkNames(
     async scan(given) {
       const links = await watch.scan()
       await resolve(links)
-      const { targets, all, noted } = links
+      const { targets, all, starterIndex } = links
       const { firm } = known
       const loose = outside.names
-      const git = await ofGit(noted.repositories)
+      const git = await ofGit(starterIndex.repositories)
       const made = [...git.links, ...given]
       const mine: Names = new Map()
       const madeAt = new Map(made.map(({ path, target }) => [path, target]))
@@ -184,14 +184,14 @@ export function openLinkNames(
         all,
         namesOf: (path) => (tables.length ? namesOf(path, tables) : { names: [], all: true }),
         leadsTo,
-        namedBy: await started.look(
-          noted,
+        namedBy: await started.findNamed(
+          starterIndex,
           git,
           given.map(({ path }) => ({ path, at: `${root.path}/${leadsTo(path)}` })),
         ),
       }
     },
-    judgeSecrets() {
+    hideLinkedSecrets() {
       // A link that was made before the call came is in the system's queue at least: the rules hold only once that was heard.
       return polled().then(() => (isJudged() ? undefined : judgeNow()))
     },

@@ -4,7 +4,7 @@ import { openPace, type Pace } from '../../text/steps.ts'
 import { deepest, type PathRules } from '../paths.ts'
 import { watchFolders } from '../stage/folder-watch.ts'
 import type { Root } from '../walk.ts'
-import { noteStarters, type Noted } from './noted.ts'
+import { openStarterIndex, type StarterIndex } from './starter-index.ts'
 
 /** The links of a project as they are now. */
 export interface Links {
@@ -15,7 +15,7 @@ export interface Links {
   /** False where there are more folders or links than are looked at. */
   readonly all: boolean
   /** Files that start others, by their names. */
-  readonly noted: Noted
+  readonly starterIndex: StarterIndex
 }
 
 export interface LinkWatch {
@@ -36,8 +36,8 @@ interface Folder {
   forgotten: boolean
   readonly folders: Map<string, Folder>
   readonly links: Set<string>
-  /** Those of its names that are noted. */
-  readonly noted: Set<string>
+  /** Those of its names that are in the starter index. */
+  readonly starterNames: Set<string>
 }
 
 type Kind = 'link' | 'folder' | 'other'
@@ -78,7 +78,8 @@ export function watchLinks(
   const told = watchFolders<Folder>(root.path, (folder, name, renamed, calm) => {
     if (!renamed) {
       // What a file holds matters where it starts others.
-      if (name === undefined || folder.noted.has(name)) starters.heard(name === undefined ? undefined : pathIn(folder, name))
+      if (name === undefined || folder.starterNames.has(name))
+        starters.heard(name === undefined ? undefined : pathIn(folder, name))
       return calm && name !== undefined ? 'settled' : undefined
     }
     if (calm && name !== undefined && settleFile(folder, name)) return 'settled'
@@ -104,11 +105,20 @@ export function watchLinks(
   const make = (names: readonly string[]): Folder => {
     count++
     const at = [root.path, ...names].join('/')
-    return { names, at, ino: 0, ctimeMs: Number.NaN, forgotten: false, folders: new Map(), links: new Set(), noted: new Set() }
+    return {
+      names,
+      at,
+      ino: 0,
+      ctimeMs: Number.NaN,
+      forgotten: false,
+      folders: new Map(),
+      links: new Set(),
+      starterNames: new Set(),
+    }
   }
   const top = make([])
   const toldOf = new Set<string>()
-  const starters = noteStarters((path) => toldOf.has(path.slice(0, Math.max(0, path.lastIndexOf('/')))))
+  const starters = openStarterIndex((path) => toldOf.has(path.slice(0, Math.max(0, path.lastIndexOf('/')))))
   untold.add(top)
 
   const pathIn = (folder: Folder, name: string): string => [...folder.names, name].join('/')
@@ -118,13 +128,13 @@ export function watchLinks(
     version++
   }
   const note = (folder: Folder, name: string, kind: Kind | undefined): void => {
-    const isNoted = kind !== undefined && starters.note(folder.names, name, kind)
-    if (isNoted) folder.noted.add(name)
-    else if (folder.noted.delete(name)) starters.forget(folder.names, name)
+    const isStarter = kind !== undefined && starters.note(folder.names, name, kind)
+    if (isStarter) folder.starterNames.add(name)
+    else if (folder.starterNames.delete(name)) starters.forget(folder.names, name)
   }
   const empty = (folder: Folder): void => {
     for (const name of folder.links) unlink(folder, name)
-    for (const name of folder.noted) note(folder, name, undefined)
+    for (const name of folder.starterNames) note(folder, name, undefined)
     for (const one of folder.folders.values()) forget(one)
     folder.folders.clear()
     folder.ctimeMs = Number.NaN
@@ -173,12 +183,12 @@ export function watchLinks(
 
   const readWhole = async (folder: Folder, pace: Pace): Promise<Folder[]> => {
     const gone = new Set([...folder.links, ...folder.folders.keys()])
-    const unnoted = new Set(folder.noted)
+    const unseen = new Set(folder.starterNames)
     const found: Folder[] = []
     for (const entry of readdirSync(folder.at, { withFileTypes: true })) {
       if (pace.due()) await pace.turn()
       const kind = entry.isSymbolicLink() ? 'link' : entry.isDirectory() ? 'folder' : 'other'
-      unnoted.delete(entry.name)
+      unseen.delete(entry.name)
       note(folder, entry.name, kind)
       if (kind === 'other' && !gone.has(entry.name)) continue
       gone.delete(entry.name)
@@ -186,7 +196,7 @@ export function watchLinks(
       if (next) found.push(next)
     }
     for (const name of gone) take(folder, name, 'other')
-    for (const name of unnoted) note(folder, name, undefined)
+    for (const name of unseen) note(folder, name, undefined)
     return found
   }
 
@@ -247,7 +257,7 @@ export function watchLinks(
       if (pace.due()) await pace.turn()
     }
     idle = true
-    return { targets, version, all: !left, noted: starters }
+    return { targets, version, all: !left, starterIndex: starters }
   }
 
   const inTurn = openSerialQueue()

@@ -73,8 +73,8 @@ export function openLinksOver(project: Root, rules: PathRules, judges: Pick<Path
         },
       }
     },
-    judgeSecrets() {
-      const waits = marks.flatMap((mark) => each.get(mark)?.judgeSecrets() ?? [])
+    hideLinkedSecrets() {
+      const waits = marks.flatMap((mark) => each.get(mark)?.hideLinkedSecrets() ?? [])
       return waits.length ? Promise.all(waits).then(() => undefined) : undefined
     },
     changed() {

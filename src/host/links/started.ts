@@ -8,8 +8,8 @@ import { readSmall } from '../small-file.ts'
 import { filesIn, hasOneName, isFile, stampOf } from './found.ts'
 import type { GitText } from './git-starts.ts'
 import { followIncludes, type Included, type Stamps } from './included.ts'
-import type { Noted } from './noted.ts'
-import { includedPiece, namedIn, pieceOf, type Named, type Piece } from './pieces.ts'
+import type { StarterIndex } from './starter-index.ts'
+import { includedUnit, namedIn, startUnitOf, type Named, type StartUnit } from './start-units.ts'
 
 /** A file that starts others: the name it has in the project, and where it lies. */
 export interface Starter {
@@ -38,8 +38,8 @@ interface Read {
   alone: boolean
   base: string
   unread: boolean
-  itself: Piece
-  called: ReadonlyMap<string, () => Piece>
+  itself: StartUnit
+  called: ReadonlyMap<string, () => StartUnit>
   by: string | undefined
   includes: Included | undefined
 }
@@ -49,7 +49,11 @@ const mostStarters = 4_096
 const longestRead = 1_048_576
 
 export interface Started {
-  look(noted: Noted, git: { texts: readonly GitText[]; version: number }, made: readonly LinkTo[]): Promise<Named>
+  findNamed(
+    starterIndex: StarterIndex,
+    git: { texts: readonly GitText[]; version: number },
+    made: readonly LinkTo[],
+  ): Promise<Named>
 }
 
 /** Knows what the files of a project start. They are read again where they have changed, and a text is looked through once. */
@@ -72,15 +76,15 @@ export function openStarted(root: string): Started {
     const row = includeRowOf(names.at(-1) as string)
     // What is called by its name is started in its own folder; others from wherever somebody is.
     const bases = parts.by === undefined ? [...new Set([base, foldPath(names.slice(0, -1).join('/')), ''])] : [base]
-    const piece = (said: string): Piece => pieceOf(path, said, bases, root)
+    const unit = (said: string): StartUnit => startUnitOf(path, said, bases, root)
     const found: Read = {
       at,
       stamp,
       alone: hasOneName(at),
       base,
       unread: text === undefined,
-      itself: piece(parts.itself),
-      called: new Map([...parts.called].map(([name, said]) => [name, () => piece(said)])),
+      itself: unit(parts.itself),
+      called: new Map([...parts.called].map(([name, said]) => [name, () => unit(said)])),
       by: parts.by,
       includes: row && { row, starter: path, folder: names.slice(0, -1).join('/'), words: includesIn(row, said) },
     }
@@ -95,9 +99,9 @@ export function openStarted(root: string): Started {
   ): Promise<{ named: Named; stamps: Stamps }> => {
     const pace = openPace()
     const starters = [...given, ...links.flatMap((one) => one.starters)]
-    const active: Piece[] = []
+    const active: StartUnit[] = []
     for (const { path, bases, text } of texts) {
-      active.push(pieceOf(path, text, bases, root))
+      active.push(startUnitOf(path, text, bases, root))
       if (pace.due()) await pace.turn()
     }
     const unread = texts.flatMap(({ path, unread, bases }) => (unread ? [{ starter: path, base: bases[0] ?? '' }] : []))
@@ -117,10 +121,10 @@ export function openStarted(root: string): Started {
     await take(starters.filter(({ kind }) => kind.called === undefined && !kind.includes))
     // Whoever is called may call others.
     const words = new Map<string, Set<string>>()
-    const started = new Set<() => Piece>()
+    const started = new Set<() => StartUnit>()
     for (let at = 0; at < active.length;) {
       for (; at < active.length; at++) {
-        const { calls, names } = active[at] as Piece
+        const { calls, names } = active[at] as StartUnit
         for (const key of calls) {
           const said = words.get(key) ?? new Set()
           if (!words.has(key)) await take(starters.filter(({ kind }) => kind.called === key))
@@ -130,17 +134,17 @@ export function openStarted(root: string): Started {
         if (pace.due()) await pace.turn()
       }
       for (const { by = '', called } of files) {
-        for (const [name, piece] of words.has(by) ? called : [])
-          if (!started.has(piece) && (name === '*' || words.get(by)?.has(foldPath(name)))) {
-            started.add(piece)
-            active.push(piece())
+        for (const [name, unit] of words.has(by) ? called : [])
+          if (!started.has(unit) && (name === '*' || words.get(by)?.has(foldPath(name)))) {
+            started.add(unit)
+            active.push(unit())
           }
         if (pace.due()) await pace.turn()
       }
     }
     const { found, stamps } = await followIncludes(root, await includers(starters, pace), pace)
     for (const { starter, words, bases } of found) {
-      active.push(includedPiece(starter, words, bases.map(foldPath), root))
+      active.push(includedUnit(starter, words, bases.map(foldPath), root))
       if (pace.due()) await pace.turn()
     }
     return { named: await namedIn(active, unread, pace), stamps }
@@ -159,21 +163,21 @@ export function openStarted(root: string): Started {
     return found
   }
 
-  const lookOnce: Started['look'] = async (noted, git, made) => {
-    const linked = await behindAll([...noted.links].map((path) => ({ path, at: `${root}/${path}` })))
-    const files = (): Starter[] => [...noted.files].map(([path, kind]) => ({ path, at: `${root}/${path}`, kind }))
+  const findNamedOnce: Started['findNamed'] = async (starterIndex, git, made) => {
+    const linked = await behindAll([...starterIndex.links].map((path) => ({ path, at: `${root}/${path}` })))
+    const files = (): Starter[] => [...starterIndex.files].map(([path, kind]) => ({ path, at: `${root}/${path}`, kind }))
     const pace = openPace()
     let same = true
     for (const [path, { at, stamp, alone }] of known) {
       // Under a second name it is changed where nobody tells of it.
-      if (!noted.mayHaveChanged(path) && alone) continue
+      if (!starterIndex.mayHaveChanged(path) && alone) continue
       if (stampOf(at) !== stamp) {
         known.delete(path)
         same = false
       }
       if (pace.due()) await pace.turn()
     }
-    const version = `${noted.version} ${git.version} ${linked.left ?? ''} ${linked.starters.map(({ path }) => path).join(' ')}`
+    const version = `${starterIndex.version} ${git.version} ${linked.left ?? ''} ${linked.starters.map(({ path }) => path).join(' ')}`
     for (const [at, stamp] of last?.stamps ?? []) {
       same &&= stampOf(at) === stamp
       if (pace.due()) await pace.turn()
@@ -184,7 +188,7 @@ export function openStarted(root: string): Started {
 
   // Whoever looks forgets what has changed: nobody else may look before it is read again.
   const inTurn = openSerialQueue()
-  return { look: (...given) => inTurn(() => lookOnce(...given)) }
+  return { findNamed: (...given) => inTurn(() => findNamedOnce(...given)) }
 }
 
 const depthOf = ({ path }: Starter): number => path.split('/').length

@@ -1,14 +1,14 @@
 import { Fault } from '../../contracts/faults/fault.ts'
 import type { Definition } from '../../contracts/mounts.ts'
 import { version } from '../../version.ts'
-import type { Resident, ResidentProgram } from '../stage/resident.ts'
+import type { StdioServer, StdioServerProgram } from '../stage/stdio-servers.ts'
 import { boundedFetch } from './http-fetch.ts'
 import { LineTransport } from './line-transport.ts'
 import type * as Sdk from './sdk.ts'
 import { without } from './sign-in-words.ts'
 
 /** A server to be reached: its program, or its address with what signs in there. */
-export type MountTarget = ({ program: ResidentProgram } | { url: string; headers: Readonly<Record<string, string>> }) & {
+export type MountTarget = ({ program: StdioServerProgram } | { url: string; headers: Readonly<Record<string, string>> }) & {
   /** What it signs in with, which is never handed on from its answers. */
   untold: readonly string[]
 }
@@ -45,7 +45,7 @@ const anything = { getValidator: () => (data: unknown) => ({ valid: true, data, 
 export async function connectMount(
   name: string,
   target: MountTarget,
-  open: (program: ResidentProgram, onOutput: (chunk: Buffer) => void) => Promise<Resident>,
+  open: (program: StdioServerProgram, onOutput: (chunk: Buffer) => void) => Promise<StdioServer>,
   onListChanged: () => void,
   closing: AbortSignal,
 ): Promise<MountConnection> {

@@ -16,13 +16,13 @@ export function boundedFetch(origin: string): (url: string | URL, init?: Request
     if (!reader) return response
     const isStream = /^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '')
     const id = isStream ? askedIn(init.body) : undefined
-    const judge = openJudge(isStream)
+    const checkPiece = openAnswerLimits(isStream)
     const body = new ReadableStream<Uint8Array>({
       async pull(controller) {
         try {
           const { done, value } = await reader.read()
           if (!done) {
-            judge(value)
+            checkPiece(value)
             return controller.enqueue(value)
           }
           if (id !== undefined) controller.enqueue(ending(id, 'it ended its answer without one'))
@@ -41,7 +41,7 @@ export function boundedFetch(origin: string): (url: string | URL, init?: Request
 }
 
 /** Throws at what is too much of an answer, before it is handed on. */
-function openJudge(isStream: boolean): (piece: Uint8Array) => void {
+function openAnswerLimits(isStream: boolean): (piece: Uint8Array) => void {
   let left: number = bounds.message
   let [since, before] = [performance.now(), 0]
   const scale = openJsonScale(isStream)

@@ -1,6 +1,6 @@
 import { Fault } from '../../contracts/faults/fault.ts'
 import { parseJson, TooMuchJson } from '../../text/json.ts'
-import type { Resident } from '../stage/resident.ts'
+import type { StdioServer } from '../stage/stdio-servers.ts'
 import type { Transport } from './sdk.ts'
 
 /** What one server may say. */
@@ -25,8 +25,8 @@ export class LineTransport implements Transport {
   onmessage?: (message: Opened) => void
   /** Why it is over, once it is. */
   why: string | undefined
-  private readonly begin: (onOutput: (chunk: Buffer) => void) => Promise<Resident>
-  private resident: Resident | undefined
+  private readonly begin: (onOutput: (chunk: Buffer) => void) => Promise<StdioServer>
+  private stdioServer: StdioServer | undefined
   private pieces: Buffer[] = []
   private held = 0
   private unasked = 0
@@ -35,13 +35,13 @@ export class LineTransport implements Transport {
   /** What was asked and has no answer yet. */
   private readonly asked = new Set<unknown>()
 
-  constructor(begin: (onOutput: (chunk: Buffer) => void) => Promise<Resident>) {
+  constructor(begin: (onOutput: (chunk: Buffer) => void) => Promise<StdioServer>) {
     this.begin = begin
   }
 
   async start(): Promise<void> {
-    const resident = (this.resident = await this.begin((chunk) => this.take(chunk)))
-    void resident.gone.then((how) => {
+    const stdioServer = (this.stdioServer = await this.begin((chunk) => this.take(chunk)))
+    void stdioServer.gone.then((how) => {
       this.why ??= how
       this.pieces = []
       this.onclose?.()
@@ -49,8 +49,8 @@ export class LineTransport implements Transport {
   }
 
   async send(message: Opened): Promise<void> {
-    if (this.why !== undefined || !this.resident) throw new Fault('io', `The server is gone: ${this.why ?? 'not started'}`)
-    const { stdin } = this.resident
+    if (this.why !== undefined || !this.stdioServer) throw new Fault('io', `The server is gone: ${this.why ?? 'not started'}`)
+    const { stdin } = this.stdioServer
     if (stdin.writableLength > bounds.unread) return this.giveUp('it does not read what it is sent')
     const { id, method, params } = message as { id?: unknown; method?: string; params?: { requestId?: unknown } }
     if (method === 'notifications/cancelled') this.asked.delete(params?.requestId)
@@ -59,7 +59,7 @@ export class LineTransport implements Transport {
   }
 
   async close(): Promise<void> {
-    await this.resident?.end('it was closed')
+    await this.stdioServer?.end('it was closed')
   }
 
   private take(chunk: Buffer): void {
@@ -118,6 +118,6 @@ export class LineTransport implements Transport {
   private giveUp(why: string): void {
     this.why ??= why
     this.pieces = []
-    void this.resident?.end(why)
+    void this.stdioServer?.end(why)
   }
 }

@@ -4,7 +4,7 @@ import type { Definition, Mount } from '../../contracts/mounts.ts'
 import { canonicalDefinition, definitionBounds, whyUnusable } from '../../text/mount-definition.ts'
 import { mountedId } from '../../text/mount-names.ts'
 import { openSerialQueue } from '../../text/serial-queue.ts'
-import type { ResidentHost } from '../stage/resident.ts'
+import type { StdioServerHost } from '../stage/stdio-servers.ts'
 import { connectMount, failed, type MountAnswer, type MountConnection, type MountTarget } from './connection.ts'
 
 /** A tool as a server defines it now, and why it cannot be used where it cannot. */
@@ -16,7 +16,7 @@ export interface Seen {
 /** The mounted servers of one process: connected when they are first needed, and gone with it. */
 export interface MountedServers {
   /** Asks a server what it defines, connecting where that is needed. */
-  look(server: string): Promise<void>
+  refresh(server: string): Promise<void>
   call(
     server: string,
     definition: Definition,
@@ -26,14 +26,14 @@ export interface MountedServers {
   /** Why a server could not be reached when it was last tried. */
   faultOf(server: string): string | undefined
   /** Others are named now, or the same in other words: what is no longer named is ended. */
-  inForce(mounts: Readonly<Record<string, Mount>>): void
+  applySettings(mounts: Readonly<Record<string, Mount>>): void
   close(): Promise<void>
 }
 
 export interface MountParts {
   mounts: () => Readonly<Record<string, Mount>>
   targetOf: (server: string, mount: Mount) => MountTarget
-  residents: () => Pick<ResidentHost, 'open'>
+  stdioServers: () => Pick<StdioServerHost, 'open'>
   /** Told what a server defines whenever that was asked. */
   saw: (server: string, tools: readonly Seen[]) => void
   /** Whether this is what was accepted, and stands. */
@@ -94,7 +94,7 @@ export function openMountedServers(parts: MountParts): MountedServers {
         if (!one) {
           const opened: Held = { entry, lookedAt: Number.NEGATIVE_INFINITY, stale: false } as Held
           const changed = (): void => void (opened.stale = true)
-          const { open } = parts.residents()
+          const { open } = parts.stdioServers()
           opened.connection = await connectMount(server, parts.targetOf(server, mount), open, changed, closing.signal)
           if (closing.signal.aborted) {
             await opened.connection.close()
@@ -113,7 +113,7 @@ export function openMountedServers(parts: MountParts): MountedServers {
     })
 
   return {
-    async look(server) {
+    async refresh(server) {
       await connection(server, true)
     },
     async call(server, definition, input, how) {
@@ -127,7 +127,7 @@ export function openMountedServers(parts: MountParts): MountedServers {
       return to.call(definition.name, input, how)
     },
     faultOf: (server) => faults.get(server),
-    inForce(mounts) {
+    applySettings(mounts) {
       for (const [server, { entry }] of held) {
         const mount = mounts[server]
         if (!mount || mount.off || JSON.stringify(mount) !== entry) void inTurn(server, () => drop(server))

@@ -3,7 +3,7 @@ import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { Fault } from '../../contracts/faults/fault.ts'
 import type { Mount } from '../../contracts/mounts.ts'
 import type { Programs } from '../installed.ts'
-import { holds } from '../stage/walls.ts'
+import { holds } from '../stage/bind-rules.ts'
 import type { MountTarget } from './connection.ts'
 import { signInWords } from './sign-in-words.ts'
 

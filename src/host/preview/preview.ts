@@ -42,7 +42,7 @@ export function openPreview(parts: {
   project?: string
   browser: Browser
   environment: Readonly<Record<string, string | undefined>>
-  now: () => { files: Files; preview: PreviewSettings; timeoutMs: number; judgeLinks?: () => Promise<void> | undefined }
+  now: () => { files: Files; preview: PreviewSettings; timeoutMs: number; hideLinkedSecrets?: () => Promise<void> | undefined }
 }): Preview {
   const { browser, environment, now } = parts
   const serving = new Map<string, { engine: string; about: Engine; running: Promise<PreviewServer> }>()
@@ -62,7 +62,7 @@ export function openPreview(parts: {
     const judged = { ...files, readPart }
     const engine = (setting === '\0package' ? packagedEngine(judged) : undefined) ?? findEngine(judged, game, preview.engine)
     void known?.running.then((one) => one.close()).catch(() => undefined)
-    const running = servePreview({ readPart }, engine, game, () => now().judgeLinks?.(), parts.project)
+    const running = servePreview({ readPart }, engine, game, () => now().hideLinkedSecrets?.(), parts.project)
     serving.set(game, { engine: setting, about: engine, running })
     // What could not be started is started anew the next time.
     running.catch(() => serving.get(game)?.running === running && serving.delete(game))

@@ -28,7 +28,7 @@ async function openGround() {
   const rules = pathRules([])
   const files = openFiles(root, rules, Number.MAX_SAFE_INTEGER)
   const links = openLinkNames(root, followingRules([]), rules)
-  const server = await servePreview(files, findEngine(files, 'game', ''), 'game', links.judgeSecrets)
+  const server = await servePreview(files, findEngine(files, 'game', ''), 'game', links.hideLinkedSecrets)
   return {
     server,
     base,

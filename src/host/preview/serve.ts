@@ -12,7 +12,7 @@ import { openPeers } from '../peer.ts'
 import { besideGame, type Engine } from './engine.ts'
 import { withJumpScript } from './jump-script.ts'
 import { mediaType } from './media-types.ts'
-import { openUnread, type Unread } from './unread.ts'
+import { openBackpressure, type Backpressure } from './backpressure.ts'
 
 export interface PreviewServer {
   readonly port: number
@@ -53,7 +53,7 @@ export function servePreview(
   files: Pick<Files, 'readPart'>,
   engine: Engine,
   game: string,
-  judgeLinks: () => Promise<void> | undefined = () => undefined,
+  hideLinkedSecrets: () => Promise<void> | undefined = () => undefined,
   project?: string,
 ): Promise<PreviewServer> {
   const beside = besideGame(game)
@@ -73,11 +73,11 @@ export function servePreview(
   }
 
   const isOwn = openOwnUser()
-  const unread = openUnread()
+  const backpressure = openBackpressure()
   const page = openPage(engine)
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     if (!(await isOwn(request.socket))) return void request.socket.destroy()
-    if (!(await unread.turn(request.socket, response))) return void response.destroy()
+    if (!(await backpressure.turn(request.socket, response))) return void response.destroy()
     response.setHeader('Cache-Control', 'no-store')
     response.setHeader('X-Content-Type-Options', 'nosniff')
     response.setHeader('Cross-Origin-Resource-Policy', 'same-origin')
@@ -92,12 +92,13 @@ export function servePreview(
         const asked = (request.url ?? '/').replace(/^\/+/, '/')
         return void response.writeHead(302, { Location: `http://${names[0]}${asked}` }).end()
       }
-      if (path === '' || path === 'preview' || path === 'index.html') return await sendPage(request, response, page(), unread)
+      if (path === '' || path === 'preview' || path === 'index.html')
+        return await sendPage(request, response, page(), backpressure)
       // Its cache would show yesterday's game.
       if (path === 'webgal-serviceworker.js') throw new Refusal(404, 'Nothing here.')
       // What a link made a secret since the last request is none of the game's.
-      await judgeLinks()
-      await sendFile(request, response, unread, path, (choose) => {
+      await hideLinkedSecrets()
+      await sendFile(request, response, backpressure, path, (choose) => {
         if (path.startsWith('game/')) return files.readPart((game === '' ? '' : `${game}/`) + path.slice('game/'.length), choose)
         if (path.startsWith('lib/')) return files.readPart(beside + path, choose)
         return engine.readPart(path, choose)
@@ -147,10 +148,15 @@ function pathOf(request: IncomingMessage): string {
   }
 }
 
-async function sendPage(request: IncomingMessage, response: ServerResponse, page: Buffer, unread: Unread): Promise<void> {
+async function sendPage(
+  request: IncomingMessage,
+  response: ServerResponse,
+  page: Buffer,
+  backpressure: Backpressure,
+): Promise<void> {
   response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8', 'Content-Length': page.length })
   for (let at = 0; at < page.length && request.method !== 'HEAD'; at += piece)
-    if (!(await sent(response, page.subarray(at, at + piece), unread))) return
+    if (!(await sent(response, page.subarray(at, at + piece), backpressure))) return
   response.end()
 }
 
@@ -168,7 +174,7 @@ function openPage(engine: Engine): () => Buffer {
 async function sendFile(
   request: IncomingMessage,
   response: ServerResponse,
-  unread: Unread,
+  backpressure: Backpressure,
   path: string,
   read: (choose: Parameters<Files['readPart']>[1]) => { size: number; bytes: Buffer },
 ): Promise<void> {
@@ -194,7 +200,7 @@ async function sendFile(
   let next = first.bytes
   for (let at = start; ;) {
     at += next.length
-    if (!(await sent(response, next, unread))) return
+    if (!(await sent(response, next, backpressure))) return
     if (at >= end) break
     next = read(() => ({ start: at, end: Math.min(end, at + piece) })).bytes
     // It became shorter while it was sent: a broken answer says so, a padded one would not.
@@ -204,9 +210,9 @@ async function sendFile(
 }
 
 /** Goes on once there is room for more; false where nobody is there any more. */
-async function sent(response: ServerResponse, bytes: Buffer, unread: Unread): Promise<boolean> {
+async function sent(response: ServerResponse, bytes: Buffer, backpressure: Backpressure): Promise<boolean> {
   const room = response.write(bytes)
-  unread.wrote()
+  backpressure.wrote()
   if (!room && !response.destroyed)
     await new Promise<void>((resolve) => {
       const ready = (): void => {

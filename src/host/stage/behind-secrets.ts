@@ -4,7 +4,7 @@ import { secretsIn } from '../../text/secret-files.ts'
 import { below, type Place } from './entries.ts'
 import { isCertificate } from './classify-entry.ts'
 import { isOnlyCertificates } from './content-checks.ts'
-import { holds } from './walls.ts'
+import { holds } from './bind-rules.ts'
 
 interface Found {
   path: string

@@ -1,7 +1,7 @@
 import { secretAt, secretOfToolAt, secretsIn } from '../../text/secret-files.ts'
 import { isReserved, type PathRules } from '../paths.ts'
 import type { Entry } from './entries.ts'
-import { kinSettings } from './kin-settings.ts'
+import { otherVcsSettings } from './other-vcs-settings.ts'
 import { gitFiles, gitSettings, withAddresses } from './content-checks.ts'
 
 /**
@@ -52,8 +52,8 @@ export function classifyEntry(
   const here = [...names, name]
   const isFolder = form === 'folder'
   if (gitKinds.has(kind)) return classifyInGit(around, name, isFolder, here)
-  const kins = kinSettings(here)
-  if (kins === 'hidden' || (kins === 'read' && !isFolder)) return kins
+  const otherVcs = otherVcsSettings(here)
+  if (otherVcs === 'hidden' || (otherVcs === 'read' && !isFolder)) return otherVcs
   const gits = !isFolder && (repository || name === '.gitmodules') ? gitSettings(name) : undefined
   if (gits) return gits
   if (isFolder && name === '.git' && kind === 'outside') return 'git'

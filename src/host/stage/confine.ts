@@ -5,7 +5,7 @@ import { markName } from '../running.ts'
 import type { Mask } from './masks.ts'
 import type { Place } from './entries.ts'
 import { asItIs, emptyFile } from './places.ts'
-import { holds } from './walls.ts'
+import { holds } from './bind-rules.ts'
 
 /** A folder as a program finds it. */
 export interface Shown {

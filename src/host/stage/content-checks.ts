@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { filteredGitConfig, withoutLogins } from './git-config-filter.ts'
-import { kinSettings, shownKinSettings } from './kin-settings.ts'
+import { otherVcsSettings, shownVcsSettings } from './other-vcs-settings.ts'
 
 /** Where git keeps its settings, those of submodules and worktrees, the addresses it took something from, and passwords. */
 export function gitSettings(name: string): 'hidden' | 'read' | undefined {
@@ -48,12 +48,12 @@ const largestCertificates = 2_097_152
 export function withoutCredentials(at: string | Buffer, path: string): string | undefined {
   try {
     const isConfig = path.slice(path.lastIndexOf('/') + 1).startsWith('config')
-    const isKin = kinSettings(path.split('/')) === 'read'
-    const text = statSync(at).size > (isConfig || isKin ? largestConfig : largestLog) ? undefined : readFileSync(at, 'utf8')
+    const isOtherVcs = otherVcsSettings(path.split('/')) === 'read'
+    const text = statSync(at).size > (isConfig || isOtherVcs ? largestConfig : largestLog) ? undefined : readFileSync(at, 'utf8')
     if (text === undefined) return isConfig ? `# ${path} is larger than Handrail reads, and left out\n` : ''
     // A branch may be called as the settings are; its log begins with two states.
     const isLog = path.split('/').includes('logs') && /^[\da-f]{40,64} [\da-f]{40,64} /.test(text)
-    const clean = isKin ? shownKinSettings(text) : isConfig && !isLog ? filteredGitConfig(text) : withoutLogins(text)
+    const clean = isOtherVcs ? shownVcsSettings(text) : isConfig && !isLog ? filteredGitConfig(text) : withoutLogins(text)
     return clean === text ? undefined : clean
   } catch {
     return ''

@@ -1,12 +1,12 @@
 import { redact } from '../../text/redact/redact.ts'
 import { readGitConfig, writeGitConfig, type GitSetting } from './git-config.ts'
-import { madeOnce } from '../../text/made-once.ts'
+import { lazy } from '../../text/lazy.ts'
 
 /** Says how a value is shown; nothing where it is not. */
 type Shape = (value: string) => string | undefined
 
 function fits(make: () => RegExp): Shape {
-  const pattern = madeOnce(make)
+  const pattern = lazy(make)
   return (value) => (pattern().test(value) ? value : undefined)
 }
 

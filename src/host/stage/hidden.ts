@@ -6,7 +6,7 @@ import { deepest } from '../paths.ts'
 import { asSecrets, behindLink, linksIn, outermost } from './behind-secrets.ts'
 import { below, entriesIn, readable, type Entry, type Place } from './entries.ts'
 import { watchFolders, type OnChanged } from './folder-watch.ts'
-import { openPassingNames } from './passing-names.ts'
+import { openTransientNames } from './transient-names.ts'
 import { openSerialQueue } from '../../text/serial-queue.ts'
 import { isCertificate, isRepository, classifyEntry, type Kind, type VisibilityRules } from './classify-entry.ts'
 import { digestOf, isAppended, isOnlyCertificates, withoutCredentials } from './content-checks.ts'
@@ -110,7 +110,7 @@ const longestPath = 3_600
  */
 export function watchHidden(root: string, sorting: VisibilityRules, kind: Kind = 'plain'): HiddenWatch {
   const listeners = new Set<HiddenListener>()
-  const passing = openPassingNames<Folder>()
+  const transient = openTransientNames<Folder>()
   const tell = (came?: Came): void => {
     for (const listener of listeners) listener(came)
   }
@@ -123,7 +123,7 @@ export function watchHidden(root: string, sorting: VisibilityRules, kind: Kind =
     } else if (name !== undefined && !isItsEnd(folder, name)) {
       const isThere = renamed && statOf(below(folder.at, { name })) !== undefined
       if (isThere) glanceInto(folder, name)
-      passing.heard(folder, name, renamed, isThere)
+      transient.heard(folder, name, renamed, isThere)
     }
     if (renamed || judged) tell()
   }
@@ -288,7 +288,7 @@ export function watchHidden(root: string, sorting: VisibilityRules, kind: Kind =
   const lookOnce = async (): Promise<Hidden[]> => {
     const { folders: changed, perhapsAll, lost } = await told.changed()
     if (lost) tell({ path: top.path || '.', at: top.at, unseen: true })
-    for (const { folder, name } of passing.take())
+    for (const { folder, name } of transient.take())
       tell({ path: join(folder.path, name), at: below(folder.at, { name }), unseen: true })
     const pace = openPace()
     const waiting: Folder[] = perhapsAll ? everyFolder(top) : [...looked, ...changed]
@@ -321,7 +321,7 @@ export function watchHidden(root: string, sorting: VisibilityRules, kind: Kind =
       listeners.add(listener)
       return () => {
         listeners.delete(listener)
-        if (listeners.size === 0) passing.clear()
+        if (listeners.size === 0) transient.clear()
       }
     },
     close: () => told.close(),

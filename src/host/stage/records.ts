@@ -3,7 +3,7 @@ import { closeSync, constants, existsSync, openSync, readFileSync, readdirSync, 
 import { join } from 'node:path'
 import { Fault } from '../../contracts/faults/fault.ts'
 import type { Effect, ProgramResult } from '../../contracts/stage.ts'
-import { byHolder, holderOf } from '../../text/giving-way.ts'
+import { byHolder, holderOf } from '../../text/eviction.ts'
 import type { Steps } from '../../text/steps.ts'
 import { readChunks, writeChunks } from '../chunks.ts'
 import { killMarked, processName } from '../running.ts'

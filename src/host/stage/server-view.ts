@@ -7,7 +7,7 @@ import type { Layers, Pinned } from './launch.ts'
 import type { LiveFolder, Mirror } from './mirror.ts'
 import { relaySocketInside } from './relay.ts'
 import { makeLayers } from './stage-pool.ts'
-import { holds } from './walls.ts'
+import { holds } from './bind-rules.ts'
 
 /** What a program that keeps running sees of the project. */
 export interface ServerView {

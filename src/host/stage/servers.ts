@@ -22,7 +22,7 @@ export interface Servers {
   /** Starts it, or finds it running, or ends it, as the program says. */
   run(found: Probe, parts: ServerParts, program: Program, origin: StageOrigin, signal?: AbortSignal): Promise<ProgramResult>
   /** The settings are others now: what runs and sees something that these hide is ended. */
-  judge(parts: ServerParts): Promise<void>
+  recheck(parts: ServerParts): Promise<void>
   stop(why: string): Promise<void>
   /** The names, with their ports, under which the pages of what runs are shown. */
   hosts(): readonly string[]
@@ -91,7 +91,7 @@ export function openServers(records: ServerRecords): Servers {
       if (program.serves === 'stop') return stop(program)
       return inTurn(() => start(found, parts, program, origin, signal))
     },
-    judge: (parts) =>
+    recheck: (parts) =>
       inTurn(async () => {
         const server = current
         if (!server || server.end || server.ending || server.parts === parts) return

@@ -13,11 +13,11 @@ import type { PathRules } from '../paths.ts'
 import { contentAt, stateFingerprint, type PathState } from '../path-state.ts'
 import { ioFault, type Root } from '../walk.ts'
 import type { Compared } from './pre-run-copy.ts'
-import { filesBehind, movedBehind, type Behind } from './behind.ts'
+import { linkTargetsAt, targetMoved, type LinkTargets } from './link-targets.ts'
 import { effectsOf, type Contents, type Difference } from './effects.ts'
 import { removeStage } from './places.ts'
 import { nameStage, replaceRecord, writeStory, type StageRecord, type StageStory } from './records.ts'
-import { showEffects } from './show.ts'
+import { cardChanges } from './card-changes.ts'
 
 /** A program that ran on a stage, as the stage lies on the disk. */
 export function* onStage(
@@ -66,14 +66,14 @@ export function* onStage(
         byPath.get(path)?.before?.form === 'file' ? contents.before(path) : Buffer.alloc(0),
         contents.after(path),
       ]
-      const look = async (at: string, most: number): Promise<Behind> => {
-        const found = await runInSlices(filesBehind(project, rules, at, (path) => byPath.has(path), most))
+      const targetsAt = async (at: string, most: number): Promise<LinkTargets> => {
+        const found = await runInSlices(linkTargetsAt(project, rules, at, (path) => byPath.has(path), most))
         // A yes is bound to this state: what stood there for a moment while the card was made is not what is shown.
         for (const { path, standing: pathState } of found.files)
-          if (path === at && links?.states[at] !== stateFingerprint(pathState)) throw movedBehind(path)
+          if (path === at && links?.states[at] !== stateFingerprint(pathState)) throw targetMoved(path)
         return found
       }
-      return showEffects(ran.effects, both, sensitive, diffs, links && { ends: links.ends, look })
+      return cardChanges(ran.effects, both, sensitive, diffs, links && { ends: links.ends, targetsAt })
     },
     sides: sidesOf(byPath, contents),
     async mayWait(lapse) {

@@ -6,7 +6,7 @@ import type { Config } from '../../contracts/config.ts'
 import { Fault } from '../../contracts/faults/fault.ts'
 import type { Confinement, Program, ProgramResult } from '../../contracts/stage.ts'
 import type { Staged } from '../../contracts/staged.ts'
-import { madeOnce } from '../../text/made-once.ts'
+import { lazy } from '../../text/lazy.ts'
 import { oneInATurn, runToEnd, runInSlices } from '../../text/steps.ts'
 import type { Diffs } from '../diffs.ts'
 import { captureBothEnds } from '../output.ts'
@@ -14,7 +14,7 @@ import type { PathRules } from '../paths.ts'
 import { nodeParts } from '../toolchain.ts'
 import { closeRoot, openRoot, type Root } from '../walk.ts'
 import { reopenPreRunCopy } from './pre-run-copy.ts'
-import { fileAt } from './behind.ts'
+import { fileAt } from './link-targets.ts'
 import { overlaid, programEnv, readsAsShown, type View } from './confine.ts'
 import { writeMasks } from './masks.ts'
 import { differences, effectsOf, type Differences } from './effects.ts'
@@ -45,10 +45,10 @@ import {
   type StageOrigin,
   type StageRecord,
 } from './records.ts'
-import { openLook } from './look-at.ts'
-import { listOf, partOf, pictureOf } from './part.ts'
-import { openForesight } from './foresight.ts'
-import { openResidents, type ResidentHost } from './resident.ts'
+import { pendingStages } from './pending-stage.ts'
+import { changeList, stagedPart, stagedPicture } from './review-content.ts'
+import { openViewPredictor } from './view-predictor.ts'
+import { openStdioServers, type StdioServerHost } from './stdio-servers.ts'
 import { openStagePool, type IdleStage, type StagePool } from './stage-pool.ts'
 import { openHiddenWatches } from './hidden-watches.ts'
 import type { ServerParts } from './server.ts'
@@ -56,7 +56,7 @@ import type { Servers } from './servers.ts'
 import { contentsOf, madeAlready, onStage, withoutEffect } from './staged.ts'
 import { runUnconfined } from './unconfined.ts'
 import { makeFolder, restoreTop } from './upper-layer.ts'
-import { holds, wallsOf, whyNotShown, whySecret } from './walls.ts'
+import { holds, bindRulesOf, whyNotShown, whySecret } from './bind-rules.ts'
 import type { Limits } from './limit-watch.ts'
 import { whyOverLimit, measureDiskUsage, type DiskUsage } from './disk-usage.ts'
 
@@ -64,7 +64,7 @@ export interface Stages {
   /** Found by trying, once. */
   confinement(): Promise<Confinement>
   /** Programs that stay and are talked to. */
-  residents: Pick<ResidentHost, 'open'>
+  stdioServers: Pick<StdioServerHost, 'open'>
   run(program: Program, origin: StageOrigin, signal?: AbortSignal, onPrinted?: (chunk: Buffer) => void): Promise<Staged>
   /** The stage that waits for an answer to exactly this call. */
   waiting(inputDigest: string, session: string): Promise<Staged | undefined>
@@ -80,7 +80,7 @@ export interface Stages {
    */
   sweep(endOf: (approval: string) => QuestionEnd, lost: (record: StageRecord, made: ReturnType<Staged['made']>) => void): void
   /** The settings that these were opened with are in force from now on: a server that may not go on under them is ended. */
-  inForce(): Promise<void>
+  applySettings(): Promise<void>
   /** Waits for a server that was started here; what waits for an answer stays. */
   close(): Promise<void>
 }
@@ -112,11 +112,11 @@ export function openStages(parts: StageParts): Stages {
   const places = homes.map((home) => placeFor(home, project.path))
   const hiddenWatches = openHiddenWatches(project.path, parts.rules, settings.stageVisible)
   /** Found when the first program is to run: each takes a look at the disk, and most commands run none. */
-  const walls = madeOnce(() => wallsOf(environment, project.path, [...homes, parts.state]))
+  const bindRules = lazy(() => bindRulesOf(environment, project.path, [...homes, parts.state]))
   let node: readonly string[] | undefined
   let probing: Promise<Probe> | undefined
   let pool: StagePool | undefined
-  const lookAt = openLook(() => stagesBelow(places))
+  const pendingStageOf = pendingStages(() => stagesBelow(places))
   let tried = Number.NEGATIVE_INFINITY
   const tryIt = (): Promise<Probe> => {
     tried = performance.now()
@@ -132,7 +132,7 @@ export function openStages(parts: StageParts): Stages {
 
   const refusedReads = (): string[] =>
     settings.stageReads.flatMap((path) => {
-      const why = whyNotShown(path, walls()) ?? whySecret(path)
+      const why = whyNotShown(path, bindRules()) ?? whySecret(path)
       return why === undefined ? [] : [`${path} (${why})`]
     })
   /** What of the machine a program sees besides the system. */
@@ -143,7 +143,7 @@ export function openStages(parts: StageParts): Stages {
         hint: 'Nothing was run. Name the toolchain’s own folder there, not one that holds more than it.',
       })
     const asked = [...settings.stageReads, ...(program.reads ?? [])].filter((path) => !holds(project.path, path))
-    return [...asked.filter((path) => whyNotShown(path, walls()) === undefined), ...(node ??= nodeParts(walls()))]
+    return [...asked.filter((path) => whyNotShown(path, bindRules()) === undefined), ...(node ??= nodeParts(bindRules()))]
   }
   const viewOf: ServerParts['viewOf'] = (found, program, { folder, shows, hides }) => {
     const reads = readsOf(program)
@@ -172,8 +172,8 @@ export function openStages(parts: StageParts): Stages {
   }
 
   const place = (): string => usablePlace(homes, project.path)
-  const residents = openResidents({ parts: serverParts, walls, probed, env: programEnv, place })
-  const foresight = openForesight(project.path)
+  const stdioServers = openStdioServers({ parts: serverParts, bindRules, probed, env: programEnv, place })
+  const viewPredictor = openViewPredictor(project.path)
   /** Hides what was known last, and looks again while that is set up: a large project is no slower for it. */
   const confined = async (
     found: Confined,
@@ -206,7 +206,7 @@ export function openStages(parts: StageParts): Stages {
       found.place,
       project.path,
       (stage, on) => prepareSandbox(found.means, { folder: stage, layers: on, limits }),
-      (stage) => foresight.tell(stage.folder, (likely) => stage.ready.tell(viewAt(stage, likely.program, likely.hides))),
+      (stage) => viewPredictor.tell(stage.folder, (likely) => stage.ready.tell(viewAt(stage, likely.program, likely.hides))),
     )
     await startTurn()
     const { folder, layers, ready, since } = pool.take(record)
@@ -222,7 +222,7 @@ export function openStages(parts: StageParts): Stages {
         program,
         view: () => viewAt({ folder, layers }),
         async stillHolds() {
-          if (!foresight.holds(folder, { program, hides, reads })) return false
+          if (!viewPredictor.holds(folder, { program, hides, reads })) return false
           if (!sure && !isDeepStrictEqual(await hiddenView.scan(), hides)) return false
           guard()
           return true
@@ -232,7 +232,7 @@ export function openStages(parts: StageParts): Stages {
         onStarted(end) {
           stop = end
           if (seen) stop(seen.says)
-          foresight.ran({ program, hides, reads })
+          viewPredictor.ran({ program, hides, reads })
           pool?.started()
         },
         onOutput(chunk) {
@@ -315,7 +315,7 @@ export function openStages(parts: StageParts): Stages {
   }
 
   return {
-    residents,
+    stdioServers,
     async confinement() {
       const { confined: is, says } = await probed()
       const refused = refusedReads()
@@ -338,30 +338,30 @@ export function openStages(parts: StageParts): Stages {
       return found?.record && story && runInSlices(onStage(project, found.folder, found.record, story, parts))
     },
     async picture(approval, path, side) {
-      const { folder, story } = await lookAt(approval)
+      const { folder, story } = await pendingStageOf(approval)
       const change = story?.changed.find((one) => one.path === path)
-      return folder !== undefined && change ? pictureOf(project, folder, change, side) : undefined
+      return folder !== undefined && change ? stagedPicture(project, folder, change, side) : undefined
     },
     async part(approval, path, from) {
-      const { folder, story } = await lookAt(approval)
+      const { folder, story } = await pendingStageOf(approval)
       if (folder === undefined || !story) return undefined
-      if (path === '') return listOf(story.ran.effects, from)
+      if (path === '') return changeList(story.ran.effects, from)
       const change = story.changed.find((one) => one.path === path)
-      if (change) return partOf(project, folder, change, from)
+      if (change) return stagedPart(project, folder, change, from)
       // What a new link leads to is on the card and no change.
       if (!story.ran.effects.some(({ form }) => form === 'link')) return undefined
       const before = fileAt(project, parts.rules, path)
-      return before && partOf(project, folder, { path, before, after: undefined }, from)
+      return before && stagedPart(project, folder, { path, before, after: undefined }, from)
     },
     forget: (approval) => forgetStage(places, approval),
     sweep: (endOf, lost) =>
       sweepStages(places, endOf, (record, folder) =>
         lost(record, record.confined ? [] : runToEnd(reopenPreRunCopy(project, parts.rules, join(folder, 'before')).compare())),
       ),
-    inForce: () => servers.judge(serverParts),
+    applySettings: () => servers.recheck(serverParts),
     async close() {
       await probing
-      await residents.close()
+      await stdioServers.close()
       await pool?.close()
       await servers.over(serverParts)
       hiddenWatches.close()

@@ -1,5 +1,5 @@
 import { Fault } from '../../contracts/faults/fault.ts'
-import type { NewRun, RunRecord, RunRoom } from '../../contracts/run-ports.ts'
+import type { NewRun, RunRecord, RunCapacity } from '../../contracts/run-ports.ts'
 import type { Postgres } from '../../host/postgres.ts'
 import { fromRow, type Row } from '../run-row.ts'
 import { openGroups } from './groups.ts'
@@ -41,11 +41,11 @@ export function openAccepting(parts: {
   asked: <T>(act: () => Promise<T>) => Promise<T>
   /** Who may carry a run out. */
   queueFor: (run: NewRun) => Promise<string>
-}): (run: NewRun, room: RunRoom) => Promise<AcceptedRun> {
+}): (run: NewRun, capacity: RunCapacity) => Promise<AcceptedRun> {
   const { db, space, place, sign, asked, queueFor } = parts
   let counted = { at: -Infinity, room: 0 }
 
-  const valuesOf = async (run: NewRun, room: RunRoom, counts: boolean): Promise<unknown[]> => {
+  const valuesOf = async (run: NewRun, capacity: RunCapacity, counts: boolean): Promise<unknown[]> => {
     const { template, inputs } = run
     const { open, sealed } = splitSecrets(template, inputs)
     const body = {
@@ -89,9 +89,9 @@ export function openAccepting(parts: {
       body.output_schema,
       runMark(sign, handed, body),
       counts,
-      room.queued,
-      room.queuedEach,
-      room.bytes,
+      capacity.queued,
+      capacity.queuedEach,
+      capacity.bytes,
     ]
   }
   /** In the order they came; those that come while others are on their way go together, in one statement with one flush. */
@@ -113,10 +113,10 @@ export function openAccepting(parts: {
       })
     }),
   )
-  return async (run, room) => {
+  return async (run, capacity) => {
     const counts = Date.now() - counted.at > countedMs || counted.room <= 0
-    const { outcome, n, ...row } = await inOrder({ run, values: await valuesOf(run, room, counts) })
-    if (counts) counted = { at: Date.now(), room: (Math.min(room.queued, room.queuedEach) - n) / 2 }
+    const { outcome, n, ...row } = await inOrder({ run, values: await valuesOf(run, capacity, counts) })
+    if (counts) counted = { at: Date.now(), room: (Math.min(capacity.queued, capacity.queuedEach) - n) / 2 }
     counted.room--
     if (outcome === 'yours') throw full(`${n} runs of yours wait for their turn already`, { waiting: n, yours: true })
     if (outcome === 'full') throw full(`${n} runs wait for their turn already`, { waiting: n })

@@ -1,4 +1,4 @@
-import type { RunRecord, RunRoom, Worker } from '../../contracts/run-ports.ts'
+import type { RunRecord, RunCapacity, Worker } from '../../contracts/run-ports.ts'
 import type { RunError } from '../../contracts/run.ts'
 import type { Postgres } from '../../host/postgres.ts'
 import { fromRow, type Row } from '../run-row.ts'
@@ -37,7 +37,7 @@ export function purge(
   db: Postgres,
   space: string,
   artifacts: ReturnType<typeof openClusterArtifactRows>,
-  { most, bytes }: RunRoom,
+  { most, bytes }: RunCapacity,
 ): Promise<{ contents: string[]; more: boolean }> {
   // One of all the processes at a time; the others come by in a minute.
   return db.transaction(async (query) => {

@@ -151,7 +151,7 @@ export function openClusterRuns({ db, space, place, persist, queueFor, isFree, s
     abandon: (worker, olderThanMs, error, artifactTtlMs) => abandon(db, space, worker, { olderThanMs, error, artifactTtlMs }),
     artifact: (id) => asked(() => artifacts.get(id)),
     artifacts: (run) => asked(() => artifacts.list(run)),
-    purge: (room) => purge(db, space, artifacts, room),
+    purge: (capacity) => purge(db, space, artifacts, capacity),
   }
 }
 

@@ -3,7 +3,7 @@ import { Fault } from '../../contracts/faults/fault.ts'
 import type { Operator } from '../../contracts/operator.ts'
 import type { Question } from '../../contracts/question.ts'
 import { isAnswerTo } from '../../text/is-answer-to.ts'
-import { lookOften } from '../../text/look-often.ts'
+import { pollWithBackoff } from '../../text/poll-with-backoff.ts'
 import { answerTo } from './confirm.ts'
 import { ago, bold, dim, oneLine, printable, printableInline } from './print.ts'
 import { columns, quotedBlock } from './screen-rows.ts'
@@ -30,7 +30,7 @@ export async function typedAnswer(runtime: Operator, { id }: Question, prompt: s
   const stop = runtime.audit.subscribe({ events: (event) => event === 'question.answered' }, (lines) => {
     if (!lines.some((line) => isAnswerTo(id, line))) return
     stopLooking()
-    stopLooking = lookOften(look)
+    stopLooking = pollWithBackoff(look)
   })
   try {
     look()

@@ -6,11 +6,11 @@ import type { Peers } from '../../text/connections.ts'
 import { Coded, readFields, sendJson } from '../envelope.ts'
 import type { Incoming } from '../routes.ts'
 import { agentScopeHeartbeat, openAgentScope } from './agentscope.ts'
-import { carriedPlain, carriedTwice, type Carried } from './carried.ts'
+import { plainPayload, nestedPayload, type PayloadLimit } from './payload-limits.ts'
 import { toGatewayEvent, type GatewayEvent } from './events.ts'
 import { saidIn, speakerIn, streamIn, toolIn, type ClientAnswer } from './request.ts'
 import { openResponses } from './responses.ts'
-import { largeBytes, openRooms, type Room } from './room.ts'
+import { largeBytes, openAnswerSlots, type AnswerSlot } from './answer-slots.ts'
 import { comment, openEventStream } from './sse.ts'
 import type { Turns } from './turn.ts'
 
@@ -18,17 +18,17 @@ type Asked = Turn & { answer?: ClientAnswer }
 
 /** The three ways in which a turn is asked for and told. Never two of them in one stream. */
 export function openProcess(turns: Turns, peers: Peers<Socket>) {
-  const roomFor = openRooms()
+  const slotFor = openAnswerSlots()
   /** Who asks, and the room there is for the answer. Whoever goes away has cancelled the turn. */
-  const begin = async ({ request, response }: Incoming, carried: Carried) => {
+  const begin = async ({ request, response }: Incoming, payload: PayloadLimit) => {
     const gone = new AbortController()
     response.once('close', () => response.writableFinished || gone.abort())
     const peer = await peers.of(request.socket)
-    const room = { ...roomFor(response, peer), carried }
+    const slot = { ...slotFor(response, peer), payload }
     const take = async (turn: Asked, tell: (event: TurnEvent) => void): Promise<void> => {
-      if (!response.destroyed) await turns.take(turn, peer, tell, gone.signal, room)
+      if (!response.destroyed) await turns.take(turn, peer, tell, gone.signal, slot)
     }
-    return { room, take }
+    return { slot, take }
   }
   const turnOf = (fields: Readonly<Record<string, unknown>>, instead?: Partial<Turn['speaker']>): Asked => {
     const speaker = speakerIn(fields, instead)
@@ -51,9 +51,9 @@ export function openProcess(turns: Turns, peers: Peers<Socket>) {
       const fields = await readFields(incoming)
       const streams = streamIn(fields)
       const turn = turnOf(fields)
-      const { room, take } = await begin(incoming, carriedPlain)
+      const { slot, take } = await begin(incoming, plainPayload)
       if (streams) {
-        const stream = openEventStream(incoming.response, comment, room)
+        const stream = openEventStream(incoming.response, comment, slot)
         await take(turn, (event) => stream.send(toGatewayEvent(event)))
         stream.send('[DONE]')
         return stream.end()
@@ -69,14 +69,14 @@ export function openProcess(turns: Turns, peers: Peers<Socket>) {
       if (incoming.response.destroyed) return
       if (told.error) throw new Coded(told.error)
       const { reply, result: tool_result } = told
-      await sendSharing(incoming.response, room, { reply, events, tool_result })
+      await sendSharing(incoming.response, slot, { reply, events, tool_result })
     },
     /** AgentScope's own, which is always a stream. */
     async agentScope(incoming: Incoming): Promise<void> {
       const fields = await readFields(incoming)
       const turn = turnOf(fields, someone(fields))
-      const { room, take } = await begin(incoming, carriedTwice)
-      const stream = openEventStream(incoming.response, `data: ${JSON.stringify(agentScopeHeartbeat)}\n\n`, room)
+      const { slot, take } = await begin(incoming, nestedPayload)
+      const stream = openEventStream(incoming.response, `data: ${JSON.stringify(agentScopeHeartbeat)}\n\n`, slot)
       const project = openAgentScope(turn.speaker)
       await take(turn, (event) => {
         for (const frame of project(event)) stream.send(frame)
@@ -92,9 +92,9 @@ export function openProcess(turns: Turns, peers: Peers<Socket>) {
       const whole = { ...pick(meta, ['session_id', 'user_id', 'channel']), ...fields }
       const turn = turnOf(whole, someone(whole))
       const log = openResponses(typeof fields['model'] === 'string' ? fields['model'].slice(0, 200) : 'handrail')
-      const { room, take } = await begin(incoming, carriedTwice)
+      const { slot, take } = await begin(incoming, nestedPayload)
       if (streams) {
-        const stream = openEventStream(incoming.response, comment, room)
+        const stream = openEventStream(incoming.response, comment, slot)
         await take(turn, (event) => {
           for (const frame of log.take(event)) stream.send(frame, frame.type)
         })
@@ -109,7 +109,7 @@ export function openProcess(turns: Turns, peers: Peers<Socket>) {
       if (failed) throw new Coded(failed)
       const bytes = Buffer.from(JSON.stringify(log.response()))
       if (bytes.length < largeBytes) sendJson(incoming.response, 200, bytes)
-      else await sendLarge(incoming.response, room, [bytes])
+      else await sendLarge(incoming.response, slot, [bytes])
     },
   }
 }
@@ -126,7 +126,7 @@ interface Answer {
 }
 
 /** An answer as JSON. The reply stands in it five times over, is encoded once, and where it is large it is held once. */
-async function sendSharing(response: ServerResponse, room: Room, { events, tool_result, ...body }: Answer): Promise<void> {
+async function sendSharing(response: ServerResponse, slot: AnswerSlot, { events, tool_result, ...body }: Answer): Promise<void> {
   const { reply } = body
   if (reply.length < longEnough) return sendJson(response, 200, { ...body, events, tool_result })
   const without = <F extends object>(fields: F): F => {
@@ -143,7 +143,7 @@ async function sendSharing(response: ServerResponse, room: Room, { events, tool_
     const encoded = Buffer.from(shared)
     return sendLarge(
       response,
-      room,
+      slot,
       parts.flatMap((part, at) => (at === 0 ? [Buffer.from(part)] : [encoded, Buffer.from(part)])),
     )
   }
@@ -160,12 +160,12 @@ async function sendSharing(response: ServerResponse, room: Room, { events, tool_
 }
 
 /** Pieces that follow each other, as fast as they are read. */
-async function sendLarge(response: ServerResponse, room: Room, pieces: readonly Buffer[]): Promise<void> {
+async function sendLarge(response: ServerResponse, slot: AnswerSlot, pieces: readonly Buffer[]): Promise<void> {
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
-  await room.hold()
+  await slot.hold()
   if (response.destroyed) return
   response.writeHead(200, { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': length })
-  for (const piece of pieces) await room.write(piece)
+  for (const piece of pieces) await slot.write(piece)
   response.end()
 }
 

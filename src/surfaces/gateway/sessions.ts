@@ -1,6 +1,6 @@
 import type { Speaker } from '../../contracts/turn.ts'
 import { contentHash } from '../../kernel/digest.ts'
-import { holderOf } from '../../text/giving-way.ts'
+import { holderOf } from '../../text/eviction.ts'
 import { Coded } from '../envelope.ts'
 
 /** Which session in the record a caller's words stand for. */

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { largeBytes, type Room } from './room.ts'
+import { largeBytes, type AnswerSlot } from './answer-slots.ts'
 
 const heartbeatMs = 15_000
 
@@ -11,7 +11,7 @@ export interface EventStream {
 }
 
 /** Server-sent events on a response. `alive` is sent when nothing else was for a while, so that nobody in between gives up. */
-export function openEventStream(response: ServerResponse, alive: string, room: Pick<Room, 'write'>): EventStream {
+export function openEventStream(response: ServerResponse, alive: string, slot: Pick<AnswerSlot, 'write'>): EventStream {
   let sent = Date.now()
   let queue: { data: unknown; name?: string | undefined }[] = []
   let writing = false
@@ -29,7 +29,7 @@ export function openEventStream(response: ServerResponse, alive: string, room: P
       const json = typeof data === 'string' ? data : JSON.stringify(data)
       const text = `${name === undefined ? '' : `event: ${name}\n`}data: ${json}\n\n`
       if (text.length < largeBytes) write(text)
-      else await room.write(Buffer.from(text))
+      else await slot.write(Buffer.from(text))
     }
     queue = []
     writing = false

@@ -7,11 +7,11 @@ import { oneLine } from '../../text/printable.ts'
 import { redact } from '../../text/redact/redact.ts'
 import { Coded } from '../envelope.ts'
 import { logFault } from '../log-fault.ts'
-import { callIn } from '../speak.ts'
-import { carriedPlain, carry, shown, type Carried } from './carried.ts'
+import { callInDialect } from '../dialect-call.ts'
+import { plainPayload, limitResult, shown, type PayloadLimit } from './payload-limits.ts'
 import { dialectFor, rows } from './dialect.ts'
 import type { ClientAnswer } from './request.ts'
-import { largeBytes, type Room } from './room.ts'
+import { largeBytes, type AnswerSlot } from './answer-slots.ts'
 import type { GatewaySessions } from './sessions.ts'
 
 /** What turns are made with. It serves agents: a gate, the history, and the one thing about forms that decides nothing. */
@@ -34,14 +34,14 @@ export interface Turns {
     peer: string,
     tell: (event: TurnEvent) => void,
     signal: AbortSignal,
-    room?: TurnRoom,
+    slot?: TurnLimits,
   ): Promise<void>
 }
 
 /** How much the answer may carry, and its place among those that carry much. */
-export type TurnRoom = Pick<Room, 'hold' | 'release'> & { carried: Carried }
+export type TurnLimits = Pick<AnswerSlot, 'hold' | 'release'> & { payload: PayloadLimit }
 
-const noRoom: TurnRoom = { carried: carriedPlain, hold: () => Promise.resolve(), release: () => undefined }
+const noLimits: TurnLimits = { payload: plainPayload, hold: () => Promise.resolve(), release: () => undefined }
 
 const mostKnown = 1_000
 
@@ -64,7 +64,7 @@ export function openTurns({ gate, sessions, chats, forms, agent, hasModel = () =
       if (tool && !Object.hasOwn(rows, tool.name)) throw unknownTool(tool.name)
       if (!tool && !answer && !(agent && hasModel())) throw nobodyAnswers()
     },
-    async take(turn, peer, tell, signal, room = noRoom) {
+    async take(turn, peer, tell, signal, slot = noLimits) {
       const { speaker, messages, tool, answer } = turn
       let reply: { text: string; metadata?: Record<string, unknown> } = { text: '' }
       const heard = (event: TurnEvent): void => {
@@ -77,7 +77,7 @@ export function openTurns({ gate, sessions, chats, forms, agent, hasModel = () =
       try {
         const caller = callerOf(speaker, peer)
         if (answer) note(forms, caller, answer, heard)
-        else if (tool) await useTool(gate, caller, tool, heard, signal, room)
+        else if (tool) await useTool(gate, caller, tool, heard, signal, slot)
         else if (agent) await agent.take({ ...turn, caller }, heard, signal)
         else throw nobodyAnswers()
       } catch (thrown) {
@@ -100,7 +100,7 @@ async function useTool(
   tool: ToolRequest,
   tell: (event: TurnEvent) => void,
   signal: AbortSignal,
-  { carried, hold, release }: TurnRoom,
+  { payload, hold, release }: TurnLimits,
 ): Promise<void> {
   const { name } = tool
   const input = shown(tool.input)
@@ -108,10 +108,10 @@ async function useTool(
   const id = `call_${randomUUID()}`
   tell({ type: 'step', step })
   tell({ type: 'tool_call', step, id, name, input })
-  const asked = name === 'read_file' ? { name, input: readWithin(tool.input, carried) } : tool
+  const asked = name === 'read_file' ? { name, input: readWithin(tool.input, payload) } : tool
   // Before anything is read: what waits for a place must not wait in memory.
   if (Number(asked.input['max_bytes']) >= largeBytes) await hold()
-  const outcome = await callIn(dialectFor(tool), gate, asked, caller, {
+  const outcome = await callInDialect(dialectFor(tool), gate, asked, caller, {
     signal,
     // What it answers is kept with the chat, which whoever has the token can read.
     sharesAnswer: true,
@@ -123,7 +123,7 @@ async function useTool(
     },
   })
   if ('error' in outcome) return tell({ type: 'failed', step, error: outcome.error })
-  const result = carry(outcome.result, carried)
+  const result = limitResult(outcome.result, payload)
   tell({ type: 'tool_result', step, id, name, result })
   // As the contract's own gateway has it: a result without words is told whole.
   const reply = result.text === '' ? JSON.stringify(result) : result.text
@@ -132,7 +132,7 @@ async function useTool(
 }
 
 /** No more is read than can be told. */
-function readWithin(input: ToolRequest['input'], { most }: Carried): ToolRequest['input'] {
+function readWithin(input: ToolRequest['input'], { most }: PayloadLimit): ToolRequest['input'] {
   const { max_bytes: wanted } = input
   return Number.isInteger(wanted) && (wanted as number) > most ? { ...input, max_bytes: most } : input
 }

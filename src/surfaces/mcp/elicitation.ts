@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Approval } from '../../contracts/approval.ts'
 import type { Asked } from '../../contracts/tool.ts'
 import { printableInline, cardText, formLimits, oneLine } from '../../text/printable.ts'
-import { heldBack } from '../../text/held-back.ts'
+import { redactForAgent } from '../../text/redact-for-agent.ts'
 import { foldedAt, rowsOf } from '../../text/rows.ts'
 
 /** What a client can show to the person who uses it. */
@@ -161,7 +161,7 @@ export function wordsOf(answered: ElicitationAnswer | undefined, field: 'answer'
   const words = answered?.action === 'accept' ? answered.content?.[field] : undefined
   if (typeof words !== 'string' || words.trim() === '') return undefined
   if (field === 'why') return words.slice(0, longestNote).toWellFormed()
-  return heldBack(words.slice(0, longestQuestion).toWellFormed())
+  return redactForAgent(words.slice(0, longestQuestion).toWellFormed())
 }
 
 function nonce(): string {

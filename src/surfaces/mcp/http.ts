@@ -5,7 +5,7 @@ import { createMcpHandler, isJsonContentType, isLegacyRequest, type ServerEvent 
 import { onAbort } from '../../text/aborts.ts'
 import { Refusal } from '../../contracts/refusal.ts'
 import type { Peers } from '../../text/connections.ts'
-import { whoGivesWay, type Place } from '../../text/giving-way.ts'
+import { chooseVictim, type SlotHolder } from '../../text/eviction.ts'
 import { answer, leaveUnread, type Route, type Incoming } from '../listen.ts'
 import { oneLine } from '../../text/printable.ts'
 import { redact } from '../../text/redact/redact.ts'
@@ -61,9 +61,9 @@ export function mcpHttp(mcpContext: McpContext, page: () => string | undefined, 
     )
   })
 
-  const followers = new Set<Place & { response: ServerResponse }>()
+  const followers = new Set<SlotHolder & { response: ServerResponse }>()
   const follow = async (response: ServerResponse, peer: string): Promise<void> => {
-    const gone = followers.size >= mostFollowers ? whoGivesWay(followers, peer)?.response : undefined
+    const gone = followers.size >= mostFollowers ? chooseVictim(followers, peer)?.response : undefined
     if (gone) await new Promise((resolve) => gone.once('close', resolve).destroy())
     if (followers.size >= mostFollowers) throw new Refusal(503, 'Too many streams are open.')
     const place = { peer, usedAt: Date.now(), response }

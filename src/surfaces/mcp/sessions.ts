@@ -1,6 +1,6 @@
 import type { Server } from '@modelcontextprotocol/server'
 import { Refusal } from '../../contracts/refusal.ts'
-import { whoGivesWay, type Place } from '../../text/giving-way.ts'
+import { chooseVictim, type SlotHolder } from '../../text/eviction.ts'
 import { SessionTransport } from './session-transport.ts'
 
 /** Sessions of clients from before 2026. */
@@ -11,7 +11,7 @@ export interface Sessions {
   close(): Promise<void>
 }
 
-interface Session extends Place {
+interface Session extends SlotHolder {
   id: string
   transport: SessionTransport
   server: Server
@@ -33,8 +33,8 @@ export function openSessions(serve: (id: string, peer: string) => Server): Sessi
     for (const { id, usedAt } of sessions.values()) if (now - usedAt > idleMs) await end(id)
     if (sessions.size < mostSessions) return
     const oldest = [...sessions.values()].reduce((one, other) => (other.usedAt < one.usedAt ? other : one))
-    const gives = whoGivesWay(sessions.values(), peer) ?? (now - oldest.usedAt > 60_000 ? oldest : undefined)
-    if (gives) await end(gives.id)
+    const victim = chooseVictim(sessions.values(), peer) ?? (now - oldest.usedAt > 60_000 ? oldest : undefined)
+    if (victim) await end(victim.id)
   }
   const mustHaveRoom = (): void => {
     if (sessions.size >= mostSessions) throw new Refusal(503, 'Too many sessions are open; end one, or wait a minute.')

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { parseJSONRPCMessage, type JSONRPCMessage, type Transport } from '@modelcontextprotocol/server'
 import { Refusal } from '../../contracts/refusal.ts'
 import type { Peers } from '../../text/connections.ts'
-import { whoGivesWay } from '../../text/giving-way.ts'
+import { chooseVictim } from '../../text/eviction.ts'
 import { answer, type Route } from '../listen.ts'
 import { readMessage, sessionName } from './http.ts'
 import { createServer, openConnectionContext, type McpContext } from './server.ts'
@@ -30,7 +30,7 @@ export function mcpSse(
       async handle({ request, response }) {
         const peer = await peers.of(request.socket)
         if (response.destroyed) return
-        if (streams.size >= mostStreams) await whoGivesWay(streams.values(), peer)?.end()
+        if (streams.size >= mostStreams) await chooseVictim(streams.values(), peer)?.end()
         if (streams.size >= mostStreams) throw new Refusal(503, 'Too many streams are open.')
         const id = randomUUID()
         const stream = new EventStream(response, `/messages?sessionId=${id}`, peer)

@@ -3,7 +3,7 @@ import { asFault } from '../../contracts/faults/fault.ts'
 import type { AgentCaller, AgentGate } from '../../contracts/gate.ts'
 import { isTerminal, type RunHeadView, type RunStatus, type RunView, type RuntimeProfile } from '../../contracts/run.ts'
 import { onAbort } from '../../text/aborts.ts'
-import { holderOf } from '../../text/giving-way.ts'
+import { holderOf } from '../../text/eviction.ts'
 import { mcp } from './dialect.ts'
 import type { Feed } from './feed.ts'
 

@@ -8,7 +8,7 @@ import type { AgentCaller, AgentGate } from '../../contracts/gate.ts'
 import type { Asked, Attachment } from '../../contracts/tool.ts'
 import { digest } from '../../kernel/digest.ts'
 import { onAbort } from '../../text/aborts.ts'
-import { holderOf } from '../../text/giving-way.ts'
+import { holderOf } from '../../text/eviction.ts'
 import { idOfWire, isMountedId } from '../../text/mount-names.ts'
 import { logFault } from '../log-fault.ts'
 import {

@@ -68,24 +68,24 @@ function code(letter: string): number {
   return letter.charCodeAt(0)
 }
 
-/** Room to work in, with a view of each that takes four bytes at once. */
-interface Room {
+/** Memory to work in, with a view of each that takes four bytes at once. */
+interface Scratch {
   bytes: Buffer
   words: DataView
 }
 
-function roomFor(bytes: number): Room {
+function scratchOf(bytes: number): Scratch {
   const buffer = Buffer.allocUnsafeSlow(bytes)
   return { bytes: buffer, words: new DataView(buffer.buffer) }
 }
 
 /** In UTF-8 a unit of a text is three bytes at most; a byte is six with one escape and seven with both. */
-let rooms: { given: Room; first: Room; second: Room } | undefined
+let scratch: { given: Scratch; first: Scratch; second: Scratch } | undefined
 
 /** A text as it stands in JSON, and as that JSON stands in a text. What it gives holds until the next one. */
 function escaped(text: string): { once: Buffer; twice: Buffer } {
-  rooms ??= { given: roomFor(3 * longestText), first: roomFor(18 * longestText), second: roomFor(21 * longestText) }
-  const { given, first, second } = rooms
+  scratch ??= { given: scratchOf(3 * longestText), first: scratchOf(18 * longestText), second: scratchOf(21 * longestText) }
+  const { given, first, second } = scratch
   const [from, one, two] = [given.bytes, first.bytes, second.bytes]
   const length = from.write(text, 0)
   let oneAt = 0

@@ -8,7 +8,7 @@ import type { PersonAuth } from '../person-auth.ts'
 import { cardMarkup, textMarkup, unreadChoice } from './card.ts'
 import { confirmStep, isConfirmed, readForm } from './confirm.ts'
 import { about, deskWith, waitingIn, type Desk, type Desks } from './desks.ts'
-import { elsewhereMarkup, elsewherePages } from './elsewhere.ts'
+import { answeredElsewhereMarkup, answeredElsewherePages } from './answered-elsewhere.ts'
 import { goTo, html, sendPage, type Markup } from './html.ts'
 import { askedMarkup, listMarkup, looksAgain, projectMarkup, riskMarkup, verdictMarkup } from './list.ts'
 import { afterOne, isTooSoon, justAnswered } from './next.ts'
@@ -20,7 +20,7 @@ import { inWords, type Words } from './words.ts'
 export function approvalPages(desks: Desks, personAuth: PersonAuth, leftOut = (): number => 0): Record<string, Route> {
   return whereStoresMayFail({
     ...questionPages(desks, personAuth),
-    ...elsewherePages(desks),
+    ...answeredElsewherePages(desks),
     '/approvals': {
       for: 'person',
       methods: ['GET'],
@@ -34,7 +34,7 @@ export function approvalPages(desks: Desks, personAuth: PersonAuth, leftOut = ()
         const again = looksAgain(options.about?.waiting ?? 0)
         // What was just answered is said once: looking again leads to the list alone.
         const headers: Record<string, string> = query.has('after')
-          ? { Refresh: `${again}; url=${personAuth.room}/approvals` }
+          ? { Refresh: `${again}; url=${personAuth.basePath}/approvals` }
           : {}
         sendPage(response, 200, words.titles.approvals, body, again, { ...options, headers })
       },
@@ -89,7 +89,7 @@ export function approvalPages(desks: Desks, personAuth: PersonAuth, leftOut = ()
         goTo(
           response,
           '/approvals',
-          `handrail_lang=${lang}; HttpOnly; SameSite=Strict; Path=${personAuth.room}; Max-Age=31536000`,
+          `handrail_lang=${lang}; HttpOnly; SameSite=Strict; Path=${personAuth.basePath}; Max-Age=31536000`,
         )
       },
     },
@@ -179,7 +179,7 @@ function form(formToken: string, approval: Approval, words: Words): Markup {
   >
     <input type="hidden" name="form" value="${formToken}" />
     <input type="hidden" name="shown" value="${Date.now()}" />
-    ${elsewhereMarkup(approval.id)} ${unreadChoice(approval, words)}
+    ${answeredElsewhereMarkup(approval.id)} ${unreadChoice(approval, words)}
     <textarea
       name="note"
       rows="1"

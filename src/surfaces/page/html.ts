@@ -57,7 +57,7 @@ export function sendPage(
   again?: number,
   { notices = [], headers = {}, pictureFrom, about, answers }: PageOptions = {},
 ): void {
-  const room = roomOf(response)
+  const basePath = basePathOf(response)
   const policy = [
     "default-src 'none'",
     "style-src 'unsafe-inline'",
@@ -78,7 +78,7 @@ export function sendPage(
   })
   const words = wordsFor(response.req)
   const nav =
-    room === ''
+    basePath === ''
       ? html``
       : html`<a href="/approvals">${words.nav.approvals}${about?.waiting ? ` (${about.waiting})` : ''}</a
           ><a href="/language/${words.other.lang}" lang="${words.other.lang}">${words.other.name}</a
@@ -90,22 +90,22 @@ export function sendPage(
   const of = about ? ` · ${oneLine(about.name, 40)}` : ''
   response.end(
     `<!doctype html>\n<html lang="${words.lang}">\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width">\n` +
-      `${html`<title>${count}${title}${of} · Handrail</title>`.text}<style>${style}</style>\n${below(room, shell)}\n</html>\n`,
+      `${html`<title>${count}${title}${of} · Handrail</title>`.text}<style>${style}</style>\n${below(basePath, shell)}\n</html>\n`,
   )
 }
 
 /** Sends a browser on to another of our own pages. */
 export function goTo(response: ServerResponse, path: string, cookie?: string): void {
-  response.writeHead(303, { Location: roomOf(response) + path, ...(cookie !== undefined && { 'Set-Cookie': cookie }) })
+  response.writeHead(303, { Location: basePathOf(response) + path, ...(cookie !== undefined && { 'Set-Cookie': cookie }) })
   response.end()
 }
 
-/** The room in which this answer was asked for, or nothing. The listener has seen that it is the right one. */
-function roomOf({ req }: ServerResponse): string {
+/** The base path below which this answer was asked for, or nothing. The listener has seen that it is the right one. */
+function basePathOf({ req }: ServerResponse): string {
   return /^\/p\/[a-z2-7]+(?=\/)/.exec(req.url ?? '')?.[0] ?? ''
 }
 
 /** Our links name pages; where they are is put in here. In what came from others every quotation mark is escaped. */
-function below(room: string, { text }: Markup): string {
-  return room === '' ? text : text.replaceAll(/ (href|action|src)="\//g, ` $1="${room}/`)
+function below(basePath: string, { text }: Markup): string {
+  return basePath === '' ? text : text.replaceAll(/ (href|action|src)="\//g, ` $1="${basePath}/`)
 }

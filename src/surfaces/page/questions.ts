@@ -1,14 +1,14 @@
 import { Fault } from '../../contracts/faults/fault.ts'
 import type { Question } from '../../contracts/question.ts'
 import { Refusal } from '../../contracts/refusal.ts'
-import { heldBack } from '../../text/held-back.ts'
+import { redactForAgent } from '../../text/redact-for-agent.ts'
 import { oneLine, printableInline } from '../../text/printable.ts'
 import { rowsOf } from '../../text/rows.ts'
 import type { Incoming, Route } from '../listen.ts'
 import type { PersonAuth } from '../person-auth.ts'
 import { width } from './change.ts'
 import { about, deskWith, type Desk, type Desks } from './desks.ts'
-import { elsewhereMarkup } from './elsewhere.ts'
+import { answeredElsewhereMarkup } from './answered-elsewhere.ts'
 import { goTo, html, sendPage, type Markup } from './html.ts'
 import { wordsFor } from './language.ts'
 import { answeredMarkup, projectMarkup, timeMarkup } from './list.ts'
@@ -76,7 +76,7 @@ function answerIn(form: URLSearchParams, { options }: Question): string | undefi
   const chosen = form.get('choice')
   if (chosen !== 'own') return /^\d{1,2}$/.test(chosen ?? '') ? options[Number(chosen)] : undefined
   const typed = (form.get('own') ?? '').replaceAll('\r\n', '\n').trim().slice(0, longestAnswer).toWellFormed()
-  return typed === '' ? undefined : heldBack(typed)
+  return typed === '' ? undefined : redactForAgent(typed)
 }
 
 /** The words are an agent's: they stand behind a bar. */
@@ -92,7 +92,7 @@ function form(formToken: string, { id, options }: Question, words: Words): Marku
   return html`<form class="answer" id="answer" method="post" action="/questions/${id}" aria-label="${words.answer.heading}">
     <input type="hidden" name="form" value="${formToken}" />
     <input type="hidden" name="shown" value="${Date.now()}" />
-    ${elsewhereMarkup(id)}
+    ${answeredElsewhereMarkup(id)}
     <p class="quiet">${words.questions.means}</p>
     <div class="options">
       ${options.map((option, at) => html`<button name="choice" value="${at}" accesskey="${(at + 1) % 10}">${at + 1}. ${printableInline(option)}</button>`)}

@@ -11,7 +11,7 @@ type SignInPlace = 'project' | 'desk'
 /**
  * The way in. A link is looked at by more than the person (previews, scanners, prefetching), so opening it uses nothing up; pressing the
  * button does. A link leads to the page's own name. Who comes by the address instead, since their browser may not find that name, is asked
- * for a picture at it: where the browser gets there, it goes on there, and else, as Safari may, it stays at the address, where the room
+ * for a picture at it: where the browser gets there, it goes on there, and else, as Safari may, it stays at the address, where the base path
  * keeps the cookie from every other port.
  */
 export function signInPages(
@@ -23,7 +23,7 @@ export function signInPages(
     const cookie = personAuth.enter(pass, request.headers.host ?? '')
     if (cookie === undefined) return wrongKey(response, at)
     // Not a redirect: whoever comes from another name would bring no cookie that is for this one only.
-    const start = `${personAuth.room}/approvals`
+    const start = `${personAuth.basePath}/approvals`
     const headers = { 'Set-Cookie': cookie, Refresh: `0; url=${start}` }
     const { signIn } = wordsFor(request)
     const body = html`<h1>${signIn.signedIn}</h1>

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { Fault } from '../../contracts/faults/fault.ts'
 import type { Operator } from '../../contracts/operator.ts'
-import { heldBack } from '../../text/held-back.ts'
+import { redactForAgent } from '../../text/redact-for-agent.ts'
 import { Coded, inEnvelope, invalidRequest, notFound, readFields, sendJson } from '../envelope.ts'
 import type { Operation } from '../operations.ts'
 import { refused } from './approvals.ts'
@@ -66,7 +66,7 @@ export function questionOperations({ questions }: Pick<Operator, 'questions'>): 
         if (typeof answer !== 'string' || answer.length > longestAnswer || answer.trim() === '' || !answer.isWellFormed())
           throw invalidRequest(`answer is a text of at most ${longestAnswer} characters.`)
         try {
-          const words = asked.options.includes(answer) ? answer : heldBack(answer.trim())
+          const words = asked.options.includes(answer) ? answer : redactForAgent(answer.trim())
           sendJson(incoming.response, 200, questions.answer(id, words, 'person@http'))
         } catch (fault) {
           if (!(fault instanceof Fault) || fault.reason !== 'conflict') throw fault

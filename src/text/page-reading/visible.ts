@@ -1,12 +1,12 @@
-import { madeOnce } from '../made-once.ts'
+import { lazy } from '../lazy.ts'
 
 /** What nobody sees and a model reads: zero widths, directions, tags, fillers, letters of private fonts. The marks of a walk are none. */
-const unseen = madeOnce(() => /(?![\u0001-\u0005])[\p{Cf}\p{Cc}\p{Cs}\p{Co}\p{Default_Ignorable_Code_Point}\u2800]/u)
-const unseenRun = madeOnce(() => new RegExp(`(?:${unseen().source})+`, 'gu'))
+const unseen = lazy(() => /(?![\u0001-\u0005])[\p{Cf}\p{Cc}\p{Cs}\p{Co}\p{Default_Ignorable_Code_Point}\u2800]/u)
+const unseenRun = lazy(() => new RegExp(`(?:${unseen().source})+`, 'gu'))
 
 /** Joiners that words of some languages, and many emoji, are made with; a selector that makes a picture of a sign. */
 const joiner = /^(?:\u200c|\u200d|\ufe0e|\ufe0f)$/
-const joins = madeOnce(
+const joins = lazy(
   () =>
     /[\p{Script=Arabic}\p{Script=Syriac}\p{Script=Mongolian}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Gurmukhi}\p{Script=Gujarati}\p{Script=Oriya}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Sinhala}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f#*0-9]/u,
 )

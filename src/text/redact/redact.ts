@@ -11,7 +11,7 @@ const suspicious = new RegExp(
     'pass|pwd|pw["\'\\s]{0,3}[:=]|secret|token|key|auth|cred|private|cert|cookie|bearer|basic|jwt|otp|sid|://|%3a|-----begin|密码|口令|密钥|令牌',
     '@|\\d{8}:|q~|==|:\\d{4,5}:|identified|securestring|networkcredential|wifi:|psk|assertion|sk[0-9a-f]{32}|[0-9a-f]{32}[.-]|[012]/\\d{10}|mii|migh|mc4c|b3blbnnzac1',
     '密碼|パスワード|暗証番号|비밀번호|암호|пароль|токен|contraseña|passe|senha|hasło|parola|şifre|mật khẩu|kennwort',
-    ...[...new Set(vendorPatterns.flatMap((look) => look.gate))].filter((word) => word.length > 2).map(escape),
+    ...[...new Set(vendorPatterns.flatMap((pattern) => pattern.gate))].filter((word) => word.length > 2).map(escape),
   ].join('|'),
   'i',
 )
@@ -51,11 +51,11 @@ export function redact(text: string): string {
     left = made + left.slice(at)
   }
   for (const place of places) if (place === flags ? mayHaveFlags(left) : gated(place.gate)) hide(place.find(left))
-  const look = ({ kind, gate, find }: VendorPattern): void => {
+  const scan = ({ kind, gate, find }: VendorPattern): void => {
     if (gated(gate)) left = left.replace(find, (secret) => mark(`[secret: ${kind}, ${lengthOf(secret, hidden)} characters]`))
   }
-  if (gated(besideAws.gate) && /(?:AKIA|ASIA)[0-9A-Z]{12}/.test(left)) look(besideAws)
-  vendorPatterns.forEach(look)
+  if (gated(besideAws.gate) && /(?:AKIA|ASIA)[0-9A-Z]{12}/.test(left)) scan(besideAws)
+  vendorPatterns.forEach(scan)
   hide(assigned(left))
   return hidden.length === 0 ? text : unmark(left, hidden)
 }

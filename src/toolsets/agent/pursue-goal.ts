@@ -31,12 +31,12 @@ export const pursueGoal = defineTool({
   private: ['goal', 'inputs'],
   contents: ['goal', 'inputs'],
   unhurried: true,
-  execute({ goal, inputs = {} }, { pursue }, context) {
+  execute({ goal, inputs = {} }, { runGoal }, context) {
     const { run } = context
     if (run === undefined)
       throw new Fault('unsupported', 'A goal is pursued as a run', {
         hint: (name) => `Hand it in with ${name('run_task_template')}: {"templateId": "agent_goal", "inputs": {"goal": "…"}}.`,
       })
-    return pursue({ key: `goal_${run}`, goal, inputs }, context)
+    return runGoal({ key: `goal_${run}`, goal, inputs }, context)
   },
 })

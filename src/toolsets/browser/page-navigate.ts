@@ -34,7 +34,7 @@ export const pageNavigate = defineTool({
         const leave = leaveFor(open, use, call)
         const mayVisit = (asked: string): boolean => isSameSite(asked, host) || leave.mayVisit(asked)
         const { status, settled } = await open.tab.go(address.href, { ...leave, mayVisit })
-        const title = await open.tab.look(() => open.tab.page.title())
+        const title = await open.tab.inspect(() => open.tab.page.title())
         return { tab: open.id, url: open.tab.page.url(), title: title.slice(0, 300), status, settled }
       },
     )

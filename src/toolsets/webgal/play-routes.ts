@@ -11,7 +11,7 @@ import { keepFilm } from './play/films.ts'
 import { changesBetween, picturesIn, storyIn, storyOf } from './play/story.ts'
 import { verdictOf } from './play/verdict.ts'
 import { leftOut, notListed } from './shapes.ts'
-import { defineTool, judgedBy } from './use.ts'
+import { defineTool, rulesOf } from './use.ts'
 
 const text = Type.String()
 const count = Type.Integer({ minimum: 0 })
@@ -88,7 +88,7 @@ export const playRoutes = defineTool({
       })
     const pace = openPace(call.signal)
     const game = await openGame(files, pace, undefined, input.game)
-    const { language } = judgedBy(game, use)
+    const { language } = rulesOf(game, use)
     const scenes: ScenePlan[] = []
     let read = 0
     for (const name of game.scenes()) {

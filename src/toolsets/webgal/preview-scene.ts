@@ -7,7 +7,7 @@ import { openGame, type Game } from './game.ts'
 import { rootOf } from './game-folders.ts'
 import { parseScene, statementsOf } from './grammar/parse.ts'
 import { nearest } from '../../text/nearest.ts'
-import { defineTool, judgedBy } from './use.ts'
+import { defineTool, rulesOf } from './use.ts'
 import { wayToLine } from './way-to-line.ts'
 
 export const previewScene = defineTool({
@@ -56,7 +56,7 @@ export const previewScene = defineTool({
       throw new Fault('bad-input', `${path} has ${lines} lines, so there is no line ${line}`, {
         hint: 'Lines are counted from 1.',
       })
-    const { engine: judged, language } = judgedBy(game, use)
+    const { engine: judged, language } = rulesOf(game, use)
     const shown = await preview.show({
       game: game.root,
       scene: name,

@@ -9,7 +9,7 @@ import { leftOutIn } from './left-out.ts'
 import { reportOn } from './report/report.ts'
 import { countedHow } from './report/word-counts.ts'
 import { Diagnostic, gameInput, gameOutput, leftOut, notListed } from './shapes.ts'
-import { defineTool, judgedBy } from './use.ts'
+import { defineTool, rulesOf } from './use.ts'
 
 const text = Type.String()
 const number = Type.Integer({ minimum: 0 })
@@ -122,7 +122,7 @@ export const projectReport = defineTool({
     const { files, lang } = use
     const pace = openPace(call.signal)
     const { game, games, leftOut: notFound } = await chooseGame(files, pace, chosen)
-    const { engine, language, bound } = judgedBy(game, use)
+    const { engine, language, bound } = rulesOf(game, use)
     const report = await reportOn(game, language, {
       limit,
       pace,

@@ -5,7 +5,7 @@ import { openPace, type Pace } from '../../text/steps.ts'
 import { indexGame } from './editor/game-index.ts'
 import { applied, planRenaming } from './editor/rename.ts'
 import { openGame } from './game.ts'
-import { defineTool, judgedBy, textChange, type WebgalUse } from './use.ts'
+import { defineTool, rulesOf, textChange, type WebgalUse } from './use.ts'
 
 const name = Type.String({ minLength: 1, maxLength: 200 })
 
@@ -76,7 +76,7 @@ async function changesOf(
   pace: Pace,
 ): Promise<{ path: string; before: string; after: string; lines: number[] }[]> {
   const game = await openGame(use.files, pace, undefined, chosen)
-  const index = await indexGame(game, judgedBy(game, use).language, () => undefined, pace)
+  const index = await indexGame(game, rulesOf(game, use).language, () => undefined, pace)
   const named = scene === undefined ? undefined : sceneNamed(scene, game.root)
   if (named !== undefined && !game.scenes().includes(named))
     throw new Fault('not-found', `There is no scene ${named}`, { hint: 'Name it as it is called below the folder of scenes.' })

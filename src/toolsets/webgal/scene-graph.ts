@@ -9,7 +9,7 @@ import { drawable, toMermaid } from './map/drawable.ts'
 import { toPage } from './map/page.ts'
 import { toSvg } from './map/picture.ts'
 import { gameInput, gameOutput, leftOut, notListed } from './shapes.ts'
-import { defineTool, judgedBy } from './use.ts'
+import { defineTool, rulesOf } from './use.ts'
 
 const text = Type.String()
 const texts = Type.Array(text)
@@ -78,7 +78,7 @@ export const sceneGraph = defineTool({
   async execute({ format = 'json', game: chosen }, use, call) {
     const pace = openPace(call.signal)
     const { game, games, leftOut: notFound } = await chooseGame(use.files, pace, chosen)
-    const graph = await graphOf(game, judgedBy(game, use).language, pace)
+    const graph = await graphOf(game, rulesOf(game, use).language, pace)
     const left = [...graph.leftOut, ...notFound]
     const room = answerBudget()
     const some = <T>(name: string, all: readonly T[]): T[] => {

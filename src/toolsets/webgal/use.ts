@@ -25,7 +25,7 @@ export { textChange } from '../../host/text-change.ts'
 export const defineTool = toolsUsing<WebgalUse>('webgal')
 
 /** The engine a game is judged by, and its language: the settings decide, else what lies beside the game. */
-export function judgedBy(
+export function rulesOf(
   game: Game,
   use: WebgalUse,
 ): { engine: EngineVersion | undefined; language: Language; bound: LowerBound | undefined } {

@@ -7,7 +7,7 @@ import { scriptText } from './encoding.ts'
 import { inWords } from './finding.ts'
 import { openGame } from './game.ts'
 import { Diagnostic } from './shapes.ts'
-import { defineTool, judgedBy } from './use.ts'
+import { defineTool, rulesOf } from './use.ts'
 import { validateScene } from './validate.ts'
 
 export const validateScript = defineTool({
@@ -50,7 +50,7 @@ export const validateScript = defineTool({
     const text = path === undefined ? (content ?? '') : scriptText(files.read(path), path)
     const pace = openPace(call.signal)
     const game = await openGame(files, pace, path === undefined ? undefined : files.normal(path))
-    const { engine, language } = judgedBy(game, use)
+    const { engine, language } = rulesOf(game, use)
     const { valid, findings, counts } = await validateScene(text, game, language, pace)
     const diagnostics = firstThatFit(
       findings.map((finding) => inWords(finding, lang)),

@@ -33,7 +33,7 @@ accepted it. \`forget\` drops all that is known of a server, and its next words 
     try {
       const offline = options['offline'] === true
       if (what === 'list') {
-        const all = offline ? runtime.mounts.list() : await runtime.mounts.look()
+        const all = offline ? runtime.mounts.list() : await runtime.mounts.refresh()
         if (json) for (const one of all) say(terminalJson(one))
         else say(all.length ? table(['name', 'tools', 'withheld', 'from', 'what'], all.map(row)) : nothingMounted)
         return 0
@@ -48,7 +48,9 @@ accepted it. \`forget\` drops all that is known of a server, and its next words 
         say(json ? terminalJson({ server, forgotten: count }) : `Forgotten: ${count} tools of ${printable(server)}`)
         return 0
       }
-      const view = offline ? runtime.mounts.list().find((one) => one.server === server) : (await runtime.mounts.look(server))[0]
+      const view = offline
+        ? runtime.mounts.list().find((one) => one.server === server)
+        : (await runtime.mounts.refresh(server))[0]
       if (!view) throw new Fault('not-found', `No MCP server is mounted as ${printable(server)}`, { hint: nothingMounted })
       const changed = changesOf(view)
       const digest = digestOf(changed)

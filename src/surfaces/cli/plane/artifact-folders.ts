@@ -58,7 +58,7 @@ interface Judged {
 }
 
 /** Whether everything is there, is JSON and says what it is. */
-export function judgeArtifacts(found: readonly Read[], required: readonly string[]): Judged {
+export function checkArtifacts(found: readonly Read[], required: readonly string[]): Judged {
   const missing = required.filter((file) => !found.some((one) => one.file === file)).toSorted()
   const broken = found.filter((one) => one.wrong !== undefined).map(({ file }) => file)
   const shapeless = found

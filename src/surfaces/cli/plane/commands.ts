@@ -2,7 +2,7 @@ import type { AnchorIndex, PatchPlan, PatchPreview, WriteBackResult } from '../.
 import { checkNames, type CheckResult, type Diagnostic } from '../../../contracts/diagnostic.ts'
 import { exits, wordExits } from '../../../contracts/faults/cli-plane.ts'
 import { parseJson } from '../../../text/json.ts'
-import { compareArtifacts, judgeArtifacts, readArtifacts, type Read } from './artifact-folders.ts'
+import { compareArtifacts, checkArtifacts, readArtifacts, type Read } from './artifact-folders.ts'
 import type { Made } from './artifacts.ts'
 import { globalOptions, planeCommands, type PlaneWords } from './options.ts'
 import { PlaneFault } from './plane-fault.ts'
@@ -196,7 +196,7 @@ export const runners: Readonly<Record<string, (work: Work) => Promise<Outcome>>>
 
   async 'artifact.validate'(work) {
     const folder = String(work.values['in'])
-    const { report, fault } = judgeArtifacts(await readArtifacts(work, folder), listOf(work.values['require']) ?? [])
+    const { report, fault } = checkArtifacts(await readArtifacts(work, folder), listOf(work.values['require']) ?? [])
     return {
       made: [
         { outputKey: 'artifactValidateReport', kind: 'ArtifactValidateReport', value: report, reasonCodes: report.reasonCodes },

@@ -1,5 +1,5 @@
 import type { Finding } from '../finding.ts'
-import { madeOnce } from '../../../text/made-once.ts'
+import { lazy } from '../../../text/lazy.ts'
 
 /** A value that holds `{variable}` is known only while the game runs. */
 export function isOpen(value: string | number | boolean): boolean {
@@ -25,7 +25,7 @@ export function checkExpression(expression: string, line: number): Finding | und
   return depth !== 0 || /["'`]/.test(bare) ? { line, code: 'broken-expression', about: { expression } } : undefined
 }
 
-export const variableName = madeOnce(() => /[\p{L}_$][\p{L}\p{N}_$]*(?:\.[\p{L}\p{N}_$]+)*/gu)
+export const variableName = lazy(() => /[\p{L}_$][\p{L}\p{N}_$]*(?:\.[\p{L}\p{N}_$]+)*/gu)
 export const notVariables = new Set(['true', 'false', 'null', 'undefined', 'random', 'NaN', 'Infinity'])
 
 /** Variables an expression looks at. What stands right of a comparison may be a bare word and does not count. */

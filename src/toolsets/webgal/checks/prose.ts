@@ -2,7 +2,7 @@ import type { Statement } from '../grammar/parse.ts'
 import { isContinuation } from '../grammar/fold.ts'
 import { featureSince } from '../grammar/commands.ts'
 import type { SceneContext } from './scene-context.ts'
-import { madeOnce } from '../../../text/made-once.ts'
+import { lazy } from '../../../text/lazy.ts'
 
 /** Dialogue of which a part is lost, or shown where it should not be. */
 export function checkProse(statement: Statement, scene: SceneContext): void {
@@ -23,7 +23,7 @@ export function checkAfter({ line, comment }: Statement, { language, add }: Scen
   if (isMeant) add({ line, code: 'command-after-semicolon', about: { command } })
 }
 
-const signs = madeOnce(() => /^[^\p{L}\p{N}]*$/u)
+const signs = lazy(() => /^[^\p{L}\p{N}]*$/u)
 
 /** Words that go on after a semicolon, told from a note to oneself: they end like a sentence, or in a semicolon of their own. */
 function isProse({ text, comment }: Statement): boolean {

@@ -4,7 +4,7 @@ import { notVariables, variableName } from '../checks/expressions.ts'
 import { isVoice } from '../grammar/parse.ts'
 import type { GameIndex } from './game-index.ts'
 import type { Occurrence } from './occurrences.ts'
-import { madeOnce } from '../../../text/made-once.ts'
+import { lazy } from '../../../text/lazy.ts'
 
 export interface Renaming {
   kind: 'label' | 'variable'
@@ -65,7 +65,7 @@ export async function planRenaming(
 const unsure = (why: string): Fault =>
   new Fault('unsupported', `Not all places of it can be told: ${why}`, { hint: 'Change it by hand.' })
 
-const wholeName = madeOnce(() => new RegExp(`^${variableName().source}$`, 'u'))
+const wholeName = lazy(() => new RegExp(`^${variableName().source}$`, 'u'))
 
 function checkName(kind: 'label' | 'variable', name: string): void {
   const fits =

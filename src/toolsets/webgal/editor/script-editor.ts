@@ -15,7 +15,7 @@ import { commands, everywhere } from '../grammar/commands.ts'
 import { argumentLine, hover } from '../grammar/describe.ts'
 import { placeIn } from '../grammar/spans.ts'
 import { noMemory, type Memory } from '../memory.ts'
-import { judgedBy, type WebgalUse } from '../use.ts'
+import { rulesOf, type WebgalUse } from '../use.ts'
 import { checkScene } from '../validate.ts'
 import { offered } from './complete.ts'
 import { indexGame, type GameIndex } from './game-index.ts'
@@ -38,7 +38,7 @@ export function openScriptEditor(now: () => WebgalUse): ScriptEditor {
   const open = async (root: string, scenePath: string, pace: Pace): Promise<GameIndex> => {
     const use = now()
     const game = await openGame(use.files, pace, scenePath, root)
-    return indexGame(game, judgedBy(game, use).language, (scene) => held.get(pathIn(game, scene)), pace)
+    return indexGame(game, rulesOf(game, use).language, (scene) => held.get(pathIn(game, scene)), pace)
   }
   const indexOf = (path: string): Promise<GameIndex> => {
     const root = rootOf(now().files, path)

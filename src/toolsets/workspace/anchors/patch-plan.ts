@@ -76,7 +76,7 @@ export async function makePlan(
       property: wish.property,
     }
     if ('reason' in known) return { ...base, decision: 'fail', reasonCodes: [known.reason, ...wish.reasonCodes] }
-    const verdict = await judge(wish, known.source, parse)
+    const verdict = await checkOperation(wish, known.source, parse)
     const why = verdict.decision === 'write' ? [] : [verdict.reason]
     return {
       ...base,
@@ -114,7 +114,7 @@ const inOrder = (a: Wish, b: Wish): number =>
 
 export const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-async function judge(
+async function checkOperation(
   { targetSpan, property }: Pick<Wish, 'targetSpan' | 'property'>,
   source: Source,
   parse: Parse,
@@ -170,7 +170,9 @@ export async function carryOut(
                   ? 'rewriter.plan.op_key_mismatch'
                   : undefined
         const verdict: Verdict =
-          reason === undefined ? await judge(op, (opened as { source: Source }).source, parse) : { decision: 'fail', reason }
+          reason === undefined
+            ? await checkOperation(op, (opened as { source: Source }).source, parse)
+            : { decision: 'fail', reason }
         if (verdict.decision === 'write') edits.push(...verdict.edits.map((edit) => ({ edit, op })))
         else if (verdict.decision === 'skip') done.skipped.push({ opKey: op.opKey, reasonCodes: [verdict.reason] })
         else failures.set(op, verdict.reason)

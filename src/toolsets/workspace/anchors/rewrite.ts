@@ -1,5 +1,5 @@
 import { eachNode, propertiesOf, type Comment, type Node, type Parse, type Syntax } from './syntax.ts'
-import { madeOnce } from '../../../text/made-once.ts'
+import { lazy } from '../../../text/lazy.ts'
 
 /** One insertion into a text. */
 export interface Edit {
@@ -73,7 +73,7 @@ async function isExpression(file: string, code: string, parse: Parse): Promise<b
   )
 }
 
-const identifier = madeOnce(() => /^[\p{ID_Start}$_][\p{ID_Continue}$\u200C\u200D]*$/u)
+const identifier = lazy(() => /^[\p{ID_Start}$_][\p{ID_Continue}$\u200C\u200D]*$/u)
 
 function insertion({ text, comments, eol, unit }: Manuscript, object: Node, { name, valueCode }: Wanted): Edit[] | undefined {
   const close = object.end - 1
