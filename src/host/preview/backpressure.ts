@@ -10,12 +10,28 @@ const mostBehind = 64
 export interface Backpressure {
   /** One answer at a time on a connection: waits for its turn; false where the connection is gone by then. */
   turn(socket: Socket, response: ServerResponse): Promise<boolean>
-  /** To be called when something was written: where too much waits, whoever was asked first and did not read goes. */
+  /** To be called when something was written: where too much waits, whoever has not read for longest goes. */
   wrote(): void
+  /** To be called when somebody has read what was written. */
+  drained(response: ServerResponse): void
 }
 
 export function openBackpressure(): Backpressure {
+  /** Those in front have not read for longest. */
   const open = new Set<ServerResponse>()
+  let isDue = false
+  /** Not where it is written: what the system takes at once counts until the end of the turn, and whoever reads was not heard yet. */
+  const look = (): void => {
+    isDue = false
+    let together = 0
+    for (const { writableLength } of open) together += writableLength
+    for (const response of open) {
+      if (together <= mostTogether) return
+      if (response.writableLength === 0) continue
+      together -= response.writableLength
+      response.destroy()
+    }
+  }
   const lines = new WeakMap<Socket, { behind: number; last: Promise<void>; gone: Promise<void> }>()
   const lineOf = (socket: Socket) => {
     const known = lines.get(socket)
@@ -42,14 +58,12 @@ export function openBackpressure(): Backpressure {
       return true
     },
     wrote() {
-      let together = 0
-      for (const { writableLength } of open) together += writableLength
-      for (const response of open) {
-        if (together <= mostTogether) return
-        if (response.writableLength === 0) continue
-        together -= response.writableLength
-        response.destroy()
-      }
+      if (isDue) return
+      isDue = true
+      setImmediate(look)
+    },
+    drained(response) {
+      if (open.delete(response)) open.add(response)
     },
   }
 }

@@ -213,7 +213,7 @@ async function sendFile(
 async function sent(response: ServerResponse, bytes: Buffer, backpressure: Backpressure): Promise<boolean> {
   const room = response.write(bytes)
   backpressure.wrote()
-  if (!room && !response.destroyed)
+  if (!room && !response.destroyed) {
     await new Promise<void>((resolve) => {
       const ready = (): void => {
         response.off('drain', ready).off('close', ready)
@@ -221,6 +221,8 @@ async function sent(response: ServerResponse, bytes: Buffer, backpressure: Backp
       }
       response.on('drain', ready).on('close', ready)
     })
+    backpressure.drained(response)
+  }
   return !response.destroyed
 }
 

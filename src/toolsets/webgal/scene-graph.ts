@@ -80,12 +80,6 @@ export const sceneGraph = defineTool({
     const { game, games, leftOut: notFound } = await chooseGame(use.files, pace, chosen)
     const graph = await graphOf(game, rulesOf(game, use).language, pace)
     const left = [...graph.leftOut, ...notFound]
-    const room = answerBudget()
-    const some = <T>(name: string, all: readonly T[]): T[] => {
-      const listed = firstThatFit(all, room)
-      left.push(...notListed(name, all, listed))
-      return listed
-    }
     const drawn = format === 'json' ? undefined : drawable(graph)
     if (drawn) left.push(...drawn.leftOut)
     const drawing =
@@ -95,6 +89,14 @@ export const sceneGraph = defineTool({
         : format === 'svg'
           ? await toSvg(drawn.graph, use.lang, pace)
           : toMermaid(drawn.graph))
+    // The drawing is part of the answer too; next to the largest there is room for some of each list.
+    const room = answerBudget()
+    if (drawing !== undefined) room.left = Math.max(room.left / 4, room.left - drawing.length)
+    const some = <T>(name: string, all: readonly T[]): T[] => {
+      const listed = firstThatFit(all, room)
+      left.push(...notListed(name, all, listed))
+      return listed
+    }
     const answer = {
       start: graph.start,
       missing: some('missing', graph.missing),

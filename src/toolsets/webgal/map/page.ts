@@ -1,18 +1,27 @@
 import { createHash } from 'node:crypto'
+import { firstThatFit } from '../../../text/answer-size.ts'
 import { jsonInPage } from '../../../text/json-in-page.ts'
 import type { Pace } from '../../../text/steps.ts'
 import { short } from '../finding.ts'
 import type { Game } from '../game.ts'
 import type { SceneGraph } from '../graph.ts'
 import { leftOutIn } from '../left-out.ts'
+import { notListed } from '../shapes.ts'
 import { captionOf, drawable } from './drawable.ts'
 import { colours, escaped, marker, style, worldOf } from './picture.ts'
 import { showMap, type MapFacts } from './show-map.ts'
 import { fillIn, mapWords, type Lang } from './words.ts'
 
-/** Most signs of all scripts that go into the page, and of one line. */
+/** Most signs of the page, as an answer carries it: first the drawing, then lists, then as much of the scripts as there is room for. */
+const mostPage = 2_000_000
+const mostLists = 400_000
 const mostScript = 1_200_000
 const longestLine = 400
+
+/** What it takes in the page, which is a text in an answer itself: signs that are written as several count as several. */
+const costOf = (item: unknown): number => JSON.stringify(jsonInPage(item)).length
+
+type Miss = MapFacts['missing'][number]
 
 const script = `(${showMap.toString()})(document, JSON.parse(document.getElementById('facts').textContent), (listener) => addEventListener('resize', listener))`
 
@@ -20,12 +29,8 @@ const script = `(${showMap.toString()})(document, JSON.parse(document.getElement
 export async function toPage(whole: SceneGraph, game: Game, lang: Lang, pace: Pace): Promise<string> {
   const { graph, leftOut } = drawable(whole)
   const { width, height, body } = await worldOf(graph, lang, pace)
-  const facts = await factsOf(
-    { ...graph, ways: whole.ways, leftOut: leftOutIn(lang, [...whole.leftOut, ...leftOut]) },
-    game,
-    lang,
-    pace,
-  )
+  const shown = { ...graph, ways: whole.ways, leftOut: [...whole.leftOut, ...leftOut] }
+  const facts = await factsOf(shown, game, lang, mostPage - JSON.stringify(body).length, pace)
   const digest = createHash('sha256').update(script).digest('base64')
   const policy = `default-src 'none'; script-src 'sha256-${digest}'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'`
   const words = mapWords[lang]
@@ -60,12 +65,43 @@ ${body}
 `
 }
 
-async function factsOf(graph: SceneGraph, game: Game, lang: Lang, pace: Pace): Promise<MapFacts> {
+async function factsOf(graph: SceneGraph, game: Game, lang: Lang, room: number, pace: Pace): Promise<MapFacts> {
   const indexes = new Map(graph.scenes.map(({ name }, index) => [name, index]))
   const at = (name: string): number => indexes.get(name) ?? 0
-  let left = mostScript
+  const leftOut = [...graph.leftOut]
+  const listing = { left: mostLists }
+  const some = <T>(name: string, all: readonly T[]): T[] => {
+    const listed = firstThatFit(all, listing, costOf)
+    leftOut.push(...notListed(name, all, listed))
+    return listed
+  }
+  const missing = some(
+    'missing',
+    graph.missing.flatMap(({ from, line, target }): Miss[] => (indexes.has(from) ? [[at(from), line, target]] : [])),
+  )
+  const missingLabels = some(
+    'missingLabels',
+    graph.missingLabels.flatMap(({ from, line, label }): Miss[] => (indexes.has(from) ? [[at(from), line, `#${label}`]] : [])),
+  )
+  const ways = some(
+    'ways',
+    graph.ways.flatMap((way): MapFacts['ways'] =>
+      indexes.has(way.from) && indexes.has(way.to)
+        ? [[at(way.from), at(way.to), way.line, `${captionOf(way)}${way.label === undefined ? '' : ` → #${way.label}`}`]]
+        : [],
+    ),
+  )
+  const labelled = graph.scenes.map(({ labels }) => firstThatFit(labels, listing, costOf))
+  leftOut.push(
+    ...notListed(
+      'labels',
+      graph.scenes.flatMap(({ labels }) => labels),
+      labelled.flat(),
+    ),
+  )
+  let left = Math.min(mostScript, room - (mostLists - Math.max(0, listing.left)))
   const scenes: MapFacts['scenes'] = []
-  for (const [index, { name, ends, reachable, deadEnd, labels }] of graph.scenes.entries()) {
+  for (const [index, { name, ends, reachable, deadEnd }] of graph.scenes.entries()) {
     if (pace.due()) await pace.turn()
     // What is left is shared by those to come, so that one long scene does not leave the others without.
     let share = left / (graph.scenes.length - index)
@@ -76,29 +112,24 @@ async function factsOf(graph: SceneGraph, game: Game, lang: Lang, pace: Pace): P
     const kept: string[] = []
     for (const line of lines) {
       const one = short(line, longestLine)
-      share -= one.length + 8
+      const cost = costOf(one)
+      share -= cost
       if (share < 0) break
-      left -= one.length + 8
+      left -= cost
       kept.push(one)
     }
     const kind = !reachable ? 'lost' : ends ? 'end' : deadEnd ? 'dead' : name === graph.start ? 'start' : 'scene'
-    scenes.push({ name, kind, labels, lines: kept, all: lines.length })
+    scenes.push({ name, kind, labels: labelled[index] ?? [], lines: kept, all: lines.length })
   }
   return {
     lang,
     words: mapWords,
     start: at(graph.start),
     scenes,
-    ways: graph.ways.flatMap((way) =>
-      indexes.has(way.from) && indexes.has(way.to)
-        ? [[at(way.from), at(way.to), way.line, `${captionOf(way)}${way.label === undefined ? '' : ` → #${way.label}`}`]]
-        : [],
-    ),
-    missing: graph.missing.flatMap(({ from, line, target }) => (indexes.has(from) ? [[at(from), line, target]] : [])),
-    missingLabels: graph.missingLabels.flatMap(({ from, line, label }) =>
-      indexes.has(from) ? [[at(from), line, `#${label}`]] : [],
-    ),
-    leftOut: graph.leftOut,
+    ways,
+    missing,
+    missingLabels,
+    leftOut: leftOutIn(lang, leftOut),
   }
 }
 
