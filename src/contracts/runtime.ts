@@ -23,6 +23,8 @@ export interface RuntimeOptions {
    * of them is waited for, nobody is answered for the others.
    */
   patienceMs?: number
+  /** Only the very folder that lies there: where its path has come to lead to another one, nothing is made for that. */
+  noLink?: boolean
   /** For processes that stay: settings that change take effect for the calls that come after. */
   live?: boolean
 }

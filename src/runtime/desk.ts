@@ -37,7 +37,7 @@ const mostUsed = 1_000
 export interface DeskOptions {
   port: number
   asked: StateAsked
-  openAt(project: string, more: Pick<RuntimeOptions, 'patienceMs'>): Operator
+  openAt(project: string, more: Pick<RuntimeOptions, 'patienceMs' | 'noLink'>): Operator
   /** Projects that are on the page whenever they were used, and before all others. */
   named: readonly string[]
   /** After how long a project whose store is held is tried again for the first time. */
@@ -91,20 +91,6 @@ export async function serveDesk(options: DeskOptions): Promise<ServedDesk> {
     trouble(path, thrown)
     one?.operator.close().catch(() => undefined)
   }
-  /** Only the very folder that was a project: a link that stands there now leads to one that never was, or to another that is. */
-  const openOnly = async (path: string): Promise<Operator> => {
-    const isLed = (real: string): Fault =>
-      new Fault('conflict', `It leads elsewhere now (${real})`, {
-        details: { path, real },
-        hint: 'Remove the link that stands there.',
-      })
-    const real = await leadsTo(path)
-    if (real !== path) throw isLed(real)
-    const operator = openAt(path, { patienceMs })
-    if (operator.project === path) return operator
-    await operator.close()
-    throw isLed(operator.project)
-  }
   const look = async (): Promise<void> => {
     const now = Date.now()
     const used = [
@@ -135,7 +121,8 @@ export async function serveDesk(options: DeskOptions): Promise<ServedDesk> {
       }
       let operator: Operator | undefined
       try {
-        operator = await openOnly(path)
+        // Only the very folder that was a project: a link that stands there now leads to one that never was, or to another that is.
+        operator = openAt(path, { patienceMs, noLink: true })
         if (isWaiting(operator) || wanted.has(path)) {
           open.set(path, { operator, leave: onProject(operator) })
           left.delete(path)

@@ -54,7 +54,7 @@ export interface Invocation {
   json: boolean
   open(): Operator
   /** The same for another folder; whoever opens it closes it. */
-  openAt(project: string, more?: Pick<RuntimeOptions, 'patienceMs'>): Operator
+  openAt(project: string, more?: Pick<RuntimeOptions, 'patienceMs' | 'noLink'>): Operator
   /** The person's tools for the state of the project. */
   openStateAdmin(): Promise<StateAdmin>
   /** For processes that stay: takes up changed settings without a restart. */
@@ -87,7 +87,7 @@ export interface CliDependencies {
     port: number
     state: string | undefined
     named: readonly string[]
-    openAt(project: string, more?: Pick<RuntimeOptions, 'patienceMs'>): Operator
+    openAt(project: string, more?: Pick<RuntimeOptions, 'patienceMs' | 'noLink'>): Operator
     onProject(operator: Operator): () => void
     onTrouble(project: string, fault: Fault): void
   }): Promise<{ url: string; link(): string; projects(): string[]; close(): Promise<void> }>
