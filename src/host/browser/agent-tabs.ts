@@ -1,5 +1,6 @@
 import { Fault } from '../../contracts/faults/fault.ts'
 import { openSerialQueue } from '../../text/serial-queue.ts'
+import { onAbort } from '../../text/aborts.ts'
 import { inTime } from '../../text/in-time.ts'
 import type { Browser } from './browser.ts'
 import type { ConfinedContext } from './confined-context.ts'
@@ -20,7 +21,7 @@ export interface AgentTabs {
    * made anew where it comes from the internet to this machine or the other way round: their pages never meet.
    */
   withTab<T>(
-    wanted: { session: string; tab?: string; host?: string; isNew?: boolean; withinMs: number },
+    wanted: { session: string; tab?: string; host?: string; isNew?: boolean; withinMs: number; signal?: AbortSignal | undefined },
     act: (tab: AgentTab) => Promise<T>,
   ): Promise<T>
   list(session: string): Promise<{ id: string; url: string; title: string; active: boolean }[]>
@@ -34,6 +35,8 @@ const mostTabs = 5
 /** Tabs nobody used for so long are closed. */
 const idleMs = 600_000
 const titleMs = 1_000
+/** How long a tab may go on with a call that was cancelled. */
+const endMs = 2_000
 
 interface Place {
   tabs: Map<string, Kept>
@@ -135,12 +138,22 @@ export function openAgentTabs(
       return place.inTurn(async () => {
         const tab = await tabFor(place, wanted)
         place.active = tab.id
-        return inTime(act(tab), wanted.withinMs, () => {
-          // A page that hangs would keep all the others of its session waiting.
+        const { signal, withinMs } = wanted
+        // A page that hangs would keep all the others of its session waiting.
+        const drop = (): void => {
           place.tabs.delete(tab.id)
           void tab.tab.close()
-          return noAnswer(wanted.withinMs)
+        }
+        const acting = inTime(act(tab), withinMs, () => {
+          drop()
+          return noAnswer(withinMs)
         })
+        const quiet = acting.catch(() => undefined)
+        const stopListening = onAbort(signal, () => {
+          // Nobody waits for it any more; what is not over soon is not going to be.
+          void inTime(quiet, endMs, () => new Error('it goes on')).catch(drop)
+        })
+        return acting.finally(stopListening)
       })
     },
     async list(session) {

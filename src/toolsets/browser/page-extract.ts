@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { closed } from '../../contracts/shapes.ts'
-import { longest, Cursor, MaxChars, pageFaults, Tab, Text, Where } from './page.ts'
+import { within, Cursor, MaxChars, pageFaults, Tab, Text, Where } from './page.ts'
 import { defineTool, readPage } from './use.ts'
 
 const mostLinks = 200
@@ -38,29 +38,23 @@ export const pageExtract = defineTool({
   developer: true,
   waits: true,
   execute({ tab, main = true, links: wantsLinks = false, maxChars = 20_000, cursor }, use, call) {
-    return use.tabs.withTab(
-      { session: call.session, withinMs: longest(use), ...(tab !== undefined && { tab }) },
-      async (open) => {
-        const options = { main, maxChars, timeoutMs: use.timeoutMs, ...(cursor !== undefined && { cursor }) }
-        const { markdown, links, url, title, language, next, totalChars, dropped, digest } = await readPage(
-          open.tab.page,
-          options,
-        )
-        return {
-          tab: open.id,
-          url,
-          title,
-          ...(language !== undefined && { language }),
-          untrusted: true,
-          text: markdown,
-          ...(next !== undefined && { next }),
-          totalChars,
-          dropped: { ...dropped },
-          digest,
-          ...(wantsLinks && { links: links.slice(0, mostLinks).map((one) => ({ text: one.text, url: one.url })) }),
-          ...(wantsLinks && links.length > mostLinks && { moreLinks: links.length - mostLinks }),
-        }
-      },
-    )
+    return use.tabs.withTab({ ...within(use, call), ...(tab !== undefined && { tab }) }, async (open) => {
+      const options = { main, maxChars, timeoutMs: use.timeoutMs, ...(cursor !== undefined && { cursor }) }
+      const { markdown, links, url, title, language, next, totalChars, dropped, digest } = await readPage(open.tab.page, options)
+      return {
+        tab: open.id,
+        url,
+        title,
+        ...(language !== undefined && { language }),
+        untrusted: true,
+        text: markdown,
+        ...(next !== undefined && { next }),
+        totalChars,
+        dropped: { ...dropped },
+        digest,
+        ...(wantsLinks && { links: links.slice(0, mostLinks).map((one) => ({ text: one.text, url: one.url })) }),
+        ...(wantsLinks && links.length > mostLinks && { moreLinks: links.length - mostLinks }),
+      }
+    })
   },
 })

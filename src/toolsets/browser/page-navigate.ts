@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { Fault } from '../../contracts/faults/fault.ts'
 import { closed } from '../../contracts/shapes.ts'
-import { longest, pageFaults, Tab, leaveFor, Where } from './page.ts'
+import { within, pageFaults, Tab, leaveFor, Where } from './page.ts'
 import { defineTool, isNear } from './use.ts'
 import { isSameSite, sitesOf, Url, webAddress } from './visit.ts'
 
@@ -27,16 +27,13 @@ export const pageNavigate = defineTool({
       throw new Fault('policy', `Address not allowed: ${address.href.slice(0, 200)}`, {
         hint: 'Callers from another machine reach the internet only, nothing of this machine or its network.',
       })
-    return use.tabs.withTab(
-      { session: call.session, withinMs: longest(use), host, isNew: newTab, ...(tab !== undefined && { tab }) },
-      async (open) => {
-        open.last = ''
-        const leave = leaveFor(open, use, call)
-        const mayVisit = (asked: string): boolean => isSameSite(asked, host) || leave.mayVisit(asked)
-        const { status, settled } = await open.tab.go(address.href, { ...leave, mayVisit })
-        const title = await open.tab.inspect(() => open.tab.page.title())
-        return { tab: open.id, url: open.tab.page.url(), title: title.slice(0, 300), status, settled }
-      },
-    )
+    return use.tabs.withTab({ ...within(use, call), host, isNew: newTab, ...(tab !== undefined && { tab }) }, async (open) => {
+      open.last = ''
+      const leave = leaveFor(open, use, call)
+      const mayVisit = (asked: string): boolean => isSameSite(asked, host) || leave.mayVisit(asked)
+      const { status, settled } = await open.tab.go(address.href, { ...leave, mayVisit })
+      const title = await open.tab.inspect(() => open.tab.page.title())
+      return { tab: open.id, url: open.tab.page.url(), title: title.slice(0, 300), status, settled }
+    })
   },
 })

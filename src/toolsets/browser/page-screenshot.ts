@@ -2,7 +2,7 @@ import Type from 'typebox'
 import { closed } from '../../contracts/shapes.ts'
 import { tooLarge } from '../../host/files.ts'
 import { pictureAt } from './browser-action.ts'
-import { longest, pageFaults, Tab, Where } from './page.ts'
+import { within, pageFaults, Tab, Where } from './page.ts'
 import { defineTool, pageFault } from './use.ts'
 
 export const pageScreenshot = defineTool({
@@ -23,17 +23,14 @@ export const pageScreenshot = defineTool({
   pictures: true,
   touches: ({ path }, use) => [{ path: pictureAt(path, use), access: 'write' }],
   execute: ({ path, tab }, use, call) =>
-    use.tabs.withTab(
-      { session: call.session, withinMs: longest(use), ...(tab !== undefined && { tab }) },
-      async ({ id, tab: { page } }) => {
-        const target = pictureAt(path, use)
-        const bytes = await page.screenshot({ type: 'png', timeout: use.timeoutMs }).catch((cause: unknown) => {
-          throw pageFault(cause, page.url(), page.isClosed())
-        })
-        if (bytes.length > use.files.maxBytes) throw tooLarge(target, bytes.length, use.files.maxBytes)
-        await call.change([{ path: target, content: bytes, binary: true }])
-        call.attach?.({ mimeType: 'image/png', bytes })
-        return { tab: id, url: page.url(), title: (await page.title()).slice(0, 300), path: target }
-      },
-    ),
+    use.tabs.withTab({ ...within(use, call), ...(tab !== undefined && { tab }) }, async ({ id, tab: { page } }) => {
+      const target = pictureAt(path, use)
+      const bytes = await page.screenshot({ type: 'png', timeout: use.timeoutMs }).catch((cause: unknown) => {
+        throw pageFault(cause, page.url(), page.isClosed())
+      })
+      if (bytes.length > use.files.maxBytes) throw tooLarge(target, bytes.length, use.files.maxBytes)
+      await call.change([{ path: target, content: bytes, binary: true }])
+      call.attach?.({ mimeType: 'image/png', bytes })
+      return { tab: id, url: page.url(), title: (await page.title()).slice(0, 300), path: target }
+    }),
 })

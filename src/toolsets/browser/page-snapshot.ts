@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { closed } from '../../contracts/shapes.ts'
-import { longest, Cursor, MaxChars, pageFaults, Tab, Text, Where } from './page.ts'
+import { within, Cursor, MaxChars, pageFaults, Tab, Text, Where } from './page.ts'
 import { defineTool, readPage } from './use.ts'
 
 export const pageSnapshot = defineTool({
@@ -16,15 +16,12 @@ export const pageSnapshot = defineTool({
   developer: true,
   waits: true,
   execute({ tab, maxChars = 20_000, cursor }, use, call) {
-    return use.tabs.withTab(
-      { session: call.session, withinMs: longest(use), ...(tab !== undefined && { tab }) },
-      async (open) => {
-        const options = { linkIds: true, maxChars, timeoutMs: use.timeoutMs, ...(cursor !== undefined && { cursor }) }
-        const { markdown, url, title, next, totalChars, dropped, digest } = await readPage(open.tab.page, options)
-        if (cursor === undefined) open.last = next === undefined ? markdown : ''
-        const more = next !== undefined && { next }
-        return { tab: open.id, url, title, untrusted: true, text: markdown, ...more, totalChars, dropped: { ...dropped }, digest }
-      },
-    )
+    return use.tabs.withTab({ ...within(use, call), ...(tab !== undefined && { tab }) }, async (open) => {
+      const options = { linkIds: true, maxChars, timeoutMs: use.timeoutMs, ...(cursor !== undefined && { cursor }) }
+      const { markdown, url, title, next, totalChars, dropped, digest } = await readPage(open.tab.page, options)
+      if (cursor === undefined) open.last = next === undefined ? markdown : ''
+      const more = next !== undefined && { next }
+      return { tab: open.id, url, title, untrusted: true, text: markdown, ...more, totalChars, dropped: { ...dropped }, digest }
+    })
   },
 })

@@ -21,9 +21,13 @@ const longestValue = 300
 const longestAddress = 500
 
 /** What a person agrees to when they let a page send something: where it is, on what is acted, and what stands in its form. */
-export function targetOf(aimed: Aimed, use: BrowserUse, { session }: Asker & { session: string }): Promise<readonly string[]> {
+export function targetOf(
+  aimed: Aimed,
+  use: BrowserUse,
+  { session, signal }: Asker & { session: string },
+): Promise<readonly string[]> {
   const { tab } = aimed
-  return use.tabs.withTab({ session, withinMs: use.timeoutMs + spareMs, ...(tab !== undefined && { tab }) }, (open) =>
+  return use.tabs.withTab({ session, signal, withinMs: use.timeoutMs + spareMs, ...(tab !== undefined && { tab }) }, (open) =>
     targetIn(open, aimed, use),
   )
 }

@@ -58,8 +58,15 @@ const mostChanged = 4_000
 /** What is compared with what was there before. */
 const mostCompared = 200_000
 
-/** What may take longest: it is loaded, comes to rest and is read twice. */
-export const longest = ({ timeoutMs }: BrowserUse, waitsMs = 0): number => 2 * timeoutMs + 25_000 + waitsMs
+/** Before a call's own time is up, so that whoever called hears that it was the page. */
+const earlierMs = 5_000
+
+/** How long a call may be in a tab, and what ends it sooner. What may take longest: it is loaded, comes to rest and is read twice. */
+export const within = ({ timeoutMs, callTimeoutMs }: BrowserUse, { session, signal }: ToolContext, waitsMs = 0) => ({
+  session,
+  signal,
+  withinMs: Math.min(2 * timeoutMs + 25_000 + waitsMs, Math.max(callTimeoutMs / 2, callTimeoutMs - earlierMs)),
+})
 
 /** Where an act in a tab may lead. */
 export function leaveFor({ tab }: AgentTab, use: BrowserUse, call: ToolContext) {
@@ -82,21 +89,18 @@ export function act(
   does: (tab: AgentTab) => Promise<void>,
 ): Promise<Static<typeof Acted>> {
   const { element, tab, submit = false, waitsMs = 0 } = aimed
-  return use.tabs.withTab(
-    { session: call.session, withinMs: longest(use, waitsMs), ...(tab !== undefined && { tab }) },
-    async (open) => {
-      if (call.agreedTo && element !== undefined) await mustBeTarget(open, { ...aimed, element }, use, call.agreedTo)
-      if (open.last === '') await remember(open, use)
-      const [before, from] = [open.last, open.tab.page.url()]
-      // A script can send a form without the event that is held, and more than forms: without a yes to it, nothing is sent.
-      await open.tab.act({ ...leaveFor(open, use, call), reading: waitsMs > 0 ? 'same' : !submit }, () => does(open))
-      const { url, title, markdown } = await remember(open, use)
-      const isElsewhere = url.split('#', 1)[0] !== from.split('#', 1)[0]
-      const changed = isElsewhere ? cut(markdown) : whatChanged(before, markdown, mostChanged)
-      const notSent = open.tab.takeNotSent()
-      return { tab: open.id, url, title, changed, ...(notSent.length > 0 && { notSent }) }
-    },
-  )
+  return use.tabs.withTab({ ...within(use, call, waitsMs), ...(tab !== undefined && { tab }) }, async (open) => {
+    if (call.agreedTo && element !== undefined) await mustBeTarget(open, { ...aimed, element }, use, call.agreedTo)
+    if (open.last === '') await remember(open, use)
+    const [before, from] = [open.last, open.tab.page.url()]
+    // A script can send a form without the event that is held, and more than forms: without a yes to it, nothing is sent.
+    await open.tab.act({ ...leaveFor(open, use, call), reading: waitsMs > 0 ? 'same' : !submit }, () => does(open))
+    const { url, title, markdown } = await remember(open, use)
+    const isElsewhere = url.split('#', 1)[0] !== from.split('#', 1)[0]
+    const changed = isElsewhere ? cut(markdown) : whatChanged(before, markdown, mostChanged)
+    const notSent = open.tab.takeNotSent()
+    return { tab: open.id, url, title, changed, ...(notSent.length > 0 && { notSent }) }
+  })
 }
 
 /** Reads a tab and keeps what it says for the next comparison. */
