@@ -172,7 +172,7 @@ async function authorizeAndRun(context: CallContext, program: ProgramContext | u
   const act = (): Promise<unknown> => (changes ? change(context) : run(context, {}, { within }))
   const scheduled: Scheduled = {
     caller: call.caller,
-    lane: changes ? 'changes' : tool.waits(input) ? 'waits' : 'reads',
+    lane: tool.waits(input) ? 'waits' : changes ? 'changes' : 'reads',
     touches,
     signal: call.options.signal,
   }

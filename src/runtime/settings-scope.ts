@@ -110,7 +110,6 @@ export function openSettingsScope(
       trustOf: (client) => levelOf({ peer: client }, config.policies.trustLevel),
       screenshotDir: config.browser.screenshotDir,
       timeoutMs: limits.browserTimeoutMs,
-      callTimeoutMs: limits.callTimeoutMs,
     },
     shell: { files, commandTimeoutMs: limits.commandTimeoutMs },
     skills: {

@@ -35,8 +35,8 @@ const mostTabs = 5
 /** Tabs nobody used for so long are closed. */
 const idleMs = 600_000
 const titleMs = 1_000
-/** How long a tab may go on with a call that was cancelled. */
-const endMs = 2_000
+/** How long a tab may go on with a call that was cancelled or ran out of time: a page comes to rest in less. */
+const endMs = 6_000
 
 interface Place {
   tabs: Map<string, Kept>
@@ -132,18 +132,24 @@ export function openAgentTabs(
     return opened
   }
 
+  const remove = async (place: Place, { id, tab }: Kept): Promise<void> => {
+    place.tabs.delete(id)
+    if (place.active === id) place.active = [...place.tabs.keys()].at(-1)
+    await tab.close()
+  }
+
   return {
     withTab(wanted, act) {
       const place = placeOf(wanted.session)
       return place.inTurn(async () => {
-        const tab = await tabFor(place, wanted)
-        place.active = tab.id
         const { signal, withinMs } = wanted
+        // Whoever gave up in the queue does nothing any more.
+        signal?.throwIfAborted()
+        const tab = await tabFor(place, wanted)
+        signal?.throwIfAborted()
+        place.active = tab.id
         // A page that hangs would keep all the others of its session waiting.
-        const drop = (): void => {
-          place.tabs.delete(tab.id)
-          void tab.tab.close()
-        }
+        const drop = (): void => void remove(place, tab)
         const acting = inTime(act(tab), withinMs, () => {
           drop()
           return noAnswer(withinMs)
@@ -178,9 +184,7 @@ export function openAgentTabs(
       const place = places.get(session)
       const kept = place?.tabs.get(id)
       if (!place || !kept) throw noTab(id)
-      place.tabs.delete(id)
-      if (place.active === id) place.active = [...place.tabs.keys()].at(-1)
-      await kept.tab.close()
+      await remove(place, kept)
     },
     async close() {
       await Promise.all([...places.keys()].map(leave))

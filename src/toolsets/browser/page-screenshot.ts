@@ -22,15 +22,20 @@ export const pageScreenshot = defineTool({
   waits: true,
   pictures: true,
   touches: ({ path }, use) => [{ path: pictureAt(path, use), access: 'write' }],
-  execute: ({ path, tab }, use, call) =>
-    use.tabs.withTab({ ...within(use, call), ...(tab !== undefined && { tab }) }, async ({ id, tab: { page } }) => {
-      const target = pictureAt(path, use)
+  async execute({ path, tab }, use, call) {
+    const target = pictureAt(path, use)
+    const aimed = { ...within(use, call), ...(tab !== undefined && { tab }) }
+    const taken = await use.tabs.withTab(aimed, async ({ id, tab: { page } }) => {
       const bytes = await page.screenshot({ type: 'png', timeout: use.timeoutMs }).catch((cause: unknown) => {
         throw pageFault(cause, page.url(), page.isClosed())
       })
-      if (bytes.length > use.files.maxBytes) throw tooLarge(target, bytes.length, use.files.maxBytes)
-      await call.change([{ path: target, content: bytes, binary: true }])
-      call.attach?.({ mimeType: 'image/png', bytes })
-      return { tab: id, url: page.url(), title: (await page.title()).slice(0, 300), path: target }
-    }),
+      return { bytes, where: { tab: id, url: page.url(), title: (await page.title()).slice(0, 300) } }
+    })
+    const { bytes, where } = taken
+    if (bytes.length > use.files.maxBytes) throw tooLarge(target, bytes.length, use.files.maxBytes)
+    // The tab is free by now: a commit may have to wait for others.
+    await call.change([{ path: target, content: bytes, binary: true }])
+    call.attach?.({ mimeType: 'image/png', bytes })
+    return { ...where, path: target }
+  },
 })

@@ -58,14 +58,11 @@ const mostChanged = 4_000
 /** What is compared with what was there before. */
 const mostCompared = 200_000
 
-/** Before a call's own time is up, so that whoever called hears that it was the page. */
-const earlierMs = 5_000
-
 /** How long a call may be in a tab, and what ends it sooner. What may take longest: it is loaded, comes to rest and is read twice. */
-export const within = ({ timeoutMs, callTimeoutMs }: BrowserUse, { session, signal }: ToolContext, waitsMs = 0) => ({
+export const within = ({ timeoutMs }: BrowserUse, { session, signal }: ToolContext, waitsMs = 0) => ({
   session,
   signal,
-  withinMs: Math.min(2 * timeoutMs + 25_000 + waitsMs, Math.max(callTimeoutMs / 2, callTimeoutMs - earlierMs)),
+  withinMs: 2 * timeoutMs + 25_000 + waitsMs,
 })
 
 /** Where an act in a tab may lead. */

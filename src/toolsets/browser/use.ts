@@ -14,7 +14,6 @@ export interface BrowserUse {
   files: Files
   screenshotDir: string
   timeoutMs: number
-  callTimeoutMs: number
   /** Whether the person lets pages of this call be sent there. */
   mayVisit(host: string, call: { session: string; id: string }): boolean
   /** What was sealed when its run was handed in. */

@@ -91,7 +91,7 @@ export const sceneGraph = defineTool({
           : toMermaid(drawn.graph))
     // The drawing is part of the answer too; next to the largest there is room for some of each list.
     const room = answerBudget()
-    if (drawing !== undefined) room.left = Math.max(room.left / 4, room.left - drawing.length)
+    if (drawing !== undefined) room.left = Math.max(room.left / 4, room.left - JSON.stringify(drawing).length)
     const some = <T>(name: string, all: readonly T[]): T[] => {
       const listed = firstThatFit(all, room)
       left.push(...notListed(name, all, listed))

@@ -1,3 +1,4 @@
+import { firstThatFit } from '../../../text/answer-size.ts'
 import { printable } from '../../../text/printable.ts'
 import type { SceneGraph, Way } from '../graph.ts'
 import { leftOutSentence } from '../left-out.ts'
@@ -5,6 +6,8 @@ import { leftOutSentence } from '../left-out.ts'
 /** More than can be told apart in a picture. */
 const mostScenes = 2_000
 const mostWays = 5_000
+/** Most signs of what stands on the ways: the answer that carries the picture has a bound. */
+const mostWords = 800_000
 
 /** The part of a map that is drawn, and what is not, in words. */
 export function drawable(graph: SceneGraph): { graph: SceneGraph; leftOut: string[] } {
@@ -13,7 +16,7 @@ export function drawable(graph: SceneGraph): { graph: SceneGraph; leftOut: strin
   if (start && !scenes.includes(start)) scenes[scenes.length - 1] = start
   const names = new Set(scenes.map(({ name }) => name))
   const between = graph.ways.filter(({ from, to }) => names.has(from) && names.has(to) && from !== to)
-  const ways = between.slice(0, mostWays)
+  const ways = firstThatFit(between.slice(0, mostWays), { left: mostWords })
   const leftOut = [
     ...(scenes.length < graph.scenes.length
       ? [leftOutSentence('drawing: only {n} of {all} scenes are drawn.', { n: scenes.length, all: graph.scenes.length })]
